@@ -34,10 +34,17 @@ from sklearn.svm import LinearSVC
 from benchmarks.dev_collections import big_pools
 from siamese_news.data.sources import open_posts_of, open_source
 from siamese_news.decide import learning
-from siamese_news.decide.asking import MIX, next_posts
-from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
+from siamese_news.decide.learning import (
+    MIX,
+    Feedback,
+    PostWords,
+    TooFewLabels,
+    learn,
+    next_posts,
+    unjudged,
+)
 from siamese_news.decide.simulation.replays import optimum, random_positives
-from siamese_news.decide.stopping.learned import LearnThenRandom, learned_order
+from siamese_news.decide.stopping import LearnThenRandom, learned_order
 from siamese_news.search.searcher import Searcher
 
 SIZES = (20, 50, 100, 300)
@@ -364,8 +371,8 @@ def recalling(lists: Path) -> None:
                 drawn = np.argsort(keys, kind="stable")
                 rule = LearnThenRandom(recall, 0.05, drawn, learner)
                 assert not rule.next(truth)
-                short = sum(rule.asked.values()) < recall * total
-                found[pool.group, recall, "learn-first"].append((len(rule.asked) / best, short))
+                short = sum(rule.requested.values()) < recall * total
+                found[pool.group, recall, "learn-first"].append((len(rule.requested) / best, short))
             if calculate_h0 is not None:
                 known: dict[int, int] = {}
                 while len(known) < size:

@@ -203,7 +203,7 @@ def run_with_input(folder, keys, *more, labels="mine.jsonl"):
     ("options", "words"),
     [
         ((), "--find or --recall"),
-        (("--recall", "90"), "--recall is 90"),
+        (("--recall", "90"), "(the share of all relevant posts) is 90"),
         (("--recall", ".99", "--positives", "10"), "--positives 299"),
     ],
 )
@@ -211,6 +211,25 @@ def test_goals_that_cannot_be(pool, options, words):
     folder, _ = pool
     done = run_with_input(folder, "", *options)
     assert done.exit_code == 2 and words in done.stderr
+
+
+def test_a_folder_as_the_file_of_labels_is_refused_before_there_is_a_plan(pool):
+    folder, _ = pool
+    (folder / "labels.jsonl").mkdir()
+    done = run_with_input(folder, "y", "--find", "5", labels="labels.jsonl")
+    assert done.exit_code == 2 and "is a folder" in done.stderr
+    assert not (folder / "labels.plan.json").exists()
+
+
+def test_two_people_may_look_for_the_same_number_of_posts(pool):
+    folder, _ = pool
+    for labels in ("mine.jsonl", "her labels.jsonl"):
+        done = run_with_input(folder, "y", "--find", "5", labels=labels)
+        assert done.exit_code == 0, done.stderr
+    recall = ("--recall", ".5", "--positives", "10")
+    assert run_with_input(folder, "y", *recall, labels="recall.jsonl").exit_code == 0
+    again = run_with_input(folder, "y", *recall, labels="again.jsonl")
+    assert again.exit_code == 2 and "is this very plan already" in again.stderr
 
 
 def test_the_goal_cannot_be_changed_after_the_first_label(pool):

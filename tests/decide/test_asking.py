@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from siamese_news.decide.asking import next_posts
+from siamese_news.decide.learning import next_posts
 from siamese_news.errors import InputError
 
 SCORES = -np.arange(3000.0)

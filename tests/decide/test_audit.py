@@ -214,7 +214,7 @@ def test_recall_names_its_population_or_is_refused(tmp_path):
         (("--threshold", "0.5", "--population", "10"), "--population is 10"),
         (("--threshold", "0.5", "--population", "9999"), "at most the 600"),
         (("--population", "100"), "--threshold"),
-        (("--confidence", "95"), "--confidence"),
+        (("--confidence", "95"), "confidence is 95"),
     ],
 )
 def test_audits_that_cannot_be(tmp_path, options, words):

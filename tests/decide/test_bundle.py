@@ -111,6 +111,7 @@ def test_bad_input(certified, tmp_path):
         ((), "either --out or --check"),
         (("--out", tmp_path / "a.zip"), "nothing to pack"),
         (("--check", tmp_path / "none.zip"), "no such file"),
+        (("--check", tmp_path), "is a folder; expected a zip"),
         (("--out", tmp_path / "a.zip", "--certificate", tmp_path / "none.json"), "cannot be read"),
         (("--out", tmp_path / "a.zip", "--results", tmp_path / "none.jsonl"), "no such file"),
     ):

@@ -512,10 +512,10 @@ def test_packed_scores_that_are_cut_off(pool):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--precision", "1"), "--precision is 1"),
+        (("--precision", "1"), "precision is 1"),
         (("--precision", ".80"), "twice"),
-        (("--ratio", "1"), "--ratio"),
-        (("--confidence", "95"), "--confidence is 95"),
+        (("--ratio", "1"), "ratio is"),
+        (("--confidence", "95"), "confidence is 95"),
         (("--confidence", ".3"), "at least .5"),
         (("--false-negative-rate", ".1"), "--false-positive-rate"),
         (("--false-positive-rate", ".6", "--false-negative-rate", ".6"), "expected a sum below 1"),

@@ -135,6 +135,14 @@ def test_several_targets_share_one_order_and_say_what_holds_together(pool):
     assert certificate(folder)["joint_confidence"] == 0.9
 
 
+def test_the_next_command_can_be_copied_for_a_name_with_a_blank(pool):
+    folder, _ = pool
+    done = start(folder, out="my sheet.csv")
+    assert done.stderr.rstrip().endswith(f"certify --labels '{folder / 'my sheet.csv'}'")
+    missing = run("certify", "--labels", folder / "my sheets.csv")
+    assert missing.exit_code == 2 and "no such sheet" in missing.stderr
+
+
 def test_joint_targets_split_the_error_budget(pool):
     folder, _ = pool
     done = start(folder, "--precision", ".9", "--joint")

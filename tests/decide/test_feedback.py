@@ -121,6 +121,7 @@ def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
         (lambda f: (f / "labels.csv").write_text("post,label\np1,perhaps\n"), "label is 'perhaps'"),
         (lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"), "none of the labeled"),
         (lambda f: (f / "found.parquet").write_text("no"), "not a Parquet file"),
+        (lambda f: ((f / "found.parquet").unlink(), (f / "found.parquet").mkdir()), "is a folder"),
         (
             lambda f: pq.write_table(
                 pa.table({"post": ["a"], "score": [1.0]}), f / "found.parquet"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_descent import Answers
 from test_tables import crossing
 
-from siamese_news.decide.bounds.descent import descend, handed_over
+from siamese_news.decide.bounds.descent import descend, returned_set
 from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import (
@@ -55,7 +55,7 @@ def test_every_order_of_a_tiny_pool(truth, removed, target, error):
             labeled = np.argsort(keys)[:count]
             errors = np.sort(labeled[~relevant[labeled]])
             outcome = descend(tables, order, Answers(relevant, labeled))
-            step = handed_over(outcome, due, errors)
+            step = returned_set(outcome, due, errors)
             if step is not None and is_false(relevant, errors, step, target):
                 wrong += 1
                 break
@@ -92,7 +92,7 @@ def test_the_largest_set_with_enough_known_errors_is_handed_over():
     outcome = descend(tables, order, Answers(relevant, np.arange(1000)))
     errors = np.flatnonzero(~relevant)
     chosen = [
-        handed_over(outcome, np.array(due), errors)
+        returned_set(outcome, np.array(due), errors)
         for due in ([0, 0, 0, 0], [2, 4, 5, 6], [2, 4, 6, 6], [2, 5, 6, 6], [3, 5, 6, 6])
     ]
     assert [step and step.size for step in chosen] == [1000, 500, 200, 100, None]

@@ -8,8 +8,7 @@ from scipy.optimize import approx_fprime
 from sklearn.metrics import average_precision_score
 
 from siamese_news.decide import learning
-from siamese_news.decide.asking import next_posts
-from siamese_news.decide.learning import PostWords, TooFewLabels, learn
+from siamese_news.decide.learning import PostWords, TooFewLabels, learn, next_posts
 from siamese_news.errors import InputError
 
 
@@ -101,7 +100,7 @@ def test_copies_agree_once_and_a_machine_without_a_verdict_or_a_second_kind_not_
 
 def test_relevant_posts_with_one_text_teach_nothing():
     words, scores, _ = made(0, telling=True)
-    with pytest.raises(TooFewLabels, match="with 1 different texts"):
+    with pytest.raises(TooFewLabels, match="texts labeled relevant: 1;"):
         learn(words, scores, dict.fromkeys(range(10), True), np.zeros(len(scores), int))
 
 
@@ -138,12 +137,12 @@ def test_weights_are_where_the_loss_is_least():
     np.testing.assert_allclose(approx_fprime(found, loss), 0, atol=1e-3)
 
 
-def test_labels_stand_for_the_posts_around_them():
+def test_labels_represent_the_posts_around_them():
     generator = np.random.default_rng(0)
     scores, below = generator.normal(size=3000), generator.choice(3000, 2000, replace=False)
     rows = generator.choice(3000, 80, replace=False)
     below = np.setdiff1d(below, rows)
-    found = learning._stands_for(scores, rows, below, 500)
+    found = learning._represented(scores, rows, below, 500)
     ranks = np.argsort(np.argsort(-scores)).tolist()
     part = [int(math.log2(rank / 100 + 1)) for rank in ranks]
     for place, row in enumerate(rows.tolist()):

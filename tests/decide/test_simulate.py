@@ -73,7 +73,7 @@ def test_cores_change_nothing():
     options = {"error": 0.05, "seed": 1}
     one = replay_cell(pool, ".9", 100, 6, cores=1, **options)
     assert one == replay_cell(pool, ".9", 100, 6, cores=2, **options)
-    assert 0.3 < one.share <= 1 and one.labels <= 100
+    assert 0.3 < one["share"] <= 1 and one["labels"] <= 100
 
 
 def test_interval_against_published_values():
@@ -85,9 +85,9 @@ def test_interval_against_published_values():
 def test_audits_and_recall_keep_their_promise():
     pool = easy_pool()
     found = audits(pool, 900, 100, 400, error=0.05, seed=1)
-    assert found.wrong <= 36 and found.value < found.truth
+    assert found["wrong"] <= 36 and found["value"] < found["truth"]
     found = recalls(pool, 700, 2000, 300, 300, error=0.05, seed=1)
-    assert found.wrong <= 29 and 0.5 < found.value < found.truth
+    assert found["wrong"] <= 29 and 0.5 < found["value"] < found["truth"]
     assert find_labels(pool.relevant, 10**6) is None
 
 
@@ -95,7 +95,7 @@ def test_audits_and_recall_keep_their_promise():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_family_is_certified_wrongly_too_often(family):
     cell = replay_cell(family, ".9", 300, 2000, error=0.05, seed=3, cores=1)
-    assert cell.low <= 0.05
+    assert cell["low"] <= 0.05
 
 
 @pytest.mark.slow
@@ -150,6 +150,11 @@ def test_the_command_writes_tables_and_a_picture(tmp_path):
 
 def test_the_command_says_what_is_missing(tmp_path):
     assert run("simulate", "--out", tmp_path).exit_code == 2
+    families = ("simulate", "--families", "1", "--runs", "1")
+    assert run(*families, "--budget", "0", "--out", tmp_path).exit_code == 2
+    (tmp_path / "file").touch()
+    done = run(*families, "--out", tmp_path / "file")
+    assert done.exit_code == 2 and "is a file; expected the name of a folder" in done.stderr
     scored(tmp_path / "scored.jsonl")
     (tmp_path / "qrels.tsv").write_text("a\tnobody\t1\n")
     done = run(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from siamese_news.decide.simulation.replays import optimum, random_positives
-from siamese_news.decide.stopping.learned import LearnThenRandom
-from siamese_news.decide.stopping.rules import (
+from siamese_news.decide.stopping import (
     Find,
+    LearnThenRandom,
     RandomPositives,
     binomial_place,
     prior_posterior,
@@ -69,10 +69,10 @@ def test_learn_then_random_one_at_a_time_and_all_at_once(seed):
     rule = LearnThenRandom(0.8, 0.05, order_of(keys), down(700))
     known = label_all(rule, relevant)
     assert len(known) < 700 and sum(known.values()) >= 0.8 * relevant.sum()
-    assert list(known.items()) == list(rule.asked.items())
+    assert list(known.items()) == list(rule.requested.items())
     assert rule.next(truth_of(relevant)) == []
     again = LearnThenRandom(0.8, 0.05, order_of(keys), down(700))
-    assert again.next(truth_of(relevant)) == [] and again.asked == known
+    assert again.next(truth_of(relevant)) == [] and again.requested == known
 
 
 def test_learn_then_random_learns_in_batches_and_starts_anew_where_a_label_changed():
@@ -108,7 +108,7 @@ def test_learn_then_random_begins_again_where_much_is_missing():
 
     rule = LearnThenRandom(0.8, 0.05, order_of(keys), learner)
     assert rule.next(truth_of(relevant)) == []
-    assert sum(rule.asked.values()) >= 360 and len(rule.asked) < 1500
+    assert sum(rule.requested.values()) >= 360 and len(rule.requested) < 1500
 
 
 def test_places_as_published():
@@ -153,7 +153,7 @@ def test_promises_are_kept():
             order = np.arange(4000) if place == 1 else worst
             rule = LearnThenRandom(recall, 0.05, order_of(keys), lambda _, o=order: o)
             assert rule.next(truth) == []
-            broken[place] += sum(rule.asked.values()) < recall * total
+            broken[place] += sum(rule.requested.values()) < recall * total
     assert broken.max() <= 28  # 99.9% of binomial draws at .05 lie below
 
 

@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import ARTICLE, Served, begun, corpus, found_before
 
 from siamese_news.desk.project import Project
+from siamese_news.desk.requests import CAPS
 from siamese_news.desk.search import query_of
-from siamese_news.desk.uploads import CAPS
+from siamese_news.errors import InputError
 from siamese_news.search.query import FILTER
 
 
@@ -294,3 +295,9 @@ def _wait_for(served, condition):
     finally:
         connection.close()
     raise AssertionError(f"it never came; the last state is {state}")
+
+
+def test_a_file_is_not_the_folder_of_a_project(tmp_path):
+    (tmp_path / "file.csv").touch()
+    with pytest.raises(InputError, match="is a file; expected the folder of a project"):
+        Project(tmp_path / "file.csv")

@@ -197,6 +197,32 @@ def test_names_that_differ_in_what_is_replaced_are_two_files(served):
     assert not list((served.project / "inputs/posts").iterdir())
 
 
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/api/copies/999", "no post of rank 999"),
+        ("/api/copies/0", "no post of rank 0"),
+        ("/api/queue?kind=rank&annotator=a&leave=abc", "a JSON list"),
+        ("/files/threads-report", "the threads are not found yet"),
+    ],
+)
+def test_what_does_not_exist_is_answered_in_words(served, path, words):
+    status, content = served.ask(path)
+    assert status == 400 and words in json.loads(content)["error"]
+
+
+def test_a_file_of_labels_is_named_as_the_user_does(served):
+    path = "/api/labels/import?name=my%20labels.csv&annotator=a"
+    status, content = served.ask(path, data=b"0123456789", method="PUT")
+    said = json.loads(content)["error"]
+    assert status == 400 and said.startswith("my labels.csv:1: ") and "nothing was taken" in said
+
+
+def test_threads_need_the_files_of_posts(served):
+    status, content = served.ask("/api/threads", {})
+    assert status == 400 and "add them again" in json.loads(content)["error"]
+
+
 def test_uploads_are_whole_and_never_replace_one(served):
     path = "/api/inputs/posts/mine.jsonl"
     assert served.ask(path, method="PUT", data=b"first\n")[0] == 200
@@ -237,9 +263,9 @@ def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
         with socket.create_connection(("127.0.0.1", served.port)) as connection:
             connection.sendall("\r\n".join(lines).encode())
             end = time.monotonic() + 60
-            while not list((served.project / ".private").rglob("upload-*")):
+            while not list((served.project / ".private").glob("upload-*")):
                 assert time.monotonic() < end
-    while list((served.project / ".private").rglob("upload-*")):
+    while list((served.project / ".private").glob("upload-*")):
         assert time.monotonic() < end
     served.process.send_signal(signal.SIGINT)
     (line,) = served.process.communicate(timeout=60)[1].splitlines()

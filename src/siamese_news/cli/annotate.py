@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -65,18 +66,16 @@ def annotate(
     Each label is saved before the next post is shown; the same command continues.
     """
     from siamese_news.decide.certification import Certification
-    from siamese_news.decide.plan.design import share_of
-    from siamese_news.decide.plan.files import SEAL, beside
-    from siamese_news.decide.stopping.goals import Goal, Stopping
+    from siamese_news.decide.plan.files import SEAL, sibling
+    from siamese_news.decide.stopping import Goal, Stopping
     from siamese_news.labels.journal import LabelJournal
     from siamese_news.labels.matching import labels_in
 
     if labels.suffix != ".jsonl":
         raise InputError(f"{labels}: expected a name that ends with .jsonl")
+    if labels.is_dir():
+        raise InputError(f"{labels}: is a folder; expected the name of a file")
     stops = find is not None or recall is not None
-    if recall is not None:
-        share_of(recall, "--recall")
-    share_of(confidence, "--confidence")
     goal = Goal(find, recall, rule, positives, confidence, seed)
     work: Certification | Stopping
     goals: list[Certification | Stopping] = []
@@ -84,12 +83,12 @@ def annotate(
         work = Certification.resume(plan, results=results, posts=posts)
         goals.append(work)  # first, because the order of its posts reveals nothing
         if stops:
-            path = beside(labels, "goals.plan.json")
+            path = sibling(labels, "goals.plan.json")
             goals.append(Stopping.start(work.results, path, goal, posts=posts, again=again))
     else:
         if results is None or not stops:
             raise InputError("expected --plan, or --results with --find or --recall")
-        path = beside(labels, "plan.json")
+        path = sibling(labels, "plan.json")
         work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
         goals.append(work)
     text = criteria or work.plan["criteria"]
@@ -114,7 +113,8 @@ def annotate(
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:
-        echo(f"done; now: siamese-news certify --plan {plan} --labels {labels}")
+        files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"
+        echo(f"done; now: siamese-news certify {files}")
     else:
         echo("done: the goal is reached")
 

@@ -1,6 +1,7 @@
 """``siamese-news audit``."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -56,8 +57,7 @@ def audit(
     the number of posts in the list.
     """
     from siamese_news.decide.audit import Audit, sentence_of
-    from siamese_news.decide.plan.design import share_of
-    from siamese_news.decide.plan.files import beside, write_sealed
+    from siamese_news.decide.plan.files import sibling, write_sealed
     from siamese_news.labels.matching import read_labels
     from siamese_news.labels.sheets import write_sheet
 
@@ -69,20 +69,17 @@ def audit(
         work = Audit.resume(path, results=results, posts=posts)
         said = read_labels(labels, work.sampled)
         found = work.report(said)
-        write_sealed(beside(path, "audit.json"), found)
+        write_sealed(sibling(path, "audit.json"), found)
         for remark in said.remarks():
             echo(remark)
         typer.echo(sentence_of(found))
         return
     if results is None or out is None:
         raise InputError("expected --results and --out to draw posts, or --labels to read them")
-    if population is not None and threshold is None:
-        raise InputError("--population requires --threshold")
-    share_of(confidence, "--confidence")
     chosen = new_sheet(out, format)
     work = Audit.start(
         results,
-        beside(out, "plan.json"),
+        sibling(out, "plan.json"),
         budget=budget,
         confidence=confidence,
         seed=seed,
@@ -96,17 +93,18 @@ def audit(
     rows = work.draw()
     write_sheet(out, rows, chosen)
     echo(
-        f"{out}: {len(rows):,} posts to label, all of them; then: siamese-news audit --labels {out}"
+        f"{out}: {len(rows):,} posts to label, all of them; then: "
+        f"siamese-news audit --labels {quote(str(out))}"
     )
 
 
 def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     """How two annotators of the same posts agree."""
     from siamese_news.decide.agreement import agreement
-    from siamese_news.decide.plan.files import SEAL, beside, read_sealed
+    from siamese_news.decide.plan.files import SEAL, read_sealed, sibling
     from siamese_news.labels.matching import SampledPosts, read_labels
 
-    drawn = SampledPosts(beside(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
+    drawn = SampledPosts(sibling(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
     first, other = read_labels(labels, drawn).of, read_labels(second, drawn).of
     both = [
         name

@@ -50,7 +50,7 @@ def certify(
         write_page,
     )
     from siamese_news.decide.certification import Certification, expect_all, next_batch
-    from siamese_news.decide.plan.files import beside, read_sealed
+    from siamese_news.decide.plan.files import read_sealed, sibling
     from siamese_news.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):
@@ -78,14 +78,14 @@ def certify(
         changed = changed_sentence(content["labels"]["changed"])
         echo(f"{check}: holds; scores, plan, labels and findings are the same.{changed}")
         return
-    write_certificate(beside(path, "certificate.json"), content)
-    write_page(beside(path, "certificate.html"), content)
+    write_certificate(sibling(path, "certificate.json"), content)
+    write_page(sibling(path, "certificate.html"), content)
     for remark in said.remarks():
         echo(remark)
     for claim in content["claims"]:
         typer.echo(sentence_of(content, claim))
-    if write_lists(beside(path, "certificate.csv"), work, claims):
-        echo(f"{beside(path, 'certificate.csv')}: the certified posts")
+    if write_lists(sibling(path, "certificate.csv"), work, claims):
+        echo(f"{sibling(path, 'certificate.csv')}: the certified posts")
     sheet, new, waiting = next_batch(work, said, labels[0], format, more=more, at_least=at_least)
     if waiting:
         echo(

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 import typer
@@ -82,13 +83,13 @@ def plan_of(labels: list[Path]) -> Path:
     Raises:
         InputError: a sheet is missing.
     """
-    from siamese_news.decide.plan.files import beside
+    from siamese_news.decide.plan.files import sibling
 
     for sheet in labels:
         if not sheet.is_file():
             state = "is a folder, expected a labeled sheet" if sheet.is_dir() else "no such sheet"
             raise InputError(f"{sheet}: {state}; check the path")
-    return beside(labels[0], "plan.json")
+    return sibling(labels[0], "plan.json")
 
 
 def sample(
@@ -142,29 +143,11 @@ def sample(
     <sheet>.drawn.jsonl.
     """
     from siamese_news.decide.certification import Certification, Settings
-    from siamese_news.decide.plan.design import RATIO, share_of
-    from siamese_news.decide.plan.files import beside
+    from siamese_news.decide.plan.design import RATIO
+    from siamese_news.decide.plan.files import sibling
     from siamese_news.labels.matching import Labels
     from siamese_news.labels.sheets import write_sheet
 
-    targets = [share_of(target, "--precision") for target in precision]
-    if len(set(targets)) < len(targets):
-        raise InputError("--precision has the same target twice; expected each once")
-    share_of(confidence, "--confidence")
-    try:
-        growing = Fraction(ratio) > 1 if ratio else True
-    except (ValueError, ZeroDivisionError):
-        growing = False
-    if not growing:
-        raise InputError(f"--ratio is {ratio!r}; expected a number above 1, such as 1.02")
-    if false_negative_rate and false_positive_rate is None:
-        raise InputError("--false-negative-rate requires --false-positive-rate")
-    if false_positive_rate is not None and false_positive_rate + false_negative_rate >= 1:
-        raise InputError(
-            f"--false-positive-rate is {false_positive_rate:g} and --false-negative-rate "
-            f"{false_negative_rate:g}; expected a sum below 1: such labels tell nothing, "
-            "or the opposite of the truth"
-        )
     chosen = new_sheet(out, format)
     settings = Settings(
         targets=tuple(precision),
@@ -179,7 +162,7 @@ def sample(
     )
     work = Certification.start(
         results,
-        beside(out, "plan.json"),
+        sibling(out, "plan.json"),
         settings,
         posts=posts,
         again=again,
@@ -191,7 +174,7 @@ def sample(
     write_sheet(out, work.sampled.keyed(units), chosen)
     echo(
         f"{out}: {len(units):,} posts to label of {len(work.population):,}; then: "
-        f"siamese-news certify --labels {out}"
+        f"siamese-news certify --labels {quote(str(out))}"
     )
     if not any(unit.text for unit in units):
         echo(f"{results}: has no texts; name the files of posts with --posts to include them")

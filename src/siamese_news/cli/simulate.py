@@ -29,7 +29,8 @@ def simulate(
         list[str] | None, typer.Option(help="Precisions to certify (default: .8, .9 and .95).")
     ] = None,
     budget: Annotated[
-        list[int] | None, typer.Option(help="Numbers of labels (default: 100, 300 and 1000).")
+        list[int] | None,
+        typer.Option(min=1, help="Numbers of labels (default: 100, 300 and 1000)."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Replays of each setting.")] = 500,
     confidence: Annotated[str, typer.Option(help="Confidence of the certificates.")] = ".95",
@@ -57,6 +58,8 @@ def simulate(
     targets = precision or [".8", ".9", ".95"]
     for target in targets:
         share_of(target, "--precision")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file; expected the name of a folder")
     pools = zip(results or [], qrels or [], strict=True)
     replay(
         out,

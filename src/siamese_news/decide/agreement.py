@@ -4,12 +4,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.bounds.hypergeometric import interval
-from siamese_news.labels.journal import LabelJournal
+from siamese_news.labels.journal import SKIP, YES, LabelJournal
 from siamese_news.labels.machine import MachineVerdicts
 
 
@@ -81,34 +82,19 @@ def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
 _PAIRS = 10  # pairs to list
 
 
-@dataclass(frozen=True, slots=True)
-class Agreements:
-    """The agreement of several annotators.
+def agreements(log: LabelJournal) -> dict[str, Any] | None:
+    """Compare all annotators; None if no post has labels of two. Skipped posts do not count.
 
-    Attributes:
-        pairs: two names and their agreement, those with the most shared posts first.
-        posts: labeled by two annotators or more.
-        annotators: people who labeled any of these.
-        alpha: Krippendorff's alpha of all of them; None if all labels are the same.
-    """
-
-    pairs: list[tuple[str, str, Agreement]]
-    posts: int
-    annotators: int
-    alpha: float | None
-
-
-def agreements(log: LabelJournal) -> Agreements | None:
-    """Compare the annotators; None if no post has labels of two.
-
-    Skipped posts do not count.
+    Returns:
+        ``pairs``, two names and their `Agreement`, those with the most shared posts first; the
+        number of ``posts`` with several labels, and of their ``annotators``; ``alpha`` of all.
     """
     common: dict[tuple[str, str], list[tuple[int, int]]] = {}
     units: list[list[int]] = []
     names: set[str] = set()
     for post in log.posts():
         given = sorted(log.by_annotator(post).items())
-        said = {name: int(one.label == "yes") for name, one in given if one.label != "skip"}
+        said = {name: int(one.label == YES) for name, one in given if one.label != SKIP}
         if len(said) < 2:
             continue
         units.append(list(said.values()))
@@ -119,7 +105,8 @@ def agreements(log: LabelJournal) -> Agreements | None:
         return None
     pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
     found = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
-    return Agreements(found, len(units), len(names), krippendorff(units))
+    alpha = krippendorff(units)
+    return {"pairs": found, "posts": len(units), "annotators": len(names), "alpha": alpha}
 
 
 _BANDS = 3

@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from siamese_news.decide.bounds.hypergeometric import labels_for_recall, lower_bound, recall_bound
-from siamese_news.decide.plan.design import keys_of
+from siamese_news.decide.plan.design import keys_of, share_of
 from siamese_news.decide.plan.files import SEAL, made
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
@@ -41,21 +41,16 @@ class Audit(SamplingPlan):
         size: int | None = None,
         **options: Unpack[PlanOptions],
     ) -> Self:
-        """Fix the sample and write its plan.
+        """Fix the sample of `budget` posts and write its plan, a new file.
 
-        Args:
-            results: the list, or the scored pool.
-            path: of the plan, a new file.
-            budget: posts to draw.
-            confidence: as typed.
-            seed: of the random order.
-            threshold: for recall: the score at which to estimate it.
-            size: for recall: the population, that is, the best `size` posts.
-            options: see `PlanOptions`.
+        With a `threshold`, the sample estimates the recall at it among the best `size` posts.
 
         Raises:
             InputError: for a recall without a population, and impossible settings.
         """
+        if size is not None and threshold is None:
+            raise InputError("--population requires --threshold")
+        error = 1 - share_of(confidence, "confidence")
         population = Population(results)
         settings: dict[str, Any] = {
             "budget": budget,
@@ -68,7 +63,7 @@ class Audit(SamplingPlan):
             settings["above"] = _above(population, threshold, size)
         if path.exists():
             raise InputError(f"{path}: there is already a plan in this file; use another --out")
-        return cls._fix(path, population, settings, error=1 - Fraction(confidence), **options)
+        return cls._fix(path, population, settings, error=error, **options)
 
     @classmethod
     def resume(

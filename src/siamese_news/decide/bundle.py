@@ -68,14 +68,9 @@ def write_bundle(
 ) -> list[str]:
     """Write a bundle atomically; returns the names of its files.
 
-    Args:
-        out: the zip.
-        certificate: written by `certify`; its plan, labels and list are in the same folder.
-        results: files of `rank`, `filter` or `threads`.
-        posts: files with the texts of the certificate's posts, if they have moved.
-        scores: the scored posts of the certificate, if they are not next to the plan.
-        texts: whether to include texts.
-        title: of the data sheet.
+    It has a `certificate` with the plan, labels and list in the same folder, and `results` of
+    `rank`, `filter` or `threads`. `scores` and `posts` name the scored posts of the certificate and
+    files with their texts, if they have moved; with `texts`, these are packed as well.
 
     Raises:
         InputError: a file is missing or changed, or there is nothing to pack.
@@ -119,7 +114,8 @@ def check_bundle(path: Path) -> list[str]:
         InputError: names a difference.
     """
     if not path.is_file():
-        raise InputError(f"{path}: no such file; check the path")
+        what = "is a folder; expected a zip that bundle wrote" if path.is_dir() else "no such file"
+        raise InputError(f"{path}: {what}; check the path")
     try:
         with zipfile.ZipFile(path) as pack:
             manifest = _manifest(path, pack)
@@ -243,36 +239,33 @@ def _sheet(
         "of 32 digits, equal for equal texts. The platform returns the texts for the ids of the "
         "posts, as far as they still exist."
     )
-    made = [
+    made = "\n".join(
         f"| `{name}` | {', '.join(one['file'] for one in entry['from'])} | {entry['bytes']:,} |"
         for name, entry in pack.files.items()
-    ]
-    shown = [line for line in dict.fromkeys("\n".join(commands).split("\n")) if line]
-    return "\n".join(
-        [
-            f"# {title or 'Posts about a story'}",
-            "",
-            *(f"{note}\n" for note in notes),
-            what,
-            "",
-            "## Files",
-            "",
-            "| file | made from | bytes |",
-            "|---|---|---:|",
-            *made,
-            "",
-            "## Commands",
-            "",
-            "```",
-            *shown,
-            "```",
-            "",
-            "`manifest.json` has the hash of every file, the versions and the machine. "
-            f"`siamese-news bundle --check` ({__version__}) compares the hashes and computes the "
-            "certificate again.",
-            "",
-        ]
     )
+    lines = dict.fromkeys("\n".join(commands).split("\n"))
+    shown = "\n".join(line for line in lines if line)
+    found = "".join(f"{note}\n\n" for note in notes)
+    return f"""# {title or "Posts about a story"}
+
+{found}{what}
+
+## Files
+
+| file | made from | bytes |
+|---|---|---:|
+{made}
+
+## Commands
+
+```
+{shown}
+```
+
+`manifest.json` has the hash of every file, the versions and the machine. \
+`siamese-news bundle --check` ({__version__}) compares the hashes and computes the \
+certificate again.
+"""
 
 
 def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The certificate: what was shown, from which data, under which conditions; sealed JSON."""
+"""The certificate: its findings, the data behind them and their conditions, as sealed JSON."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -49,20 +49,11 @@ def certificate_of(
             "drawn_without_label": sum(name not in labels.of for name in work.sampled.by_name),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": work.log.changed,
-            "files": _files(sheets),
+            "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
         },
         "claims": [_claim(work, claim) for claim in claims],
         "remarks": labels.remarks(),
     }
-
-
-def with_files(content: Mapping[str, Any], sheets: Sequence[Path]) -> dict[str, Any]:
-    """A certificate that names these sheets as the files of its labels."""
-    return {**content, "labels": {**content["labels"], "files": _files(sheets)}}
-
-
-def _files(sheets: Sequence[Path]) -> list[dict[str, str]]:
-    return [{"file": str(path), "sha256": file_sha256(path)} for path in sheets]
 
 
 def write_certificate(path: Path, content: Mapping[str, Any]) -> None:

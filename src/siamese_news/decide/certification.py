@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -16,8 +17,8 @@ from siamese_news.decide.bounds.descent import (
     Step,
     Verdicts,
     descend,
-    handed_over,
     likely_labels,
+    returned_set,
 )
 from siamese_news.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
@@ -26,10 +27,11 @@ from siamese_news.decide.plan.design import (
     Order,
     errors_due,
     first_set,
-    kept_back,
     least_errors,
     nested_sets,
     planned_nulls,
+    reserved_labels,
+    share_of,
 )
 from siamese_news.decide.plan.files import WHOLE, batch_name, misfit, sheets_of
 from siamese_news.decide.plan.population import Population
@@ -48,11 +50,11 @@ METHOD = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The user's choices, fixed before the first label.
+    """The user's choices, fixed before the first label; shares as typed.
 
     Attributes:
-        targets: precisions, as typed.
-        confidence: as typed.
+        targets: precisions.
+        confidence: of each target, or of all of them together.
         budget: planned labels.
         first: posts of the first set; None for `first_set`.
         ratio: of the size of each set to the one before.
@@ -72,6 +74,29 @@ class Settings:
     joint: bool = False
     false_positive: float | None = None
     false_negative: float = 0.0
+
+    def check(self) -> None:
+        """Raise an `InputError` for a value that no pool allows."""
+        targets = {share_of(target, "precision") for target in self.targets}
+        if not targets:
+            raise InputError("expected one or several precisions, such as .9")
+        if len(targets) < len(self.targets):
+            raise InputError("precision has the same target twice; expected each once")
+        share_of(self.confidence, "confidence")
+        try:
+            growing = Fraction(self.ratio) > 1
+        except (ValueError, ZeroDivisionError):
+            growing = False
+        if not growing:
+            raise InputError(f"ratio is {self.ratio!r}; expected a number above 1, such as 1.02")
+        if self.false_negative and self.false_positive is None:
+            raise InputError("--false-negative-rate requires --false-positive-rate")
+        if self.false_positive is not None and self.false_positive + self.false_negative >= 1:
+            raise InputError(
+                f"--false-positive-rate is {self.false_positive:g} and --false-negative-rate "
+                f"{self.false_negative:g}; expected a sum below 1: such labels tell nothing, or "
+                "the opposite of the truth"
+            )
 
     @property
     def error(self) -> Fraction:
@@ -125,10 +150,9 @@ class Settings:
         turn = turn_of(self.budget)
         return [Tables(sizes.tolist(), own, error=float(error), turn=turn) for own in nulls]
 
-
-def fingerprint(tables: Sequence[Tables], budget: int) -> list[str]:
-    """The hash of the tables of each target up to the budget."""
-    return [table.fingerprint(budget) for table in tables]
+    def fingerprint(self, tables: Sequence[Tables]) -> list[str]:
+        """The hash of the tables of each target up to the budget."""
+        return [table.fingerprint(self.budget) for table in tables]
 
 
 _PIECE = 1024  # posts looked up first to check whether all have labels
@@ -136,7 +160,7 @@ _PIECE = 1024  # posts looked up first to check whether all have labels
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the labels show for one target precision.
+    """The findings of the labels for one target precision.
 
     Attributes:
         target: as typed.
@@ -171,7 +195,7 @@ class Claim:
 
 
 class Certification(SamplingPlan):
-    """A plan to certify precision, and what its labels show; see `SamplingPlan`."""
+    """A plan to certify precision, and the findings of its labels; see `SamplingPlan`."""
 
     kind = "precision"
 
@@ -185,17 +209,12 @@ class Certification(SamplingPlan):
     def start(
         cls, results: Path, path: Path, settings: Settings, **options: Unpack[PlanOptions]
     ) -> Self:
-        """Fix everything before the first label and write the plan.
-
-        Args:
-            results: the scored posts.
-            path: of the plan, a new file, or one with this very plan.
-            settings: the user's choices.
-            options: see `PlanOptions`.
+        """Fix everything before the first label and write the plan, unless it exists already.
 
         Raises:
             InputError: for impossible settings, and a plan that is not allowed.
         """
+        settings.check()
         population = Population(results)
         if settings.first is None:
             settings = replace(settings, first=first_set(settings.budget))
@@ -215,7 +234,7 @@ class Certification(SamplingPlan):
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
             "nulls": nulls,
-            "tables": fingerprint(settings.tables(sizes, nulls), settings.budget),
+            "tables": settings.fingerprint(settings.tables(sizes, nulls)),
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
@@ -231,7 +250,7 @@ class Certification(SamplingPlan):
                 f"{path}: its sets do not match these scores; restore the plan, or make a new one "
                 "with sample --again"
             )
-        if fingerprint(found.tables, found.settings.budget) != found.plan["tables"]:
+        if found.settings.fingerprint(found.tables) != found.plan["tables"]:
             raise InputError(
                 f"{path}: this version of the program computes different tables than the plan "
                 "has; finish with the version that made it"
@@ -269,7 +288,7 @@ class Certification(SamplingPlan):
         return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)
 
     def claims(self, labels: Labels) -> list[Claim]:
-        """What the labels show for each target."""
+        """The findings for each target."""
         verdicts = self.verdicts(labels)
         sure = self.settings.false_positive is None  # labels count as the truth
         whole = self._whole_pool(verdicts) if len(labels.of) else None
@@ -280,7 +299,7 @@ class Certification(SamplingPlan):
             if sure:
                 due = errors_due(self.sizes, tables.nulls, Fraction(target))
                 errors = verdicts.not_relevant(outcome.steps[-1].size)
-            step = handed_over(outcome, due, errors)
+            step = returned_set(outcome, due, errors)
             size = step.size if step else 0
             exact, more = step is not None and step.labels == step.size, None
             if whole is not None and sure:
@@ -323,7 +342,7 @@ class Certification(SamplingPlan):
             passed = outcome.certified
             missing = self._missing(passed, target, tables, verdicts) if passed else 0
             needed = self._distinct(outcome.needed)
-            free = allowed - kept_back(missing, budget)
+            free = allowed - reserved_labels(missing, budget)
             if not needed or len(needed) > free:
                 if passed and missing and allowed > 0:
                     return self._last_posts(passed.size, min(missing, allowed), verdicts)
@@ -413,7 +432,7 @@ def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
     if left_out and any(sheet.resolve() in given for sheet in sheets_of(plan)):
         raise InputError(
             f"{left_out[0]}: is also a sheet of this plan; name all of them: "
-            + " ".join(f"--labels {sheet}" for sheet in [*sheets, *left_out])
+            + " ".join(f"--labels {quote(str(sheet))}" for sheet in [*sheets, *left_out])
         )
 
 
@@ -421,13 +440,6 @@ def next_batch(
     work: Certification, labels: Labels, sheet: Path, format: str | None = None, **how: int
 ) -> tuple[Path | None, int, int]:
     """Write the posts needed next that are in no sheet yet to a new one, named after `sheet`.
-
-    Args:
-        work: the plan and its population.
-        labels: all labels so far.
-        sheet: any sheet of the plan.
-        format: of the new sheet; by default that of its ending.
-        how: see `Certification.next_posts`.
 
     Returns:
         The new sheet (None if none was needed), its posts, and needed posts of earlier sheets.

@@ -11,15 +11,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 150, 34, 48
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a chart.
-
-    Attributes:
-        name: in the legend.
-        points: (x, y).
-        color: of the line.
-        dashed: whether it is dashed.
-        dots: whether to draw only the points.
-    """
+    """A line of a chart, with its name in the legend; with `dots`, only its points are drawn."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -35,24 +27,16 @@ def line_chart(
     x_name: str,
     y_name: str,
     log_x: bool = False,
-    low: float | None = None,
-    high: float | None = None,
+    low: float,
+    high: float,
 ) -> str:
-    """Draw lines over two axes.
+    """Draw lines over two named axes; the y axis goes from `low` to `high`.
 
-    Args:
-        lines: at least one with a point.
-        title: above the chart, and for screen readers.
-        x_name: below the axis.
-        y_name: next to the axis.
-        log_x: whether the x axis is logarithmic.
-        low: lower end of the y axis; by default the lowest value.
-        high: upper end; by default the highest value.
+    At least one line has a point. The title is also for screen readers.
     """
     xs = [x for line in lines for x, _ in line.points]
-    ys = [y for line in lines for _, y in line.points]
     x_low, x_high = min(xs), max(xs)
-    y_low, y_high = min(ys) if low is None else low, max(ys) if high is None else high
+    y_low, y_high = low, high
     x_high = x_high if x_high > x_low else x_low + 1
     y_high = y_high if y_high > y_low else y_low + 1
 

@@ -9,6 +9,7 @@ nothing.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,12 @@ _STRENGTH = 3.0  # C of the regression on words
 # The priors of the weights of search and words: mean and strength. The strength for the words is
 # divided by the labels of the rarer kind. `_MOST`: the largest weight of words relative to search.
 _SEARCH, _WORDS, _MOST = (1.0, 1.0), (0.0, 30.0), 4.0
+
+MIX = "1:1:2"
+"""Parts of the posts: from the top of the order, uncertain ones, and random ones."""
+
+_REGION, _SHARE, _LEAST = 2000, 6, 200  # random posts: the best 2,000, or a sixth of the pool
+_WIDE, _FEW = 4, 10  # times the region, with this many labels or more that all say relevant
 
 
 class TooFewLabels(InputError):
@@ -207,12 +214,12 @@ def learn(
     relevant, other = int(said.sum()), int((~said).sum())
     if (different := len(np.unique(groups[: len(said)][said]))) < LEAST:
         raise TooFewLabels(
-            f"{relevant} labeled posts are relevant, with {different} different texts; expected "
-            f"at least {LEAST}: label more first"
+            f"different texts labeled relevant: {different}; expected at least {LEAST}: label more "
+            "first"
         )
     if not len(far) and other < LEAST:
         raise TooFewLabels(
-            f"{other} labeled posts are not relevant; expected at least {LEAST}: label more first"
+            f"posts labeled not relevant: {other}; expected at least {LEAST}: label more first"
         )
     said = np.concatenate([said, np.zeros(len(far), bool)])
     weights = np.ones(len(rows))
@@ -246,15 +253,15 @@ def learn(
         own[~train] = judged[~train] @ (shares / shares[0])
     intercept, *shares = _shares(judged, said, weights, len(far))
     joined = np.stack([*views, found], axis=1) @ shares
-    stands_for = _stands_for(joined, labeled, below, len(far))
-    weights[: len(labeled)] = stands_for[: len(labeled)] / stands_for[: len(labeled)].mean()
+    represented = _represented(joined, labeled, below, len(far))
+    weights[: len(labeled)] = represented[: len(labeled)] / represented[: len(labeled)].mean()
     surprise = np.logaddexp(0, np.where(said, -odds, odds)) @ weights
-    low, high = _interval(said, scores[rows], own, groups, stands_for, generator)
-    before = _weighted(said, scores[rows], stands_for[None])
-    after = _weighted(said, own, stands_for[None])
+    low, high = _interval(said, scores[rows], own, groups, represented, generator)
+    before = _weighted(said, scores[rows], represented[None])
+    after = _weighted(said, own, represented[None])
     names = words.names[known]
     order = np.argsort(coefficients, kind="stable")
-    telling = (
+    typical = (
         tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
@@ -270,11 +277,11 @@ def learn(
         high,
         float(surprise[0] - surprise[1]),
         chance,
-        telling,
+        typical,
     )
 
 
-def _stands_for(
+def _represented(
     scores: NDArray[np.float64], labeled: NDArray[np.int64], below: NDArray[np.int64], far: int
 ) -> NDArray[np.float64]:
     """The number (n,) of posts of the pool that each labeled and far post represents in judging.
@@ -402,13 +409,13 @@ def _interval(
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     groups: NDArray[np.int64],
-    stands_for: NDArray[np.float64],
+    represented: NDArray[np.float64],
     generator: np.random.Generator,
 ) -> tuple[float, float]:
     """The 95% interval of the difference when the texts are resampled with replacement."""
     count = int(groups.max()) + 1
     drawn = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)[:, groups]
-    times = drawn * stands_for
+    times = drawn * represented
     found = _weighted(said, after, times) - _weighted(said, before, times)
     low, high = np.nanquantile(found, [0.025, 0.975])
     return float(low), float(high)
@@ -424,3 +431,60 @@ def _weighted(
     precision = np.cumsum(hits, axis=1) / np.maximum(np.cumsum(times, axis=1), 1e-9)
     total = hits.sum(axis=1)
     return np.where(total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan)
+
+
+def next_posts(
+    scores: NDArray[np.float64],
+    odds: NDArray[np.float64] | None,
+    groups: NDArray[np.int64],
+    labeled: Mapping[int, bool | None],
+    count: int,
+    *,
+    mix: str = MIX,
+    seed: int = 0,
+) -> list[int]:
+    """Places of the posts to label next, in a random order, without copies or labeled texts.
+
+    Posts from the top alone teach little: almost all are relevant, and those with other wording are
+    further down. So some are drawn at random from the best of the pool, and from four times as many
+    posts while every label so far says relevant.
+
+    Args:
+        scores: (N,) of the present order.
+        odds: (N,) logits that the posts are relevant; None before anything was learned: random
+            posts then replace the uncertain ones.
+        groups: (N,) clusters of near-duplicates.
+        labeled: places of posts with labels -> whether they are relevant; None for skipped posts.
+        count: number of posts; fewer if the pool has no more texts.
+        mix: see `MIX`; three whole numbers.
+        seed: of the random posts.
+
+    Raises:
+        InputError: for an invalid mix.
+    """
+    if not re.fullmatch(r"\d+:\d+:\d+", mix) or not sum(parts := list(map(int, mix.split(":")))):
+        raise InputError(f"--mix is {mix!r}; expected three whole numbers, such as {MIX}")
+    top, unsure, _ = (round(count * part / sum(parts)) for part in parts)
+    if odds is None:
+        unsure = 0
+    order = np.argsort(-scores, kind="stable")
+    said = list(labeled.values())
+    wide = _WIDE if said.count(True) >= _FEW and False not in said else 1
+    region = order[: wide * min(_REGION, max(_LEAST, len(order) // _SHARE))]
+    generator = np.random.default_rng([seed, len(labeled)])
+    found: list[int] = []
+    taken = set(groups[list(labeled)].tolist())
+    nearest = order if odds is None else np.argsort(np.abs(odds), kind="stable")
+    for places, end in (
+        (order, top),
+        (nearest, top + unsure),
+        (generator.permutation(region), count),
+        (order, count),
+    ):
+        for place in places.tolist():
+            if len(found) >= end:
+                break
+            if groups[place] not in taken:
+                taken.add(groups[place])
+                found.append(place)
+    return generator.permutation(found).tolist()

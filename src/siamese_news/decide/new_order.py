@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.agreement import machine_lines
-from siamese_news.decide.asking import next_posts
-from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, unjudged
+from siamese_news.decide.learning import (
+    Feedback,
+    PostWords,
+    TooFewLabels,
+    learn,
+    next_posts,
+    unjudged,
+)
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import SKIP, YES
 from siamese_news.labels.machine import MachineVerdicts, read_machine
@@ -29,14 +35,9 @@ KEY = "id:"
 def read_verdicts(
     paths: Sequence[Path], say: Callable[[str], None] | None = None
 ) -> dict[str, bool]:
-    """Posts with unanimous labels; skipped and disputed posts are left out.
+    """Posts with unanimous labels, from any files with the columns post and label.
 
-    Args:
-        paths: sheets, or any files with the columns post and label.
-        say: is told the number of disputed posts.
-
-    Raises:
-        InputError: with ``path:line``, for an invalid label.
+    Skipped and disputed posts are left out; `say` is told the number of disputed ones.
     """
     said: dict[str, set[bool]] = {}
     for path in paths:
@@ -72,12 +73,7 @@ class LabeledResults:
     def read(
         cls, path: Path, verdicts: Mapping[str, bool], machine: tuple[Path, str] | None = None
     ) -> "LabeledResults":
-        """Read results.
-
-        Args:
-            path: see the class.
-            verdicts: ids of posts -> whether they are relevant.
-            machine: a file of a machine's verdicts, and its name.
+        """Read results, with the labels of people by id and a machine's file and name.
 
         Raises:
             InputError: for unusable results, and labels of other posts; see `read_machine`.
@@ -118,7 +114,7 @@ class LabeledResults:
         return found if machine is None else replace(found, machine=machine.name)
 
     def remarks(self) -> list[str]:
-        """What a user should know about labels and verdicts, and how well they agree."""
+        """Remarks on labels and verdicts, and how well they agree."""
         found = []
         if self.missing:
             found.append(f"{self.missing:,} labeled posts are not in {self.path}; not used")
@@ -130,7 +126,7 @@ class LabeledResults:
     def next_units(
         self, found: Feedback | None, count: int, mix: str, seed: int
     ) -> list[tuple[str, Unit]]:
-        """The posts to label next, with their keys; see `asking.next_posts`."""
+        """The posts to label next, with their keys; see `learning.next_posts`."""
         scores, odds = self.table.column("score").to_numpy(), None
         if found is not None and found.helps:
             scores, odds = found.scores, found.odds
@@ -162,17 +158,9 @@ def learn_order(
     *,
     command_line: str,
 ) -> tuple[Feedback, list[str]]:
-    """Learn from labels, and write the posts in the learned order if it helps.
+    """Learn from labels (`LabeledResults.read`), and write the learned order to `out` if it helps.
 
-    Args:
-        results: see `LabeledResults`, like the next two.
-        verdicts: of people.
-        machine: of a machine.
-        out: the same posts in the learned order.
-        command_line: of this step, stored in ``<out>.meta.json``.
-
-    Returns:
-        The learned order, and remarks on labels and verdicts.
+    Returns the learned order, and remarks on labels and verdicts.
 
     Raises:
         InputError: for unusable results, and labels that are too few.

@@ -27,13 +27,23 @@ from siamese_news.data.readers.fields import Choice, UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.agreement import agreements
-from siamese_news.decide.stopping.goals import Goal
+from siamese_news.decide.certification import Settings
+from siamese_news.decide.stopping import Goal
 from siamese_news.desk import hand_over, labeling, pages
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.project import FIELDS
-from siamese_news.desk.requests import body_of, number_in, score_in, share_in, shares_in, text_in
+from siamese_news.desk.requests import (
+    CAPS,
+    body_of,
+    ids_in,
+    number_in,
+    received,
+    score_in,
+    share_in,
+    shares_in,
+    text_in,
+)
 from siamese_news.desk.results import Filter
-from siamese_news.desk.uploads import CAPS, paste, received
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import LABELS, Conflict
 
@@ -52,7 +62,7 @@ def application(desk: Desk) -> Starlette:
     def view(path: str, name: str, values: Callable[[Desk], dict[str, Any]]) -> Route:
         # Starlette runs plain functions in threads.
         def handle(request: Request) -> Response:
-            html, policy = pages.view(name, **values(desk))
+            html, policy = pages.view(name, **(_common(desk) | values(desk)))
             return HTMLResponse(html, headers={"content-security-policy": policy})
 
         return Route(path, handle)
@@ -85,39 +95,47 @@ def application(desk: Desk) -> Starlette:
 
     routes = [
         post("/api/labels", labeling.give),  # the most frequent one
-        view("/", "search", search_values),
-        put("/api/inputs/{kind}/{name}", take_input),
-        get("/api/inputs/{kind}/{name}", remove_input, "DELETE"),
-        get("/api/columns", columns),
-        post("/api/pasted", take_text),
+        view("/", "search", _search_values),
+        put("/api/inputs/{kind}/{name}", _take_input),
+        get("/api/inputs/{kind}/{name}", _remove_input, "DELETE"),
+        get("/api/columns", _columns),
+        post("/api/pasted", _take_text),
         post("/api/search", lambda desk, row: {"command": desk.search.start(row)}),
         post("/api/search/cancel", lambda desk, row: desk.search.cancel()),
         post("/api/search/discard", lambda desk, row: desk.search.discard()),
         Route("/api/search/events", events),
-        view("/posts", "posts", posts_values),
-        get("/api/posts", posts),
-        get("/api/count", count),
-        get("/api/copies/{rank:int}", copies),
-        post("/api/threshold", keep_threshold),
-        post("/api/threads", find_threads),
+        view("/posts", "posts", _posts_values),
+        get("/api/posts", _posts),
+        get("/api/count", _count),
+        get("/api/copies/{rank:int}", _copies),
+        post("/api/threshold", _keep_threshold),
+        post("/api/threads", _find_threads),
         get(
             "/api/threads/{number:int}",
             lambda desk, values: {"html": pages.turns(desk.threads.rows(values["number"]))},
         ),
         post("/api/learn", lambda desk, row: desk.learning.learn()),
-        put("/api/verdicts", take_verdicts),
+        put(
+            "/api/verdicts",
+            lambda desk, values, file: {
+                "sentence": desk.machine.take(file, values.get("machine", "")).sentence()
+            },
+        ),
         get("/api/verdicts", lambda desk, values: desk.project.update(machine=None), "DELETE"),
-        view("/label", "label", label_values),
-        get("/api/queue", queue),
-        post("/api/labels/undo", undo),
-        put("/api/labels/import", take_labels),
-        post("/api/settings", keep_settings),
-        view("/decide", "decide", decide_values),
-        post("/api/plan", plan),
-        post("/api/goals", fix_goals),
+        view("/label", "label", _label_values),
+        get("/api/queue", _queue),
+        post("/api/labels/undo", _undo),
+        put(
+            "/api/labels/import",
+            lambda desk, values, file: labeling.take(desk, file, values.get("annotator", "")),
+        ),
+        post("/api/settings", _keep_settings),
+        view("/decide", "decide", _decide_values),
+        post("/api/plan", _plan),
+        post("/api/goals", _fix_goals),
         post("/api/certify", lambda desk, row: {"sentences": desk.certificate.certify().sentences}),
-        view("/hand-over", "hand-over", hand_over_values),
-        get("/files/{kind}", file),
+        view("/hand-over", "hand-over", _hand_over_values),
+        get("/files/{kind}", _file),
     ]
     errors: dict[Any, Any] = {
         InputError: lambda request, error: JSONResponse({"error": str(error)}, 400),
@@ -138,14 +156,26 @@ def _conflict(request: Request, error: Conflict) -> Response:
     return JSONResponse({"error": "this label was changed in another tab", "current": there}, 409)
 
 
-# The view of the search.
-
-
-def search_values(desk: Desk) -> dict[str, Any]:
-    """The values of the search view."""
+def _common(desk: Desk) -> dict[str, Any]:
+    """Values of every view."""
     project = desk.project
     return {
         "folder": project.folder.name,
+        "ready": project.results.exists(),
+        "threshold": project.threshold,
+        "criteria": project.criteria,
+        "labels": len(desk.log.posts()),
+        "annotators": desk.log.annotators(),
+        "machine": desk.machine.source,
+    }
+
+
+# The view of the search.
+
+
+def _search_values(desk: Desk) -> dict[str, Any]:
+    project = desk.project
+    return {
         "articles": project.inputs("articles"),
         "caps": CAPS,
         "negatives": project.inputs("not"),
@@ -154,7 +184,6 @@ def search_values(desk: Desk) -> dict[str, Any]:
         "second_look": project.second_look.name if project.second_look else "",
         "status": desk.search.status(),
         "command": desk.search.command,
-        "labels": len(desk.log.posts()),
     }
 
 
@@ -162,27 +191,24 @@ def _inputs(desk: Desk, kind: str) -> dict[str, Any]:
     return {"html": pages.piece("_inputs", kind=kind, inputs=desk.project.inputs(kind))}
 
 
-def take_input(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
-    """Keep an uploaded file."""
+def _take_input(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
     desk.project.take_input(values["kind"], values["name"], file)
     return _inputs(desk, values["kind"])
 
 
-def remove_input(desk: Desk, values: Values) -> dict[str, Any]:
-    """Remove an input file."""
+def _remove_input(desk: Desk, values: Values) -> dict[str, Any]:
     if desk.search.status()["state"] == "running":
         raise InputError("a search is reading the files; wait for it to finish or cancel it")
     desk.project.remove_input(values["kind"], values["name"])
     return _inputs(desk, values["kind"])
 
 
-def take_text(desk: Desk, row: Values) -> dict[str, Any]:
-    """Keep a pasted article."""
-    paste(desk.project, text_in(row, "text"))
+def _take_text(desk: Desk, row: Values) -> dict[str, Any]:
+    desk.project.paste(text_in(row, "text"))
     return _inputs(desk, "articles")
 
 
-def columns(desk: Desk, values: Values) -> dict[str, Any]:
+def _columns(desk: Desk, values: Values) -> dict[str, Any]:
     """The columns of the first file of posts that is not understood, with samples."""
     project = desk.project
     choice = Choice(*(values.get(name) or None for name in FIELDS))
@@ -218,8 +244,7 @@ async def _progress(desk: Desk, request: Request) -> AsyncIterator[str]:
 # The view of posts.
 
 
-def posts_values(desk: Desk) -> dict[str, Any]:
-    """The values of the view of posts."""
+def _posts_values(desk: Desk) -> dict[str, Any]:
     if not desk.project.results.exists():
         return {"results": None}
     results, meta = desk.project.load_results(), desk.project.meta()
@@ -228,34 +253,30 @@ def posts_values(desk: Desk) -> dict[str, Any]:
     return drawn | {
         "results": results,
         "meta": meta,
-        "threshold": threshold,
         "counts": results.at_thousandths(),
         "titles": meta.get("titles") or {},
         "days": results.days,
         "learned": desk.learning.found(),
         "threads": desk.threads.found(),
-        "machine": desk.machine.source,
         "said": desk.machine.verdicts(),
         "problem": desk.machine.problem,
         "commands": [desk.search.command, *desk.learning.commands()],
-        "labels": len(desk.log.posts()),
     }
 
 
-def posts(desk: Desk, values: Values) -> dict[str, Any]:
-    """The next posts of the list."""
+def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     results = desk.project.load_results()
     if not len(results):
         return {"html": "", "found": 0, "next": None, "timeline": ""}
-    asked = _filter(desk, values)
+    wanted = _filter(desk, values)
     after = int(number_in(values.get("after") or "0", "after"))
     learned = desk.learning.places() if values.get("order") == "learned" else None
     content: dict[str, Any] = {"found": None}
-    if learned is None and not results.known(asked):
+    if learned is None and not results.known(wanted):
         # The list comes at once; counting its posts takes longer.
-        ranks = places = np.array(results.first(asked, after, PAGE + 1), np.int64)
+        ranks = places = np.array(results.first(wanted, after, PAGE + 1), np.int64)
     else:
-        ranks = places = results.find(asked)
+        ranks = places = results.find(wanted)
         content["found"] = len(ranks)
         if not after:
             content["timeline"] = pages.timeline(results, ranks)
@@ -275,8 +296,7 @@ def posts(desk: Desk, values: Values) -> dict[str, Any]:
     return content | {"html": html, "next": following}
 
 
-def count(desk: Desk, values: Values) -> dict[str, Any]:
-    """The number of posts, and their timeline."""
+def _count(desk: Desk, values: Values) -> dict[str, Any]:
     results = desk.project.load_results()
     ranks = results.find(_filter(desk, values))
     return {"found": len(ranks), "timeline": pages.timeline(results, ranks)}
@@ -298,56 +318,41 @@ def _filter(desk: Desk, values: Values) -> Filter:
     )
 
 
-def copies(desk: Desk, values: Values) -> dict[str, Any]:
-    """The near-duplicates of a post."""
+def _copies(desk: Desk, values: Values) -> dict[str, Any]:
     rank, blind, results = values["rank"], values.get("blind") == "1", desk.project.load_results()
     found = results.posts([other for other in results.copies(rank) if other != rank][:PAGE])
     who = values.get("annotator", "")
     return {"html": pages.items(desk, found, who, blind=blind, independent=blind)}
 
 
-def keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
-    """Save the threshold that was chosen."""
+def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
     threshold = score_in(row.get("threshold"))
     desk.project.update(threshold=threshold)
     return {"threshold": threshold}
 
 
-def find_threads(desk: Desk, row: Values) -> dict[str, Any]:
+def _find_threads(desk: Desk, row: Values) -> dict[str, Any]:
     """Find the threads of the posts from the threshold on."""
     found = hand_over.make(desk, "parquet")
     return {"said": desk.threads.find(found, desk.project.threshold)}
 
 
-def take_verdicts(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
-    """Keep the verdicts of a machine."""
-    return {"sentence": desk.machine.take(file, values.get("machine", "")).sentence()}
-
-
 # The view that labels.
 
 
-def label_values(desk: Desk) -> dict[str, Any]:
-    """The values of the view that labels."""
+def _label_values(desk: Desk) -> dict[str, Any]:
     learned, ready = desk.learning.found(), desk.project.results.exists()
     return {
-        "ready": ready,
         "planned": desk.certificate.planned,
         "goals": desk.goals.planned,
-        "learned": learned is not None and learned["helps"],
-        "machine": desk.machine.source,
-        "criteria": desk.project.criteria,
-        "annotators": desk.log.annotators(),
-        "threshold": desk.project.threshold,
+        "learned": learned.get("helps", False),
         "commands": [labeling.label_command(desk)] if ready else [],
-        "folder": desk.project.folder.name,
     }
 
 
-def queue(desk: Desk, values: Values) -> dict[str, Any]:
-    """The posts to label next."""
+def _queue(desk: Desk, values: Values) -> dict[str, Any]:
     annotator, kind = values.get("annotator", ""), values.get("kind", "rank")
-    leave = set(json.loads(values.get("leave") or "[]"))
+    leave = ids_in(values.get("leave") or "[]")
     results = desk.project.load_results()
     ranks = labeling.queue(desk, kind, annotator, 8, leave) if len(results) else []
     # The labels of others are shown after one's own label, except where they disagree.
@@ -362,18 +367,12 @@ def queue(desk: Desk, values: Values) -> dict[str, Any]:
     return {"posts": shown, "counts": counts, "ahead": ahead}
 
 
-def undo(desk: Desk, row: Values) -> dict[str, Any]:
-    """Undo the last label of an annotator."""
+def _undo(desk: Desk, row: Values) -> dict[str, Any]:
     gone = desk.log.undo(text_in(row, "annotator"))
     return {"post": gone.post if gone else None}
 
 
-def take_labels(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
-    """Import labels from a file of another program."""
-    return labeling.take(desk, file, values.get("annotator", ""))
-
-
-def keep_settings(desk: Desk, row: Values) -> None:
+def _keep_settings(desk: Desk, row: Values) -> None:
     """Save what counts as relevant, or the column by which the report compares groups."""
     limits = {"criteria": 5000, "by": 100}
     found = {name: text_in(row, name).strip()[: limits[name]] for name in limits if name in row}
@@ -383,23 +382,17 @@ def keep_settings(desk: Desk, row: Values) -> None:
 # The views that decide and hand over.
 
 
-def decide_values(desk: Desk) -> dict[str, Any]:
-    """The values of the decide view."""
+def _decide_values(desk: Desk) -> dict[str, Any]:
     project, certificate = desk.project, desk.certificate
     ready, threshold = project.results.exists(), project.threshold
     size = len(project.load_results()) if ready else 0
     values: dict[str, Any] = {
-        "ready": ready,
         "planned": ready and certificate.planned,
         "earlier": certificate.earlier(),
-        "criteria": project.criteria,
         "posts": size,
-        "threshold": threshold,
         "agreement": agreements(desk.log),
-        "annotators": desk.log.annotators(),
         "changes": desk.log.changes(),
         "machine": labeling.machine_agreement(desk) if ready else [],
-        "folder": project.folder.name,
         "at": desk.estimates.at(threshold) if size and desk.log.posts() else None,
         "goals": desk.goals.state() if ready and desk.goals.planned else None,
     }
@@ -420,14 +413,16 @@ def decide_values(desk: Desk) -> dict[str, Any]:
     return values | {"commands": commands}
 
 
-def plan(desk: Desk, row: Values) -> None:
-    """Fix the target of a certificate."""
-    targets, confidence = shares_in(text_in(row, "precision")), share_in(row, "confidence")
-    budget = int(number_in(row.get("budget"), "the budget"))
-    desk.certificate.plan(targets, confidence, budget, again=bool(row.get("again")))
+def _plan(desk: Desk, row: Values) -> None:
+    settings = Settings(
+        tuple(shares_in(text_in(row, "precision"))),
+        share_in(row, "confidence"),
+        int(number_in(row.get("budget"), "the budget")),
+    )
+    desk.certificate.plan(settings, again=bool(row.get("again")))
 
 
-def fix_goals(desk: Desk, row: Values) -> None:
+def _fix_goals(desk: Desk, row: Values) -> None:
     """Fix when to stop labeling down the list."""
     find = text_in(row, "find").strip()
     goal = Goal(
@@ -441,27 +436,21 @@ def fix_goals(desk: Desk, row: Values) -> None:
     desk.goals.plan(goal, again=bool(row.get("again")))
 
 
-def hand_over_values(desk: Desk) -> dict[str, Any]:
-    """The values of the hand-over view."""
+def _hand_over_values(desk: Desk) -> dict[str, Any]:
     ready = desk.project.results.exists()
     planned = ready and desk.certificate.planned
     claims = desk.certificate.findings().content["claims"] if planned else []
     return {
-        "ready": ready,
         "planned": planned,
         "certified": [claim for claim in claims if claim["threshold"] is not None],
         "above": hand_over.count(desk) if ready else 0,
-        "threshold": desk.project.threshold,
-        "labels": len(desk.log.posts()),
         "by": hand_over.groups_by(desk),
         "threads": desk.threads.found(),
         "commands": hand_over.commands(desk) if ready else [],
-        "folder": desk.project.folder.name,
     }
 
 
-def file(desk: Desk, values: Values) -> Response:
-    """Make a file and send it."""
+def _file(desk: Desk, values: Values) -> Response:
     if values["kind"] not in hand_over.KINDS:
         return JSONResponse({"error": "there is no such file"}, 404)
     path = hand_over.make(desk, values["kind"])

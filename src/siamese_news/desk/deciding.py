@@ -1,35 +1,43 @@
-"""The certificate of a project and the goals of its labeling; `decide` computes both."""
+"""The certificate, goals and running estimates of a project; `decide` computes them."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
+from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound, upper_bound
 from siamese_news.decide.certificate import (
     certificate_of,
     sentence_of,
-    with_files,
     write_certificate,
     write_lists,
     write_page,
 )
 from siamese_news.decide.certification import Certification, Claim, Settings
-from siamese_news.decide.plan.design import share_of
-from siamese_news.decide.plan.files import SEAL, beside
+from siamese_news.decide.plan.design import Keys, Order
+from siamese_news.decide.plan.files import SEAL, sibling
 from siamese_news.decide.plan.ledger import plans_over
 from siamese_news.decide.plan.population import Population
-from siamese_news.decide.stopping.goals import LEARN_FIRST, RANDOM_FIRST, Goal, Stopping
-from siamese_news.desk.estimates import precision_interval
+from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
-from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, LabelJournal, write_judgments
-from siamese_news.labels.matching import Label, labels_in
+from siamese_news.labels.journal import CONFLICT, YES, LabelJournal, write_judgments
+from siamese_news.labels.matching import Label, Labels, labels_in
 
 BUDGET_CAP = 100_000
 
 _SHOWN = 12  # sets of a descent on the page
 _RENEWED = 10  # labels after which progress is worded again; each wording counts as a look
+_FIRST = 256  # posts of an order whose labels are looked up together at first
+_SEED = 0  # of the random order of the estimates; the default of `audit`
+_AUDITED = 200  # labels of the audit that the page suggests
+
+Sample = tuple[int, int, int]
+"""Posts, how many of them were labeled, how many of those are relevant."""
 
 Plan = TypeVar("Plan", Certification, Stopping)
 
@@ -37,11 +45,7 @@ Plan = TypeVar("Plan", Certification, Stopping)
 class _Planned(Generic[Plan]):
     """A plan of the current search, fixed before labels are given for it.
 
-    Args:
-        project: whose search.
-        log: the labels.
-        kind: of the plan.
-        sheet: name of the file from which a command reads the labels.
+    Its commands read the labels from a file with the name `sheet`.
     """
 
     def __init__(self, project: Project, log: LabelJournal, kind: type[Plan], sheet: str) -> None:
@@ -60,7 +64,7 @@ class _Planned(Generic[Plan]):
     @property
     def path(self) -> Path:
         """The file of the plan."""
-        return beside(self.sheet, "plan.json")
+        return sibling(self.sheet, "plan.json")
 
     @property
     def planned(self) -> bool:
@@ -80,6 +84,10 @@ class _Planned(Generic[Plan]):
             self._work = self._kind.resume(self.path, results=self._project.results)
         return self._work
 
+    def _write_sheet(self, labels: Mapping[str, Label]) -> None:
+        said = {name: label.said for name, label in labels.items()}
+        write_judgments(self.sheet, said, "all", self._open().plan[SEAL])
+
 
 class Findings(NamedTuple):
     """The state of a certificate.
@@ -87,6 +95,7 @@ class Findings(NamedTuple):
     Attributes:
         content: of the certificate, as the command writes it.
         claims: the posts of each claim.
+        labels: from which they follow.
         sentences: each claim in words.
         conflicts: sampled posts whose annotators disagree; they count as not relevant.
         descents: of each claim the last sets that were tested, the last one first.
@@ -94,6 +103,7 @@ class Findings(NamedTuple):
 
     content: dict[str, Any]
     claims: list[Claim]
+    labels: Labels
     sentences: list[str]
     conflicts: int
     descents: list[list[dict[str, Any]]]
@@ -113,7 +123,7 @@ class Certificate(_Planned[Certification]):
         results = self._project.results
         return plans_over(Population(results)) if results.exists() and not self.planned else 0
 
-    def plan(self, precision: Sequence[str], confidence: str, budget: int, *, again: bool) -> None:
+    def plan(self, settings: Settings, *, again: bool) -> None:
         """Fix everything before the first label.
 
         Raises:
@@ -121,13 +131,10 @@ class Certificate(_Planned[Certification]):
         """
         with self._guard:
             results = self._results_to_plan()
-            targets = [share_of(target, "precision") for target in precision]
-            if not targets or len(set(targets)) < len(targets):
-                raise InputError("expected one or several different precisions, such as .9")
-            share_of(confidence, "confidence")
-            if not 1 <= budget <= BUDGET_CAP:
-                raise InputError(f"budget is {budget}; expected 1 to {BUDGET_CAP:,} labels")
-            settings = Settings(targets=tuple(precision), confidence=confidence, budget=budget)
+            if not 1 <= settings.budget <= BUDGET_CAP:
+                raise InputError(
+                    f"budget is {settings.budget}; expected 1 to {BUDGET_CAP:,} labels"
+                )
             criteria = self._project.criteria.strip()
             self._work = Certification.start(
                 results, self.path, settings, again=again, criteria=criteria
@@ -171,6 +178,7 @@ class Certificate(_Planned[Certification]):
                 found = Findings(
                     content,
                     claims,
+                    labels,
                     [sentence_of(content, claim) for claim in content["claims"]],
                     sum(self._log.verdict(one.post) == CONFLICT for one in sampled),
                     [_descent(work, claim) for claim in content["claims"]],
@@ -201,12 +209,12 @@ class Certificate(_Planned[Certification]):
     def certify(self) -> Findings:
         """Write the certificate and its page next to the plan."""
         with self._guard:
-            found = self.findings()
-            self._write_sheet()
-            content = with_files(found.content, [self.sheet])
-            write_certificate(beside(self.path, "certificate.json"), content)
-            write_page(beside(self.path, "certificate.html"), content)
-            write_lists(beside(self.path, "certificate.csv"), self._open(), found.claims)
+            found, work = self.findings(), self._open()
+            self._write_sheet(found.labels.of)
+            content = certificate_of(work, found.claims, found.labels, [self.sheet])
+            write_certificate(sibling(self.path, "certificate.json"), content)
+            write_page(sibling(self.path, "certificate.html"), content)
+            write_lists(sibling(self.path, "certificate.csv"), work, found.claims)
             return found
 
     def certified(self, threshold: float) -> Claim | None:
@@ -216,23 +224,21 @@ class Certificate(_Planned[Certification]):
 
     def commands(self) -> list[str]:
         """The equivalent command lines; writes the sheet that they read."""
-        work, relative = self._open(), self._project.relative
-        self._write_sheet()
-        settings, sheet = work.settings, relative(self.sheet)
-        arguments = ["sample", "--results", relative(self._project.results)]
-        for target in settings.targets:
-            arguments += ["--precision", target]
-        arguments += ["--confidence", settings.confidence, "--budget", str(settings.budget)]
-        if criteria := work.plan["criteria"]:
-            arguments += ["--criteria", criteria]
-        return [
-            command_line([*arguments, "--out", sheet]),
-            command_line(["certify", "--labels", sheet]),
-        ]
-
-    def _write_sheet(self) -> None:
         work = self._open()
-        _write_labels(self.sheet, labels_in(self._log, work.sampled).of, work.plan[SEAL])
+        self._write_sheet(labels_in(self._log, work.sampled).of)
+        command, settings = self._project.command, work.settings
+        return [
+            command(
+                "sample",
+                results=self._project.results,
+                precision=settings.targets,
+                confidence=settings.confidence,
+                budget=settings.budget,
+                criteria=work.plan["criteria"],
+                out=self.sheet,
+            ),
+            command("certify", labels=self.sheet),
+        ]
 
 
 class Goals(_Planned[Stopping]):
@@ -249,19 +255,6 @@ class Goals(_Planned[Stopping]):
         """
         with self._guard:
             results = self._results_to_plan()
-            if goal.find is None and goal.recall is None:
-                raise InputError("expected a number of posts, or a share of all relevant posts")
-            if goal.find is not None and goal.find < 1:
-                raise InputError(f"the number of posts is {goal.find}; expected at least 1")
-            if goal.recall is not None:
-                share_of(goal.recall, "the share of all relevant posts")
-            share_of(goal.confidence, "confidence")
-            if goal.rule not in (RANDOM_FIRST, LEARN_FIRST):
-                raise InputError(
-                    f"the rule is {goal.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
-                )
-            if goal.positives < 1:
-                raise InputError(f"{goal.positives} random relevant posts; expected at least 1")
             self._work = Stopping.start(
                 results, self.path, goal, again=again, criteria=self._project.criteria
             )
@@ -279,15 +272,16 @@ class Goals(_Planned[Stopping]):
 
         Returns:
             ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``saved``, the
-            labels of a random order for comparison (None if unknown).
+            labels saved compared with a random order (None if unknown).
         """
         with self._guard:
             work, labels = self._open(), labels_in(self._log)
+            compared = work.compared(labels)
             return {
                 "done": not work.needed(labels),
                 "goal": work.goal,
                 "status": work.status(labels),
-                "saved": work.saved(labels),
+                "saved": max(compared[1] - compared[0], 0) if compared else None,
             }
 
     def command(self) -> str:
@@ -296,27 +290,113 @@ class Goals(_Planned[Stopping]):
             work, labels = self._open(), labels_in(self._log)
             ranks = work.population.ranks_of(list(labels.of))
             work.sampled.draw(work.texts.units(list(ranks.values())))
-            _write_labels(self.sheet, {n: labels.of[n] for n in ranks}, work.plan[SEAL])
-            relative = self._project.relative
-            arguments = ["annotate", "--results", relative(self._project.results)]
-            arguments += [*self.arguments(), "--labels", relative(self.sheet)]
-            return command_line(arguments)
+            self._write_sheet({name: labels.of[name] for name in ranks})
+            return self._project.command(
+                "annotate", results=self._project.results, **self.options(), labels=self.sheet
+            )
 
-    def arguments(self) -> list[str]:
+    def options(self) -> dict[str, Any]:
         """The options of `annotate` for these goals."""
         with self._guard:
-            goal, found = self._open().goal, []
-            if goal.find is not None:
-                found += ["--find", str(goal.find)]
-            if goal.recall is not None:
-                found += ["--recall", goal.recall]
-            found += ["--rule", goal.rule, "--positives", str(goal.positives)]
-            return [*found, "--confidence", goal.confidence]
+            options = asdict(self._open().goal)
+            del options["seed"]
+            return options
 
 
-def _write_labels(path: Path, labels: Mapping[str, Label], seal: str) -> None:
-    """Write labels into a file that the commands read."""
-    write_judgments(path, {name: label.said for name, label in labels.items()}, "all", seal)
+class Estimates:
+    """Precision and recall at a threshold, from random posts on both sides of it.
+
+    The posts are those that `audit` draws for the same threshold, in the order of its keyed hash. A
+    label counts once every post before it in that order has one, so the labels that count are a
+    random sample without replacement, whatever else was labeled.
+    """
+
+    def __init__(self, project: Project, log: LabelJournal) -> None:
+        self._project = project
+        self._log = log
+        self._guard = threading.Lock()
+        self._held: tuple[str, Population, Keys] | None = None
+
+    def at(self, threshold: float) -> dict[str, Any]:
+        """Precision and recall at a threshold, by the labels so far.
+
+        Returns:
+            The ``threshold``; ``above`` and ``below``, a `Sample` each; ``precision`` of the posts
+            above and ``recall`` of all (None if there are none below), each with ``estimate`` (None
+            without labels), ``low`` and ``high`` of its 95% interval.
+        """
+        with self._guard:
+            samples = []
+            for size, posts in self._sides(threshold):
+                verdicts = list(takewhile(bool, map(self._log.verdict, posts)))
+                samples.append((size, len(verdicts), verdicts.count(YES)))
+        above, below = samples
+        return {
+            "threshold": threshold,
+            "above": above,
+            "below": below,
+            "precision": precision_interval(*above),
+            "recall": _recall_interval(above, below) if below[0] else None,
+        }
+
+    def next_posts(self, threshold: float, count: int) -> list[str]:
+        """Ids of the posts to label next, alternately above and below."""
+        with self._guard:
+            sides = [
+                list(islice((post for post in posts if not self._log.verdict(post)), count))
+                for _, posts in self._sides(threshold)
+            ]
+        mixed = chain.from_iterable(zip_longest(*sides))
+        return [post for post in mixed if post is not None][:count]
+
+    def command(self, at: dict[str, Any]) -> str:
+        """The command line that draws such a sample of a fixed size, for a guarantee."""
+        results, recall = self._project.results, {}
+        if at["recall"] is not None:
+            total = at["above"][0] + at["below"][0]
+            recall = {"threshold": at["threshold"], "population": total}
+        out = results.with_name("audit.jsonl")
+        return self._project.command("audit", results=results, **recall, budget=_AUDITED, out=out)
+
+    def _sides(self, threshold: float) -> list[tuple[int, Iterator[str]]]:
+        """How many posts are above and below a threshold, and their ids in random order."""
+        path = str(self._project.results)
+        if self._held is None or self._held[0] != path:
+            population = Population(self._project.results)
+            self._held = path, population, population.keys(_SEED, "audit")
+        _, population, keys = self._held
+        size, total = population.size_at(threshold), len(population)
+        return [
+            (end - start, _shuffled(population, keys, start, end))
+            for start, end in ((0, size), (size, total))
+        ]
+
+
+def _shuffled(population: Population, keys: Keys, start: int, end: int) -> Iterator[str]:
+    """The ids of the posts at the ranks [start, end) in random order."""
+    order = Order(np.array([end - start]), lambda first, last: keys(first + start, last + start))
+    seen, count = 0, _FIRST
+    while seen < end - start:
+        ranks = (order.first(0, count)[seen:] + start).tolist()
+        seen, count = seen + len(ranks), 4 * count
+        # A population may name its posts with their article before them.
+        yield from (name.rpartition("\t")[2] for name in population.names_at(ranks))
+
+
+def precision_interval(size: int, labeled: int, relevant: int) -> dict[str, float | None]:
+    """The precision of a set by a random sample of it, with the exact 95% interval."""
+    if not labeled:
+        return {"estimate": None, "low": 0.0, "high": 1.0}
+    low, high = (bound(size, labeled, relevant, 0.025) for bound in (lower_bound, upper_bound))
+    return {"estimate": relevant / labeled, "low": low / size, "high": high / size}
+
+
+def _recall_interval(above: Sample, below: Sample) -> dict[str, float | None]:
+    """The recall of the posts above, with its exact 95% interval."""
+    estimate, low = recall_bound(above, below, 0.025)
+    _, missed = recall_bound(below, above, 0.025)
+    known = above[1] and below[1] and not np.isnan(estimate)
+    return {"estimate": estimate if known else None, "low": low, "high": 1 - missed}
 
 
 def _descent(work: Certification, claim: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """An open project: its labels, and everything that is computed from them and from its results."""
 
-from siamese_news.desk.deciding import Certificate, Goals
-from siamese_news.desk.estimates import Estimates
+from siamese_news.desk.deciding import Certificate, Estimates, Goals
 from siamese_news.desk.learning import Learning, Machine
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import Search

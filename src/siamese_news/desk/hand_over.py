@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.records import Post
-from siamese_news.decide.plan.files import beside
+from siamese_news.decide.plan.files import sibling
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.search import command_line, posts_of
+from siamese_news.desk.search import posts_of
 from siamese_news.errors import InputError
 from siamese_news.labels.results import Unit, result_rows
 from siamese_news.labels.sheets import write_sheet
@@ -37,21 +37,21 @@ def make(desk: Desk, kind: str) -> Path:
         InputError: something that it is made from does not exist yet.
     """
     name, maker = KINDS[kind]
-    path = desk.project.folder / "hand-over" / name
+    path = desk.project.exports / name
     path.parent.mkdir(parents=True, exist_ok=True)
     return maker(desk, path) or path
 
 
 def commands(desk: Desk) -> list[str]:
     """The equivalent command lines, to be run in the project's folder."""
+    project, by = desk.project, groups_by(desk)
     lines = [desk.search.command]
-    for name, more in (("found.csv", []), ("ids.csv", ["--ids-only"]), ("found.parquet", [])):
-        arguments = desk.search.filtered_to(desk.project.threshold, f"hand-over/{name}")
-        lines.append(command_line([*arguments, *more]))
-    out = ["--out", "hand-over/report.html"]
-    by = groups_by(desk)
-    posts = ["--by", by, "--posts", *desk.project.sources("posts")] if by else []
-    lines.append(command_line(["report", "--results", "hand-over/found.parquet", *out, *posts]))
+    for name, ids_only in (("found.csv", False), ("ids.csv", True), ("found.parquet", False)):
+        words = desk.search.filtered_to(project.threshold, f"hand-over/{name}")
+        lines.append(project.command(*words, ids_only=ids_only))
+    found, out = project.exports / "found.parquet", project.exports / "report.html"
+    posts = project.sources("posts") if by else None
+    lines.append(project.command("report", results=found, out=out, by=by, posts=posts))
     if desk.threads.found():
         lines += desk.threads.commands()
     if desk.certificate.planned:
@@ -152,7 +152,7 @@ def _report(desk: Desk, path: Path) -> None:
 
 def _threads_report(desk: Desk, path: Path) -> None:
     title = f"Threads of {desk.project.folder.name}"
-    write_report(path, read_results(desk.threads.path, title=title))
+    write_report(path, read_results(desk.threads.require(), title=title))
 
 
 def _compared(desk: Desk) -> ReportData:
@@ -189,7 +189,7 @@ def _certificate(ending: str) -> Maker:
         if not desk.certificate.planned:
             raise InputError("there is no certificate yet; fix a target and label for it first")
         desk.certificate.certify()
-        return beside(desk.certificate.path, ending)
+        return sibling(desk.certificate.path, ending)
 
     return write
 

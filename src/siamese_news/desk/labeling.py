@@ -8,25 +8,25 @@ import numpy as np
 
 from siamese_news.decide.agreement import machine_lines
 from siamese_news.desk.desk import Desk
+from siamese_news.desk.requests import naming
 from siamese_news.desk.results import Filter
-from siamese_news.desk.search import command_line
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name
 from siamese_news.labels.sheets import read_rows
 
 QUEUES = (
-    "rank",
-    "learned",
-    "teach",
-    "sample",
-    "goal",
-    "mixed",
-    "threshold",
-    "unsure",
-    "second",
-    "conflict",
+    "rank",  # from the top
+    "learned",  # from the top of the learned order
+    "teach",  # posts that learning gains most from
+    "sample",  # for the certificate
+    "goal",  # for the goals
+    "mixed",  # sample and teach
+    "threshold",  # random posts on both sides of it
+    "unsure",  # those that this annotator was unsure about
+    "second",  # those that others labeled
+    "conflict",  # those on which the others, or the machine, disagree with this annotator
 )
-"""The sources of the posts to label next; see `queue`."""
+"""The sources of the posts to label next."""
 
 BLIND = ("teach", "sample", "goal", "mixed", "threshold", "second")
 """The sources whose posts are shown without their scores."""
@@ -65,12 +65,7 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
-    """Import labels from a file of another program.
-
-    Args:
-        desk: the project.
-        path: CSV, JSON lines, Label Studio's or Prodigy's.
-        annotator: whose they are.
+    """Import an annotator's labels from a file that `read_rows` knows.
 
     Returns:
         How many were ``taken``, existed ``already``, and belong to ``unknown`` posts.
@@ -80,13 +75,10 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     """
     keys = desk.certificate.keys()
     said: list[tuple[str, str]] = []
-    for row in read_rows(path):
-        if row.label.strip():
-            try:
+    with naming(path):
+        for row in read_rows(path):
+            if row.label.strip():
                 said.append((keys.get(row.key.strip().lower(), row.post), row.verdict()))
-            except InputError as error:
-                plain = str(error).replace(str(path), path.name)
-                raise InputError(f"{plain}; nothing was taken") from None
     known = desk.project.load_results().by_id([post for post, _ in said])
     counts = {"taken": 0, "already": 0, "unknown": 0}
     for post, value in said:
@@ -102,19 +94,10 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
 
 
 def queue(desk: Desk, kind: str, annotator: str, count: int, leave: set[str]) -> list[int]:
-    """Ranks of the posts to label next.
+    """Ranks of the posts to label next from one of the `QUEUES`.
 
-    Args:
-        desk: the project.
-        kind: ``rank`` (from the top), ``learned`` (from the top of the learned order), ``teach``
-            (posts that learning gains most from), ``sample`` (for the certificate), ``goal`` (for
-            the goals), ``mixed`` (sample and teach), ``threshold`` (random posts on both sides of
-            it), ``unsure`` (those that this annotator was unsure about), ``second`` (those that
-            others labeled) or ``conflict`` (those on which the others, or the machine, disagree
-            with this annotator).
-        annotator: who asks; posts that they labeled are left out.
-        count: how many.
-        leave: ids that the page already has.
+    The posts that this annotator labeled are left out, and those that the page already has
+    (`leave`).
 
     Raises:
         InputError: another kind, or a sample without a plan.
@@ -212,10 +195,8 @@ def machine_agreement(desk: Desk) -> list[str]:
 
 def label_command(desk: Desk) -> str:
     """The command line that labels in the terminal the posts that the page would ask for."""
-    relative = desk.project.relative
-    if desk.certificate.planned:
-        arguments = ["--plan", relative(desk.certificate.path)]
-    else:
-        goals = desk.goals.arguments() if desk.goals.planned else ["--find", "100"]
-        arguments = ["--results", relative(desk.project.results), *goals]
-    return command_line(["annotate", *arguments, "--labels", "labels-of-the-terminal.jsonl"])
+    options: dict[str, Any] = {"plan": desk.certificate.path}
+    if not desk.certificate.planned:
+        goals = desk.goals.options() if desk.goals.planned else {"find": 100}
+        options = {"results": desk.project.results, **goals}
+    return desk.project.command("annotate", **options, labels="labels-of-the-terminal.jsonl")

@@ -1,6 +1,5 @@
 """An order learned from labels, as by the command `feedback`, and the verdicts of a machine."""
 
-import json
 import os
 import threading
 from collections.abc import Mapping
@@ -14,24 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.asking import next_posts
+from siamese_news.decide.learning import next_posts
 from siamese_news.decide.new_order import learn_order
-from siamese_news.desk.project import Project
-from siamese_news.desk.search import command_line
+from siamese_news.desk.project import Project, read_json
+from siamese_news.desk.requests import naming
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import NO, YES, LabelJournal, annotator_name
 from siamese_news.labels.machine import MachineVerdicts, read_machine
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import write_json
 
 
 class Machine:
     """A machine's verdicts on the posts of the current search; they count for no certificate.
 
-    Args:
-        project: whose search.
-
-    Attributes:
-        problem: why its file says nothing about these results; empty if it does, or without a file.
+    `problem` tells why its file cannot be used for these results; it is empty otherwise.
     """
 
     def __init__(self, project: Project) -> None:
@@ -50,15 +45,12 @@ class Machine:
         """Keep a file of verdicts in the project, instead of an earlier one.
 
         Raises:
-            InputError: no name, or a file that says nothing about these posts; nothing is kept.
+            InputError: no name, or a file without verdicts on these posts; nothing is kept.
         """
         if not (named := annotator_name(name)):
             raise InputError("the machine has no name; expected a few letters, such as gpt")
-        try:
+        with naming(file):
             found = read_machine(file, named, self._project.load_results().ids())
-        except InputError as error:
-            plain = str(error).replace(str(file), file.name)
-            raise InputError(f"{plain}; nothing was taken") from None
         folder = self._project.folder / "verdicts"
         folder.mkdir(exist_ok=True)
         os.replace(file, folder / file.name)
@@ -101,10 +93,10 @@ class Learning:
         self._guard = threading.Lock()
 
     def learn(self) -> dict[str, Any]:
-        """Learn, in a process of its own so that the page stays quick; returns what `found` does.
+        """Learn in a process of its own, so that the page stays quick; returns the same as `found`.
 
         Raises:
-            InputError: the labels teach nothing; says why.
+            InputError: nothing can be learned from the labels, and why.
         """
         with self._guard:
             results = self._project.require_results()
@@ -112,7 +104,7 @@ class Learning:
             verdicts = {post: one == YES for post, one in said.items() if one in (YES, NO)}
             for ending in ("parquet", "json", "npy"):
                 self._path(ending).unlink(missing_ok=True)
-            line, source = command_line(self._arguments()), self._machine.source
+            line, source = self._command(), self._machine.source
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                 order = self._path("parquet")
                 task = process.submit(
@@ -132,22 +124,18 @@ class Learning:
             }
             if found["helps"]:
                 np.save(self._path("npy"), feedback.odds)
-            with atomic_write(self._path("json")) as stream:
-                json.dump(found, stream, indent=1, ensure_ascii=False)
+            write_json(self._path("json"), found)
             return found
 
-    def found(self) -> dict[str, Any] | None:
-        """The last result of learning; None before the first.
+    def found(self) -> dict[str, Any]:
+        """The last result of learning; empty before the first.
 
         Returns:
             ``sentence``, the result of cross-validation; ``words`` for and against a post;
             ``remarks`` on labels and verdicts; ``helps``, whether the order may be used; the number
             of ``labels``; the equivalent ``command``.
         """
-        try:
-            return dict(json.loads(self._path("json").read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
+        return read_json(self._path("json"))
 
     def places(self) -> NDArray[np.int64] | None:
         """The rank in the learned order by the rank in that of the search; None without one."""
@@ -157,10 +145,8 @@ class Learning:
     def next_ranks(self, labeled: Mapping[int, bool | None], count: int) -> list[int]:
         """Ranks of the posts that teach most, as ``feedback --next`` chooses them.
 
-        Args:
-            labeled: ranks of posts that have labels, or wait for one -> whether they are relevant;
-                None if undecided.
-            count: how many.
+        `labeled` maps the ranks of posts that have labels, or wait for one, to whether they are
+        relevant; None if undecided.
         """
         places, groups = self.places(), self._project.load_results().clusters
         odds = None
@@ -178,14 +164,16 @@ class Learning:
     def _path(self, ending: str) -> Path:
         return self._project.search / f"learned.{ending}"
 
-    def _arguments(self) -> list[str]:
-        paths = (self._project.results, self._log.path, self._path("parquet"))
-        results, labels, out = map(self._project.relative, paths)
-        arguments = ["feedback", "--results", results, "--labels", labels]
-        if source := self._machine.source:
-            file, name = source
-            arguments += ["--verdicts", self._project.relative(file), "--name", name]
-        return [*arguments, "--out", out]
+    def _command(self) -> str:
+        verdicts, name = self._machine.source or (None, None)
+        return self._project.command(
+            "feedback",
+            results=self._project.results,
+            labels=self._log.path,
+            verdicts=verdicts,
+            name=name,
+            out=self._path("parquet"),
+        )
 
 
 @lru_cache(1)

@@ -12,10 +12,9 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.results import Results
+from siamese_news.desk.results import Results, post_of
 from siamese_news.desk.security import policy
 from siamese_news.desk.threads import Leads
-from siamese_news.labels.results import web_link
 from siamese_news.search.report import Histogram, ReportPost
 from siamese_news.search.report.charts import MAP_POINTS, histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.page import environment, shown
@@ -117,22 +116,7 @@ def items(
 
 def turns(rows: Iterable[Mapping[str, Any]]) -> str:
     """The posts of a thread, in reading order."""
-    own = []
-    for row in rows:
-        post = ReportPost(
-            row["rank"] or 0,
-            row["post"],
-            row["score"] or 0.0,
-            row["text"],
-            0,
-            1,
-            row["article"],
-            row["created_at"],
-            row["lang"],
-            row["terms"] or (),
-            link=web_link(row["link"]),
-        )
-        own.append((row, shown(-1, post)))
+    own = [(row, shown(-1, post_of(row))) for row in rows]
     return piece("_turns", turns=own) if own else ""
 
 

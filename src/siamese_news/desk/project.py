@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shlex
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,10 @@ from siamese_news.desk.results import Results
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta
 from siamese_news.search.query import READING, Query
-from siamese_news.utils.files import write_json
+from siamese_news.utils.files import atomic_write, write_json
 
 FORMAT = "siamese_news project 1"
+PROGRAM = "siamese-news"
 # Signs that Windows reserves; each looks like its full-width form, which every system accepts.
 _LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
 _DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9¹²³])\s*(\.|$)", re.IGNORECASE)
@@ -40,18 +43,14 @@ _OPTIONS: dict[str, Any] = {  # an empty text means not set
 
 
 class Project:
-    """A project's folder.
+    """A project's folder, which is created if missing.
 
-    Args:
-        folder: created if missing; a folder with other files is refused.
-        articles: seed articles from the command line, in addition to those in the folder.
-        posts: files of posts from the command line, likewise.
-        negatives: articles about a different story, likewise.
-        model: folder of the model; None for the one shipped.
-        second_look: folder of a model that reranks the best posts, if the search asks for it.
+    Articles, posts and `negatives` (articles about a different story) from the command line come in
+    addition to those in the folder. `second_look` is the folder of a model that reranks the best
+    posts, if the search asks for it.
 
     Raises:
-        InputError: the folder is not a project.
+        InputError: the folder has other files, or a damaged project.
     """
 
     def __init__(
@@ -75,6 +74,8 @@ class Project:
         self._file = self.folder / "project.json"
         self._loading = threading.Lock()
         self._results: tuple[Path, Results] | None = None
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(f"{folder}: is a file; expected the folder of a project")
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(
@@ -92,11 +93,7 @@ class Project:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder, so that no second server writes into it.
-
-        Raises:
-            InputError: another server holds it.
-        """
+        """Hold the folder, so that no second server writes into it; an error if one does."""
         try:
             held = FileLock(self.private / "lock").acquire(timeout=0)
         except Timeout as error:
@@ -163,14 +160,10 @@ class Project:
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
 
     def input_path(self, kind: str, name: str) -> Path:
-        """The path of an input file, existing or new.
-
-        Args:
-            kind: ``articles``, ``not`` or ``posts``.
-            name: the user's name for it; on the disk it may have a safer one (`safe_name`).
+        """The path of an input file, existing or new, with this name or a safer one (`safe_name`).
 
         Raises:
-            InputError: another kind, or a name whose ending is unknown.
+            InputError: an unknown kind (`named`), or a name whose ending is unknown.
         """
         if kind not in self.named:
             raise InputError(f"{kind!r} is not a kind of file; expected articles, not or posts")
@@ -186,12 +179,9 @@ class Project:
             if names.get(f"{kind}/{path.name}", path.name) == name:
                 return path
             taken.add(path.name.casefold())
-        own = safe = safe_name(name)
-        number = 1
-        while own.casefold() in taken:
-            number += 1
-            own = _ENDING.sub(rf" ({number})\g<0>", safe)
-        return folder / own
+        safe = safe_name(name)
+        further = (_ENDING.sub(rf" ({number})\g<0>", safe) for number in count(2))
+        return folder / next(own for own in chain([safe], further) if own.casefold() not in taken)
 
     def take_input(self, kind: str, name: str, file: Path) -> None:
         """Put an uploaded file among the inputs, under its own name or a safer one.
@@ -207,6 +197,16 @@ class Project:
             if path.name != name:
                 names = self.config().get("names", {})
                 self.update(names={**names, f"{kind}/{path.name}": name})
+
+    def paste(self, text: str) -> None:
+        """Keep a pasted article."""
+        if not text.strip():
+            raise InputError("the text is empty; paste an article")
+        folder = self.folder / "inputs" / "articles"
+        names = (f"pasted-{number}.txt" for number in count(1))
+        path = next(folder / name for name in names if not (folder / name).exists())
+        with atomic_write(path) as stream:
+            stream.write(text.strip() + "\n")
 
     def remove_input(self, kind: str, name: str) -> None:
         """Delete an input file, if it exists."""
@@ -234,11 +234,7 @@ class Project:
         return self.search / "results.parquet"
 
     def load_results(self) -> Results:
-        """The posts of the current search.
-
-        Raises:
-            InputError: nothing was searched yet.
-        """
+        """The posts of the current search; an error before the first one."""
         with self._loading:
             path = self.require_results()
             if not self.loaded:
@@ -247,11 +243,7 @@ class Project:
             return self._results[1]
 
     def require_results(self) -> Path:
-        """The file of results of the current search.
-
-        Raises:
-            InputError: it does not exist.
-        """
+        """The file of results of the current search; an error if it does not exist."""
         if not self.results.exists():
             raise InputError("there are no results yet; search first")
         return self.results
@@ -268,14 +260,37 @@ class Project:
         except InputError:
             return {}
 
-    def relative(self, path: Path) -> str:
-        """A path as commands in the folder of the project name it."""
-        return str(path.relative_to(self.folder))
+    def command(self, *words: str, **options: Any) -> str:
+        """A command line to be run in the folder of the project.
+
+        Paths in it are relative to that folder; None, False and empty texts leave an option out.
+        """
+        found = [PROGRAM, *words]
+        for name, value in options.items():
+            for one in value if isinstance(value, list | tuple) else [value]:
+                if one is None or one is False or one == "":
+                    continue
+                shown = one.relative_to(self.folder) if isinstance(one, Path) else one
+                found += [f"--{name.replace('_', '-')}", *([] if one is True else [str(shown)])]
+        return shlex.join(found)
+
+    @property
+    def exports(self) -> Path:
+        """The folder of the files that are handed over."""
+        return self.folder / "hand-over"
 
     @property
     def private(self) -> Path:
         """A folder that only the owner can read."""
         return self.folder / ".private"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file of the page; empty if the file is missing or damaged."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def safe_name(name: str) -> str:

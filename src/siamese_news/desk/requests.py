@@ -1,15 +1,26 @@
-"""Checks of the values in a request."""
+"""What a request carries: uploaded files, and values that are checked."""
 
 import json
+import os
 import re
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 
-from siamese_news.desk.security import BODY_CAP
+from siamese_news.desk.project import Project, safe_name
 from siamese_news.errors import InputError
+
+CAPS = {"articles": 64 * 2**20, "not": 64 * 2**20, "posts": 64 * 2**30, "labels": 256 * 2**20}
+"""Bytes of one uploaded file, by kind."""
+
+_BODY_CAP = 4 * 2**20  # bytes of a request that is not an upload
+_SPARE = 2**30  # bytes of the disk that an upload leaves free
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -17,7 +28,7 @@ async def body_of(request: Request) -> dict[str, Any]:
     data = bytearray()
     async for part in request.stream():
         data += part
-        if len(data) > BODY_CAP:
+        if len(data) > _BODY_CAP:
             raise InputError("the request is too long")
     try:
         row = json.loads(bytes(data) or b"{}")
@@ -28,6 +39,50 @@ async def body_of(request: Request) -> dict[str, Any]:
     return row
 
 
+@asynccontextmanager
+async def received(
+    project: Project, kind: str, name: str, parts: AsyncIterable[bytes]
+) -> AsyncIterator[Path]:
+    """A file of a kind of `CAPS` that the browser sends, kept for as long as it is read.
+
+    Raises:
+        InputError: a bad or existing name, or a file that is too large or empty.
+    """
+    if kind == "labels":
+        if not name or name.startswith(".") or {"/", "\\"} & set(name):
+            raise InputError(f"the file name is {name!r}; expected one such as sheet.csv")
+    elif project.input_path(kind, name).exists():
+        raise InputError(f"{name}: already exists; remove it first, or rename the new one")
+    with tempfile.TemporaryDirectory(prefix="upload-", dir=project.private) as folder:
+        path = Path(folder) / safe_name(name)
+        size = 0
+        with path.open("wb") as stream:
+            async for data in parts:
+                size += len(data)
+                if size > CAPS[kind]:
+                    raise InputError(
+                        f"{name}: is larger than {CAPS[kind]:,} bytes; name it on the command line"
+                    )
+                if shutil.disk_usage(folder).free < _SPARE:
+                    raise InputError(f"{name}: the disk is nearly full; free some space first")
+                stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if not size:
+            raise InputError(f"{name}: the file is empty")
+        yield path
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors about an uploaded file name it as the user does."""
+    try:
+        yield
+    except InputError as error:
+        plain = str(error).replace(str(path), path.name)
+        raise InputError(f"{plain}; nothing was taken") from None
+
+
 def text_in(row: Mapping[str, Any], name: str) -> str:
     """A field that must be a text."""
     value = row.get(name)
@@ -36,15 +91,29 @@ def text_in(row: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def number_in(value: Any, what: str) -> float:
-    """A number below a billion."""
+def ids_in(text: str) -> set[str]:
+    """Ids of posts in a JSON list."""
+    try:
+        return set(map(str, json.loads(text)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"expected ids in a JSON list, not {text[:40]!r}") from error
+
+
+def number_in(value: Any, what: str, most: float = 1e9, hint: str = "a number") -> float:
+    """A number that is not larger than `most`, with either sign."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if not abs(number) < 1e9:
-        raise InputError(f"{what} is {str(value)[:40]!r}; expected a number")
+    if not abs(number) <= most:
+        raise InputError(f"{what} is {str(value)[:40]!r}; expected {hint}")
     return number
+
+
+def score_in(value: Any) -> float:
+    """A score, with a decimal point or comma; percentages are not accepted."""
+    hint = "a number from -4 to 4 such as 0.1 (a score is not a percentage)"
+    return number_in(str(value).strip().replace(",", "."), "the score", 4, hint)
 
 
 def shares_in(text: str) -> list[str]:
@@ -79,17 +148,3 @@ def _share(word: str) -> str:
         return word  # 9/10, or a text that `decide` refuses
     number = Decimal(plain.removesuffix("%"))
     return f"{number / 100:f}" if "%" in plain or number >= 10 else plain
-
-
-def score_in(value: Any) -> float:
-    """A score, with a decimal point or comma; percentages are not accepted."""
-    try:
-        number = float(str(value).strip().replace(",", "."))
-    except ValueError:
-        number = float("nan")
-    if not abs(number) <= 4:
-        raise InputError(
-            f"the score is {str(value)[:40]!r}; expected a number from -4 to 4 such as 0.1 (a "
-            "score is not a percentage)"
-        )
-    return number

@@ -6,12 +6,10 @@ from the file of results.
 
 import sqlite3
 import threading
-from array import array
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,17 +22,18 @@ from siamese_news.data.readers.values import iso_date
 from siamese_news.desk.word_index import TABLES, matching, pairs_of, split
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows, web_link
+from siamese_news.search.output import COLUMNS
 from siamese_news.search.report import ReportPost
 from siamese_news.utils.files import atomic_write
 
-_VERSION = 5  # of the database; one of another version is rebuilt
+_VERSION = 6  # of the database; one of another version is rebuilt
+_COLUMNS = (*COLUMNS, "x", "y")
 _POSTS = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-CREATE TABLE posts (rank INTEGER PRIMARY KEY, post TEXT, score REAL, article TEXT, text TEXT,
-    lang TEXT, created TEXT, cluster INTEGER, copies INTEGER, terms BLOB, x REAL, y REAL,
-    link TEXT);
+CREATE TABLE posts (article TEXT, rank INTEGER PRIMARY KEY, score REAL, post TEXT, text TEXT,
+    cluster INTEGER, cluster_size INTEGER, lang TEXT, created_at TEXT, terms BLOB, link TEXT,
+    x REAL, y REAL);
 """
-_UNDATED = np.iinfo(np.int32).min  # the hour of a post without a date
 _KEPT = 32  # cached answers to filters by words
 _FETCHED = 2000  # posts with the words that are looked at together
 
@@ -81,18 +80,17 @@ class Results:
     def __init__(self, parquet: Path) -> None:
         self._database, columns = parquet.with_suffix(".sqlite"), parquet.with_suffix(".npz")
         self._local = threading.local()
-        self._answers: OrderedDict[str, NDArray[np.bool_]] = OrderedDict()
-        self._guard = threading.Lock()
+        self._answers: dict[str, NDArray[np.bool_]] = {}
         if not (columns.exists() and self._database.exists() and self._version() == _VERSION):
             _build(parquet, self._database, columns)
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
             self.clusters: NDArray[np.int64] = held["clusters"]
-            self._lang, self._seed, self._hour = held["lang"], held["seed"], held["hour"]
+            self._lang, self._seed, self._hour = held["lang"], held["article"], held["hour"]
             self._lead, self.grouped = held["lead"], bool(held["grouped"])
             names = orjson.loads(held["names"].tobytes())
         self.languages: dict[str, int] = names["lang"]
-        self.seeds: dict[str, int] = names["seed"]
+        self.seeds: dict[str, int] = names["article"]
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -100,33 +98,29 @@ class Results:
     @property
     def days(self) -> tuple[str, str] | None:
         """The first and the last day of a post; None without dates."""
-        known = self._hour[self._hour != _UNDATED]
-        if not len(known):
-            return None
-        first, last = (_moment(hour).date().isoformat() for hour in (known.min(), known.max()))
-        return first, last
+        known = self._hour[~np.isnat(self._hour)]
+        return (str(known.min())[:10], str(known.max())[:10]) if len(known) else None
 
-    def find(self, asked: Filter) -> NDArray[np.int64]:
+    def find(self, filter: Filter) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
-        keep = self._narrow(asked)
-        words, without = split(asked.words)
+        keep = self._narrow(filter)
+        words, without = split(filter.words)
         if words:
             keep &= self._with_words(words)
         for word in without:
             keep &= ~self._with_words([word])
         return np.flatnonzero(keep) + 1
 
-    def known(self, asked: Filter) -> bool:
+    def known(self, filter: Filter) -> bool:
         """Whether `find` answers at once; for new words it has to count all posts with them."""
-        words, without = split(asked.words)
-        with self._guard:
-            # Posts to leave out have to be counted in any case.
-            return bool(without) or not words or _key(words) in self._answers
+        words, without = split(filter.words)
+        # Posts to leave out have to be counted in any case.
+        return bool(without) or not words or _key(words) in self._answers
 
-    def first(self, asked: Filter, after: int, count: int) -> list[int]:
+    def first(self, filter: Filter, after: int, count: int) -> list[int]:
         """The first ranks of `find` beyond a rank, without searching for all of them."""
-        keep = self._narrow(asked)
-        sql, values = matching(split(asked.words)[0])
+        keep = self._narrow(filter)
+        sql, values = matching(split(filter.words)[0])
         found: list[int] = []
         with closing(self._base().cursor()) as rows:
             rows.execute(f"{sql} AND rowid > ? ORDER BY rowid", [*values, after])
@@ -135,27 +129,27 @@ class Results:
                 found += ranks[keep[ranks - 1]].tolist()
         return found[:count]
 
-    def _narrow(self, asked: Filter) -> NDArray[np.bool_]:
+    def _narrow(self, filter: Filter) -> NDArray[np.bool_]:
         """Which posts pass the filter, apart from the words."""
         keep = np.ones(len(self), bool)
-        if asked.least is not None:
-            keep &= self.scores >= asked.least
-        if asked.groups:
+        if filter.least is not None:
+            keep &= self.scores >= filter.least
+        if filter.groups:
             keep &= self._lead
-        if asked.among is not None:
-            keep &= asked.among
+        if filter.among is not None:
+            keep &= filter.among
         for name, known, codes in (
-            (asked.lang, self.languages, self._lang),
-            (asked.seed, self.seeds, self._seed),
+            (filter.lang, self.languages, self._lang),
+            (filter.seed, self.seeds, self._seed),
         ):
             if name:
                 one = name.removeprefix("!")
                 alike = codes == (list(known).index(one) if one in known else -1)
                 keep &= ~alike if name.startswith("!") else alike
-        if asked.start:
-            keep &= self._hour >= 24 * _day_of(asked.start)
-        if asked.end:
-            keep &= (self._hour < 24 * _day_of(asked.end) + 24) & (self._hour != _UNDATED)
+        if filter.start:
+            keep &= self._hour >= _day(filter.start)
+        if filter.end:
+            keep &= self._hour < _day(filter.end) + np.timedelta64(1, "D")
         return keep
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
@@ -174,6 +168,8 @@ class Results:
 
     def copies(self, rank: int) -> list[int]:
         """The ranks of all posts in a post's cluster of near-duplicates, including its own."""
+        if not 1 <= rank <= len(self):
+            raise InputError(f"there is no post of rank {rank} in these results; reload the page")
         found: list[int] = (np.flatnonzero(self.clusters == self.clusters[rank - 1]) + 1).tolist()
         return found
 
@@ -187,8 +183,8 @@ class Results:
     def counted_by_hour(self, ranks: NDArray[np.int64]) -> dict[datetime, int]:
         """Number of posts of each hour that has any."""
         hours = self._hour[ranks - 1]
-        found, counts = np.unique(hours[hours != _UNDATED], return_counts=True)
-        return {_moment(hour): int(n) for hour, n in zip(found, counts, strict=True)}
+        found, counts = np.unique(hours[~np.isnat(hours)], return_counts=True)
+        return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
     def at_thousandths(self) -> dict[str, Any]:
         """Number of posts at or above each thousandth of a score, from ``first`` on."""
@@ -205,30 +201,14 @@ class Results:
             part = values[start : start + 500]
             marks = ", ".join("?" * len(part))
             rows = self._base().execute(f"SELECT * FROM posts WHERE {column} IN ({marks})", part)
-            for rank, post, score, article, text, lang, created, cluster, copies, *rest in rows:
-                terms, x, y, link = rest
-                found[rank] = ReportPost(
-                    rank,
-                    post,
-                    score,
-                    text,
-                    -rank if cluster is None else cluster,
-                    copies or 1,
-                    article,
-                    created,
-                    lang,
-                    orjson.loads(terms),
-                    place=None if x is None else (x, y),
-                    link=link,
-                )
+            for row in (dict(zip(_COLUMNS, values, strict=True)) for values in rows):
+                found[row["rank"]] = post_of(row | {"terms": orjson.loads(row["terms"])})
         return found
 
     def _with_words(self, words: list[str]) -> NDArray[np.bool_]:
-        key = _key(words)
-        with self._guard:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
+        known = self._answers.get(_key(words))
+        if known is not None:
+            return known
         sql, values = matching(words)
         # One text of all ranks comes three times as fast as a row for each.
         sql = sql.replace("SELECT rowid", "SELECT group_concat(rowid)", 1)
@@ -236,10 +216,9 @@ class Results:
         keep = np.zeros(len(self), bool)
         if ranks is not None:
             keep[np.fromstring(str(ranks), np.int64, sep=",") - 1] = True
-        with self._guard:
-            self._answers[key] = keep
-            while len(self._answers) > _KEPT:
-                self._answers.popitem(last=False)
+        if len(self._answers) >= _KEPT:
+            self._answers = {}
+        self._answers[_key(words)] = keep
         return keep
 
     def _base(self) -> sqlite3.Connection:
@@ -255,112 +234,105 @@ class Results:
             return int(base.execute("PRAGMA user_version").fetchone()[0])
 
 
+def post_of(row: Mapping[str, Any]) -> ReportPost:
+    """The post of a row of results, or of a thread, where the search may not have ranked it."""
+    rank, cluster, x = row["rank"] or 0, row.get("cluster"), row.get("x")
+    return ReportPost(
+        rank,
+        row["post"],
+        row["score"] or 0.0,
+        row["text"],
+        -rank if cluster is None else cluster,
+        row.get("cluster_size") or 1,
+        row["article"],
+        row["created_at"],
+        row["lang"],
+        row["terms"] or (),
+        link=web_link(row["link"]),
+        place=None if x is None else (x, row["y"]),
+    )
+
+
 def _build(parquet: Path, database: Path, columns: Path) -> None:
     """Write the arrays and the database of a file of results, each whole or not at all."""
-    narrow: dict[str, Any] = {
-        "scores": array("d"),
-        "clusters": array("q"),
-        "hour": array("i"),
-        "lang": array("i"),
-        "seed": array("i"),
-    }
-    codes: dict[str, dict[str, int]] = {"lang": {}, "seed": {}}
 
     def rows() -> Iterator[tuple[Any, ...]]:
         for _, row in result_rows(parquet):
-            cluster, text = row.get("cluster"), row.get("text") or ""
-            narrow["scores"].append(row["score"])
-            narrow["clusters"].append(-1 if cluster is None else cluster)
-            narrow["hour"].append(_hour_of(row.get("created_at")))
-            for name, value in (("lang", row.get("lang")), ("seed", row["article"])):
-                narrow[name].append(codes[name].setdefault(value or "-", len(codes[name])))
-            yield (
-                row["rank"],
-                row["post"],
-                row["score"],
-                row["article"],
-                text,
-                row.get("lang"),
-                row.get("created_at"),
-                cluster,
-                row.get("cluster_size"),
-                orjson.dumps(row.get("terms") or []),
-                row.get("x"),
-                row.get("y"),
-                web_link(row.get("link")),
-            )
+            terms, text = orjson.dumps(row.get("terms") or []), row.get("text") or ""
+            known = {**row, "terms": terms, "text": text}
+            yield tuple(map(known.get, _COLUMNS))
 
     part = database.with_name(database.name + ".part")
     part.unlink(missing_ok=True)
     with closing(sqlite3.connect(part)) as base:
         base.executescript(_POSTS + TABLES)
         with base:
-            base.executemany(f"INSERT INTO posts VALUES ({', '.join('?' * 13)})", rows())
+            marks = ", ".join("?" * len(_COLUMNS))
+            base.executemany(f"INSERT INTO posts VALUES ({marks})", rows())
             texts = base.execute("SELECT rank, text FROM posts")
             pairs = ((rank, found) for rank, text in texts if (found := pairs_of(text)))
             base.executemany("INSERT INTO pairs(rowid, text) VALUES (?, ?)", pairs)
             base.execute("INSERT INTO words(words) VALUES ('rebuild')")
             base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
             base.execute(f"PRAGMA user_version = {_VERSION}")
-    _save_columns(columns, {name: np.array(values) for name, values in narrow.items()}, codes)
+    with atomic_write(columns, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **_arrays(parquet))
     part.replace(database)
 
 
-def _save_columns(
-    path: Path, arrays: dict[str, NDArray[Any]], codes: Mapping[str, Mapping[str, int]]
-) -> None:
-    """Save the columns that filters need, so that a page opens at once."""
-    names: dict[str, dict[str, int]] = {}
-    for column, numbers in codes.items():
-        # Renumber the values, the most frequent one first.
-        counts = np.bincount(arrays[column], minlength=len(numbers))
-        order = np.argsort(-counts, kind="stable")
-        arrays[column] = np.argsort(order).astype(np.int32)[arrays[column]]
-        known = list(numbers)
-        names[column] = {known[n]: int(counts[n]) for n in order.tolist()}
-    clusters = arrays["clusters"]
-    grouped = len(clusters) > 0 and bool((clusters >= 0).all())
-    if not grouped:
-        arrays["clusters"] = clusters = np.arange(len(clusters))
-    lead = np.zeros(len(clusters), bool)
-    lead[np.unique(clusters, return_index=True)[1]] = True
-    arrays |= {
-        "lead": lead,
-        "grouped": np.array(grouped),
-        "names": np.frombuffer(orjson.dumps(names), np.uint8),
+def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
+    """The columns that filters need by rank, so that a page opens at once."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(parquet, columns=["score", "cluster", "lang", "article", "created_at"])
+    hours = [_hour_of(date) for date in table["created_at"].to_pylist()]
+    found: dict[str, NDArray[Any]] = {
+        "scores": table["score"].to_numpy(),
+        "hour": np.array(hours, "datetime64[h]"),
     }
-    with atomic_write(path, "wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
+    names: dict[str, dict[str, int]] = {}
+    for name in ("lang", "article"):
+        # Number the values, the most frequent one first.
+        column = pc.fill_null(table[name], "-").combine_chunks().dictionary_encode()
+        codes, known = column.indices.to_numpy(), column.dictionary.to_pylist()
+        counts = np.bincount(codes, minlength=len(known))
+        order = np.argsort(-counts, kind="stable")
+        found[name] = np.argsort(order).astype(np.int32)[codes]
+        names[name] = {known[n]: int(counts[n]) for n in order.tolist()}
+    grouped = len(table) > 0 and not table["cluster"].null_count
+    clusters = table["cluster"].to_numpy() if grouped else np.arange(len(table))
+    lead = np.zeros(len(table), bool)
+    lead[np.unique(clusters, return_index=True)[1]] = True
+    named = np.frombuffer(orjson.dumps(names), np.uint8)
+    found |= {"clusters": clusters, "lead": lead, "grouped": np.array(grouped), "names": named}
+    return found
 
 
-def _hour_of(created: str | None) -> int:
-    """The hour of a date in UTC, counted from the year 1."""
+def _hour_of(created: str | None) -> str:
+    """The hour of a date in UTC, as numpy reads it."""
     if created and len(created) == 20 and created[10] == "T" and created.endswith("Z"):
         created = f"{created[:13]}:00:00Z"  # few different hours, many different seconds
-    return _hour(created) if created else _UNDATED
+    return _hour(created) if created else "NaT"
 
 
 @lru_cache(2**16)
-def _hour(created: str) -> int:
+def _hour(created: str) -> str:
     iso = iso_date(created)
-    return _day_of(iso[:10]) * 24 + int(iso[11:13]) if iso else _UNDATED
+    return iso[:13] if iso else "NaT"
 
 
-def _day_of(text: str) -> int:
-    """The number of a day, counted from the year 1.
+def _day(text: str) -> np.datetime64:
+    """A day that a user chose.
 
     Raises:
         InputError: for another text.
     """
     try:
-        return date.fromisoformat(text).toordinal()
+        return np.datetime64(date.fromisoformat(text))
     except ValueError as error:
         raise InputError(f"the date is {text!r}; expected one such as 2026-03-31") from error
 
 
 def _key(words: list[str]) -> str:
     return " ".join(words).casefold()
-
-
-def _moment(hour: Any) -> datetime:
-    return datetime.fromordinal(int(hour) // 24) + timedelta(hours=int(hour) % 24)

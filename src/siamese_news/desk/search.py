@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -13,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.readers import PostStream, open_posts
-from siamese_news.desk.project import FIELDS, Project
+from siamese_news.desk.project import FIELDS, Project, read_json
 from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
 from siamese_news.search.query import FILTER, Query
 from siamese_news.utils.processes import PROGRESS
-
-PROGRAM = "siamese-news"
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
 _READ = 20_000  # bytes of the output of a search, from its beginning and its end
@@ -36,13 +33,13 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
         if not named[kind]:
             raise InputError(f"add {what} first")
-    asked: dict[str, Any] = {name: value or None for name, value in options.items()}
+    given: dict[str, Any] = {name: value or None for name, value in options.items()}
     for name in FIELDS:
-        asked[name] = str(options[name]).strip()[:100] or None
+        given[name] = str(options[name]).strip()[:100] or None
     for name in ("dated_only", "dedupe", "map"):
-        asked[name] = bool(options[name])
-    asked["threshold"] = options["threshold"]
-    asked["second_look"] = project.second_look if options["second_look"] else None
+        given[name] = bool(options[name])
+    given["threshold"] = options["threshold"]
+    given["second_look"] = project.second_look if options["second_look"] else None
     return Query(
         articles=named["articles"],
         posts=named["posts"],
@@ -50,7 +47,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         model=project.model,
         one_story=True,
         out=out.relative_to(project.folder),
-        **asked,
+        **given,
     )
 
 
@@ -64,12 +61,9 @@ def posts_of(project: Project, **more: Any) -> PostStream:
     """The posts that the page's search reads, read the same way."""
     reading: dict[str, Any] = reading_options(project)
     sources = [str(project.folder / source) for source in project.sources("posts")]
+    if not sources:
+        raise InputError("the project no longer has the files of posts; add them again first")
     return open_posts(sources, **reading, **more)
-
-
-def command_line(arguments: list[str]) -> str:
-    """The command as typed in a shell."""
-    return shlex.join([PROGRAM, *arguments])
 
 
 class Search:
@@ -104,17 +98,15 @@ class Search:
                 return ["filter", *query.arguments(FILTER)]
 
             wanted = arguments()
-            if _saved(self._folder(number)).get("arguments") != wanted or state in (
-                "done",
-                "failed",
-            ):
+            saved = read_json(self._folder(number) / "search.json")
+            if saved.get("arguments") != wanted or state in ("done", "failed"):
                 if project.results.exists():
                     # Labels and certificates belong to results, so earlier results are kept.
                     number += 1
                     wanted = arguments()
                 shutil.rmtree(self._folder(number), ignore_errors=True)
                 self._folder(number).mkdir(parents=True)
-            folder, line = self._folder(number), command_line(wanted)
+            folder, line = self._folder(number), project.command(*wanted)
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "siamese_news", *wanted, "--resume"],
                 cwd=project.folder,
@@ -157,11 +149,12 @@ class Search:
     @property
     def command(self) -> str:
         """The command of the current search; empty before the first one."""
-        return str(_saved(self._project.search).get("command", ""))
+        return str(read_json(self._project.search / "search.json").get("command", ""))
 
     def filtered_to(self, threshold: float, out: str) -> list[str]:
         """The arguments that write the list from a threshold on, without a map."""
-        arguments = [str(word) for word in _saved(self._project.search).get("arguments", [])]
+        saved = read_json(self._project.search / "search.json")
+        arguments = list(map(str, saved.get("arguments", [])))
         for option, value in (("--threshold", f"{threshold!r}"), ("--out", out)):
             if option in arguments:
                 arguments[arguments.index(option) + 1] = value
@@ -216,17 +209,10 @@ class Search:
         """The process of the search while it runs."""
         if self._child is not None and self._child.poll() is not None:
             self._child = None
-        process = _saved(self._project.search).get("process")
+        process = read_json(self._project.search / "search.json").get("process")
         if self._child is not None and self._child.pid == process:
             return process
         return process if process is not None and is_held(self._project.results) else None
-
-
-def _saved(folder: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads((folder / "search.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
 
 
 def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:

@@ -9,9 +9,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-BODY_CAP = 4 * 2**20
-"""Bytes of a request that is not an upload."""
-
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

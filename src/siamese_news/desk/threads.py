@@ -1,6 +1,5 @@
 """The conversations of the posts from the threshold on, as `siamese-news threads` finds them."""
 
-import json
 import threading
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -10,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.desk.project import Project
-from siamese_news.desk.search import command_line, posts_of, reading_options
+from siamese_news.desk.project import Project, read_json
+from siamese_news.desk.search import posts_of, reading_options
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta, result_rows
 from siamese_news.search.conversations import COLUMNS, bring_threads
@@ -50,35 +49,21 @@ class Threads:
             )
         return said
 
-    def found(self) -> dict[str, Any] | None:
-        """The remarks on the threads (``said``) and their ``threshold``; None before `find`."""
-        try:
-            return dict(json.loads(self._meta.read_text("utf-8"))) if self.path.exists() else None
-        except (OSError, ValueError):
-            return None
+    def found(self) -> dict[str, Any]:
+        """The remarks on the threads (``said``) and their ``threshold``; empty before `find`."""
+        return read_json(self._meta) if self.path.exists() else {}
 
     def leads(self, posts: int) -> Leads:
-        """The best posts of the threads.
-
-        Args:
-            posts: how many posts the results have.
-
-        Raises:
-            InputError: threads were not searched yet.
-        """
-        path = self._require()
+        """The best posts of the threads, by the ranks of so many results."""
+        path = self.require()
         with self._guard:
             return _leads(path, path.stat().st_mtime_ns, posts)
 
     def rows(self, number: int | None = None) -> Iterable[Mapping[str, Any]]:
-        """The rows of a thread, or of all.
-
-        Raises:
-            InputError: threads were not searched yet.
-        """
+        """The rows of a thread, or of all; an error before `find`."""
         import pyarrow.parquet as pq
 
-        path = self._require()
+        path = self.require()
         if number is None:
             return (row for _, row in result_rows(path))
         rows: list[dict[str, Any]] = pq.read_table(
@@ -88,21 +73,20 @@ class Threads:
 
     def commands(self) -> list[str]:
         """The equivalent command lines, to be run in the project's folder."""
-        arguments = ["threads", "--results", "hand-over/found.parquet"]
-        arguments += ["--posts", *self._project.sources("posts")]
-        for name, value in reading_options(self._project).items():
-            arguments += [f"--{name.replace('_', '-')}", value] if value else []
-        out = "hand-over/threads.parquet"
+        project, exports = self._project, self._project.exports
+        out, posts = exports / "threads.parquet", project.sources("posts")
+        found, reading = exports / "found.parquet", reading_options(project)
         return [
-            command_line([*arguments, "--out", out]),
-            command_line(["report", "--results", out, "--out", "hand-over/threads.html"]),
+            project.command("threads", results=found, posts=posts, **reading, out=out),
+            project.command("report", results=out, out=exports / "threads.html"),
         ]
 
     @property
     def _meta(self) -> Path:
         return self.path.with_name(self.path.name + ".meta.json")
 
-    def _require(self) -> Path:
+    def require(self) -> Path:
+        """The file of threads; an error before `find`."""
         if not self.path.exists():
             raise InputError("the threads are not found yet; find them on the view of posts")
         return self.path

@@ -71,10 +71,10 @@ def matching(words: list[str]) -> tuple[str, list[str]]:
             cut = "".join(sign if sign.isalnum() else " " for sign in word)
             spaced += [_beginning(part) for part in cut.split()]
     parts, values = [], []
-    for table, asked in (("words", spaced), ("pairs", phrases)):
-        if asked:
+    for table, terms in (("words", spaced), ("pairs", phrases)):
+        if terms:
             parts.append(f"SELECT rowid FROM {table} WHERE {table} MATCH ?")
-            values.append(" AND ".join(asked))
+            values.append(" AND ".join(terms))
     for word in rest:
         # Plain punctuation alone is in no index.
         parts.append("SELECT rowid FROM posts WHERE text LIKE ? ESCAPE '\\'")

@@ -105,7 +105,9 @@ def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0)
     return Outcome(tuple(steps))
 
 
-def handed_over(outcome: Outcome, due: NDArray[np.int64], errors: NDArray[np.int64]) -> Step | None:
+def returned_set(
+    outcome: Outcome, due: NDArray[np.int64], errors: NDArray[np.int64]
+) -> Step | None:
     """The largest certified set with enough known errors, or None.
 
     `due` (K,) are the errors that each set needs (`design.errors_due`); `errors` the ranks of all

@@ -1,4 +1,4 @@
-"""Annotators who make errors: what their errors cost.
+"""Annotators who make errors, and the cost of their errors.
 
 Without a declared error rate, a certificate is about the annotator's own verdicts, and needs no
 assumption. With a rate it is about the truth, if the annotator's errors on different texts are

@@ -1,4 +1,4 @@
-"""What is fixed before the first label: nested sets of posts and their random order."""
+"""Everything fixed before the first label: nested sets of posts and their random order."""
 
 import hashlib
 import math
@@ -114,7 +114,7 @@ def nested_sets(
     return np.array(sizes, np.int64)
 
 
-def kept_back(missing: int, budget: int) -> int:
+def reserved_labels(missing: int, budget: int) -> int:
     """Labels reserved for the `missing` errors that a set needs before it can be returned.
 
     They go to its last posts; about half of these are errors if the next set does not pass.

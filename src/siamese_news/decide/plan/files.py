@@ -47,9 +47,10 @@ def read_sealed(path: Path, what: str) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
         seal = seal_of(content) if isinstance(content, dict) else ""
     except OSError as error:
+        where = "; it is next to the first sheet: check the names of both" if what == "plan" else ""
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); expected the {what} next to the first "
-            "sheet"
+            f"{path}: cannot be read ({error.strerror}); expected a {what} that this program "
+            f"wrote{where}"
         ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); expected the {what}") from error
@@ -202,7 +203,7 @@ def _parts(path: Path) -> tuple[str, int, str]:
     return found[1], int(found[2] or 1), found[3] or ""
 
 
-def beside(sheet: Path, ending: str) -> Path:
+def sibling(sheet: Path, ending: str) -> Path:
     """A file that belongs to a sheet of any batch: ``sheet.2.csv`` has ``sheet.plan.json``."""
     return sheet.with_name(f"{_parts(sheet)[0]}.{ending}")
 

@@ -26,7 +26,7 @@ _CLAIMS = ("targets", "confidence", "joint")
 
 
 def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """What identifies a plan."""
+    """The parts of a plan that identify it."""
     return {
         "kind": plan["kind"],
         "scores": plan["population"]["sha256"],
@@ -53,13 +53,9 @@ def register(
 ) -> list[dict[str, str]]:
     """Write a plan to the lists, unless it is already there.
 
-    Args:
-        population: the scored posts.
-        plan: its content. Plans with other criteria answer another question.
-        path: of its file.
-        error: the largest probability that it certifies wrongly.
-        again: whether the user wants a further plan and accepts its cost.
-        withdraw: earlier plans that this one replaces.
+    `error` is the largest probability that it certifies wrongly. With `again` the user wants a
+    further plan and accepts its cost; with `withdraw` it replaces earlier ones. Plans with other
+    criteria answer another question.
 
     Returns:
         ``sha256`` and ``error`` of the plans that the certificate must pay for.
@@ -90,7 +86,8 @@ def register(
             raise InputError(f"{path}: {_WITHDRAWN}")
         if seal in plans:
             there = shared.parent / plans[seal].get("plan", "")
-            if there.is_file() and there.resolve() != path.resolve():
+            # Without a promise, everybody may follow the same plan.
+            if error and there.is_file() and there.resolve() != path.resolve():
                 raise InputError(
                     f"{there}: is this very plan already; label its sheets, or move them here"
                 )
@@ -154,9 +151,9 @@ def _read(*paths: Path) -> tuple[dict[str, dict[str, Any]], set[str]]:
 
 
 def _order(entry: Mapping[str, Any]) -> str:
-    """What plans share that draw the same posts in the same order.
+    """The seal that plans share if they draw the same posts in the same order.
 
-    They differ only in their claims, like the targets of a single plan.
+    Such plans differ only in their claims, like the targets of a single plan.
     """
     kept = {name: value for name, value in entry["settings"].items() if name not in _CLAIMS}
     return seal_of({**entry, "settings": kept})

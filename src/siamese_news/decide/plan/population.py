@@ -43,7 +43,9 @@ class Population:
         self.sketch: list[int] = []
         ids, articles, scores = read_columns(path)
         if not len(scores):
-            raise InputError(f"{path}: no post in the file; expected what rank or filter wrote")
+            raise InputError(
+                f"{path}: no post in the file; expected a file that rank or filter wrote"
+            )
         bad = np.flatnonzero(~np.isfinite(scores))
         if len(bad):
             raise InputError(

@@ -1,4 +1,4 @@
-"""What every kind of plan shares: the scores, model and corpus it rests on, and the drawn posts."""
+"""The parts of every kind of plan: scores, model and corpus it rests on, and the drawn posts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 from siamese_news.decide.plan import ledger
-from siamese_news.decide.plan.files import SEAL, beside, read_sealed, write_sealed
+from siamese_news.decide.plan.files import SEAL, read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
@@ -37,13 +37,9 @@ class PlanOptions(TypedDict, total=False):
 
 
 class SamplingPlan:
-    """A plan over a population of scored posts.
+    """A plan, with the content of its file, over a population of scored posts.
 
-    Args:
-        plan: the content of its file.
-        path: of that file.
-        population: the scored posts.
-        posts: files with the texts, if the results have none.
+    `posts` are files with the texts, if the results have none.
     """
 
     kind: ClassVar[str]
@@ -60,8 +56,8 @@ class SamplingPlan:
         self.population = population
         self.results = population.path
         self.texts = Texts(population, posts)
-        self.sampled = SampledPosts(beside(path, "drawn.jsonl"), plan[SEAL])
-        self.log = VerdictLog(beside(path, "verdicts.jsonl"))
+        self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), plan[SEAL])
+        self.log = VerdictLog(sibling(path, "verdicts.jsonl"))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -78,18 +74,10 @@ class SamplingPlan:
         own: Mapping[str, Any] | None = None,
         **options: Unpack[PlanOptions],
     ) -> Self:
-        """Register a plan and write its file.
+        """Register a plan and write its file: a new one, or one with this very plan.
 
-        Args:
-            path: a new file, or one with this very plan.
-            population: the scored posts.
-            settings: the user's choices.
-            error: the largest probability that the plan leads to a wrong statement.
-            own: fields of the file that only this kind of plan has.
-            options: see `PlanOptions`.
-
-        Raises:
-            InputError: for a plan that is not allowed.
+        `error` is the largest probability that it leads to a wrong statement; `own` are the fields
+        of the file that only this kind of plan has.
         """
         results, posts = population.path, options.get("posts")
         plan: dict[str, Any] = {
@@ -135,10 +123,7 @@ class SamplingPlan:
     ) -> Self:
         """Continue a plan if nothing that it rests on has changed.
 
-        Args:
-            path: of the plan.
-            results: the scored posts, if they are not next to the plan.
-            posts: files with the texts, if they have moved.
+        `results` and `posts` name the scored posts and the files with their texts if they moved.
 
         Raises:
             InputError: the plan, the scores, the model or the corpus changed, or the plan was

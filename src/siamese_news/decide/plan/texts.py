@@ -78,14 +78,8 @@ class KnownVerdicts:
     """Labels by rank; a post whose text was labeled before has that label.
 
     The label of a copy costs nothing and changes no probability: it is what the annotator says
-    about that text. A post without words has no copies, because its content is not known.
-
-    Args:
-        labels: by the names of units.
-        population: the scored posts.
-        texts: of these posts.
-        order: of their sets, to look up in advance the texts that will be needed.
-        sizes: of the sets.
+    about that text. A post without words has no copies, because its content is not known. `order`
+    and `sizes` of the sets serve to look up in advance the texts that will be needed.
     """
 
     def __init__(
@@ -156,7 +150,7 @@ class KnownVerdicts:
 
 
 def text_key(unit: Unit) -> tuple[str, str] | None:
-    """What copies of a unit share: its article and its text; None for a post without words."""
+    """The article and the text, which copies share; None for a post without words."""
     text = " ".join(unit.text.split())
     return (unit.article, text) if text else None
 

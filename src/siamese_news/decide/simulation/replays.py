@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,12 @@ from siamese_news.decide.plan.design import (
     Order,
     errors_due,
     first_set,
-    kept_back,
     nested_sets,
     planned_nulls,
+    reserved_labels,
 )
 from siamese_news.decide.simulation.pools import FAMILIES, LabeledPool
-from siamese_news.decide.stopping.rules import binomial_place
+from siamese_news.decide.stopping import binomial_place
 
 _LARGEST = 20_001  # posts of the largest generated pool, plus one
 _NAIVE_REGION = 1.5  # times the oracle: the naive method draws its labels from these posts
@@ -135,7 +136,9 @@ def replay(
             found = int((labeled[:before] & ~relevant[:before]).sum())
             missing = max(0, int(due[number - 1]) - found) if number else 0
             left = budget - spent
-            new = _requested(ranks, bounds, relevant, labeled, left - kept_back(missing, budget))
+            new = _requested(
+                ranks, bounds, relevant, labeled, left - reserved_labels(missing, budget)
+            )
             passed = bool((np.cumsum(~labeled[ranks] | ~relevant[ranks]) <= bounds).any())
             if not passed and not len(new):
                 new = np.flatnonzero(~labeled[:before])[::-1][: min(missing, left)]
@@ -188,40 +191,8 @@ def _requested(
         count += needed if 8 * needed <= left - count else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The results of the replays of one setting.
-
-    Attributes:
-        pool: the pool, or a family of generated pools.
-        target: precision.
-        budget: labels.
-        runs: replays.
-        share: mean number of posts returned, divided by the oracle's; None for a family.
-        found: the same for the relevant posts among them.
-        tenth: tenth percentile of the share.
-        nothing: runs without a certificate.
-        labels: mean number of labels spent.
-        wrong: runs that returned a list with a precision below the target.
-        low: lower end of the 99% interval of the share of wrong runs.
-        high: upper end.
-        naive: share of runs in which the naive threshold is wrong.
-    """
-
-    pool: str
-    target: str
-    budget: int
-    runs: int
-    share: float | None
-    found: float | None
-    tenth: float | None
-    nothing: int
-    labels: float
-    wrong: int
-    low: float
-    high: float
-    naive: float
-
+Record = dict[str, Any]
+"""The results of the replays of one setting, or of one promise, by name."""
 
 _Run = tuple[Replay, bool]
 """A replay, and whether the naive threshold of the same run is wrong."""
@@ -236,8 +207,16 @@ def replay_cell(
     error: float,
     seed: int,
     cores: int,
-) -> Cell:
-    """Replay a pool, or a new pool of the family with this name in each run."""
+) -> Record:
+    """Replay a pool, or a new pool of the family with this name in each run.
+
+    Returns:
+        ``pool``, ``target``, ``budget`` and ``runs``; of a pool the mean ``share`` of the oracle's
+        posts, its ``tenth`` percentile, and the share of its relevant posts ``found``; how many
+        runs certified ``nothing``, and how many were ``wrong``, with the 99% interval ``low`` to
+        ``high`` of their share; the mean number of ``labels``; in which share of the runs the
+        ``naive`` threshold is wrong.
+    """
     setting = target, budget, error, seed
     task: Callable[[Sequence[int]], list[_Run]] = (
         partial(_family_runs, source, *setting)
@@ -259,20 +238,22 @@ def replay_cell(
         share, tenth = float(np.mean(shares)), float(np.quantile(shares, 0.1))
         relevant = float(np.mean([one.hits / best for one, _ in found]))
     wrong = sum(one.misses(precision) for one, _ in found)
-    return Cell(
-        source if isinstance(source, str) else source.name,
-        target,
-        budget,
-        runs,
-        share,
-        relevant,
-        tenth,
-        sum(not one.posts for one, _ in found),
-        float(np.mean([one.labels for one, _ in found])),
-        wrong,
-        *interval(wrong, runs),
-        sum(naive for _, naive in found) / runs,
-    )
+    low, high = interval(wrong, runs)
+    return {
+        "pool": source if isinstance(source, str) else source.name,
+        "target": target,
+        "budget": budget,
+        "runs": runs,
+        "share": share,
+        "found": relevant,
+        "tenth": tenth,
+        "nothing": sum(not one.posts for one, _ in found),
+        "labels": float(np.mean([one.labels for one, _ in found])),
+        "wrong": wrong,
+        "low": low,
+        "high": high,
+        "naive": sum(naive for _, naive in found) / runs,
+    }
 
 
 def _pool_runs(
@@ -332,42 +313,23 @@ def curve(
     return [(labels, float(total[labels] / runs)) for labels in range(budget + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """The results of the replays of an audit, a recall bound or a stopping rule.
+def _promise(
+    pool: LabeledPool, what: str, broken: Sequence[bool], value: float, truth: float
+) -> Record:
+    """The replays of an audit, a recall bound or a stopping rule.
 
-    Attributes:
-        pool: name of the pool.
-        what: the guarantee.
-        runs: replays.
-        wrong: how many broke it.
-        low: lower end of the 99% interval of the share of broken ones.
-        high: upper end.
-        value: mean of the bound, or of the labels as a multiple of the optimum.
-        truth: the true value behind a bound; for a rule, the mean recall reached.
+    `value` is the mean of the bound, or of the labels as a multiple of the optimum; `truth` the
+    true value behind a bound, or the mean recall that a rule reached.
     """
-
-    pool: str
-    what: str
-    runs: int
-    wrong: int
-    low: float
-    high: float
-    value: float
-    truth: float
-
-    @classmethod
-    def of(
-        cls, pool: LabeledPool, what: str, broken: Sequence[bool], value: float, truth: float
-    ) -> "Promise":
-        """Summarize the replays of one guarantee."""
-        runs, wrong = len(broken), sum(broken)
-        return cls(pool.name, what, runs, wrong, *interval(wrong, runs), value, truth)
+    runs, wrong = len(broken), sum(broken)
+    low, high = interval(wrong, runs)
+    record = {"pool": pool.name, "what": what, "runs": runs, "wrong": wrong}
+    return record | {"low": low, "high": high, "value": value, "truth": truth}
 
 
 def audits(
     pool: LabeledPool, size: int, budget: int, runs: int, *, error: float, seed: int
-) -> Promise:
+) -> Record:
     """The lower bound on the precision of the best `size` posts."""
     hits = int(pool.relevant[:size].sum())
     bounds = []
@@ -377,12 +339,12 @@ def audits(
         bounds.append(lower_bound(size, budget, drawn, error))
     what = f"audit of the best {size:,}, {budget} labels"
     value = float(np.mean(bounds)) / size
-    return Promise.of(pool, what, [bound > hits for bound in bounds], value, hits / size)
+    return _promise(pool, what, [bound > hits for bound in bounds], value, hits / size)
 
 
 def recalls(
     pool: LabeledPool, above: int, size: int, budget: int, runs: int, *, error: float, seed: int
-) -> Promise:
+) -> Record:
     """The lower bound on recall at a threshold within the best `size` posts."""
     found, missed = int(pool.relevant[:above].sum()), int(pool.relevant[above:size].sum())
     truth = found / (found + missed)
@@ -394,9 +356,7 @@ def recalls(
         y = int(generator.hypergeometric(missed, size - above - missed, rest))
         bounds.append(recall_bound((above, first, x), (size - above, rest, y), error)[1])
     what = f"recall at {above:,} of the best {size:,}, {budget} labels"
-    return Promise.of(
-        pool, what, [bound > truth for bound in bounds], float(np.mean(bounds)), truth
-    )
+    return _promise(pool, what, [bound > truth for bound in bounds], float(np.mean(bounds)), truth)
 
 
 def random_positives(
@@ -422,11 +382,11 @@ def optimum(relevant: NDArray[np.bool_], recall: float) -> int:
 
 def rules(
     pool: LabeledPool, recall: float, counts: Sequence[int], runs: int, *, error: float, seed: int
-) -> list[Promise]:
+) -> list[Record]:
     """`RandomPositives` with each of these numbers of positives that can show the recall."""
     total, best = int(pool.relevant.sum()), optimum(pool.relevant, recall)
     hits = np.cumsum(pool.relevant)
-    found: list[Promise] = []
+    found: list[Record] = []
     for count in counts:
         if binomial_place(recall, error, count) is None:
             continue
@@ -440,7 +400,7 @@ def rules(
         broken = [bool(share < recall - 1e-12) for share in reached]
         what = f"recall {recall:g}: {count} random positives first"
         value, truth = float(np.mean(labels)), float(np.mean(reached))
-        found.append(Promise.of(pool, what, broken, value, truth))
+        found.append(_promise(pool, what, broken, value, truth))
     return found
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from siamese_news.decide.chart import Line, line_chart
 from siamese_news.decide.simulation.pools import FAMILIES, LabeledPool
 from siamese_news.decide.simulation.replays import (
-    Cell,
-    Promise,
+    Record,
     audits,
     curve,
     find_labels,
@@ -47,24 +45,15 @@ def simulate(
     cores: int,
     say: Callable[[str], None],
 ) -> None:
-    """Replay on pools and on generated pools, and write tables and pictures.
+    """Replay on pools and on generated pools, and write tables and pictures into a folder.
 
-    Args:
-        folder: for the files.
-        pools: the labeled pools.
-        families: pools to generate of each family, one for each replay; 0 for none.
-        targets: precisions, as typed.
-        budgets: numbers of labels.
-        runs: replays of each setting of a pool.
-        error: 1 - confidence.
-        seed: of all random orders.
-        cores: processes.
-        say: called with a line for each finished setting.
+    Each target (precision) and budget (number of labels) is replayed `runs` times on each pool, and
+    on `families` generated pools of each family. `say` gets a line for each finished setting.
     """
     options: dict[str, Any] = {"error": error, "seed": seed}
     shown = ".9" if ".9" in targets else targets[0]
-    cells: list[Cell] = []
-    promises: list[Promise] = []
+    cells: list[Record] = []
+    promises: list[Record] = []
     found: list[_Row] = []
     pictures: dict[str, str] = {}
     for pool in pools:
@@ -73,8 +62,8 @@ def simulate(
                 cell = replay_cell(pool, target, budget, runs, cores=cores, **options)
                 cells.append(cell)
                 say(
-                    f"{pool.name} at {target}, {budget} labels: share {cell.share:.3f}, "
-                    f"{cell.wrong} of {runs} wrong"
+                    f"{pool.name} at {target}, {budget} labels: share {cell['share']:.3f}, "
+                    f"{cell['wrong']} of {runs} wrong"
                 )
         promises += _promises(pool, targets[-1], shown, budgets, runs, options)
         found += [
@@ -84,13 +73,13 @@ def simulate(
         ]
         name = f"certified-{pool.name}"
         pictures[name] = _picture(pool, shown, max(budgets), min(runs, _PICTURE), error, seed)
-    generated: list[Cell] = []
+    generated: list[Record] = []
     for family in FAMILIES if families else ():
         for target in targets[1:] or targets:
             for budget in budgets[:2]:
                 cell = replay_cell(family, target, budget, families, cores=cores, **options)
                 generated.append(cell)
-                say(f"{family} at {target}, {budget} labels: {cell.wrong} of {families} wrong")
+                say(f"{family} at {target}, {budget} labels: {cell['wrong']} of {families} wrong")
     tables = [
         [_row(cell) for cell in cells],
         [_row(cell) for cell in generated],
@@ -99,9 +88,9 @@ def simulate(
     ]
     content = {
         "provenance": provenance(),
-        "cells": [asdict(cell) for cell in cells],
-        "families": [asdict(cell) for cell in generated],
-        "promises": [asdict(promise) for promise in promises],
+        "cells": cells,
+        "families": generated,
+        "promises": promises,
         "found": found,
     }
     files = {
@@ -122,7 +111,7 @@ def _promises(
     budgets: Sequence[int],
     runs: int,
     options: dict[str, Any],
-) -> list[Promise]:
+) -> list[Record]:
     """Audits and recall bounds of each budget that the pool is large enough for, then the rules."""
     found = []
     above = pool.oracle(Fraction(highest)) or len(pool.scores) // 10
@@ -168,35 +157,39 @@ def _picture(
     )
 
 
-def _row(cell: Cell) -> _Row:
+def _row(cell: Record) -> _Row:
     row: _Row = {
-        "pool": cell.pool,
-        "target": cell.target,
-        "labels": cell.budget,
-        "replays": cell.runs,
+        "pool": cell["pool"],
+        "target": cell["target"],
+        "labels": cell["budget"],
+        "replays": cell["runs"],
     }
-    if cell.share is not None:
+    if cell["share"] is not None:
         row |= {
-            "share of the oracle": cell.share,
-            "tenth percentile": cell.tenth,
-            "of its relevant posts": cell.found,
+            "share of the oracle": cell["share"],
+            "tenth percentile": cell["tenth"],
+            "of its relevant posts": cell["found"],
         }
     return row | {
-        "nothing certified": cell.nothing,
-        "labels spent": round(cell.labels),
-        "below target": cell.wrong,
-        "99% interval": f"{100 * cell.low:.1f} to {100 * cell.high:.1f}%",
-        "naive below target": f"{100 * cell.naive:.0f}%",
+        "nothing certified": cell["nothing"],
+        "labels spent": round(cell["labels"]),
+        "below target": cell["wrong"],
+        "99% interval": _interval(cell),
+        "naive below target": f"{100 * cell['naive']:.0f}%",
     }
 
 
-def _promise(promise: Promise) -> _Row:
+def _promise(promise: Record) -> _Row:
     return {
-        "pool": promise.pool,
-        "promise": promise.what,
-        "replays": promise.runs,
-        "broken": promise.wrong,
-        "99% interval": f"{100 * promise.low:.1f} to {100 * promise.high:.1f}%",
-        "mean bound, or labels by optimum": promise.value,
-        "truth, or recall reached": promise.truth,
+        "pool": promise["pool"],
+        "promise": promise["what"],
+        "replays": promise["runs"],
+        "broken": promise["wrong"],
+        "99% interval": _interval(promise),
+        "mean bound, or labels by optimum": promise["value"],
+        "truth, or recall reached": promise["truth"],
     }
+
+
+def _interval(record: Record) -> str:
+    return f"{100 * record['low']:.1f} to {100 * record['high']:.1f}%"

@@ -1,0 +1,474 @@
+"""When to stop labeling down a ranking: rules with exact guarantees, and a user's goals.
+
+The goals are a number of posts, recall, or both. A label counts for every goal, and for a
+certificate over the same scores: each has its own random order, fixed beforehand, and its guarantee
+holds whichever other posts are labeled, and at every look.
+"""
+
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cache, partial
+from itertools import count, islice, takewhile
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.decide.learning import PostWords, TooFewLabels, learn
+from siamese_news.decide.plan.design import share_of
+from siamese_news.decide.plan.files import read_sealed
+from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
+from siamese_news.decide.plan.texts import Texts, text_key
+from siamese_news.errors import InputError
+from siamese_news.labels.matching import Labels
+from siamese_news.labels.results import Unit
+
+RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
+
+Known = Mapping[int, int]
+"""Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
+
+Learner = Callable[[Known], NDArray[np.int64]]
+"""Labels by rank -> all ranks (N,), the most relevant first; the same order for the same labels."""
+
+Values = float | NDArray[Any]
+
+_AHEAD = 500  # posts that a rule names at a time
+_BATCH = 10  # labels of a batch, or a tenth of all labels so far
+# The random part begins when so small a share of the last posts is relevant: the last 50, or as
+# many as a tenth of the relevant posts found.
+_WINDOW, _SHARE, _FEW = 50, 10, 0.05
+_FIRST = 0.8  # share of the remaining error that each round may use
+_HITS = 6  # relevant random posts after which a hopeless round is given up
+
+
+class Rule:
+    """A goal of labeling, given all labels so far."""
+
+    def next(self, known: Known) -> list[int]:
+        """The ranks to label next, in order; empty if the rule is satisfied."""
+        ranks = map(int, self._queue(known))
+        return list(islice((rank for rank in ranks if rank not in known), _AHEAD))
+
+    def _queue(self, known: Known) -> Iterable[int]:
+        """The ranks to label, in order, whether they have labels or not."""
+        raise NotImplementedError
+
+    def status(self, known: Known) -> str:
+        """The progress, for people."""
+        raise NotImplementedError
+
+    def relevant(self, known: Known) -> float | None:
+        """About how many relevant posts the pool has; None if random posts do not tell yet."""
+        return None
+
+
+class Find(Rule):
+    """From the top down until `wanted` relevant posts are found, among `size` posts."""
+
+    def __init__(self, wanted: int, size: int) -> None:
+        self._wanted = wanted
+        self._size = size
+
+    def _queue(self, known: Known) -> Iterable[int]:
+        return range(0 if sum(known.values()) >= self._wanted else self._size)
+
+    def status(self, known: Known) -> str:
+        """See `Rule`."""
+        return f"{sum(known.values()):,} of {self._wanted:,} relevant posts found"
+
+
+class RandomPositives(Rule):
+    """Recall with confidence: random posts first, then down the ranking to a depth they determine.
+
+    Posts are labeled at random until `positives` relevant ones are known, which are a random sample
+    of all relevant posts. If the part of the ranking down to the j-th of them held less than the
+    wanted share, at least j of them would be in it with a probability below `error` (QBCB, Lewis,
+    Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which is an upper bound
+    of the hypergeometric one here).
+
+    Args:
+        recall: the wanted share.
+        error: 1 - confidence.
+        positives: random relevant posts to wait for.
+        order: (N,) all ranks in a random order that was fixed before the first label.
+
+    Raises:
+        InputError: for too few positives to show the recall.
+    """
+
+    def __init__(
+        self, recall: float, error: float, positives: int, order: NDArray[np.int64]
+    ) -> None:
+        place = binomial_place(recall, error, positives)
+        if place is None:
+            least = math.ceil(math.log(error) / math.log(recall))
+            raise InputError(
+                f"{positives} random positives cannot show a recall of {recall:g} with confidence "
+                f"{1 - error:g}; expected at least --positives {least}"
+            )
+        self.place = place
+        self._recall = recall
+        self._positives = positives
+        self._order = order
+
+    def _queue(self, known: Known) -> Iterable[int]:
+        depth = self._depth(known)
+        return self._order if depth is None else range(depth + 1)
+
+    def status(self, known: Known) -> str:
+        """See `Rule`."""
+        depth = self._depth(known)
+        if depth is None:
+            hits = sum(map(known.__getitem__, self._drawn(known)))
+            return f"random posts: {hits} of {self._positives} relevant ones found"
+        left = sum(rank not in known for rank in range(depth + 1))
+        return f"recall {self._recall:g}: down to post {depth + 1:,}, {left:,} to label"
+
+    def relevant(self, known: Known) -> float | None:
+        """See `Rule`."""
+        drawn = self._drawn(known)
+        hits = sum(map(known.__getitem__, drawn))
+        return len(self._order) * hits / len(drawn) if drawn else None
+
+    def _drawn(self, known: Known) -> list[int]:
+        """The labeled posts of the random order, up to the first gap."""
+        return list(takewhile(known.__contains__, map(int, self._order)))
+
+    def _depth(self, known: Known) -> int | None:
+        """The rank down to which to label everything; None while random posts are needed."""
+        drawn = self._drawn(known)
+        hits = [rank for rank in drawn if known[rank]][: self._positives]
+        if len(hits) == self._positives:
+            return sorted(hits)[self.place - 1]
+        # With fewer relevant posts in the whole pool, everything has been labeled.
+        return len(self._order) - 1 if len(drawn) == len(self._order) else None
+
+
+class LearnThenRandom(Rule):
+    """Recall with confidence, in rounds of two parts.
+
+    The first part labels down an order that is learned again from all labels after each batch, as
+    long as this finds relevant posts. Any order is valid, because nothing is concluded from it. The
+    second part labels random posts of the rest. With F relevant posts found, u posts left, and x of
+    m random ones relevant, the rule stops when every number of relevant posts in the rest that
+    would break the recall is ruled out (`recall_shown`, valid at every look). If the random posts
+    show instead that too many are missing, the next round begins and learns from them. The rounds
+    share the error: the first may use .8 of it, the next .8 of what is left, and so on.
+
+    Args:
+        recall: the wanted share.
+        error: 1 - confidence.
+        order: (N,) all ranks in a random order that was fixed before the first label.
+        learner: returns the order of the first part.
+
+    Attributes:
+        requested: labels by rank, in the order in which the rule requested them; it ignores others.
+    """
+
+    def __init__(
+        self, recall: float, error: float, order: NDArray[np.int64], learner: Learner
+    ) -> None:
+        self._recall = recall
+        self._error = error
+        self._order = order
+        self._learner = learner
+        self._restart()
+
+    def _restart(self) -> None:
+        self.requested: dict[int, int] = {}
+        # Of the random part: relevant posts before it, posts, labels, and relevant ones among them.
+        self._sample: tuple[int, int, int, int] | None = None
+        self._steps = self._rounds()
+        self._needed: Sequence[int] | NDArray[np.int64] | None = None
+
+    def status(self, known: Known) -> str:
+        """See `Rule`."""
+        self._queue(known)
+        if self._sample is None:
+            return f"down the learned order: {sum(self.requested.values()):,} relevant"
+        _, rest, drawn, hits = self._sample
+        return f"random posts of the other {rest:,}: {hits} of {drawn:,} relevant"
+
+    def relevant(self, known: Known) -> float | None:
+        """See `Rule`."""
+        self._queue(known)
+        if len(self.requested) == len(self._order):
+            return float(sum(self.requested.values()))
+        if self._sample is None or not self._sample[2]:
+            return None
+        top, rest, drawn, hits = self._sample
+        return top + rest * hits / drawn
+
+    def _queue(self, known: Known) -> Sequence[int] | NDArray[np.int64]:
+        """Take the labels in the order of the requests, up to the first gap; returns the rest."""
+        if any(known.get(rank) != label for rank, label in self.requested.items()):
+            self._restart()  # a label was changed or removed
+        try:
+            needed = next(self._steps) if self._needed is None else self._needed
+            while len(needed) and (rank := int(needed[0])) in known:
+                self.requested[rank] = known[rank]
+                needed = self._steps.send(known[rank])
+        except Exception:
+            self._restart()  # a generator cannot continue after an error of the learner
+            raise
+        self._needed = needed
+        return needed
+
+    def _rounds(self) -> Generator[Sequence[int] | NDArray[np.int64], int, None]:
+        """Yield the posts to label next; the label of the first one is sent back."""
+        size = len(self._order)
+        for number in count():
+            last: list[int] = []
+            while len(self.requested) < size:
+                window = max(_WINDOW, sum(self.requested.values()) // _SHARE)
+                if len(last) >= window and np.mean(last[-window:]) <= _FEW:
+                    break
+                ranks = self._learner(self.requested).tolist()
+                batch = max(_BATCH, len(self.requested) // 10)
+                queue = [rank for rank in ranks if rank not in self.requested][:batch]
+                for place in range(len(queue)):
+                    last.append((yield queue[place:]))
+            top, hits = sum(self.requested.values()), 0
+            rest = self._order[~np.isin(self._order, list(self.requested))]
+            error = self._error * _FIRST * (1 - _FIRST) ** number
+            breaks = top * (1 - self._recall) / self._recall
+            for drawn in range(len(rest) + 1):
+                self._sample = top, len(rest), drawn, hits
+                if drawn == len(rest) or recall_shown(
+                    top, hits, drawn, len(rest), self._recall, error
+                ):
+                    while True:
+                        yield []
+                if hits >= _HITS and hits / drawn * len(rest) > breaks:
+                    break
+                hits += yield rest[drawn:]
+            self._sample = None
+
+
+def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
+    """A `Learner` from the words of posts and the scores (N,) of the search, by rank.
+
+    Raises:
+        InputError: for posts without texts.
+    """
+    if not texts.units([0])[0].text:
+        raise InputError(
+            "--rule learn-first learns from the texts of posts, and the results have none; name "
+            "the posts with --posts, or use --rule random-first"
+        )
+
+    @cache
+    def words() -> tuple[PostWords, NDArray[np.int64]]:
+        units = texts.units(range(len(scores)))
+        keys = [repr(text_key(unit) or unit.name) for unit in units]
+        return PostWords.of([unit.text for unit in units]), np.unique(keys, return_inverse=True)[1]
+
+    return lambda known: learned_order(scores, *words(), known)
+
+
+def learned_order(
+    scores: NDArray[np.float64], words: PostWords, groups: NDArray[np.int64], known: Known
+) -> NDArray[np.int64]:
+    """All ranks (N,) in the order learned from the labels, or in that of the search; see `learn`.
+
+    `groups` (N,) are the clusters of near-duplicates.
+    """
+    try:
+        found = learn(words, scores, {place: bool(label) for place, label in known.items()}, groups)
+    except TooFewLabels:
+        return np.argsort(-scores, kind="stable")
+    return np.argsort(-(found.scores if found.helps else scores), kind="stable")
+
+
+def recall_shown(
+    top: int, hits: Values, drawn: Values, rest: int, recall: float, error: float
+) -> NDArray[np.bool_]:
+    """Whether every number of relevant posts that would break a recall is ruled out, (n,).
+
+    With x (`hits`, (n,)) of m (`drawn`, (n,)) random posts of the rest relevant, a number K is
+    ruled out when its prior-posterior ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020,
+    arXiv 2006.04347), which is valid at every look. The prior is beta-binomial with parameters 1
+    and 2u/K0 for u posts of the rest, K0 = F (1 - recall) / recall, F (`top`) the relevant posts
+    found before.
+    """
+    hits, drawn = np.asarray(hits, np.float64), np.asarray(drawn, np.float64)
+    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top  # the smallest number that breaks it
+    second = 2 * rest / max(top * (1 - recall) / recall, 1e-9)
+    ratio = prior_posterior(bad, hits, drawn, rest, 1.0, second)
+    # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
+    likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
+    return (bad > rest - (drawn - hits)) | likely
+
+
+def prior_posterior(
+    relevant: Values, hits: Values, drawn: Values, size: int, first: float, second: float
+) -> NDArray[np.float64]:
+    """Logarithm of the prior-posterior ratio of `relevant` posts among `size`, by element.
+
+    `hits` of the `drawn` posts, sampled without replacement, are relevant; `first` and `second` are
+    the parameters of the beta-binomial prior.
+    """
+    from scipy.special import betaln, gammaln
+
+    relevant, hits, drawn = (np.asarray(n, np.float64) for n in (relevant, hits, drawn))
+    rest, misses = size - relevant, drawn - hits
+    marginal = betaln(first + hits, second + misses) - betaln(first, second)
+    likelihood = (
+        gammaln(relevant + 1)
+        - gammaln(np.maximum(relevant - hits, 0) + 1)
+        + gammaln(np.maximum(rest, 0) + 1)
+        - gammaln(np.maximum(rest - misses, 0) + 1)
+        - gammaln(size + 1)
+        + gammaln(size - drawn + 1)
+    )
+    impossible = (relevant < hits) | (rest < misses)
+    return np.where(impossible, np.inf, marginal - likelihood)
+
+
+def binomial_place(recall: float, error: float, positives: int) -> int | None:
+    """The smallest j for which P(at least j of the positives are in the part) <= `error`, or None.
+
+    Each of them is in the part with probability `recall`.
+    """
+    from scipy.stats import binom
+
+    places = np.arange(1, positives + 1)
+    good = np.flatnonzero(binom.sf(places - 1, positives, recall) <= error)
+    return int(places[good[0]]) if len(good) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The user's choices, fixed before the first label; shares as typed.
+
+    Attributes:
+        find: number of relevant posts to find, or None.
+        recall: share of all relevant posts to find, or None.
+        rule: `RANDOM_FIRST` or `LEARN_FIRST`.
+        positives: with ``random-first``: random relevant posts to wait for.
+    """
+
+    find: int | None
+    recall: str | None
+    rule: str
+    positives: int
+    confidence: str
+    seed: int
+
+    def check(self) -> None:
+        """Raise an `InputError` for a value that no pool allows."""
+        if self.find is None and self.recall is None:
+            raise InputError("expected a number of posts, or a share of all relevant posts")
+        for name, number in (("find", self.find), ("positives", self.positives)):
+            if number is not None and number < 1:
+                raise InputError(f"{name} is {number}; expected at least 1 relevant post")
+        if self.recall is not None:
+            share_of(self.recall, "recall (the share of all relevant posts)")
+        share_of(self.confidence, "confidence")
+        if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
+            raise InputError(f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}")
+
+    def rules(self, population: Population, texts: Texts) -> list[Rule]:
+        """The rules, in the order in which they request labels.
+
+        Raises:
+            InputError: for a rule that cannot work here.
+        """
+        size = len(population)
+        error = float(1 - Fraction(self.confidence))
+        found: list[Rule] = []
+        if self.recall is not None:
+            recall = float(Fraction(self.recall))
+            keys = population.keys(self.seed, "stopping")(0, size)
+            order = np.argsort(keys, kind="stable")
+            if self.rule == RANDOM_FIRST:
+                found.append(RandomPositives(recall, error, self.positives, order))
+            else:
+                learner = word_learner(population.scores, texts)
+                found.append(LearnThenRandom(recall, error, order, learner))
+        if self.find is not None:
+            found.append(Find(self.find, size))
+        return found
+
+
+class Stopping(SamplingPlan):
+    """A plan to label down a ranking, and the posts it needs next; see `SamplingPlan`."""
+
+    kind = "stopping"
+
+    def _prepare(self) -> None:
+        self.goal = Goal(**self.plan["settings"])
+        self.rules = self.goal.rules(self.population, self.texts)
+
+    @classmethod
+    def start(cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]) -> Self:
+        """Fix the goal and write the plan; resume it if the file has the same goal."""
+        goal.check()
+        posts = options.get("posts")
+        if path.exists():
+            plan = read_sealed(path, "plan")
+            if plan.get("kind") != cls.kind or plan["settings"] != asdict(goal):
+                raise InputError(
+                    f"{path}: this file has another plan. What is fixed before the first label "
+                    "cannot be changed afterwards: repeat its options, or use another --labels"
+                )
+            return cls.resume(path, results=results, posts=posts)
+        population = Population(results)
+        goal.rules(population, Texts(population, posts))
+        error = Fraction(0)
+        if goal.recall is None:
+            options["again"] = True  # without a guarantee, further plans cost nothing
+        else:
+            error = 1 - Fraction(goal.confidence)
+        return cls._fix(path, population, asdict(goal), error=error, **options)
+
+    def ask(self, labels: Labels) -> Unit | None:
+        """The next post to label; None if every rule is satisfied."""
+        ranks = self.needed(labels)
+        return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0] if ranks else None
+
+    def needed(self, labels: Labels) -> list[int]:
+        """The ranks of the posts to label next, in order; empty if every rule is satisfied."""
+        known = self._known(labels)
+        return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
+
+    def compared(self, labels: Labels) -> tuple[int, int, int] | None:
+        """The comparison with a random order; None before random posts allow an estimate.
+
+        Returns the number of labels, about how many a random order takes to find as many relevant
+        posts, and about how many relevant posts the pool has.
+        """
+        known = self._known(labels)
+        totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
+        found = sum(known.values())
+        if not totals or not found:
+            return None
+        total = max(totals[0], found)
+        random = found * (len(self.population) + 1) / (total + 1)
+        return len(known), round(random), round(total)
+
+    def status(self, labels: Labels) -> str:
+        """The progress in words."""
+        known = self._known(labels)
+        said = [label.relevant for label in labels.of.values()]
+        row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
+        parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
+        parts += [rule.status(known) for rule in self.rules]
+        if compared := self.compared(labels):
+            given, random, relevant = compared
+            parts.append(
+                f"{sum(known.values()):,} of about {relevant:,} relevant posts found with "
+                f"{given:,} labels; a random order would take about {random:,}"
+            )
+        return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
+
+    def _known(self, labels: Labels) -> dict[int, int]:
+        ranks = self.population.ranks_of(list(labels.of))
+        return {
+            ranks[name]: int(label.relevant) for name, label in labels.of.items() if name in ranks
+        }

@@ -1,1 +1,0 @@
-"""When to stop labeling: exact rules, and the goals that a user names."""
