@@ -212,12 +212,13 @@ def best_scores(
     scale = scorer.surface(TokenIds.of([]))[0]
 
     @lru_cache(maxsize=2)  # the segments come in their order
-    def squares(segment: Segment) -> Floats | None:
-        return scorer.surface_squares(segment.grams)
+    def table(segment: Segment) -> Floats | None:
+        squares = scorer.surface_squares(segment.grams)
+        return None if squares is None else segment.by_code(squares)
 
     def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
         chunk, floors = asked
-        segment, rows = chunk.segment, chunk.live + chunk.start
+        segment, rows = chunk.segment, chunk.rows
 
         def reach(most: Floats, least: Floats, above: Floats, below: Floats) -> NDArray[np.intp]:
             found = wanted.at_most(
@@ -226,24 +227,28 @@ def best_scores(
             return np.flatnonzero((found >= floors).any(axis=0))
 
         # The cheapest bounds come first: the vectors of few posts are needed.
-        lexical = bounds.lexical(chunk)
-        table, nothing = squares(segment), np.zeros((1, 1), np.float32)
-        if table is None:
+        lexical, nothing = bounds.roughly(chunk), np.zeros((1, 1), np.float32)
+        squares = table(segment)
+        if squares is None:
             above = below = scorer.surface(segment.token_ids(rows))[1]
         else:
-            sums = segment.word_counts(chunk.start, chunk.end) @ table
-            above = chunk.of_live(np.sqrt(np.ascontiguousarray(sums.T)) * _ROOTS)
-            below = nothing
+            sums = chunk.words @ squares
+            above, below = chunk.of_live(np.sqrt(sums) * _ROOTS)[None], nothing
         kept = reach(*bounds.scores_by_words(lexical), above, below)
-        rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
+        rows, lexical, above, below = (
+            rows[kept],
+            lexical[kept],
+            _some(above, kept),
+            _some(below, kept),
+        )
         cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
-        kept = reach(bounds.scores(lexical[:, kept], cosines, errors), least, above, below)
+        kept = reach(bounds.scores(lexical, cosines, errors), least, above, below)
         rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
         cosines, errors, least = cosines[:, kept], errors[kept], least[:, kept]
-        most = bounds.scores(bounds.refined(segment, rows), cosines, errors)
+        most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
         kept = reach(most, least, above, below)
-        if table is not None:
+        if squares is not None:
             rows, most, least = rows[kept], most[:, kept], least[:, kept]
             above = scorer.surface(segment.token_ids(rows))[1]
             kept = reach(most, least, above, above)
