@@ -16,8 +16,9 @@ from siamese_news.desk.results import Results
 from siamese_news.desk.security import policy
 from siamese_news.desk.threads import Leads
 from siamese_news.labels.results import web_link
+from siamese_news.search.records import MAP_POINTS
 from siamese_news.search.report import Histogram, ReportPost
-from siamese_news.search.report.charts import MAP_POINTS, histogram_chart, map_chart, timeline_chart
+from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.page import environment, shown
 
 VIEWS = {
