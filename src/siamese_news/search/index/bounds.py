@@ -9,6 +9,8 @@ The error of a cosine with a rounded vector is at most the distance of the round
 true one (Cauchy and Schwarz); that distance is stored.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -26,10 +28,33 @@ _IN_CACHE = 2048  # rows that are made floats at once, in the processor's cache
 _BITS = 18  # of the hash of a pair: a table of so many weights stays in the processor's cache
 
 
-class Bounds:
-    """Upper bounds for the scores of a scorer as it is now."""
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float32]
 
-    def __init__(self, form: ScoreForm, codes: Codes) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a scorer learned from the posts of an index.
+
+    Attributes:
+        rows: of the posts that were scored, over all segments and ascending; every post that is
+            among an article's best is one of them.
+        vectors: (A, D) of the articles at that time.
+        cosines: for each segment (P,) upper bounds on the highest cosine with one of these.
+    """
+
+    rows: Rows
+    vectors: NDArray[np.float64]
+    cosines: list[Floats]
+
+
+class Bounds:
+    """Upper bounds for the scores of a scorer as it is now.
+
+    `earlier` is what the scorer learned before, if anything.
+    """
+
+    def __init__(self, form: ScoreForm, codes: Codes, earlier: Learned | None = None) -> None:
         self.form, self.articles = form, form.terms.shape[0]
         width = codes.words + codes.buckets
         self._width = width
@@ -56,6 +81,14 @@ class Bounds:
         self._rounding = np.float32((self._vectors.shape[1] + 8) * np.finfo(np.float32).eps)
         # A cosine is at most as high as the article's vector is long.
         self._longest = np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
+
+        self._earlier = None if earlier is None else earlier.cosines
+        if earlier is not None:
+            before, now = earlier.vectors, form.vectors
+            squares = np.maximum((before**2).sum(axis=1), 1e-12)
+            kept = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
+            rest = np.linalg.norm(now - kept * before, axis=1)[:, None]
+            self._kept, self._rest = kept.astype(np.float32), rest.astype(np.float32) + _LEAST
 
     def roughly(self, chunk: Chunk) -> NDArray[np.float32]:
         """(n,) upper bounds on the lexical scores of the posts of a chunk for any article."""
@@ -135,14 +168,17 @@ class Bounds:
         found += _LEAST
         return found
 
-    def scores_by_words(
-        self, lexical: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Upper bounds (A, n) and lower bounds (A, 1) on the scores, for any cosines."""
+    def without_vectors(self, number: int, rows: Rows, lexical: Floats) -> tuple[Floats, Floats]:
+        """Upper bounds (A, n) and lower bounds (A, 1) on the scores of rows of a segment.
+
+        `lexical` is (n,). The vectors are not read: a cosine is at most what the article's vector
+        has of the earlier one times the earlier cosine, and the length of the rest.
+        """
         nothing = np.zeros_like(self._longest)
-        rest = self.scores(nothing, nothing, self._longest)
-        most = lexical * (self.form.lexical[:, None].astype(np.float32) * (1 + _SLACK)) + rest
-        return most, self.least(nothing, self._longest)
+        most = np.broadcast_to(self._longest, (self.articles, len(rows)))
+        if self._earlier is not None:
+            most = np.minimum(self._kept * self._earlier[number][rows] + self._rest, most)
+        return self.scores(lexical, most, nothing), self.least(nothing, self._longest)
 
     def least(
         self, cosines: NDArray[np.float32], errors: NDArray[np.float32]

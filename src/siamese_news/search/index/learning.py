@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import MixtureScorer, ScoreForm
 from siamese_news.scoring.pool import BINS, cosine_bins
-from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.bounds import Bounds, Floats, Learned, Rows
 from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
 from siamese_news.search.seeds import MILLION
 from siamese_news.text.token_ids import TokenIds
 
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float32]
 _MARGIN = 3.0  # how many times as many cosines are kept as the quantile leaves above it
 
 
@@ -87,12 +85,11 @@ def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[NDArray[np.float32], NDArray
     return chunk.of_live(cosines), chunk.of_live(errors)
 
 
-def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.int64] | None:
+def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | None:
     """Let a scorer that has observed nothing learn from a pool.
 
     Returns:
-        The rows that were scored, ascending; every post that is among an article's best is one of
-        them. None if the scorer has to observe every post of the pool.
+        None if the scorer has to observe every post of the pool.
     """
     bounds = Bounds(form, posts.codes)
     best = _Best(scorer, posts)
@@ -109,17 +106,19 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.i
 
     tails = [CosineTail(form.quantile) for _ in range(bounds.articles) if form.quantile is not None]
     about = np.zeros(bounds.articles, np.int64)
+    highest = [np.zeros(len(segment), np.float32) for segment in posts.segments]
     for chunk, (near, cosines, errors, kept, most) in ahead(bounded, posts.chunks(bounds.articles)):
         about += near
         rows = chunk.rows + posts.firsts[chunk.number]
         for tail, own in zip(tails, cosines, strict=False):
             tail.add(rows, own, errors)
         best.add(rows[kept], most)
+        highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
     counts = _counts(scorer, form, bounds, posts, tails)
     if not scorer.conclude(len(posts), about, counts, posts.counted):
         return None
-    return np.sort(np.concatenate(best.scored))
+    return Learned(np.sort(np.concatenate(best.scored)), form.vectors, highest)
 
 
 class _Best:

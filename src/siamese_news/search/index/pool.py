@@ -14,7 +14,7 @@ from siamese_news.data.records import Post
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import MixtureScorer, Scorer
-from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
@@ -43,6 +43,7 @@ class PostIndex(Pool):
         self._segments = self.manifest.open_segments(path)
         check_model(path, self.manifest.model, self._segments, model)
         self._observed: NDArray[np.int64] | None = None  # their rows; None: all posts
+        self._learned: Learned | None = None
         self._sample: list[Post] = []
 
     def __len__(self) -> int:
@@ -99,10 +100,12 @@ class PostIndex(Pool):
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts, form = self._chosen(window), scorer.form()
         self._observed = np.zeros(0, np.int64) if form is not None and form.exact else None
+        self._learned = None
         if form is not None and scorer.observing:
-            found = learn(cast(MixtureScorer, scorer), form, posts)  # no other observes by a form
-            if found is not None:
-                self._observed = found
+            # No other scorer observes by a form.
+            self._learned = learn(cast(MixtureScorer, scorer), form, posts)
+            if self._learned is not None:
+                self._observed = self._learned.rows
                 self._settle(scorer)
         while scorer.observing:
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
@@ -131,7 +134,8 @@ class PostIndex(Pool):
         if form is None or wanted is None or first is None:
             found = all_scores(scorer, posts, articles)
         else:
-            found = best_scores(scorer, Bounds(form, self.manifest.codes), posts, first, wanted)
+            bounds = Bounds(form, self.manifest.codes, self._learned)
+            found = best_scores(scorer, bounds, posts, first, wanted)
         for part in found:
             self.scored += len(part.posts)
             yield part
@@ -234,7 +238,7 @@ def best_scores(
         else:
             sums = chunk.words @ squares
             above, below = chunk.of_live(np.sqrt(sums) * _ROOTS)[None], nothing
-        kept = reach(*bounds.scores_by_words(lexical), above, below)
+        kept = reach(*bounds.without_vectors(chunk.number, rows, lexical), above, below)
         rows, lexical, above, below = (
             rows[kept],
             lexical[kept],
