@@ -70,7 +70,7 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     assert (alone.roughly(chunk(0, len(ids))) >= words_alone * (1 - 1e-6)).all()
 
 
-@pytest.mark.parametrize(("articles", "most"), [(1, 1 << 17), (5, 1 << 17), (10_000, 419)])
+@pytest.mark.parametrize(("articles", "most"), [(1, 1 << 16), (5, 1 << 16), (10_000, 419)])
 def test_bounds_of_many_articles_are_made_of_few_posts_at_once(articles, most):
     chosen = Chosen([range(300_000)], [np.ones(300_000, bool)], Codes.of(100, 4))
     sizes = [chunk.end - chunk.start for chunk in chosen.chunks(articles)]

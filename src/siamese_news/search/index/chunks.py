@@ -21,7 +21,7 @@ T = TypeVar("T")
 CELLS = 1 << 22
 """Articles times posts of which bounds are held at once."""
 
-_ROWS = 1 << 17  # of a chunk, at most
+_ROWS = 1 << 16  # of a chunk, at most
 
 
 @dataclass(frozen=True)
