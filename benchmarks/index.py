@@ -13,7 +13,6 @@ be scored. With --scan the answer is compared with that of a scan.
 """
 
 import argparse
-import json
 import os
 import resource
 import shutil
@@ -21,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from hashlib import sha256
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy as np
 from benchmarks.measure import machine
 from benchmarks.scan import LAUNCH, SHIPPED, invented
 from siamese_news.search.index.arrays import Table, TableRows
+from siamese_news.search.index.manifest import FileEntry, Manifest
 
 SEEDS = 5
 # Seconds and bytes that were asked for, at 10 million posts.
@@ -75,19 +75,19 @@ def sizes(index: Path, posts: int) -> dict[str, float]:
 def copied(index: Path, copies: int) -> Path:
     """An index with several copies of the segments of another one."""
     target = index.with_name(f"{index.name}.x{copies}")
+    if target.exists():
+        return target
     shutil.copytree(index, target)
-    manifest = json.loads((target / "manifest.json").read_text())
+    manifest = Manifest.read(target)
     for number in range(1, copies):
-        for segment in manifest["segments"][: len(list(index.glob("*/")))]:
-            name = f"{segment['name']}-{number}"
-            shutil.copytree(index / segment["name"], target / name)
-            rename(target / name, f"{number}-")
-            files = dict(segment["files"])
-            for path in (target / name).glob("fields*.npy"):
-                content = path.read_bytes()
-                files[path.name] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
-            manifest["segments"].append({**segment, "name": name, "files": files})
-    (target / "manifest.json").write_text(json.dumps(manifest))
+        for segment in Manifest.read(index).segments:
+            folder = target / f"{segment.name}-{number}"
+            shutil.copytree(index / segment.name, folder)
+            rename(folder, f"{number}-")
+            for path in folder.iterdir():
+                manifest.files[f"{folder.name}/{path.name}"] = FileEntry.of(path)
+            manifest.segments.append(replace(segment, name=folder.name))
+    manifest.write(target)
     return target
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-from importlib import metadata
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
@@ -67,6 +66,7 @@ def _say(line: str, indent: int = 0) -> None:
 
 def _installed() -> None:
     import platform
+    from importlib import metadata
 
     from siamese_news.search.cpu_threads import thread_count
     from siamese_news.utils.extras import absent, extras

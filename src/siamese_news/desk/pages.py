@@ -15,8 +15,9 @@ from siamese_news.desk.desk import Desk
 from siamese_news.desk.results import Results, post_of
 from siamese_news.desk.security import policy
 from siamese_news.desk.threads import Leads
+from siamese_news.search.records import MAP_POINTS
 from siamese_news.search.report import Histogram, ReportPost
-from siamese_news.search.report.charts import MAP_POINTS, histogram_chart, map_chart, timeline_chart
+from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
 from siamese_news.search.report.page import environment, shown
 
 VIEWS = {

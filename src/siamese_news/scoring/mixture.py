@@ -204,7 +204,7 @@ class MixtureScorer(Scorer):
         return self._surface.scale, found
 
     def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
-        """What bounds `surface`: (V + U, A); see `SurfaceScores.squares`.
+        """What bounds `surface` of any article: (V + U,); see `SurfaceScores.squares`.
 
         Args:
             words: the n-grams of U words outside the vocabulary.

@@ -164,7 +164,7 @@ class Scorer:
         return 1.0, np.zeros((1, 1), np.float32)
 
     def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
-        """Bounds of `surface` by word: (V + U, A); the root of a post's sum is at least `surface`.
+        """Bounds of `surface` by word: (V + U,); the root of a post's sum is at least `surface`.
 
         Args:
             words: the n-grams (U, BUCKETS) of words outside the vocabulary.

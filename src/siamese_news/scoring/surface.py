@@ -260,7 +260,7 @@ class SurfaceScores:
                 scores[some] += (found / lengths[:, None] * shares[some]).T
 
     def squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
-        """The root of their sum over a post's words is at least what `add` adds: (V + U, A).
+        """The root of their sum over a post's words is at least what `add` adds: (V + U,).
 
         With f the product of a word's vector with the article's and s its length, a post has
         ``sum f / root(sum s^2)``, at most ``root(sum (f / s)^2)`` (Cauchy and Schwarz), which is
@@ -283,7 +283,8 @@ class SurfaceScores:
             share = self.weights * view.shares
             found += share * products**2 / np.maximum(lengths, 1e-12)[:, None]
             total += share
-        return (total * found).astype(np.float32)
+        most: NDArray[np.float32] = (total * found).max(axis=1, initial=0.0).astype(np.float32)
+        return most
 
     def parts(self, post: TokenIds, article: int) -> tuple[dict[int, float], dict[int, float]]:
         """The additions of each word of a post to its score, and of each word of the article.

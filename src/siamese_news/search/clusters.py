@@ -17,6 +17,7 @@ import numpy as np
 from siamese_news.data.records import Post
 from siamese_news.data.splits import same_text_key
 from siamese_news.errors import InputError
+from siamese_news.scoring.candidates import mix
 from siamese_news.text.patterns import clean
 
 SHORT = 20
@@ -96,8 +97,7 @@ def _is_sign(character: str) -> bool:
 
 def _near(forms: list[str], threshold: float) -> list[int]:
     """The component of each of some different normal forms."""
-    from scipy.sparse import coo_array, csr_array
-    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse import csr_array
 
     components = np.arange(len(forms))
     long = [row for row, form in enumerate(forms) if len(form) >= SHORT]
@@ -121,13 +121,22 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         keep = (found[left] != found[right]) & (small >= threshold * large)
         left, right = left[keep], right[keep]
         near = _verified(matrix, sizes, left, right, threshold)
-        links = coo_array(
-            (np.ones(near.sum(), bool), (found[left[near]], found[right[near]])),
-            shape=(len(long), len(long)),
-        )
-        found = connected_components(links, directed=False)[1][found]
+        found = _joined(found, left[near], right[near])
     components[long] = len(forms) + found
     return components.tolist()
+
+
+def _joined(components: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The components of n texts after pairs of texts are joined; each has the number of a text."""
+    while True:
+        low, high = np.sort(np.stack([components[left], components[right]]), axis=0)
+        if (low == high).all():
+            return components
+        lowest = np.arange(len(components))
+        np.minimum.at(lowest, high, low)
+        while (lowest != lowest[lowest]).any():
+            lowest = lowest[lowest]
+        components = lowest[components]
 
 
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:
@@ -145,22 +154,19 @@ def _shingles(form: str) -> np.ndarray:
 
 
 def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
-    """The bands of every text's signature, (bands, texts); equal numbers propose a pair."""
-    from datasketch import MinHash
-
+    """The bands of every text's MinHash signature, (bands, texts); equal ones propose a pair."""
     rows = max(
         (r for r in range(1, 33) if (1 - threshold**r) ** (_PERMUTATIONS // r) <= _MISS), default=1
     )
-    count = _PERMUTATIONS // rows
-    # The shingles are numbers already; datasketch mixes their bits itself.
-    empty = MinHash(_PERMUTATIONS, seed=1, hashfunc=int, scheme="affine64")
-    bands = np.empty((count, len(shingles)), np.uint64)
-    weights = np.random.default_rng(1).integers(0, 2**64, rows, np.uint64) | np.uint64(1)
-    for column, codes in enumerate(shingles):
-        signature = empty.copy()
-        signature.update_batch(codes.tolist())
-        values = signature.hashvalues[: count * rows].reshape(count, rows)
-        bands[:, column] = (values * weights).sum(axis=1)
+    starts = np.cumsum([0, *map(len, shingles[:-1])])
+    # Of mixed numbers, a product with an odd one and a sum are a permutation: both wrap.
+    codes = mix(np.concatenate(shingles))
+    dice = np.random.default_rng(1)
+    bands = np.zeros((_PERMUTATIONS // rows, len(shingles)), np.uint64)
+    for band in bands:
+        for factor, added, weight in dice.integers(0, 2**64, (rows, 3), np.uint64):
+            least = np.minimum.reduceat(codes * (factor | np.uint64(1)) + added, starts)
+            band += mix(least) * (weight | np.uint64(1))
     return bands
 
 

@@ -19,6 +19,7 @@ def use_threads(threads: int | None) -> None:
 
     None is the number in OMP_NUM_THREADS, or one for each core.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # scipy has one of its own, loaded on use
     if threads:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # torch reads it when it is first imported
         if "torch" in sys.modules:
@@ -41,7 +42,6 @@ def thread_count() -> int:
 @cache
 def _libraries() -> Any:
     """The controller of threads; looking for the libraries each time would leave cycles behind."""
-    import scipy.linalg  # noqa: F401  it has a BLAS of its own
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -13,8 +13,7 @@ from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import row_of
 from siamese_news.search.rank import Ranking
-from siamese_news.search.records import RankedPost
-from siamese_news.search.report.charts import MAP_POINTS
+from siamese_news.search.records import MAP_POINTS, RankedPost
 from siamese_news.search.scan import blocks
 from siamese_news.text.languages import language_of
 

@@ -14,7 +14,7 @@ stacks below it.
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 
 
 def ranges(code_points: list[int]) -> str:
@@ -31,7 +31,7 @@ def ranges(code_points: list[int]) -> str:
 MARKS = ranges(
     [
         code
-        for code in range(0x300, 0xFB1F)
+        for code in chain(range(0x300, 0x3100), range(0xA66F, 0xAC00), [0xFB1E])
         if unicodedata.category(chr(code))[0] == "M"
         and not 0xFE00 <= code <= 0xFE0F
         and code != 0x20E3

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from siamese_news.errors import InputError, MissingExtraError
@@ -79,6 +79,8 @@ def extras() -> dict[str, list[str]]:
     Extras that an extra refers to are included. Empty if the package itself is not installed, such
     as a folder of sources on the path.
     """
+    from importlib import metadata  # reads e-mail headers: no start of a command should wait for it
+
     try:
         requirements = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -110,6 +112,8 @@ def extras() -> dict[str, list[str]]:
 
 def absent(packages: list[str]) -> list[str]:
     """The given packages that are not installed."""
+    from importlib import metadata
+
     missing = []
     for package in packages:
         try:

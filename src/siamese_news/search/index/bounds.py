@@ -1,14 +1,15 @@
 """Upper bounds on the scores of the posts of a segment, from the little that is stored of each.
 
 The lexical score of a post is a sum over its different words and pairs of words, divided by a
-length that is stored. First every token of the post adds the weight of its word for the article:
-one sparse product over all tokens. Few pairs of tokens are pairs of an article; a hash of the two
-tokens finds the candidates, which are looked up. `Bounds.refined` counts each word and pair once;
-it is for the posts that are left.
+length that is stored. `Bounds.roughly` takes the highest weight that a word has for any article,
+and finds pairs by a hash: one sparse product of a column each, and one bound for all articles. Few
+posts are left after that, so `Bounds.lexical` can count each word and pair once for each article.
 
 The error of a cosine with a rounded vector is at most the distance of the rounded vector from the
 true one (Cauchy and Schwarz); that distance is stored.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +19,42 @@ from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.scoring import ScoreForm
 from siamese_news.search.index.arrays import ragged
 from siamese_news.search.index.chunks import Chunk
-from siamese_news.search.index.segment import Codes, Segment, in_steps
+from siamese_news.search.index.segment import Codes, Segment
 
 # Sums in single precision come in another order than those of the scorer.
 _SLACK = np.float32(1e-4)
 _LEAST = np.float32(3e-6)
-_IN_CACHE = 4096  # rows that are made floats at once, in the processor's cache
-_BITS = 18  # of the hash of a pair: a table of so many flags stays in the processor's cache
+_IN_CACHE = 2048  # rows that are made floats at once, in the processor's cache
+_BITS = 18  # of the hash of a pair: a table of so many weights stays in the processor's cache
+
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a scorer learned from the posts of an index.
+
+    Attributes:
+        rows: of the posts that were scored, over all segments and ascending; every post that is
+            among an article's best is one of them.
+        vectors: (A, D) of the articles at that time.
+        cosines: for each segment (P,) upper bounds on the highest cosine with one of these.
+    """
+
+    rows: Rows
+    vectors: NDArray[np.float64]
+    cosines: list[Floats]
 
 
 class Bounds:
-    """Upper bounds for the scores of a scorer as it is now."""
+    """Upper bounds for the scores of a scorer as it is now.
 
-    def __init__(self, form: ScoreForm, codes: Codes) -> None:
+    `earlier` is what the scorer learned before, if anything.
+    """
+
+    def __init__(self, form: ScoreForm, codes: Codes, earlier: Learned | None = None) -> None:
         self.form, self.articles = form, form.terms.shape[0]
         width = codes.words + codes.buckets
         self._width = width
@@ -47,88 +71,77 @@ class Bounds:
         self._keys, group = np.unique(keys, return_inverse=True)
         self._pairs = np.zeros((len(self._keys), self.articles), np.float32)
         np.maximum.at(self._pairs, group, terms[place[found]])
-        self._maybe = np.zeros(1 << _BITS, bool)
-        self._maybe[_hashes(self._keys // width, self._keys % width)] = True
-        self._counts = np.asarray(self._words.any(axis=1))
-        self._vectors, self._steps, self._away = _halves(form.vectors)
+        # What a word, and a pair by its hash, adds to the score of any article at most.
+        self._heaviest = self._words.max(axis=1, initial=0.0)
+        self._hashed = np.zeros(1 << _BITS, np.float32)
+        hashes = _hashes(*(part.astype(np.int32) for part in np.divmod(self._keys, width)))
+        np.maximum.at(self._hashed, hashes, self._pairs.max(axis=1, initial=0.0))
+        self._vectors = np.ascontiguousarray(form.vectors, np.float32)
+        # Of a product of two vectors whose lengths are at most 1, a rounded article's among them.
+        self._rounding = np.float32((self._vectors.shape[1] + 8) * np.finfo(np.float32).eps)
         # A cosine is at most as high as the article's vector is long.
         self._longest = np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
 
-    def lexical(self, chunk: Chunk) -> NDArray[np.float32]:
-        """(A, n) upper bounds on the lexical scores of the posts of a chunk."""
-        segment, rows = chunk.segment, slice(chunk.start, chunk.end)
-        starts = segment.starts[chunk.start : chunk.end + 1].astype(np.int64)
-        codes = segment.codes[starts[0] : starts[-1]].astype(np.int32)
-        texts = sparse.csr_matrix(
-            (np.ones(len(codes), np.float32), codes, (starts - starts[0]).astype(np.int32)),
-            shape=(chunk.end - chunk.start, len(self._words)),
-        )
-        scales = segment.scales[rows].astype(np.float32)
-        most = np.ascontiguousarray((texts @ self._words).T) * scales[:, 0]
-        most += self._of_pairs(codes, starts - starts[0]) * scales[:, 1]
+        self._earlier = None if earlier is None else earlier.cosines
+        if earlier is not None:
+            before, now = earlier.vectors, form.vectors
+            squares = np.maximum((before**2).sum(axis=1), 1e-12)
+            kept = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
+            rest = np.linalg.norm(now - kept * before, axis=1)[:, None]
+            self._kept, self._rest = kept.astype(np.float32), rest.astype(np.float32) + _LEAST
+
+    def roughly(self, chunk: Chunk) -> NDArray[np.float32]:
+        """(n,) upper bounds on the lexical scores of the posts of a chunk for any article."""
+        words = chunk.words
+        codes, shape = words.indices, (words.shape[0], 1 << _BITS)
+        # Of the last word of a post and the first of the next one, too: a bound may be too high.
+        hashes = np.append(_hashes(codes[:-1], codes[1:]), np.int32(0))
+        pairs = sparse.csr_matrix((words.data, hashes, words.indptr), shape)
+        scales = chunk.segment.scales[chunk.start : chunk.end].astype(np.float32)
+        most = (words @ self._heaviest) * scales[:, 0] + (pairs @ self._hashed) * scales[:, 1]
         return chunk.of_live(most * (1 + _SLACK))
 
-    def _of_pairs(
-        self, codes: NDArray[np.int32], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        """(A, n) the sums over the pairs in each of n posts."""
-        at = np.flatnonzero(self._maybe[_hashes(codes[:-1], codes[1:])])
-        place, known = self._found(codes[at].astype(np.int64), codes[at + 1])
-        at, place = at[known], place[known]
-        owner = np.searchsorted(offsets, at, side="right") - 1
-        within = at + 1 < offsets[owner + 1]  # not the last of one post and the first of the next
-        owner, place = owner[within], place[within]
-        found = np.zeros((self.articles, len(offsets) - 1), np.float32)
-        for own, weights in zip(found, self._pairs.T, strict=True):
-            own += np.bincount(owner, weights=weights[place], minlength=len(own))
-        return found
-
-    def _found(
-        self, left: NDArray[np.int64], right: NDArray[np.integer]
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The index of each pair among the article's pairs, and whether it is one of them."""
-        keys = left * self._width + right
-        place = np.searchsorted(self._keys, keys)
-        return place, np.append(self._keys, -1)[place] == keys  # a key that is none of them
-
-    def refined(self, segment: Segment, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """(A, n) closer upper bounds on the lexical scores of some rows."""
+    def lexical(self, segment: Segment, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(A, n) upper bounds on the lexical scores of some rows."""
         places, lengths = ragged(segment.starts, rows)
-        codes = segment.codes[places].astype(np.int64)
-        owner = np.repeat(np.arange(len(rows)), lengths)
+        codes = segment.codes[places].astype(np.int32)
+        ends = np.concatenate([[0], np.cumsum(lengths)])
         scales = segment.scales[rows].astype(np.float32)
-        counts = self._counts[codes]
-        most = self._summed(owner[counts], codes[counts], self._words, len(rows)) * scales[:, 0]
-        place, known = self._found(codes[:-1], codes[1:])
-        hit = known & (owner[:-1] == owner[1:])
-        pairs = self._summed(owner[:-1][hit], place[hit], self._pairs, len(rows))
-        most += pairs * scales[:, 1]
+        pairs = self._of_pairs(codes, ends) * scales[:, 1]
+        words = sparse.csr_matrix(
+            (np.ones(len(codes), np.float32), codes, ends), (len(rows), self._width)
+        )
+        words.sum_duplicates()  # changes the codes
+        words.data[:] = 1
+        most = np.ascontiguousarray((words @ self._words).T) * scales[:, 0] + pairs
         return most * (1 + _SLACK)
 
-    def _summed(
-        self, owner: NDArray[np.int64], codes: NDArray[np.int64], table: NDArray[np.float32], n: int
-    ) -> NDArray[np.float32]:
-        """(A, n) the sums over the different codes of each owner."""
-        pairs = np.unique(owner * len(table) + codes)
-        owners, places = np.divmod(pairs, max(len(table), 1))
-        rows = table[places]
-        sums = [np.bincount(owners, weights=rows[:, a], minlength=n) for a in range(self.articles)]
+    def _of_pairs(self, codes: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.float32]:
+        """(A, n) the sums over the different pairs in each of n posts."""
+        at = np.flatnonzero(self._hashed[_hashes(codes[:-1], codes[1:])])
+        keys = codes[at].astype(np.int64) * self._width + codes[at + 1]
+        place = np.searchsorted(self._keys, keys)
+        owner = np.searchsorted(ends, at, side="right") - 1
+        known = np.append(self._keys, -1)[place] == keys  # a key that is none of them
+        known &= at + 1 < ends[owner + 1]  # not the last of one post and the first of the next
+        found = np.unique(owner[known] * len(self._keys) + place[known])
+        owner, place = np.divmod(found, max(len(self._keys), 1))
+        sums = [np.bincount(owner, own[place], len(ends) - 1) for own in self._pairs.T]
         return np.stack(sums).astype(np.float32)
 
     def cosines(
         self, segment: Segment, rows: slice | NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The cosines (A, n) of some rows, and upper bounds (n,) on their errors."""
-        products = _products(np.array(segment.vectors[rows]), self._vectors).T
-        found = products[: self.articles].astype(np.float32, order="C")
-        found *= self._steps[0]
-        fine = products[self.articles :].astype(np.float32, order="C")
-        fine *= self._steps[1]
-        found += fine
+        vectors = segment.vectors[rows]
+        found = np.empty((self.articles, len(vectors)), np.float32)
+        for start in range(0, len(vectors), _IN_CACHE):
+            part = slice(start, start + _IN_CACHE)
+            found[:, part] = self._vectors @ vectors[part].astype(np.float32).T
         found *= segment.steps[rows].astype(np.float32)
         # A vector has at most length 1, rounded a little more.
         away = segment.errors[rows].astype(np.float32) * (1 + _SLACK)
-        return found, away + np.float32(2 * self._away) + _LEAST
+        return found, away + (self._rounding + _LEAST)
 
     def scores(
         self,
@@ -136,8 +149,11 @@ class Bounds:
         cosines: NDArray[np.float32],
         errors: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        """(A, n) upper bounds on the scores, from bounds on their parts; errors (n,) or (A, 1)."""
-        form, room = self.form, np.empty_like(lexical)
+        """(A, n) upper bounds on the scores, from bounds on their parts.
+
+        `lexical` is (A, n), or (n,) for any article; `errors` is (n,) or (A, 1).
+        """
+        form, room = self.form, np.empty_like(cosines)
         most = cosines + errors
         found = form.lexical[:, None].astype(np.float32) * lexical
         found += np.multiply(form.cosine[:, None].astype(np.float32), most, out=room)
@@ -152,14 +168,17 @@ class Bounds:
         found += _LEAST
         return found
 
-    def scores_by_words(
-        self, lexical: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Upper and lower bounds (A, n) on the scores, for any cosines."""
+    def without_vectors(self, number: int, rows: Rows, lexical: Floats) -> tuple[Floats, Floats]:
+        """Upper bounds (A, n) and lower bounds (A, 1) on the scores of rows of a segment.
+
+        `lexical` is (n,). The vectors are not read: a cosine is at most what the article's vector
+        has of the earlier one times the earlier cosine, and the length of the rest.
+        """
         nothing = np.zeros_like(self._longest)
-        rest = self.scores(nothing, nothing, self._longest)  # (A, 1)
-        most = lexical * (self.form.lexical[:, None].astype(np.float32) * (1 + _SLACK)) + rest
-        return most, np.broadcast_to(self.least(nothing, self._longest), lexical.shape)
+        most = np.broadcast_to(self._longest, (self.articles, len(rows)))
+        if self._earlier is not None:
+            most = np.minimum(self._kept * self._earlier[number][rows] + self._rest, most)
+        return self.scores(lexical, most, nothing), self.least(nothing, self._longest)
 
     def least(
         self, cosines: NDArray[np.float32], errors: NDArray[np.float32]
@@ -170,36 +189,10 @@ class Bounds:
         return lowest
 
 
-def _hashes(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.uint32]:
+def _hashes(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int32]:
     """Hashes of pairs of codes, of `_BITS` bits; the products wrap."""
-    mixed = left.astype(np.uint32) * np.uint32(0x9E3779B1)
-    mixed += right.astype(np.uint32) * np.uint32(0x85EBCA77)
-    return mixed >> np.uint32(32 - _BITS)
-
-
-def _halves(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """Vectors (A, D) as two numbers of steps, where the second rounds the rest of the first.
-
-    Returns:
-        (D, 2 A), the first numbers of all and then the second; (2, A, 1) the steps; and an upper
-        bound on the rounding error.
-    """
-    first, size, _ = in_steps(vectors.astype(np.float32))
-    left = vectors - first * size.astype(np.float64)[:, None]
-    second, fine, _ = in_steps(left.astype(np.float32))
-    left -= second * fine.astype(np.float64)[:, None]
-    away = float(np.linalg.norm(left, axis=1).max(initial=0.0)) + 1e-6
-    both = np.ascontiguousarray(np.concatenate([first, second]).T, np.float32)
-    return both, np.stack([size, fine])[..., None].astype(np.float32), away
-
-
-def _products(rows: NDArray[np.int8], columns: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The product of two matrices of bytes, exactly: (n, D) by (D, A).
-
-    As floats the sums are whole numbers below 2^24 for up to 1,024 dimensions.
-    """
-    found = np.empty((len(rows), columns.shape[1]), np.float32)
-    for start in range(0, len(rows), _IN_CACHE):
-        part = slice(start, start + _IN_CACHE)
-        np.matmul(rows[part].astype(np.float32), columns, out=found[part])
-    return found
+    mixed = left.view(np.uint32) * np.uint32(0x9E3779B1)
+    mixed += right.view(np.uint32)
+    mixed *= np.uint32(0x85EBCA77)
+    mixed >>= np.uint32(32 - _BITS)
+    return mixed.view(np.int32)

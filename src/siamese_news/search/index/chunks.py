@@ -4,10 +4,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from siamese_news.search.cpu_threads import one_thread_of_products, thread_count
 from siamese_news.search.index.segment import Codes, Segment
@@ -19,10 +21,10 @@ T = TypeVar("T")
 CELLS = 1 << 22
 """Articles times posts of which bounds are held at once."""
 
-_ROWS = 1 << 17  # of a chunk, at most
+_ROWS = 1 << 16  # of a chunk, at most
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chunk:
     """Consecutive rows of a segment, from `start` to `end`.
 
@@ -36,6 +38,15 @@ class Chunk:
     start: int
     end: int
     live: NDArray[np.int64]
+
+    @cached_property
+    def words(self) -> sparse.csr_matrix:
+        """Which codes all rows have, in their order, as often as they occur: (n, width)."""
+        starts = self.segment.starts[self.start : self.end + 1].astype(np.int64)
+        codes = self.segment.codes[starts[0] : starts[-1]].astype(np.int32)
+        ends = (starts - starts[0]).astype(np.int32)
+        ones = np.ones(len(codes), np.float32)
+        return sparse.csr_matrix((ones, codes, ends), (self.end - self.start, self.segment.width))
 
     def of_live(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """(..., n) values of the live rows, from (..., `end` - `start`)."""
@@ -94,13 +105,14 @@ class Chosen:
 
     def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""
-        texts: list[NDArray[np.int64]] = []
-        unknown: dict[int, str] = {}
-        for number, segment in enumerate(self.segments):
-            own = segment.token_ids(self.rows_of(number, rows))
-            texts += own
-            unknown.update(own.unknown)
-        return TokenIds.of(texts, unknown)
+        parts = [
+            segment.token_ids(self.rows_of(number, rows))
+            for number, segment in enumerate(self.segments)
+        ]
+        lengths = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
+        unknown = {id: word for part in parts for id, word in part.unknown.items()}
+        flat = np.concatenate([np.zeros(0, np.int64), *(part.flat for part in parts)])
+        return TokenIds(flat, np.cumsum(lengths), unknown)
 
 
 def ahead(of: Callable[[S], T], chunks: Iterable[S]) -> Iterator[tuple[S, T]]:

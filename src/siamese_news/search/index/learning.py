@@ -1,7 +1,6 @@
 """Lets a scorer learn from the pool of an index; it observes only posts that can matter."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,12 +9,11 @@ from numpy.typing import NDArray
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import MixtureScorer, ScoreForm
 from siamese_news.scoring.pool import BINS, cosine_bins
-from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.bounds import Bounds, Floats, Learned, Rows
 from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
 from siamese_news.search.seeds import MILLION
 from siamese_news.text.token_ids import TokenIds
 
-Rows = NDArray[np.int64]
 _MARGIN = 3.0  # how many times as many cosines are kept as the quantile leaves above it
 
 
@@ -81,72 +79,46 @@ def _above(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 _TOGETHER = 2048  # posts of each article that are bounded more closely at once, the best first
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """Bounds of n posts before they are scored.
-
-    Attributes:
-        cosines: (A, n).
-        errors: (n,) upper bounds on the errors of the cosines.
-        most: (A, n) upper bounds on the scores, in millionths.
-    """
-
-    cosines: NDArray[np.float32]
-    errors: NDArray[np.float32]
-    most: NDArray[np.float32]
-
-    def of(self, columns: NDArray[np.bool_] | NDArray[np.intp]) -> "Bounded":
-        """The bounds of some of the posts."""
-        return Bounded(self.cosines[:, columns], self.errors[columns], self.most[:, columns])
-
-    @classmethod
-    def joined(cls, parts: Sequence["Bounded"]) -> "Bounded":
-        """The bounds of all posts of some parts."""
-        return cls(
-            np.concatenate([part.cosines for part in parts], axis=1),
-            np.concatenate([part.errors for part in parts]),
-            np.concatenate([part.most for part in parts], axis=1),
-        )
-
-
 def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The cosines of a chunk's live rows, and upper bounds on their errors."""
     cosines, errors = bounds.cosines(chunk.segment, slice(chunk.start, chunk.end))
     return chunk.of_live(cosines), chunk.of_live(errors)
 
 
-def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> NDArray[np.int64] | None:
+def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | None:
     """Let a scorer that has observed nothing learn from a pool.
 
     Returns:
-        The rows that were scored, ascending; every post that is among an article's best is one of
-        them. None if the scorer has to observe every post of the pool.
+        None if the scorer has to observe every post of the pool.
     """
     bounds = Bounds(form, posts.codes)
+    best = _Best(scorer, posts)
 
-    def bounded(chunk: Chunk) -> tuple[NDArray[np.int64], Bounded]:
-        lexical = bounds.lexical(chunk)
+    def bounded(chunk: Chunk) -> tuple[NDArray[np.int64], Floats, Floats, NDArray[np.intp], Floats]:
         cosines, errors = _cosines(bounds, chunk)
-        most = bounds.scores(lexical, cosines, errors) * MILLION
-        return np.count_nonzero(lexical > form.about, axis=1), Bounded(cosines, errors, most)
+        rough = bounds.roughly(chunk)
+        useful = (bounds.scores(rough, cosines, errors) >= best.floors).any(axis=0)
+        kept = np.flatnonzero(useful | (rough > form.about))
+        lexical = bounds.lexical(chunk.segment, chunk.rows[kept])
+        most = bounds.scores(lexical, cosines[:, kept], errors[kept])
+        about = np.count_nonzero(lexical > form.about, axis=1)
+        return about, cosines, errors, kept, most
 
     tails = [CosineTail(form.quantile) for _ in range(bounds.articles) if form.quantile is not None]
     about = np.zeros(bounds.articles, np.int64)
-    best = _Best(scorer, bounds, posts)
-    for chunk, (near, found) in ahead(bounded, posts.chunks(bounds.articles)):
+    highest = [np.zeros(len(segment), np.float32) for segment in posts.segments]
+    for chunk, (near, cosines, errors, kept, most) in ahead(bounded, posts.chunks(bounds.articles)):
         about += near
         rows = chunk.rows + posts.firsts[chunk.number]
-        for article, tail in enumerate(tails):
-            tail.add(rows, found.cosines[article], found.errors)
-        best.add(rows, found)
+        for tail, own in zip(tails, cosines, strict=False):
+            tail.add(rows, own, errors)
+        best.add(rows[kept], most)
+        highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
     counts = _counts(scorer, form, bounds, posts, tails)
     if not scorer.conclude(len(posts), about, counts, posts.counted):
-        # The bounds may be too loose: closer ones are worth it before every post is read.
-        about = _about(bounds, posts)
-        if not scorer.conclude(len(posts), about, counts, posts.counted):
-            return None
-    return np.sort(np.concatenate(best.scored))
+        return None
+    return Learned(np.sort(np.concatenate(best.scored)), form.vectors, highest)
 
 
 class _Best:
@@ -156,67 +128,50 @@ class _Best:
     score is high, and few of the others are left.
     """
 
-    def __init__(self, scorer: MixtureScorer, bounds: Bounds, posts: Chosen) -> None:
-        self._scorer, self._bounds, self._posts = scorer, bounds, posts
+    def __init__(self, scorer: MixtureScorer, posts: Chosen) -> None:
+        self._scorer, self._posts = scorer, posts
         self.scored = [np.zeros(0, np.int64)]
-        self._least = scorer.candidates(TokenIds.of([]))[:, None]
-        self._waiting: list[tuple[NDArray[np.int64], Bounded]] = []
-        self._cells, self._limit = (
-            0,
-            0,
-        )  # the first posts do not wait: they set the lowest useful score
+        self._waiting: list[tuple[Rows, Floats]] = []
+        # The first posts do not wait: they set the lowest useful score.
+        self._cells = self._limit = 0
+        self._take(scorer.candidates(TokenIds.of([])))
 
-    def add(self, rows: NDArray[np.int64], found: Bounded) -> None:
-        """Take note of posts, by their rows over all segments."""
-        kept = np.flatnonzero((found.most >= self._least).any(axis=0))
-        self._waiting.append((rows[kept], found.of(kept)))
-        self._cells += len(kept) * self._bounds.articles
+    def _take(self, least: NDArray[np.int64]) -> None:
+        # (A, 1) below the lowest useful scores
+        self.floors = ((least - 1) / MILLION).astype(np.float32)[:, None]
+
+    def add(self, rows: Rows, most: Floats) -> None:
+        """Take note of posts: their rows over all segments, and upper bounds on their scores."""
+        self._waiting.append((rows, most))
+        self._cells += most.size
         if self._cells > self._limit:
             self.score()
-            self._limit = CELLS
+            self._limit = CELLS // 4
 
     def score(self) -> None:
         """Score those waiting posts that can matter."""
         if not self._waiting:
             return
         rows = np.concatenate([rows for rows, _ in self._waiting])
-        found = Bounded.joined([found for _, found in self._waiting])
+        most = np.concatenate([most for _, most in self._waiting], axis=1)
         self._waiting, self._cells = [], 0
         together = _TOGETHER
-        while len(rows):
+        while True:
+            left = (most >= self.floors).any(axis=0)
+            rows, most = rows[left], most[:, left]
+            if not len(rows):
+                return
             now = np.zeros(len(rows), bool)
             place = max(len(rows) - together, 0)
-            for most in found.most:
-                now[np.argpartition(most, place)[place:]] = True
-            self._look(rows[now], found.of(now))
-            left = ~now & (found.most >= self._least).any(axis=0)
-            rows, found = rows[left], found.of(left)
+            for own in most:
+                now[np.argpartition(own, place)[place:]] = True
+            some = rows[now]
+            for start in range(0, len(some), BLOCK):
+                part = some[start : start + BLOCK]
+                self._take(self._scorer.candidates(self._posts.token_ids(part)))
+                self.scored.append(part)
+            rows, most = rows[~now], most[:, ~now]
             together *= 2  # with many similar posts, the lowest useful score hardly rises
-
-    def _look(self, rows: NDArray[np.int64], found: Bounded) -> None:
-        """Bound posts more closely, their rows ascending, and score the useful ones."""
-        parts = [
-            self._bounds.refined(segment, self._posts.rows_of(number, rows))
-            for number, segment in enumerate(self._posts.segments)
-        ]
-        closer = self._bounds.scores(np.concatenate(parts, axis=1), found.cosines, found.errors)
-        rows = rows[(closer * MILLION >= self._least).any(axis=0)]
-        for start in range(0, len(rows), BLOCK):
-            some = rows[start : start + BLOCK]
-            self._least = self._scorer.candidates(self._posts.token_ids(some))[:, None]
-            self.scored.append(some)
-
-
-def _about(bounds: Bounds, posts: Chosen) -> NDArray[np.int64]:
-    """(A,) upper bounds on the number of posts about each article's story."""
-
-    def near(chunk: Chunk) -> NDArray[np.int64]:
-        rows = chunk.rows[(bounds.lexical(chunk) > bounds.form.about).any(axis=0)]
-        closer = bounds.refined(chunk.segment, rows)
-        return np.count_nonzero(closer > bounds.form.about, axis=1)
-
-    counts = (found for _, found in ahead(near, posts.chunks(bounds.articles)))
-    return sum(counts, np.zeros(bounds.articles, np.int64))
 
 
 def _counts(

@@ -14,7 +14,7 @@ from siamese_news.data.records import Post
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import MixtureScorer, Scorer
-from siamese_news.search.index.bounds import Bounds
+from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
@@ -43,6 +43,7 @@ class PostIndex(Pool):
         self._segments = self.manifest.open_segments(path)
         check_model(path, self.manifest.model, self._segments, model)
         self._observed: NDArray[np.int64] | None = None  # their rows; None: all posts
+        self._learned: Learned | None = None
         self._sample: list[Post] = []
 
     def __len__(self) -> int:
@@ -99,10 +100,12 @@ class PostIndex(Pool):
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts, form = self._chosen(window), scorer.form()
         self._observed = np.zeros(0, np.int64) if form is not None and form.exact else None
+        self._learned = None
         if form is not None and scorer.observing:
-            found = learn(cast(MixtureScorer, scorer), form, posts)  # no other observes by a form
-            if found is not None:
-                self._observed = found
+            # No other scorer observes by a form.
+            self._learned = learn(cast(MixtureScorer, scorer), form, posts)
+            if self._learned is not None:
+                self._observed = self._learned.rows
                 self._settle(scorer)
         while scorer.observing:
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
@@ -131,7 +134,8 @@ class PostIndex(Pool):
         if form is None or wanted is None or first is None:
             found = all_scores(scorer, posts, articles)
         else:
-            found = best_scores(scorer, Bounds(form, self.manifest.codes), posts, first, wanted)
+            bounds = Bounds(form, self.manifest.codes, self._learned)
+            found = best_scores(scorer, bounds, posts, first, wanted)
         for part in found:
             self.scored += len(part.posts)
             yield part
@@ -212,12 +216,13 @@ def best_scores(
     scale = scorer.surface(TokenIds.of([]))[0]
 
     @lru_cache(maxsize=2)  # the segments come in their order
-    def squares(segment: Segment) -> Floats | None:
-        return scorer.surface_squares(segment.grams)
+    def table(segment: Segment) -> Floats | None:
+        squares = scorer.surface_squares(segment.grams)
+        return None if squares is None else segment.by_code(squares)
 
     def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
         chunk, floors = asked
-        segment, rows = chunk.segment, chunk.live + chunk.start
+        segment, rows = chunk.segment, chunk.rows
 
         def reach(most: Floats, least: Floats, above: Floats, below: Floats) -> NDArray[np.intp]:
             found = wanted.at_most(
@@ -226,24 +231,28 @@ def best_scores(
             return np.flatnonzero((found >= floors).any(axis=0))
 
         # The cheapest bounds come first: the vectors of few posts are needed.
-        lexical = bounds.lexical(chunk)
-        table, nothing = squares(segment), np.zeros((1, 1), np.float32)
-        if table is None:
+        lexical, nothing = bounds.roughly(chunk), np.zeros((1, 1), np.float32)
+        squares = table(segment)
+        if squares is None:
             above = below = scorer.surface(segment.token_ids(rows))[1]
         else:
-            sums = segment.word_counts(chunk.start, chunk.end) @ table
-            above = chunk.of_live(np.sqrt(np.ascontiguousarray(sums.T)) * _ROOTS)
-            below = nothing
-        kept = reach(*bounds.scores_by_words(lexical), above, below)
-        rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
+            sums = chunk.words @ squares
+            above, below = chunk.of_live(np.sqrt(sums) * _ROOTS)[None], nothing
+        kept = reach(*bounds.without_vectors(chunk.number, rows, lexical), above, below)
+        rows, lexical, above, below = (
+            rows[kept],
+            lexical[kept],
+            _some(above, kept),
+            _some(below, kept),
+        )
         cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
-        kept = reach(bounds.scores(lexical[:, kept], cosines, errors), least, above, below)
+        kept = reach(bounds.scores(lexical, cosines, errors), least, above, below)
         rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
         cosines, errors, least = cosines[:, kept], errors[kept], least[:, kept]
-        most = bounds.scores(bounds.refined(segment, rows), cosines, errors)
+        most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
         kept = reach(most, least, above, below)
-        if table is not None:
+        if squares is not None:
             rows, most, least = rows[kept], most[:, kept], least[:, kept]
             above = scorer.surface(segment.token_ids(rows))[1]
             kept = reach(most, least, above, above)

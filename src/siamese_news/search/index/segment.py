@@ -185,12 +185,17 @@ class Segment:
     """The posts of a segment, by row.
 
     Attributes:
+        width: how many codes there are.
         live: (P,) which rows are not deleted.
     """
 
     def __init__(self, folder: Path, codes: Codes, deleted: NDArray[np.int64]) -> None:
         try:
-            arrays = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
+            # As plain arrays: slices of a numpy.memmap are slow.
+            arrays = {
+                path.stem: np.load(path, mmap_mode="r").view(np.ndarray)
+                for path in folder.glob("*.npy")
+            }
             self._texts = TableRows(arrays["texts"], arrays["texts_places"], 1, packed=False)
             self._fields = TableRows(arrays["fields"], arrays["fields_places"], 2, packed=True)
             self.codes, self.starts, self.vectors, self.steps, self.errors, self.scales = (
@@ -203,7 +208,7 @@ class Segment:
             self._words = arrays["words"]
         except (ValueError, OSError, LookupError) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
-        self._of = codes
+        self._of, self.width = codes, codes.words + codes.buckets
         self.live = np.ones(len(self), bool)
         self.live[deleted] = False
 
@@ -234,22 +239,23 @@ class Segment:
             (ones, self._grams.astype(np.int64), starts), shape=(len(self._words), BUCKETS)
         )
 
-    def word_counts(self, start: int, end: int) -> sparse.csr_matrix:
-        """How often each word occurs in the rows from `start` to `end`: (n, V + U)."""
-        first, last = int(self.starts[start]), int(self.starts[end])
-        words = self.codes[first:last].astype(np.int32)
-        low, high = int(self._unknown_starts[start]), int(self._unknown_starts[end])
-        words[words >= self._of.words] = self._unknown[low:high] + np.uint32(self._of.words)
-        ends = (self.starts[start : end + 1].astype(np.int64) - first).astype(np.int32)
-        shape = (end - start, self._of.words + len(self._words))
-        return sparse.csr_matrix((np.ones(len(words), np.float32), words, ends), shape=shape)
+    def by_code(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The values (V + U,) of words by their codes; unknown ones share the highest of theirs."""
+        found = np.zeros(self.width, np.float32)
+        found[: self._of.words], unknown = np.split(values, [self._of.words])
+        np.maximum.at(found, self._of(self._words), unknown)
+        return found
 
     def counted(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How often words, and n-grams of unknown ones, occur in some rows: (V + BUCKETS,)."""
         most = 2 * np.count_nonzero(mask) > len(mask)
-        found = self._occurrences(np.flatnonzero(mask != most))
-        if most:
-            found = self._all - found
+        rows = np.flatnonzero(mask != most)
+        found = self._all.copy() if most else np.zeros_like(self._all)
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE]
+            codes = self.codes[ragged(self.starts, some)[0]]
+            unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
+            found += (-1 if most else 1) * self._occurrences(codes, unknown)
         known, unknown = np.split(found, [self._of.words])
         lengths = np.diff(self._gram_starts.astype(np.int64))
         times = np.repeat(unknown.astype(np.float64), lengths)
@@ -258,19 +264,16 @@ class Segment:
 
     @cached_property
     def _all(self) -> NDArray[np.int64]:
-        return self._occurrences(np.arange(len(self)))
+        return self._occurrences(self.codes, self._unknown)
 
-    def _occurrences(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How often each word occurs in rows: (V + U,)."""
-        found = np.zeros(self._of.words + len(self._words), np.int64)
-        for start in range(0, len(rows), _AT_ONCE):
-            some = rows[start : start + _AT_ONCE]
-            codes = self.codes[ragged(self.starts, some)[0]]
-            codes = codes[codes < self._of.words]
-            unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
-            found[: self._of.words] += np.bincount(codes, minlength=self._of.words)
-            found[self._of.words :] += np.bincount(unknown, minlength=len(self._words))
-        return found
+    def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """How often each word occurs: (V + U,)."""
+        found = [np.zeros(size, np.int64) for size in (self.width, len(self._words))]
+        for counts, places in zip(found, (codes, unknown), strict=True):
+            for start in range(0, len(places), 8 * _AT_ONCE):  # bincount makes them wider
+                some = places[start : start + 8 * _AT_ONCE]
+                counts += np.bincount(some, minlength=len(counts))
+        return np.concatenate([found[0][: self._of.words], found[1]])
 
     def post(self, row: int) -> Post:
         """The post of a row."""

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from siamese_news.data.readers.values import iso_date
+from siamese_news.search.records import MAP_POINTS
 from siamese_news.search.report.results import Histogram, ReportPost
 from siamese_news.utils.terminal import counted
 
 WIDTH, HEIGHT = 760, 260
 MAP_HEIGHT = 460
-MAP_POINTS = 2000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 26, 44
 _FLOOR = 0.5  # where the log axis starts: one post is a bar, none is not
 _SHADES = 5
