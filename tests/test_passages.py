@@ -9,7 +9,7 @@ import pytest
 
 from siamese_news import open_model
 from siamese_news.lexical_head import Passages
-from siamese_news.scoring import observe_all
+from siamese_news.scoring import candidates, observe_all
 from siamese_news.scoring.mixture import MixtureScorer
 
 FILLER = "The council met on Tuesday and talked about roads, schools, taxes and a new library. "
@@ -119,6 +119,13 @@ def test_a_list_does_not_depend_on_the_other_articles(model):
     for row, article in enumerate([FILLER, ARTICLE, "", QUOTE]):
         np.testing.assert_array_equal(together[row], added(model, [article], POSTS)[0])
     assert not together[2].any()
+
+
+def test_articles_that_are_read_together_change_nothing(model, monkeypatch):
+    articles = [FILLER, ARTICLE, "", QUOTE]
+    together = added(model, articles, POSTS)
+    monkeypatch.setattr(candidates, "_TOGETHER", 5)
+    np.testing.assert_array_equal(added(model, articles, POSTS), together)
 
 
 def test_parts_add_up(model):

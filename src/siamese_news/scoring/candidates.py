@@ -1,6 +1,7 @@
 """Each article's best posts so far, each text once, whatever the blocks they came in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from siamese_news.text.token_ids import TokenIds
 
 Keys = NDArray[np.uint64]
 
+# Candidates of several articles are read together, about so many at once.
+_TOGETHER = 20_000
 # An article's list is cut back when it has grown by this factor.
 _SLACK = 1.5
 
@@ -156,6 +159,24 @@ class Candidates:
         """The keys of an article's texts, best first, and their scores in millionths."""
         self._cut(article)
         return self._keys[article], self._scores[article]
+
+    def together(
+        self, articles: Sequence[int], count: int
+    ) -> Iterator[tuple[list[int], Keys, list[Keys]]]:
+        """Articles whose texts are read together, the union of these, and each article's own.
+
+        Args:
+            articles: those with a text are among the groups.
+            count: at most so many texts of each, best first.
+        """
+        lists = {article: self.best(article)[0][:count] for article in articles}
+        ends = np.cumsum([len(own) for own in lists.values()])
+        group_of = dict(zip(lists, (ends // _TOGETHER).tolist(), strict=True))
+        some = [article for article in articles if len(lists[article])]
+        for _, group in groupby(some, group_of.__getitem__):
+            mine = list(group)
+            own = [lists[article] for article in mine]
+            yield mine, np.unique(np.concatenate(own)), own
 
     def least(self) -> NDArray[np.int64]:
         """(A,) the scores in millionths below which a post is none of an article's best now."""

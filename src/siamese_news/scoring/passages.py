@@ -8,6 +8,9 @@ where thousands of posts are relevant nothing changes. Only an article's best po
 vectors are looked at, each different text once.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -25,6 +28,25 @@ Floats = NDArray[np.float64]
 _WORD = 2.0
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of some posts and articles, and their features.
+
+    Attributes:
+        ids: (W,) sorted.
+        present: (W, F) of ones: n-grams, and each word itself.
+        weights: (F,) of the features.
+        features: (W, F) weighted.
+        of_post: (P, W) of ones, the different words of the posts.
+    """
+
+    ids: Ids
+    present: sparse.csr_matrix
+    weights: Floats
+    features: sparse.csr_matrix
+    of_post: sparse.csr_matrix
+
+
 class PassageScores:
     """What the passages of A articles add to the scores of their best posts.
 
@@ -39,17 +61,26 @@ class PassageScores:
         self, surface: SurfaceScores, articles: TokenIds, candidates: Candidates, options: Passages
     ) -> None:
         self._surface, self._articles, self._options = surface, articles, options
-        keys, values = [], []
-        for article in range(len(articles)):
-            own = candidates.best(article)[0][: options.posts]
-            texts = [candidates.text(key) for key in own.tolist()]
-            close = self._closeness(TokenIds.of(texts, candidates.unknown), article).max(axis=1)
-            floor = 0.0
-            if len(close) >= options.rank:
-                floor = np.partition(close, -options.rank)[-options.rank]
-            keys.append(own)
-            over = np.maximum(close - floor, 0.0)
-            values.append((options.weight * over**2).astype(np.float32))
+        keys = [np.zeros(0, np.uint64)] * len(articles)
+        values = [np.zeros(0, np.float32)] * len(articles)
+        for some, union, lists in candidates.together(range(len(articles)), options.posts):
+            texts = [candidates.text(key) for key in union.tolist()]
+            words = self._words(TokenIds.of(texts, candidates.unknown), some)
+            squares = np.asarray(words.features.multiply(words.features).sum(axis=1)).ravel()
+            # A post's vector is the sum of those of its different words.
+            lengths = np.sqrt(words.of_post @ squares)
+            lengths[lengths == 0] = 1.0
+            turned = sparse.csr_matrix(words.features.T)
+            for article, own in zip(some, lists, strict=True):
+                places = np.searchsorted(union, own)
+                products = (self._passages(words, article)[0] @ turned).toarray().T
+                close = (words.of_post[places] @ products).max(axis=1) / lengths[places]
+                floor = 0.0
+                if len(close) >= options.rank:
+                    floor = np.partition(close, -options.rank)[-options.rank]
+                over = np.maximum(close - floor, 0.0)
+                keys[article] = own
+                values[article] = (options.weight * over**2).astype(np.float32)
         self._table = TextTable(keys, values)
 
     def add(self, scores: NDArray[np.float32], posts: Posts) -> None:
@@ -71,60 +102,43 @@ class PassageScores:
         mine = added[articles == article]
         if not len(mine) or not mine[0]:
             return {}, {}
-        words, of_post, of_article, _ = self._features(posts.ids, article)
-        inside = np.isin(words, posts.ids.flat)
-        best = int(np.asarray((inside @ of_post) @ of_article.T).argmax())
-        passage = of_article[[best]]
-        by_post = inside * np.asarray((of_post @ passage.T).todense()).ravel()
+        words = self._words(posts.ids, [article])
+        passages, counts = self._passages(words, article)
+        features = sparse.diags_array(words.of_post.toarray()[0]) @ words.features
+        best = int(np.asarray((features @ passages.T).sum(axis=0)).argmax())
+        given = features @ sparse.diags_array(passages[[best]].toarray()[0])
+        by_post = np.asarray(given.sum(axis=1)).ravel()
         # The addition of a feature is shared by the words of the passage that have it.
-        counts = self._passages(words, article)[[best]].toarray()[0]
-        shares = sparse.diags_array(counts) @ (of_post > 0)
+        shares = sparse.diags_array(counts[[best]].toarray()[0]) @ words.present
         times = np.maximum(np.asarray(shares.sum(axis=0)).ravel(), 1.0)
-        given = (inside @ of_post) * passage.toarray()[0] / times
-        by_article = shares @ given
+        by_article = shares @ (np.asarray(given.sum(axis=0)).ravel() / times)
         scale = float(mine[0]) / by_post.sum()
-        return by_id(words, by_post * scale), by_id(words, by_article * scale)
+        return by_id(words.ids, by_post * scale), by_id(words.ids, by_article * scale)
 
-    def _closeness(self, posts: TokenIds, article: int) -> Floats:
-        """The cosines of P posts with an article's Q passages: (P, Q)."""
-        words, of_post, of_article, squares = self._features(posts, article)
-        # A post's vector is the sum of those of its different words.
-        rows, ids, count = distinct(posts)
-        places = (np.ones(len(ids)), (rows, np.searchsorted(words, ids)))
-        of_word = sparse.csr_matrix(places, shape=(count, len(words)))
-        lengths = np.sqrt(of_word @ squares)
-        lengths[lengths == 0] = 1.0
-        products = of_word @ (of_post @ of_article.T)
-        found: Floats = np.asarray(products.todense()) / lengths[:, None]
-        return found
-
-    def _features(
-        self, posts: TokenIds, article: int
-    ) -> tuple[Ids, sparse.csr_matrix, sparse.csr_matrix, Floats]:
-        """W words of posts and article, (W, F) their features, (Q, F) passages, (W,) squares."""
-        own = self._articles[article : article + 1]
-        words = np.unique(np.concatenate([posts.flat, own.flat]))
-        unknown = {**self._articles.unknown, **posts.unknown}
-        grams = self._surface.rows(words, unknown)
-        ones = sparse.identity(len(words), format="csr")
+    def _words(self, posts: TokenIds, articles: Sequence[int]) -> Words:
+        """The words of posts and of some articles."""
+        own = [self._articles[article] for article in articles]
+        ids = np.unique(np.concatenate([posts.flat, *own]))
+        grams = self._surface.rows(ids, {**self._articles.unknown, **posts.unknown})
+        ones = sparse.identity(len(ids), format="csr")
         present = sparse.csr_matrix(sparse.hstack([grams, ones], format="csr"))
-        by_word = _WORD * self._surface.word_weights(words, grams)
+        by_word = _WORD * self._surface.word_weights(ids, grams)
         weights = np.concatenate([self._surface.pool, by_word])
         features = present.copy()
         features.data = weights[features.indices]
-        squares = np.asarray(features.multiply(features).sum(axis=1)).ravel()
-        passages = sparse.csr_matrix(self._passages(words, article) @ present)
-        passages.data = (1 + np.log(passages.data)) * weights[passages.indices]
-        passages = unit_rows(passages)
-        # Few features of the posts are in the article.
-        some = np.unique(passages.indices)
-        return words, sparse.csr_matrix(features[:, some]), passages[:, some], squares
+        rows, found, count = distinct(posts)
+        places = (np.ones(len(found)), (rows, np.searchsorted(ids, found)))
+        of_post = sparse.csr_matrix(places, shape=(count, len(ids)))
+        return Words(ids, present, weights, features, of_post)
 
-    def _passages(self, words: Ids, article: int) -> sparse.csr_matrix:
-        """How often each word is in each of an article's Q passages: (Q, W)."""
+    def _passages(self, words: Words, article: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+        """An article's Q passages: unit vectors (Q, F), and how often each word is there (Q, W)."""
         ids, size = self._articles[article], self._options.words
         step = max(size // 2, 1)
         starts = range(0, max(len(ids) - size, 0) + step, step)
         parts = TokenIds.of([ids[start : start + size] for start in starts])
-        places = (np.ones(len(parts.flat)), (parts.rows, np.searchsorted(words, parts.flat)))
-        return sparse.csr_matrix(places, shape=(len(parts), len(words)))
+        places = (np.ones(len(parts.flat)), (parts.rows, np.searchsorted(words.ids, parts.flat)))
+        counts = sparse.csr_matrix(places, shape=(len(parts), len(words.ids)))
+        passages = sparse.csr_matrix(counts @ words.present)
+        passages.data = (1 + np.log(passages.data)) * words.weights[passages.indices]
+        return unit_rows(passages), counts

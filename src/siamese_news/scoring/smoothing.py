@@ -8,7 +8,6 @@ any keeps its score.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,6 @@ from siamese_news.scoring.scorer import Neighbor
 Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
 """Posts and the numbers of some articles -> their scores before smoothing, (articles, P)."""
-
-# Candidates of several articles are read together, about so many at once.
-_TOGETHER = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +165,7 @@ class SmoothedScores:
         The scores before are (S, P), by S functions.
         """
         last: tuple[bytes, Neighbors] | None = None
-        ends = np.cumsum([len(self._candidates.best(article)[0]) for article in articles])
-        group_of = dict(zip(articles, (ends // _TOGETHER).tolist(), strict=True))
-        for _, group in groupby(articles, group_of.__getitem__):
-            some = list(group)
-            lists = {article: self._candidates.best(article)[0] for article in some}
-            union = np.unique(np.concatenate(list(lists.values())))
-            if not len(union):
-                continue
+        for some, union, lists in self._candidates.together(articles, self._candidates.count):
             texts = [self._candidates.text(key) for key in union.tolist()]
             posts = self._reader.of_ids(texts, self._candidates.vectors(union.tolist()))
             terms = unit_terms(posts, self._weights)
@@ -184,9 +173,7 @@ class SmoothedScores:
             if vectors is None:
                 vectors = np.zeros((len(texts), 0), np.float32)
             before = np.stack([score(posts, some) for score in by], axis=1).astype(np.float64)
-            for lines, (article, keys) in zip(before, lists.items(), strict=True):
-                if not len(keys):
-                    continue
+            for lines, article, keys in zip(before, some, lists, strict=True):
                 places = np.searchsorted(union, keys)
                 # Edited versions of one article share its candidates.
                 if last is None or last[0] != keys.tobytes():
