@@ -464,7 +464,7 @@ def test_an_output_cannot_be_in_a_file(tmp_path):
     out = path / "folder" / "page.html"
     done = CliRunner().invoke(app, ["report", "--results", str(path), "--out", str(out)])
     assert done.exit_code == 2
-    assert f"{out}: {path} is a file; expected a folder" in done.output
+    assert f"{out}: {path} is a file, not a folder; name another file" in done.output
 
 
 def test_a_folder_is_not_a_results_file(tmp_path):
