@@ -181,6 +181,14 @@ def test_a_row_without_figures_here_keeps_its_cells_and_a_changed_one_is_marked(
     assert "| TF-IDF |" not in run(place, "score", "--rows", "bm25")
 
 
+def test_a_row_that_is_scored_again_without_its_peers_keeps_its_p(place):
+    before = read_tables(run(place, "--rows", "bm25,tiny"))["stories"]["tiny"]
+    assert float(before["p"].removesuffix(" (below)").removeprefix("< ")) > 0
+    (place / "out").rename(place / "elsewhere")
+    again = read_tables(run(place, "score", "--rows", "tiny"))["stories"]["tiny"]
+    assert (again["scored"], again["p"]) == ("2x", before["p"])
+
+
 def test_weights_are_chosen_on_dev_pools_and_locked_first(place):
     run(place, "choose", "--rows", "mixed")
     assert not (place / "scored.json").exists()

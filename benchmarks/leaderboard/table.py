@@ -287,7 +287,9 @@ def _test_table(
             line["micro AP"] = _three(_mean(f.micro for f in figures))
             if len(figures) == 1:
                 line["micro AP"] += f" ({_interval(figures[0].micro_interval)})"
-            line["p"] = ""
+            # The peers may not be here; the test of the same figures is still the same.
+            old = before.get(row.title, {})
+            line["p"] = old["p"] if peer is None and old.get(name) == line[name] else ""
             if peer is not None and row.name != peer:
                 other = _by_article(scores[peer])
                 p = randomization_test([ap[a] for a in ap], [other[a] for a in ap])
