@@ -155,6 +155,7 @@ def main() -> None:
     print("|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         measure(folder, arguments)
 
 

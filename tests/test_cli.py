@@ -565,3 +565,20 @@ def test_a_missing_value_and_a_folder_in_place_of_a_file_are_named(
     done = rank(files, *arguments)
     assert done.exit_code == 2
     assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_an_index_cannot_replace_a_file(tmp_path):
+    (tmp_path / "posts.csv").write_text("id,text\n1,flood\n")
+    (tmp_path / "index").write_text("mine")
+    for force in ([], ["--force"]):
+        command = [
+            "index",
+            "--posts",
+            str(tmp_path / "posts.csv"),
+            "--out",
+            str(tmp_path / "index"),
+        ]
+        done = CliRunner().invoke(app, [*command, *force])
+        assert done.exit_code == 2
+        assert f"{tmp_path / 'index'}: is a file; expected the name of a folder" in done.output
+    assert (tmp_path / "index").read_text() == "mine"

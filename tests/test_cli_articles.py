@@ -79,7 +79,7 @@ def test_articles_that_are_all_empty_stop_the_run(files):
     (files / "a.jsonl").write_text(json.dumps(EMPTY) + "\n")
     done = run("rank", "a.jsonl")
     assert done.exit_code == 2
-    assert "all 1 articles are empty" in done.stderr
+    assert "every article is empty" in done.stderr
 
 
 @pytest.mark.parametrize(

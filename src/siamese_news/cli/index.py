@@ -83,6 +83,8 @@ def _index_posts(query: Query, out: Path, *, add: bool, force: bool) -> "Changed
     from siamese_news.search.index.changing import IndexChange, build
     from siamese_news.search.index.fingerprint import indexable
 
+    if not add and out.is_file():
+        raise InputError(f"{out}: is a file; expected the name of a folder")
     if not add and out.exists() and not force:
         raise InputError(
             f"{out}: already exists; add posts to it with --add, or replace it with --force"

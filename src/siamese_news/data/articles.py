@@ -195,7 +195,7 @@ def read_articles(
             seen[article.id] = where
             articles.append(article)
     if not articles and empty:
-        raise InputError(f"all {empty} articles are empty, expected at least one with a text")
+        raise InputError("every article is empty; expected at least one with a text")
     return articles
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.lines import read_lines
+from siamese_news.data.trec import put_grade, rows_of
 from siamese_news.decide.plan.design import (
     first_set,
     largest_precise,
@@ -51,17 +51,10 @@ def read_pool(results: Path, qrels: Path) -> LabeledPool:
     """
     population = Population(results)
     relevant: set[str] = set()
-    for number, line in read_lines(qrels):
-        fields = line.split("\t")
-        if (number == 1 and fields[0] == "query-id") or not line.strip():
-            continue
-        try:
-            article, post, grade = fields[0], fields[1], int(fields[2])
-        except (IndexError, ValueError):
-            raise InputError(
-                f"{qrels}:{number}: expected query-id, corpus-id and a whole number, with tabs"
-            ) from None
-        if grade > 0:
+    grades: dict[str, dict[str, int]] = {}
+    for where, (article, post, grade) in rows_of(qrels, "query-id corpus-id score", "\t"):
+        put_grade(grades, where, article, post, grade)
+        if grades[article][post] > 0:
             relevant.add(f"{article}\t{post}" if population.pairs else post)
     found = np.zeros(len(population), bool)
     found[list(population.ranks_of(sorted(relevant)).values())] = True
