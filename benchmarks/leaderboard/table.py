@@ -114,8 +114,9 @@ def leaderboard(
     about: Any = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     parts.append(
-        f"`{about['command']}` · {about['date']} · revision {about['revision']} · bootstrap and "
-        f"randomization seed 0 · Python {about['python']}, {versions} · {about['machine']}"
+        f"`python -m benchmarks.leaderboard` · {about['date']} · revision {about['revision']} · "
+        f"bootstrap and randomization seed 0 · Python {about['python']}, {versions} · "
+        f"{about['machine']}"
     )
     return "\n\n".join(parts) + "\n"
 
