@@ -439,7 +439,7 @@ OTHER = ["vote mayor street"] * 30
 
 
 def test_feedback_is_the_mean_of_the_best_posts(two_heads):
-    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
+    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3, alike=0.0)
     scorer = MixtureScorer(
         two_heads, ARTICLES[:1], vectors=False, options=with_feedback(two_heads, options)
     )
@@ -458,7 +458,7 @@ def test_feedback_is_the_mean_of_the_best_posts(two_heads):
 
 
 def test_feedback_moves_the_dense_head_as_well(two_heads):
-    feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3)
+    feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3, alike=0.0)
     two_heads.terms.options = options(dense=1.0)
     scorer = MixtureScorer(two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback))
     two_heads.embedding.matrix[:] = two_heads.embedding.matrix.abs()  # all cosines are high
@@ -469,6 +469,45 @@ def test_feedback_moves_the_dense_head_as_well(two_heads):
     mean = posts.sum(axis=0) / np.linalg.norm(posts.sum(axis=0))
     expected = (0.7 * article + 0.3 * mean) @ two_heads.encode_posts(POSTS).T
     np.testing.assert_allclose(scorer.scores(POSTS), expected, atol=1e-6)
+
+
+def naive_likeness(model, posts, first, smoothing):
+    """`RocchioFeedback.alike`, word by word."""
+    weights = model.terms.background()
+
+    def cosine(one, other):
+        own, its = (set(ids.tolist()) for ids in (one, other))
+        square = {id: float(weights.of(np.array([id]))[0]) ** 2 for id in own | its}
+        lengths = [math.sqrt(sum(square[id] for id in ids)) or 1.0 for ids in (own, its)]
+        return sum(square[id] for id in own & its) / (lengths[0] * lengths[1])
+
+    words = [model.ids(post) for post in posts]
+    gains = []
+    for post in range(first):
+        total = 0.0
+        for other in set(range(len(posts))) - {post}:
+            same = 0.5 * cosine(words[post], words[other])
+            same += 0.5 * cosine(bigram_ids(words[post]), bigram_ids(words[other]))
+            same *= 1 - smoothing.dense
+            total += same**smoothing.exponent if same > smoothing.least else 0.0
+        gains.append(total / (total + smoothing.prior))
+    return float(np.mean(gains))
+
+
+@pytest.mark.parametrize("smooth", [0.0, 1.0])
+def test_feedback_weighs_as_much_as_the_best_posts_are_alike(two_heads, smooth):
+    smoothing = Smoothing(least=0.1, weight=smooth)
+    likeness = naive_likeness(two_heads, FOUND, 2, smoothing)
+    assert 0.05 < likeness < 0.95
+    for factor, size in [(1.01, 2000), (0.7, 2500), (0.48, 2000), (1.4, 1000), (2.5, 500)]:
+        alike = likeness * factor
+        options = RocchioFeedback(posts=2, focused_posts=2, least=2, score=0.05, alike=alike)
+        options = replace(with_feedback(two_heads, options), smoothing=smoothing)
+        scorer = MixtureScorer(two_heads, ARTICLES[:1], vectors=False, options=options)
+        observe_all(scorer, [*FOUND, *OTHER[:1] * (size - len(FOUND))])
+        large = min(size / 2000, 1)
+        expected = 1 - 0.3 * min(max(1 / (factor * large) - 1, 1 - large, 0), 1)
+        assert scorer.article_weight(0) == pytest.approx(expected, abs=1e-6)
 
 
 def test_too_few_or_too_weak_posts_change_nothing(two_heads):
@@ -485,7 +524,7 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
 
 def test_a_story_that_is_not_meant_gets_no_feedback(two_heads):
     posts = [*FOUND, "fire fire smoke", "fire at night", "smoke at night", *OTHER]
-    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.5)
+    options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.5, alike=0.0)
     scorer = MixtureScorer(
         two_heads, ARTICLES, positives=1, options=with_feedback(two_heads, options)
     )
@@ -600,7 +639,8 @@ def test_feedback_can_be_left_out_or_asked_for(two_heads):
 
     def adapts(expand, weight):
         options = dataclasses.replace(
-            two_heads.terms.options, feedback=RocchioFeedback(least=2, score=0.05, weight=weight)
+            two_heads.terms.options,
+            feedback=RocchioFeedback(least=2, score=0.05, weight=weight, alike=0.1),
         )
         two_heads.terms.options = options
         return settled(two_heads, posts, expand=expand).article_weight(0) < 1
@@ -615,6 +655,10 @@ def test_a_folder_from_before_feedback_has_none():
         del plain[name]
     found = TermOptions.of(plain)
     assert found.feedback.weight == found.excess.weight == found.smoothing.weight == 0
+    assert found.feedback.alike == 0
+    plain["feedback"] = {"weight": 0.2}
+    found = TermOptions.of(plain)
+    assert (found.feedback.weight, found.feedback.alike) == (0.2, 0)
     assert found.focused_pool == OPTIONS.focused_pool
 
 

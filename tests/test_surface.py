@@ -142,6 +142,25 @@ def test_it_is_the_same_by_whatever_blocks_and_workers_the_pool_came(model):
         np.testing.assert_array_equal(alone.scores(MIXED)[0], expected[number])
 
 
+def test_posts_that_do_not_resemble_each_other_are_not_near(model):
+    posts = ["river floods the town", "the river rose", "flood in town", *MIXED, *["zz"] * 2000]
+
+    def scores(near, **feedback):
+        options = model.terms.options
+        options = dataclasses.replace(
+            options,
+            feedback=dataclasses.replace(options.feedback, **feedback),
+            surface=dataclasses.replace(options.surface, near=near),
+        )
+        scorer = MixtureScorer(model, ["A river floods a town\nFloods"], options=options)
+        observe_all(scorer, posts)
+        return scorer.scores(posts)
+
+    unlike = scores(1.0, alike=1.0)
+    np.testing.assert_allclose(unlike, scores(1e9, weight=0.0, alike=0.0), atol=1e-6)
+    assert not np.allclose(unlike, scores(1.0, weight=0.0, alike=0.0), atol=1e-4)
+
+
 def test_words_that_share_inside_what_no_vocabulary_has_are_found(model):
     scorer = open_scorer(model, ["Überschwemmungen im Grünwaldtal"])
     posts = ["überschwemmung grünwald", "neues telefon gekauft", *["heute ist montag"] * 20]

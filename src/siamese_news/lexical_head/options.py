@@ -48,6 +48,12 @@ class RocchioFeedback:
         least: the fewest such posts; an article with fewer is unchanged.
         score: the score that a post must reach.
         weight: the weight of their mean vector in the article's; 0 for no feedback.
+        alike: how alike these posts must be. Those that an article about an event finds resemble
+            each other; those for one claim among thousands do not, and lead astray. Their likeness
+            is the mean g of `Smoothing` (with a weight of 1) over them. Up to `alike` the article
+            is unchanged, from twice that on it takes the full `weight`, in between the weight is
+            linear. In a pool of n < 2,000 posts the limit is ``alike * n / 2000``, and the weight
+            at least ``weight * (1 - n / 2000)``. 0: the full weight whatever the posts are.
         foreign_posts: the most feedback posts of each other language, where an article asks for its
             event; 0 for none.
         foreign_least: the fewest of a language.
@@ -58,7 +64,8 @@ class RocchioFeedback:
     focused_posts: int = 5
     least: int = 3
     score: float = 0.15
-    weight: float = 0.2
+    weight: float = 0.3
+    alike: float = 0.3
     foreign_posts: int = 40
     foreign_least: int = 5
     foreign_score: float = 0.05
@@ -123,7 +130,7 @@ class Surface:
         characters: length of an n-gram.
         near: the number of posts near an article that halves the weight of the pool's IDF. A post
             is near if its words and vector score more than half of the mean score of the
-            article's ten best posts.
+            article's ten best posts. They count as far as feedback does (`RocchioFeedback.alike`).
         background: weight of the background's IDF where the pool's has none, from 0 to 1.
     """
 
@@ -211,8 +218,8 @@ class TermOptions:
         """From plain values, such as those of a model folder."""
         options = dict(values)
         # Parts that a folder was written without stay off.
-        if "feedback" in options:
-            options["feedback"] = {"foreign_posts": 0, **options["feedback"]}
+        feedback = options.get("feedback", {"weight": 0.0})
+        options["feedback"] = {"foreign_posts": 0, "alike": 0.0, **feedback}
         parts = {
             name: kind(**options.pop(name, {"weight": 0.0})) for name, kind in _WEIGHTED.items()
         }
@@ -227,7 +234,7 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     (
         "pivot bigram_weight dense excess.weight excess.quantile focused_pool.pool "
         "focused_pool.headline_weight smoothing.dense smoothing.weight surface.background "
-        "feedback.weight",
+        "feedback.weight feedback.alike",
         "a number from 0 to 1",
         lambda value: 0 <= value <= 1,
     ),

@@ -40,7 +40,6 @@ class ArticleVectors:
         texts: the articles.
         reader: of posts, by the same model.
         background: the lexical head's background weights.
-        feedback: the weight of an article's best posts in its vectors.
         stop_words: A, tokens that are left out of each article, and of what its best posts add.
 
     Attributes:
@@ -56,19 +55,18 @@ class ArticleVectors:
         texts: Sequence[str],
         reader: PostReader,
         background: TermWeights,
-        feedback: float,
         stop_words: Sequence[Collection[str]] | None = None,
     ) -> None:
         assert model.terms is not None
         self._background = background
-        self._terms, self._read, self._feedback = model.terms, reader, feedback
+        self._terms, self._read = model.terms, reader
         stop_words = stop_words or [()] * len(texts)
         self._stop = [model.vocabulary.ids(sorted(own)) for own in stop_words]
         self.ids, self._dense, self._factors = reader.articles(texts, stop_words)
         features = [self._terms.features(ids) for ids in self.ids]
         self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         self.kept = np.ones(len(texts), np.float32)
-        self.use(None, np.zeros(len(texts)), [[] for _ in texts], None)
+        self.use(None, np.zeros(len(texts)), [[] for _ in texts], None, np.zeros(len(texts)))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -79,11 +77,12 @@ class ArticleVectors:
         degrees: NDArray[np.float64],
         lists: Sequence[Sequence[Ids]],
         said: NDArray[np.float16] | None,
+        shares: NDArray[np.float64],
     ) -> "ArticleVectors":
         """A copy with other vectors; the arguments are those of `use`."""
         other = copy(self)
         other.kept = self.kept.copy()
-        other.use(pool, degrees, lists, said)
+        other.use(pool, degrees, lists, said, shares)
         return other
 
     def use(
@@ -92,6 +91,7 @@ class ArticleVectors:
         degrees: NDArray[np.float64],
         lists: Sequence[Sequence[Ids]],
         said: NDArray[np.float16] | None,
+        shares: NDArray[np.float64],
     ) -> None:
         """Recompute the vectors.
 
@@ -100,6 +100,7 @@ class ArticleVectors:
             degrees: (A,) how far each article's weights follow these (`TermHead.focused`).
             lists: A lists of feedback posts, each its word ids.
             said: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
+            shares: (A,) the weight of the posts of each list that has some.
         """
         lists = [
             [post[~np.isin(post, stop)] for post in own] if len(stop) else own
@@ -116,7 +117,7 @@ class ArticleVectors:
             by_list = [
                 [factors[n] for n in np.flatnonzero(owner == row)] for row in range(len(self))
             ]
-        self.kept[:] = [1 - self._feedback if own else 1.0 for own in lists]
+        self.kept[:] = 1 - np.where([bool(own) for own in lists], shares, 0.0)
         self.groups = []
         for degree in np.unique(degrees).tolist():
             rows = np.flatnonzero(degrees == degree)

@@ -17,7 +17,7 @@ from siamese_news.scoring.features import Encodes, PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import Content, Neighbor, ScoreForm, ScoreParts, Scorer
-from siamese_news.scoring.smoothing import SmoothedScores
+from siamese_news.scoring.smoothing import SmoothedScores, likeness
 from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import BACKGROUND, language_of_seed, other_language
@@ -86,14 +86,13 @@ class MixtureScorer(Scorer):
         counts = self._weights.share or self._excess.weight
         self._read = PostReader(model, dense=bool(vectors or counts), encoder=encoder)
         self._background = model.terms.background()
-        self._articles = ArticleVectors(
-            model, articles, self._read, self._background, self._feedback.weight, stop_words
-        )
+        self._articles = ArticleVectors(model, articles, self._read, self._background, stop_words)
         best = self._smoothing.posts if self._smoothing.weight else 0
         if self._excess.weight:
             best = max(best, rules.STRONGEST)
         if self._feedback.weight:
-            best = max(best, self._feedback.posts, self._feedback.focused_posts)
+            around = rules.AROUND if self._feedback.alike else 0
+            best = max(best, self._feedback.posts, self._feedback.focused_posts, around)
         # Not a method: `SmoothedScores` keeps it, and must not keep this scorer.
         self._unsmoothed = partial(_unsmoothed, self._articles, self._weights)
         self._surface: SurfaceScores | None = None
@@ -109,6 +108,7 @@ class MixtureScorer(Scorer):
         self.known_texts = best
         self._pool = PoolState(len(model.vocabulary), len(articles), best, counters)
         self._degrees, self._settled = np.zeros(len(articles)), False
+        self._alike = np.ones(len(articles))
         self._vocabulary = model.vocabulary
         self._languages = [language_of_seed(text) or BACKGROUND for text in articles]
         self._told: dict[tuple[str, int], str | None] = {}
@@ -265,6 +265,8 @@ class MixtureScorer(Scorer):
     def _apply(self, *, compare: bool) -> str:
         """Score by the statistics of the pool from now on; `compare` with the other questions."""
         candidates = self._pool.candidates
+        if self._feedback.alike and (self._feedback.weight or self._surface is not None):
+            self._alike = np.array([self._likeness(a) for a in range(len(self._articles))])
         taught = self._taught(self._degrees)
         self._articles.use(*taught)
         if self._excess.weight and self._pool.counts.posts:
@@ -276,7 +278,7 @@ class MixtureScorer(Scorer):
         if self._surface is not None:
             near = [rules.near(candidates.best(a)[1]) for a in range(len(self._articles))]
             posts = self._pool.counts.posts
-            self._surface.use(self._pool.surface, posts, np.array(near), self._degrees)
+            self._surface.use(self._pool.surface, posts, self._alike * near, self._degrees)
             if self._options.passages.weight:
                 self._passages = PassageScores(
                     self._surface, self._words, candidates, self._options.passages
@@ -300,16 +302,28 @@ class MixtureScorer(Scorer):
         """What `ArticleVectors.use` takes, if the articles ask for themselves by these degrees."""
         candidates, best = self._pool.candidates, []
         for article, degree in enumerate(degrees.tolist()):
-            keys, scores = candidates.best(article)
-            mine = rules.feedback_posts(self._feedback, keys, scores, bool(degree))
-            if not degree and article < self._positives:
-                told = partial(self._language, self._languages[article])
-                mine = mine + rules.foreign_posts(self._feedback, keys, scores, told)
-                mine = list(dict.fromkeys(mine))
-            best.append(mine if article < self._positives else [])
+            mine: list[int] = []
+            if article < self._positives and self._alike[article]:
+                keys, scores = candidates.best(article)
+                mine = rules.feedback_posts(self._feedback, keys, scores, bool(degree))
+                if not degree:
+                    told = partial(self._language, self._languages[article])
+                    mine = mine + rules.foreign_posts(self._feedback, keys, scores, told)
+            best.append(list(dict.fromkeys(mine)))
         lists = [[candidates.text(key) for key in keys] for keys in best]
         said = candidates.vectors([key for keys in best for key in keys])
-        return self._pool.counts, degrees, lists, said
+        return self._pool.counts, degrees, lists, said, self._feedback.weight * self._alike
+
+    def _likeness(self, article: int) -> float:
+        """How far an article may follow its best posts, from 0 to 1 (`RocchioFeedback.alike`)."""
+        candidates, options = self._pool.candidates, self._feedback
+        keys, scores = candidates.best(article)
+        found = 0.0
+        if good := rules.good_posts(options, scores, options.posts):
+            some = keys[: rules.AROUND].tolist()
+            posts = self._read.of_ids(list(map(candidates.text, some)), candidates.vectors(some))
+            found = likeness(posts, self._background, self._smoothing, good)
+        return rules.trust(options, found, self._pool.counts.posts)
 
     def _language(self, own: str, key: int) -> str | None:
         """The language of a candidate by its key; None where it may be an article's own."""

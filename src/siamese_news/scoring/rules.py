@@ -13,6 +13,12 @@ STRONGEST = 3
 BEST = 10
 """The posts whose mean score tells which posts are near an article."""
 
+AROUND = 100
+"""How many of an article's best posts those for feedback are compared with."""
+
+DENSE = 2000
+"""In a pool of fewer posts, those about one event resemble each other less."""
+
 COUNTED = 1000
 """At least so many of an article's best posts are kept where those near it are counted."""
 
@@ -61,6 +67,30 @@ def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
     return least + weak * (options.weight - least)
 
 
+def good_posts(options: RocchioFeedback, scores: NDArray[np.int32], most: int) -> int:
+    """How many of an article's best posts, at most `most`, are good enough for feedback.
+
+    Args:
+        options: how good.
+        scores: of its best posts, in millionths, best first.
+        most: how many at most.
+    """
+    return int((scores[:most] >= round(options.score * _UNIT)).sum())
+
+
+def trust(options: RocchioFeedback, likeness: float, posts: int) -> float:
+    """How far an article may follow its best posts, from 0 to 1 (`RocchioFeedback.alike`).
+
+    Args:
+        options: how alike its feedback posts have to be in a large pool.
+        likeness: how alike they are.
+        posts: of the pool.
+    """
+    large = min(posts / DENSE, 1.0)
+    ramp = likeness / (options.alike * large) - 1 if large else 0.0
+    return min(max(ramp, 1 - large), 1.0)
+
+
 def feedback_posts(
     options: RocchioFeedback, keys: NDArray[np.uint64], scores: NDArray[np.int32], focused: bool
 ) -> list[int]:
@@ -78,7 +108,7 @@ def feedback_posts(
     if not options.weight:
         return []
     most = options.focused_posts if focused else options.posts
-    found: list[int] = keys[:most][scores[:most] >= round(options.score * _UNIT)].tolist()
+    found: list[int] = keys[: good_posts(options, scores, most)].tolist()
     return found if len(found) >= options.least else []
 
 

@@ -7,10 +7,10 @@ a post's product with an article is a sum over its words, and n-grams are only m
 different word of a block, not of each post.
 
 Each article has its own mixture of two IDFs. Where few posts are near (as for one claim among
-thousands) it is the pool's, which knows what is common there. Where many are near, the pool's IDF
-would take the event's own words for common; the background's takes its place with a lower weight,
-for it costs long articles in large pools. In a language that the background does not know, and
-where the question is the article itself, it is the pool's.
+thousands), or these do not resemble each other, it is the pool's, which knows what is common there.
+Where many are near, the pool's IDF would take the event's own words for common; the background's
+takes its place with a lower weight, for it costs long articles in large pools. In a language that
+the background does not know, and where the question is the article itself, it is the pool's.
 """
 
 import math
@@ -207,13 +207,13 @@ class SurfaceScores:
         rows = self.rows(ids, posts.unknown)
         np.add.at(counts[self._words :], rows.indices, np.repeat(found, np.diff(rows.indptr)))
 
-    def use(self, counts: Ids, posts: int, near: Ids, degrees: Floats) -> None:
+    def use(self, counts: Ids, posts: int, near: Floats, degrees: Floats) -> None:
         """Score by a pool from now on.
 
         Args:
             counts: (V + BUCKETS,) of all its posts (`count`).
             posts: how many these are.
-            near: (A,) how many posts are near each article.
+            near: (A,) how many posts are near each article, as far as these are alike.
             degrees: (A,) how much an article's question is about itself.
         """
         few = 1 / (1 + near / self._options.near)
