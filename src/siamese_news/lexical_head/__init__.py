@@ -13,8 +13,7 @@ The IDF comes from background text. In a pool that is mostly about the story its
 it is mixed with the pool's, geometrically, and the first words of the article, its headline, count
 as a second vector: there what tells articles apart is rare in the pool and occurs in the headline.
 
-With `RocchioFeedback` an article's vector moves towards the mean of its best posts in the pool, if
-these resemble each other.
+With `RocchioFeedback` an article's vector moves towards the mean of its best posts that are alike.
 
 Where the encoder has factors, a word's weight is multiplied by the mean factor over its occurrences
 in the text, and that of a pair by the mean product.

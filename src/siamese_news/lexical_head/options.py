@@ -48,12 +48,11 @@ class RocchioFeedback:
         least: the fewest such posts; an article with fewer is unchanged.
         score: the score that a post must reach.
         weight: the weight of their mean vector in the article's; 0 for no feedback.
-        alike: how alike these posts must be. Those that an article about an event finds resemble
-            each other; those for one claim among thousands do not, and lead astray. Their likeness
-            is the mean g of `Smoothing` (with a weight of 1) over them. Up to `alike` the article
-            is unchanged, from twice that on it takes the full `weight`, in between the weight is
-            linear. In a pool of n < 2,000 posts the limit is ``alike * n / 2000``, and the weight
-            at least ``weight * (1 - n / 2000)``. 0: the full weight whatever the posts are.
+        alike: how alike these posts must be. Those about an event resemble each other; those for
+            one claim among thousands do not, and lead astray. Up to a likeness of `alike` (the mean
+            g of `Smoothing` with a weight of 1) the article is unchanged; from twice that on it
+            takes the full `weight`, in between linearly. In a pool of n < 2,000 posts the limit is
+            ``alike * n / 2000``, the least weight ``weight * (1 - n / 2000)``. 0: always full.
         foreign_posts: the most feedback posts of each other language, where an article asks for its
             event; 0 for none.
         foreign_least: the fewest of a language.

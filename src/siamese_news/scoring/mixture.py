@@ -316,14 +316,14 @@ class MixtureScorer(Scorer):
 
     def _likeness(self, article: int) -> float:
         """How far an article may follow its best posts, from 0 to 1 (`RocchioFeedback.alike`)."""
-        candidates, options = self._pool.candidates, self._feedback
+        candidates, any_number = self._pool.candidates, replace(self._feedback, weight=1.0, least=1)
         keys, scores = candidates.best(article)
         found = 0.0
-        if good := rules.good_posts(options, scores, options.posts):
+        if good := len(rules.feedback_posts(any_number, keys, scores, False)):
             some = keys[: rules.AROUND].tolist()
             posts = self._read.of_ids(list(map(candidates.text, some)), candidates.vectors(some))
             found = likeness(posts, self._background, self._smoothing, good)
-        return rules.trust(options, found, self._pool.counts.posts)
+        return rules.trust(self._feedback, found, self._pool.counts.posts)
 
     def _language(self, own: str, key: int) -> str | None:
         """The language of a candidate by its key; None where it may be an article's own."""

@@ -67,17 +67,6 @@ def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
     return least + weak * (options.weight - least)
 
 
-def good_posts(options: RocchioFeedback, scores: NDArray[np.int32], most: int) -> int:
-    """How many of an article's best posts, at most `most`, are good enough for feedback.
-
-    Args:
-        options: how good.
-        scores: of its best posts, in millionths, best first.
-        most: how many at most.
-    """
-    return int((scores[:most] >= round(options.score * _UNIT)).sum())
-
-
 def trust(options: RocchioFeedback, likeness: float, posts: int) -> float:
     """How far an article may follow its best posts, from 0 to 1 (`RocchioFeedback.alike`).
 
@@ -108,7 +97,7 @@ def feedback_posts(
     if not options.weight:
         return []
     most = options.focused_posts if focused else options.posts
-    found: list[int] = keys[: good_posts(options, scores, most)].tolist()
+    found: list[int] = keys[:most][scores[:most] >= round(options.score * _UNIT)].tolist()
     return found if len(found) >= options.least else []
 
 

@@ -71,9 +71,8 @@ class Neighbors:
 def likeness(posts: Posts, weights: TermWeights, options: Smoothing, first: int) -> float:
     """How much the first of some posts resemble each other and the rest, from 0 to 1.
 
-    It is the mean of their `Neighbors.gains` where `Smoothing.weight` is 1. How far a list's best
-    texts are clustered tells how good the list is (Diaz, SIGIR 2007, "Performance prediction using
-    spatial autocorrelation").
+    It is the mean of their `Neighbors.gains` where `Smoothing.weight` is 1; see Diaz (SIGIR 2007,
+    "Performance prediction using spatial autocorrelation").
 
     Args:
         posts: texts of which none is there twice.
@@ -81,9 +80,9 @@ def likeness(posts: Posts, weights: TermWeights, options: Smoothing, first: int)
         options: the numbers.
         first: how many count.
     """
-    vectors = _vectors(posts)
-    near = Neighbors.of(unit_terms(posts, weights), vectors, replace(options, weight=1.0))
-    return float(near.gains[:first].mean())
+    full = replace(options, weight=1.0)
+    gains = Neighbors.of(unit_terms(posts, weights), _vectors(posts), full).gains
+    return float(gains[:first].mean())
 
 
 def _vectors(posts: Posts) -> NDArray[np.float32]:
@@ -191,8 +190,7 @@ class SmoothedScores:
         for some, union, lists in self._candidates.together(articles, self._candidates.count):
             texts = [self._candidates.text(key) for key in union.tolist()]
             posts = self._reader.of_ids(texts, self._candidates.vectors(union.tolist()))
-            terms = unit_terms(posts, self._weights)
-            vectors = _vectors(posts)
+            terms, vectors = unit_terms(posts, self._weights), _vectors(posts)
             before = np.stack([score(posts, some) for score in by], axis=1).astype(np.float64)
             for lines, article, keys in zip(before, some, lists, strict=True):
                 places = np.searchsorted(union, keys)
