@@ -25,13 +25,13 @@ def build_ranker(config: Mapping[str, Any]) -> nn.Module:
             of that class.
 
     Raises:
-        InputError: for an unknown class, or arguments that it does not have.
+        InputError: for an unknown class, or arguments that it does not take.
     """
     options = dict(config)
     ranker = find_class("rerankers", RANKERS, options)
     try:
         built: nn.Module = ranker(**options)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(
             f"ranker {ranker.__name__}: {error}; correct the ranker's options"
         ) from error

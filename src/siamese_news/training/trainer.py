@@ -2,9 +2,10 @@
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import pytorch_lightning as pl
@@ -21,6 +22,9 @@ from siamese_news.utils.extras import absent
 from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
+# Hide messages about devices, tips and life cycles; warnings are shown.
+for _library in ("pytorch_lightning", "gensim"):
+    logging.getLogger(_library).setLevel(logging.WARNING)
 
 
 class Patience(EarlyStopping):
@@ -104,8 +108,9 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
         trainer = pl.Trainer(**config)
     except (MisconfigurationException, TypeError, ValueError) as error:
         raise InputError(
-            f"trainer.accelerator={config['accelerator']} trainer.devices={config['devices']}: "
-            f"{error}; trainer=cpu without other trainer options runs everywhere"
+            f"trainer: {str(error).rstrip('.')} (with trainer.accelerator={config['accelerator']} "
+            f"trainer.devices={config['devices']}); trainer=cpu without other trainer options "
+            "runs everywhere"
         ) from error
     started = launched_processes()
     if started not in (1, trainer.world_size):
@@ -144,7 +149,8 @@ def begin(config: Mapping[str, Any]) -> None:
     """Prepare a task: check its devices, set the seed and the threads.
 
     Raises:
-        InputError: a task that trains on one device, which only ``link`` does not, has several.
+        InputError: numpy does not take the seed, or a task that trains on one device, which only
+            ``link`` does not, has several.
     """
     options, task = config["trainer"], config["task"]["name"]
     if task != "link":
@@ -156,9 +162,23 @@ def begin(config: Mapping[str, Any]) -> None:
                 f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
                 "trainer=cpu or trainer=gpu, and start one command for each device"
             )
+    if not 0 <= config["seed"] < 2**32:
+        raise InputError(f"seed={config['seed']}: expected a whole number from 0 to {2**32 - 1}")
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if options["threads"]:
         torch.set_num_threads(options["threads"])
+
+
+def optimizer_of(task: Mapping[str, Any]) -> Callable[..., torch.optim.Optimizer]:
+    """The function that makes the optimizer of a task.
+
+    Raises:
+        InputError: there is no such optimizer, or it refuses one of its options.
+    """
+    option, parameter = task["optimizer"], torch.nn.Parameter(torch.zeros(1))
+    make({**option, "_partial_": False}, "task.optimizer", params=[parameter])
+    made: Callable[..., torch.optim.Optimizer] = make(option, "task.optimizer")
+    return made
 
 
 def checkpointing(
@@ -172,7 +192,12 @@ def checkpointing(
         patience: validations without a gain before training stops; None for never.
         every_epoch: select once an epoch, and keep where an exception interrupts it; False selects
             after each validation.
+
+    Raises:
+        InputError: the patience is below 0.
     """
+    if patience is not None and patience < 0:
+        raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
     by_epoch = True if every_epoch else None
     kept = partial(ModelCheckpoint, dirpath=folder, enable_version_counter=False)
     best = kept(filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch)
@@ -181,7 +206,15 @@ def checkpointing(
     callbacks: list[Callback] = [best, newest]
     if monitor and patience:
         callbacks.append(
-            Patience(monitor, mode="max", patience=patience, check_on_train_epoch_end=by_epoch)
+            # Not strict: training that ends before the first validation has no figure yet. A figure
+            # that never comes is an error of `best`.
+            Patience(
+                monitor,
+                mode="max",
+                patience=patience,
+                strict=False,
+                check_on_train_epoch_end=by_epoch,
+            )
         )
     return best, callbacks
 
@@ -207,6 +240,12 @@ def checked_resume(resume: str | None, folder: Path, *, automatic: bool) -> str 
             f"resume={resume} belongs to another run folder; continue in that one: add "
             f"hydra.run.dir={Path(resume).parent.parent}"
         )
+    try:
+        torch.load(resume, weights_only=True, map_location="cpu", mmap=True)
+    except (RuntimeError, UnpicklingError) as error:
+        raise InputError(
+            f"resume={resume}: is damaged, or not a checkpoint; expected …/checkpoints/last.ckpt"
+        ) from error
     return resume
 
 

@@ -37,6 +37,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """
     task = config["task"]
     begin(config)
+    for option in ("dim", "batch", "lr", "lead"):
+        if task[option] is not None and task[option] <= 0:
+            raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
     data = LinkDataModule(data=config["data"], seed=config["seed"])
     articles, posts = read_corpus(data, task)

@@ -33,14 +33,12 @@ from siamese_news.training.trainer import (
     checked_resume,
     checkpointing,
     fit,
+    optimizer_of,
     take_best,
     trainer_of,
 )
 
 log = logging.getLogger(__name__)
-# Hide messages about devices, tips and life cycles; warnings are shown.
-for _library in ("pytorch_lightning", "gensim"):
-    logging.getLogger(_library).setLevel(logging.WARNING)
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
@@ -80,7 +78,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     module = LinkModule(
         model=model,
         objective=make(config["objective"], "objective"),
-        optimizer=make(task["optimizer"], "task.optimizer"),
+        optimizer=optimizer_of(task),
         settings=dict(config),
     )
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)

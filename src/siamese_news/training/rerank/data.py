@@ -162,9 +162,11 @@ def make_fold(collection: RerankCollection, year: int, *, share: float, seed: in
     fold.
 
     Raises:
-        InputError: no topic of that year, no other year, or no relevant post to train on or to
-            select by.
+        InputError: the share is not between 0 and 1, no topic of that year, no other year, or no
+            relevant post to train on or to select by.
     """
+    if not 0 < share < 1:
+        raise InputError(f"task.validation_share={share}: expected a number between 0 and 1")
     years = sorted(set(collection.years.values()))
     if year not in years:
         raise InputError(f"fold={year}: no such year in '{collection.name}'; it has {years}")

@@ -1,6 +1,5 @@
 """The rerank task: train a ranker on three years, select on held-out topics, test on the fourth."""
 
-import json
 import logging
 import time
 from collections.abc import Mapping
@@ -35,6 +34,7 @@ from siamese_news.training.trainer import (
     checked_resume,
     checkpointing,
     fit,
+    optimizer_of,
     take_best,
     trainer_of,
 )
@@ -43,8 +43,6 @@ from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
-
-_BEGUN = "begun.json"
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
@@ -63,6 +61,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     for option, choices in (("select", SELECT), ("interpolation", SCALES)):
         if task[option] not in choices:
             raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
+    for option, least in (("batch_size", 1), ("negatives", 0), ("neighbors", 0)):
+        if task[option] is not None and task[option] < least:
+            raise InputError(f"task.{option} is {task[option]}; expected {least} or more")
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     fold = make_fold(
@@ -87,7 +88,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         train=train,
         dev=dev,
         qrels=collection.judged(fold.dev),
-        optimizer=make(task["optimizer"], "task.optimizer"),
+        optimizer=optimizer_of(task),
         schedule=make(task["schedule"], "task.schedule"),
         positive_weight=task["positive_weight"],
         seed=config["seed"],
@@ -192,18 +193,12 @@ def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
         folder, f"dev/{task['select']}", task["patience"], every_epoch=False
     )
     trainer = trainer_of(config, out, callbacks)
-    # A crash must not be continued with other settings; more epochs are welcome.
-    settings = {key: config[key] for key in ("ranker", "vectors", "fold", "seed")}
-    settings["task"] = {key: value for key, value in task.items() if key != "epochs"}
     resume = checked_resume(config["resume"], folder, automatic=True)
-    if resume is not None and not config["resume"]:
-        _check_same(folder / _BEGUN, settings)
     if resume is not None:
         # Lightning fetches the first batch before the hook that names the epoch.
         module.train_pairs.epoch = (
             torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
         )
-    write_json(folder / _BEGUN, settings)
     fit(
         trainer,
         module,
@@ -224,14 +219,3 @@ def _name(config: Mapping[str, Any]) -> str:
     name = str(config["ranker"]["_target_"].rpartition(".")[2])
     widths = config["ranker"].get("widths", ())
     return f"{name}, widths {'-'.join(map(str, widths))}" if len(widths) > 1 else name
-
-
-def _check_same(path: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse to continue training that was begun with other settings."""
-    begun = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    for key, value in settings.items():
-        if key in begun and begun[key] != value:
-            raise InputError(
-                f"{path.parent}: holds unfinished training with another `{key}`; "
-                "delete the folder, or take another one for the new settings"
-            )
