@@ -52,15 +52,7 @@ def _compose_and_train(config: DictConfig) -> None:
 
 
 def check_name(data: Mapping[str, Any], overrides: Sequence[str]) -> None:
-    """Refuse a ``data.name`` on the command line that would only name the results.
-
-    Args:
-        data: the composed options of the data.
-        overrides: the arguments of the command line.
-
-    Raises:
-        InputError: no folder of the data has that name.
-    """
+    """Refuse a ``data.name`` on the command line that would only name the results."""
     if not any(override.startswith("data.name=") for override in overrides):
         return
     entries = [data.get("dev"), data.get("test"), *(data.get("train") or ())]

@@ -57,8 +57,8 @@ class TextRanker(nn.Module):
         """Build the reranker from its parts.
 
         Args:
-            vocabulary: words and their ids.
-            embedding: their vectors and IDF weights.
+            vocabulary: of the embedding.
+            embedding: vectors and IDF weights.
             ranker: plain values for `build_ranker`, without ``input_dim`` and ``features``.
             exact_match: whether the head reads `exact_features`.
             link_match: whether it reads `link_features`.

@@ -46,13 +46,7 @@ def _evaluating(module: nn.Module) -> Iterator[None]:
 class Model(TextModel, nn.Module):
     """A shared (Siamese) encoder with its tokenizer, vocabulary and word vectors.
 
-    Args:
-        embedding: ids to vectors.
-        encoder: vectors to one vector a text.
-        **words: see `TextModel`.
-
-    Raises:
-        InputError: the limits are of another form (`check_limits`).
+    Its other arguments, `words`, are those of `TextModel`.
 
     Example:
         >>> from siamese_news import Model

@@ -18,11 +18,7 @@ RANKERS: dict[str, type[nn.Module]] = {
 
 
 def build_ranker(config: Mapping[str, Any]) -> nn.Module:
-    """Build a ranker from plain values.
-
-    Args:
-        config: ``class``, a name in `RANKERS` or of an installed package, and the keyword arguments
-            of that class.
+    """Build a ranker from plain values: ``class``, a name, and the keyword arguments of that class.
 
     Raises:
         InputError: for an unknown class, or arguments that it does not take.

@@ -74,10 +74,9 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 
 
 def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
-    """The row of a folder, if a job with this configuration has finished there.
+    """The row of a job with this configuration that has finished in a folder, if there is one.
 
-    Returns:
-        The row; None where no job has finished, or where ``resume`` asks for more training.
+    It is None where ``resume`` asks for more training.
 
     Raises:
         InputError: the result is that of another configuration; the message names the keys.
@@ -92,11 +91,7 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
 
 
 def check_continued(config: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to continue training that a folder holds with another configuration.
-
-    Raises:
-        InputError: the message names the keys.
-    """
+    """Refuse to continue training that a folder holds with another configuration."""
     if (folder / CONFIG).is_file() and (folder / "checkpoints" / "last.ckpt").is_file():
         begun = OmegaConf.to_container(OmegaConf.load(folder / CONFIG))
         _check_same(begun, config, f"{folder}: holds unfinished training", _LONGER)

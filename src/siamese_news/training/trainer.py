@@ -17,7 +17,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.errors import InputError
 from siamese_news.training.build import make
-from siamese_news.training.launch import OWNED, launched_processes
+from siamese_news.training.launch import OWNED, is_first_process, launched_processes
 from siamese_news.utils.extras import absent
 from siamese_news.utils.files import atomic_write
 
@@ -43,9 +43,8 @@ class Patience(EarlyStopping):
 class WholeCheckpoints(TorchCheckpointIO):
     """Writes a checkpoint next to its place, and renames it when all of it is on the disk.
 
-    Lightning writes it into the machine's folder of temporary files first. Where that is another
-    disk, the move is a copy, and a process that is killed meanwhile leaves half a checkpoint in the
-    place of the last one that was whole.
+    Lightning moves it there from the folder of temporary files. Where that is another disk, a
+    process that is killed meanwhile leaves half a checkpoint in the place of the last whole one.
     """
 
     def save_checkpoint(
@@ -181,21 +180,29 @@ def optimizer_of(task: Mapping[str, Any]) -> Callable[..., torch.optim.Optimizer
     return made
 
 
-def checkpointing(
-    folder: Path, monitor: str | None, patience: int | None, *, every_epoch: bool
-) -> tuple[ModelCheckpoint, list[Callback]]:
-    """The callback that keeps ``best.ckpt``, and all that keep checkpoints or stop the training.
+def fit_selected(
+    module: pl.LightningModule,
+    config: Mapping[str, Any],
+    out: Path,
+    *,
+    monitor: str | None,
+    every_epoch: bool,
+    automatic: bool,
+    go_on: str,
+    callbacks: Sequence[Callback] = (),
+    **arguments: Any,
+) -> pl.Trainer:
+    """Train, or continue to train, and put the selected weights into the module, on the CPU.
 
-    Args:
-        folder: of the checkpoints ``best.ckpt`` and ``last.ckpt``.
-        monitor: the figure that selects; None takes the newest.
-        patience: validations without a gain before training stops; None for never.
-        every_epoch: select once an epoch, and keep where an exception interrupts it; False selects
-            after each validation.
+    ``out/checkpoints`` keeps ``best.ckpt``, selected by the figure `monitor` (None takes the
+    newest), and ``last.ckpt``. With `every_epoch` the choice is made once an epoch, and an epoch
+    that an exception interrupts is kept; otherwise it is made after each validation. An interrupted
+    run continues without ``resume=`` if `automatic`. The data are further `arguments`.
 
     Raises:
-        InputError: the patience is below 0.
+        InputError: the patience is below 0; see `trainer_of`, `fit` and `_checkpoint`.
     """
+    folder, patience = out / "checkpoints", config["task"]["patience"]
     if patience is not None and patience < 0:
         raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
     by_epoch = True if every_epoch else None
@@ -203,23 +210,24 @@ def checkpointing(
     best = kept(filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch)
     # A separate callback, because `save_last` of the other one would only follow the best.
     newest = kept(filename="last", save_on_train_epoch_end=True, save_on_exception=every_epoch)
-    callbacks: list[Callback] = [best, newest]
+    callbacks = [*callbacks, best, newest]
     if monitor and patience:
-        callbacks.append(
-            # Not strict: training that ends before the first validation has no figure yet. A figure
-            # that never comes is an error of `best`.
-            Patience(
-                monitor,
-                mode="max",
-                patience=patience,
-                strict=False,
-                check_on_train_epoch_end=by_epoch,
-            )
-        )
-    return best, callbacks
+        # Not strict: training that ends before the first validation has no figure yet. A figure
+        # that never comes is an error of `best`.
+        stop = partial(Patience, strict=False, check_on_train_epoch_end=by_epoch)
+        callbacks.append(stop(monitor, mode="max", patience=patience))
+    trainer = trainer_of(config, out, callbacks)
+    resume = _checkpoint(config["resume"], folder, automatic=automatic)
+    fit(trainer, module, go_on=go_on, ckpt_path=resume, weights_only=True, **arguments)
+    if is_first_process():
+        if best.best_model_path:  # it is empty after trainer.fast_dev_run
+            saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+            module.load_state_dict(saved["state_dict"])
+        module.to("cpu")
+    return trainer
 
 
-def checked_resume(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
+def _checkpoint(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
     """The checkpoint to continue from, which must be in this folder, as is the best one so far.
 
     It is that of ``resume=``; without one and if `automatic`, the newest of an interrupted run.
@@ -247,11 +255,3 @@ def checked_resume(resume: str | None, folder: Path, *, automatic: bool) -> str 
             f"resume={resume}: is damaged, or not a checkpoint; expected …/checkpoints/last.ckpt"
         ) from error
     return resume
-
-
-def take_best(module: pl.LightningModule, best: ModelCheckpoint) -> None:
-    """Put the selected weights into a fitted module, and the module on the CPU."""
-    if best.best_model_path:  # it is empty after trainer.fast_dev_run
-        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-        module.load_state_dict(saved["state_dict"])
-    module.to("cpu")

@@ -30,11 +30,7 @@ log = logging.getLogger(__name__)
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
-    """Train the student, save the model folder to ``out/model`` and evaluate it.
-
-    Returns:
-        One row of the comparison table.
-    """
+    """Train the student, save it to ``out/model`` and evaluate it; returns the row of the table."""
     task = config["task"]
     begin(config)
     for option in ("dim", "batch", "lr", "lead"):

@@ -36,8 +36,8 @@ class SiameseObjective(nn.Module):
     ``gather_across_devices=False`` that of each rank's own rows.
 
     Args:
-        loss: a pytorch-metric-learning loss.
-        miner: a pytorch-metric-learning miner, or None for all pairs or triplets.
+        loss: of pytorch-metric-learning.
+        miner: of pytorch-metric-learning, or None for all pairs or triplets.
         anchors: the side that has the anchors: ``"articles"`` against posts (the paper),
             ``"posts"`` against articles, or ``"both"``: every embedding against every
             other (the released code).
@@ -77,11 +77,8 @@ class SiameseObjective(nn.Module):
     ) -> Tensor:
         """The loss of the global batch, or of this rank's rows; see `backward_scale`.
 
-        Args:
-            articles: (A, D) article vectors of this rank.
-            posts: (P, D) post vectors of this rank.
-            article_labels: (A,) labels; global over ranks, or unrelated pairs would match.
-            post_labels: (P,) the labels of the posts' articles.
+        This rank has articles (A, D) and posts (P, D). The labels (of a post: its article's) are
+        global over ranks, or unrelated pairs would match.
         """
         if self.gather_across_devices:
             articles, posts = gather_rows(articles), gather_rows(posts)

@@ -29,15 +29,7 @@ from siamese_news.training.rerank.data import (
 )
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import SCALES, combine
-from siamese_news.training.trainer import (
-    begin,
-    checked_resume,
-    checkpointing,
-    fit,
-    optimizer_of,
-    take_best,
-    trainer_of,
-)
+from siamese_news.training.trainer import begin, fit_selected, optimizer_of
 from siamese_news.utils.files import write_json
 from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
@@ -50,11 +42,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
     (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbors``, the
-    smoothed one ``out/test+ql+near.run.gz``, the figures per topic
-    ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` continues from there.
-
-    Returns:
-        One row of the comparison table.
+    smoothed one ``out/test+ql+near.run.gz``, the figures per topic ``out/topics.json``. Returns the
+    row of the comparison table. A folder with ``checkpoints/last.ckpt`` continues from there.
     """
     task = config["task"]
     begin(config)
@@ -94,7 +83,17 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         seed=config["seed"],
     )
     prepared = time.monotonic()
-    epochs = _fit(module, config, out)
+    trainer = fit_selected(
+        module,
+        config,
+        out,
+        monitor=f"dev/{task['select']}",
+        every_epoch=False,
+        automatic=True,
+        go_on=f"the same command continues from {out / 'checkpoints' / 'last.ckpt'}",
+        train_dataloaders=DataLoader(train, batch_size=None),
+        val_dataloaders=DataLoader(dev, batch_size=None),
+    )
     trained = time.monotonic()
     dev_run = score_pairs(model, dev)
     scoring = time.monotonic()
@@ -121,7 +120,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         **results.tuned,
         "dev AP": dev_figures["AP"],
         "dev P30": dev_figures["P@30"],
-        "epochs": epochs,
+        "epochs": trainer.current_epoch,
         "pairs": len(train.labels),
         "prepare s": round(prepared - started, 1),
         "train s": round(trained - prepared, 1),
@@ -183,33 +182,6 @@ def _build(
         embedding_config=options,
     )
     return model, encode_collection(collection, model)
-
-
-def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
-    """Fit and load the weights that validation selects; returns the epochs trained."""
-    task = config["task"]
-    folder = out / "checkpoints"
-    best, callbacks = checkpointing(
-        folder, f"dev/{task['select']}", task["patience"], every_epoch=False
-    )
-    trainer = trainer_of(config, out, callbacks)
-    resume = checked_resume(config["resume"], folder, automatic=True)
-    if resume is not None:
-        # Lightning fetches the first batch before the hook that names the epoch.
-        module.train_pairs.epoch = (
-            torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
-        )
-    fit(
-        trainer,
-        module,
-        go_on=f"the same command continues from {folder / 'last.ckpt'}",
-        train_dataloaders=DataLoader(module.train_pairs, batch_size=None),
-        val_dataloaders=DataLoader(module.dev_pairs, batch_size=None),
-        ckpt_path=resume,
-        weights_only=True,
-    )
-    take_best(module, best)
-    return trainer.current_epoch
 
 
 def _name(config: Mapping[str, Any]) -> str:
