@@ -12,81 +12,47 @@ Kind = Literal["figure", "table"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of ours, or a published one.
-
-    Attributes:
-        title: its caption.
-        rows: one mapping a row; a missing value prints as an en dash.
-        name: part of its file's name; empty for the only table of an exhibit.
-        note: what a reader must know to read it.
-    """
+    """A table of ours, or a published one, with its caption and a note for its readers."""
 
     title: str
-    rows: Sequence[Row]
-    name: str = ""
+    rows: Sequence[Row]  # a missing value prints as an en dash
+    name: str = ""  # part of its file's name; empty for the only table of an exhibit
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of ours.
-
-    Attributes:
-        title: its caption.
-        draw: makes the ``matplotlib.figure.Figure``, with `papers.style`.
-        description: for readers who cannot see it.
-        name: part of its file's name; empty for the only figure of an exhibit.
-    """
+    """A figure of ours, with its caption and a description for readers who cannot see it."""
 
     title: str
-    draw: Callable[[], Any]
+    draw: Callable[[], Any]  # makes the ``matplotlib.figure.Figure``, with `papers.style`
     description: str
-    name: str = ""
+    name: str = ""  # as in `Table`
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The paper's own table or figure.
+    """The paper's own table or figure: its numbers, and the rest in words."""
 
-    Attributes:
-        source: paper, table or figure, and where else the numbers come from.
-        tables: its numbers.
-        text: the rest, in words.
-    """
-
-    source: str
+    source: str  # paper, table or figure, and where else the numbers come from
     tables: Sequence[Table] = ()
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Our side of an exhibit.
-
-    Attributes:
-        tables: ours.
-        figures: ours.
-        outcome: the result next to the published value, in a sentence.
-    """
+    """Our side of an exhibit."""
 
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
-    outcome: str = ""
+    outcome: str = ""  # the result next to the published value, in a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
     """One table or figure of a paper, or a further one that goes with them.
 
-    Attributes:
-        paper: ``ast`` or ``samcnn``.
-        kind: whether ``figure=KEY`` or ``table=KEY`` asks for it.
-        key: its number in the paper, or a word where it has none.
-        title: its heading on the page.
-        remark: the differences from the paper, and why the two may not be compared.
-        lay_out: makes tables and figures from the results of the jobs.
-        published: the paper's own; None where the paper has none.
-        jobs: the runs behind it; none where everything is computed at once.
+    Its jobs are the runs behind it; it has none where everything is computed at once.
 
     Example:
         >>> from papers import Content, Exhibit, Table
@@ -100,9 +66,9 @@ class Exhibit:
 
     paper: str
     kind: Kind
-    key: str
+    key: str  # its number in the paper, or a word where it has none
     title: str
-    remark: str
+    remark: str  # the differences from the paper, and why the two may not be compared
     lay_out: Callable[[Results], Content]
     published: Published | None = None
     jobs: Callable[[Setting], Sequence[Job]] = lambda setting: ()

@@ -27,10 +27,8 @@ FORMAT = 1
 class Setting:
     """The data and seeds of the runs behind an exhibit.
 
-    Attributes:
-        data: ``shared``: the paper's setting on the shared data; ``stories``: the same on the
-            bundled corpus, at a size of minutes.
-        seeds: of the runs.
+    ``shared`` is the paper's setting on the shared data, ``stories`` the same on the bundled
+    corpus, at a size of minutes.
     """
 
     data: Data
@@ -39,13 +37,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The small result of a run.
+    """The small result of a run: plain values, and their provenance.
 
-    Attributes:
-        values: plain values.
-        made: their provenance: ``command``, ``date``, ``revision``, ``versions``, ``machine``,
-            ``data``, ``seeds`` and ``minutes`` of processor time (None for a run that was
-            interrupted).
+    That is ``command``, ``date``, ``revision``, ``versions``, ``machine``, ``data``, ``seeds`` and
+    ``minutes`` of processor time (None for a run that was interrupted).
     """
 
     values: Mapping[str, Any]
@@ -74,31 +69,20 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run with one small result.
+    """One run with one small result, whose file has its name.
 
-    Attributes:
-        name: of the file that holds the result.
-        run: returns the plain values, given the run's own folder and the results so far.
-        minutes: of one processor core, about.
-        data: what it reads, as the page says it.
-        seeds: those it uses.
+    `run` returns the plain values, given the run's own folder and the results so far.
     """
 
     name: str
     run: Callable[[Path, Results], Mapping[str, Any]]
-    minutes: float
-    data: str
+    minutes: float  # of one processor core, about
+    data: str  # as the page says it
     seeds: Sequence[int] = (0,)
 
 
 class Store:
-    """The folders of results: those that ship with the project, and those made here.
-
-    Args:
-        saved: the folder of the results that ship with the project; None ignores them.
-        made: the folder of results made here, and of the runs behind them.
-        paper: the name of the paper.
-    """
+    """The folders of results: those that ship with the project, and those made here."""
 
     def __init__(self, *, saved: Path | None, made: Path, paper: str) -> None:
         self._paper = paper

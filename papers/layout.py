@@ -25,21 +25,13 @@ WIDE = 6  # columns that still fit side by side
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An exhibit with its content and the results behind it.
-
-    Attributes:
-        exhibit: the exhibit.
-        content: from its `lay_out`.
-        results: those of its jobs, in order.
-        bundled: whether it was made on the bundled stories, without the shared data.
-        missing: the runs without a result, in words.
-    """
+    """An exhibit with its content and the results behind it."""
 
     exhibit: Exhibit
     content: Content
-    results: Sequence[Result]
-    bundled: bool
-    missing: str = ""
+    results: Sequence[Result]  # of its jobs, in order
+    bundled: bool  # made on the bundled stories, without the shared data
+    missing: str = ""  # the runs without a result, in words
 
 
 def write_folder(folder: Path, paper: str, made: Sequence[Made]) -> Path:

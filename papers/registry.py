@@ -37,12 +37,7 @@ PAPERS: dict[str, tuple[str, ...]] = {
 
 
 def choose(paper: str, *, figure: object = None, table: object = None) -> list[Exhibit]:
-    """The exhibits that the command line asks for; all of the paper's where it names none.
-
-    Args:
-        paper: ``ast`` or ``samcnn``.
-        figure: the key of a figure, or a list of keys.
-        table: the key of a table, or a list of keys.
+    """The exhibits that the command line asks for by their keys; by default all of the paper's.
 
     Raises:
         InputError: an unknown paper, figure or table; the message lists the known ones.

@@ -24,17 +24,8 @@ def reproduce(
     """Lay out some exhibits of one paper.
 
     An exhibit whose results are all saved needs no data. One that has to be computed uses the
-    shared data or, without it, the bundled stories at a size of minutes.
-
-    Args:
-        chosen: exhibits of one paper.
-        out: the folder for tables, figures and page.
-        store: of the results.
-        seeds: of the runs.
-        missing: ``train`` runs what has no result; ``say`` names it on the page.
-
-    Returns:
-        The path of the page.
+    shared data or, without it, the bundled stories at a size of minutes. Where `missing` is
+    ``train``, what has no result is run; ``say`` names it on the page. Returns the page's path.
 
     Raises:
         InputError: `missing` is neither.

@@ -43,10 +43,6 @@ def compose_training(overrides: Sequence[str]) -> dict[str, Any]:
 def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
     """Train on (article, post) pairs, or continue an interrupted run.
 
-    Args:
-        overrides: what follows ``python -m siamese_news.train``.
-        folder: of the run; its model stays there.
-
     Returns:
         ``command``; ``row``, the figures on dev and test; ``pooled``, ``ceilings`` and ``counts``
         of the test (these three only if there is a test); ``epochs``, the log of each epoch.
@@ -141,11 +137,7 @@ def map_row(title: Mapping[str, str], runs: Sequence[Mapping[str, Any]]) -> dict
 
 
 def initial_alphas(overrides: Sequence[str]) -> dict[str, float]:
-    """The alpha of each head before training, as `train_link` with the same options starts.
-
-    Returns:
-        The alphas by the names under which they are logged.
-    """
+    """The logged alphas of each head before training, as `train_link` with these options starts."""
     import pytorch_lightning as pl
 
     from siamese_news.training.build import build_model, build_text

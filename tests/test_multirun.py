@@ -67,6 +67,18 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
     assert results == {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
 
 
+def test_a_job_that_fails_does_not_end_the_sweep(tmp_path):
+    sweep = ["-m", "encoder=bag_idf", "seed=-1,0", "hydra.sweep.dir=sweep"]
+    done = train(tmp_path, *sweep)
+    assert done.returncode == 2 and "Traceback" not in done.stdout + done.stderr
+    (row,) = json.loads((tmp_path / "sweep" / "table.json").read_text())
+    assert row["job"] == "1" and row["seed"] == 0
+    assert "job 0 failed: seed=-1: expected a whole number" in done.stdout
+    again = train(tmp_path, "-m", "encoder=bag_idf", "seed=1,0", "hydra.sweep.dir=sweep")
+    assert again.returncode == 0
+    assert len(json.loads((tmp_path / "sweep" / "table.json").read_text())) == 2
+
+
 def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="no extra [sweep]")
     joblib = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=sweep"]

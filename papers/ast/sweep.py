@@ -16,21 +16,13 @@ from papers.training_runs import SMALL, forget_checkpoints, train_link
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """A row of the tables.
+    """A row of the tables."""
 
-    Attributes:
-        option: of ``encoder=``.
-        title: in the tables.
-        published: its name in the paper; None for a row that the paper does not have.
-        minutes: of one core, an epoch of the split by pair, about.
-        more: further options. (Dense attention is softmax by definition.)
-    """
-
-    option: str
+    option: str  # of ``encoder=``
     title: str
-    published: str | None
-    minutes: float
-    more: tuple[str, ...] = ()
+    published: str | None  # its name in the paper
+    minutes: float  # of one core, an epoch of the split by pair, about
+    more: tuple[str, ...] = ()  # dense attention is softmax by definition
 
 
 ENCODERS = (

@@ -55,17 +55,9 @@ def training_jobs(
     """A job for every ranker, test year and seed; on the stories those of one year alone.
 
     The first seed of every year comes before the others, which follow year by year, so that an
-    interrupted command leaves whole years.
-
-    Args:
-        setting: data and seeds.
-        experiment: of ``conf/experiment``.
-        name: in the names of the runs; None: the experiment's.
-        rankers: of ``conf/ranker``.
-        years: test years.
-        seeds: None: those of the setting.
-        cost: factor on the minutes.
-        more: makes further options of the training.
+    interrupted command leaves whole years. The seeds are by default those of the setting, and the
+    name in the names of the runs is that of the experiment. `cost` is a factor on the minutes, and
+    `more` makes further options of the training.
     """
     shared = setting.data == "shared"
     years = years if shared else (YEAR,)

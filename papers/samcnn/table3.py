@@ -68,12 +68,8 @@ def significant(
     """Which systems each one is significantly above, and below, by Fisher's randomization test.
 
     The test is two-sided, paired by topic, and not corrected for the number of tests. Systems with
-    different topics are not compared.
-
-    Args:
-        values: of each system: topic -> one figure per seed, which enter as their mean.
-        level: of significance.
-        samples: random exchanges per test.
+    different topics are not compared. A system has one figure per seed for each topic, which enter
+    as their mean.
 
     Returns:
         For each system, the places of those below it and of those above it.

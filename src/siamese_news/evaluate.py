@@ -29,15 +29,7 @@ MEAN_GLOVE = "mean_glove"
 
 
 def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
-    """Evaluate the configured systems on one set and write the results.
-
-    Args:
-        config: the composed configuration (``conf/evaluate.yaml``).
-        out: the output folder.
-
-    Returns:
-        The figures of each system by name.
-    """
+    """Evaluate the configured systems on one set, write the results, and return their figures."""
     from dataclasses import replace
 
     import numpy as np

@@ -25,6 +25,7 @@ with entry_point("train", COMMAND, __name__):
     from siamese_news.training.job import train
     from siamese_news.training.launch import launched_processes, prepare_command
     from siamese_news.training.options import add_installed, plain_options
+    from siamese_news.training.sweep import one_of_many
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +35,12 @@ def _compose_and_train(config: DictConfig) -> None:
     quiet_libraries()
     settings = HydraConfig.get()
     out = Path(settings.runtime.output_dir)
-    with one_line_errors(log), needs("train", COMMAND):
-        if settings.mode == RunMode.MULTIRUN:
+    sweep = settings.mode == RunMode.MULTIRUN
+    if sweep:
+        with one_line_errors(log):
             _refuse_ddp(config)
+    row = None
+    with one_of_many(out) if sweep else one_line_errors(log), needs("train", COMMAND):
         options = plain_options(config)
         check_name(options.get("data", {}), settings.overrides.task)
         if (samples := options["task"].get("bootstrap", 0)) < 0:
@@ -48,15 +52,7 @@ def _compose_and_train(config: DictConfig) -> None:
 
 
 def check_name(data: Mapping[str, Any], overrides: Sequence[str]) -> None:
-    """Refuse a ``data.name`` on the command line that would only name the results.
-
-    Args:
-        data: the composed options of the data.
-        overrides: the arguments of the command line.
-
-    Raises:
-        InputError: no folder of the data has that name.
-    """
+    """Refuse a ``data.name`` on the command line that would only name the results."""
     if not any(override.startswith("data.name=") for override in overrides):
         return
     entries = [data.get("dev"), data.get("test"), *(data.get("train") or ())]

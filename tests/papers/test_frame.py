@@ -236,6 +236,23 @@ def test_the_command_refuses_a_bad_name_in_one_line(tmp_path):
     assert not (tmp_path / "out" / "index.html").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("seeds=[]", "expected a list of whole numbers"),
+        ("seeds=a", "expected a list of whole numbers"),
+        ("made=taken/deep", "is a file, or lies below one"),
+    ],
+)
+def test_the_door_refuses_seeds_and_folders_that_cannot_be(tmp_path, monkeypatch, option, said):
+    (tmp_path / "taken").touch()
+    monkeypatch.chdir(tmp_path)
+    with initialize_config_module("papers", version_base="1.3"):
+        config = compose("papers", overrides=["paper=ast", "figure=appendix_a", option])
+    with pytest.raises(InputError, match=said):
+        door.reproduce(config, tmp_path / "out")
+
+
 def test_the_door_lays_out_what_needs_no_run(tmp_path):
     with initialize_config_module("papers", version_base="1.3"):
         config = compose("papers", overrides=["paper=ast", "figure=appendix_a"])

@@ -144,6 +144,25 @@ def test_a_checkpoint_of_another_folder_is_not_mixed_in(tmp_path):
         _run(tmp_path / "b", *options, f"resume={checkpoint}")
 
 
+def test_unfinished_training_goes_on_with_its_own_encoder_and_a_whole_checkpoint(tmp_path):
+    options = ["encoder=bag_idf", "encoder.output_dim=16"]
+    _run(tmp_path, *options)
+    (tmp_path / "row.json").unlink()  # as if it had been stopped before its test
+    checkpoint = tmp_path / "checkpoints" / "last.ckpt"
+    with pytest.raises(InputError, match=r"unfinished training of another.* encoder\._target_"):
+        _run(tmp_path, "encoder=cnn", f"resume={checkpoint}")
+    checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    with pytest.raises(InputError, match="is damaged, or not a checkpoint"):
+        _run(tmp_path, *options, f"resume={checkpoint}")
+
+
+def test_training_that_ends_before_the_first_validation_keeps_its_weights(tmp_path):
+    row = _run(tmp_path, "encoder=bag_idf", "trainer.max_epochs=-1", "trainer.max_steps=1")
+    assert row["epochs"] == 1 and (tmp_path / "model").is_dir()
+    with pytest.raises(InputError, match=r"monitor='dev/mpa'.* could not find"):
+        _run(tmp_path / "wrong", "encoder=bag_idf", "task.monitor=dev/mpa")
+
+
 def test_the_same_seed_gives_the_same_run(tmp_path):
     rows = [_run(tmp_path / name, "encoder=cnn") for name in "ab"]
     for row in rows:

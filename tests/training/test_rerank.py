@@ -201,12 +201,12 @@ def test_a_crash_goes_on_from_the_last_epoch(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(rerank, "score_pairs", crash)
     with pytest.raises(RuntimeError, match="power cut"):
-        rerank.run(configuration(folder, epochs=1), tmp_path / "out")
+        train(configuration(folder, epochs=1), tmp_path / "out")
     assert not (tmp_path / "out" / "row.json").exists()
     monkeypatch.setattr(rerank, "score_pairs", score)
-    with pytest.raises(InputError, match="another `ranker`"):
-        rerank.run(configuration(folder, "bicnn"), tmp_path / "out")
-    row = rerank.run(configuration(folder), tmp_path / "out")
+    with pytest.raises(InputError, match=r"unfinished training of another.* ranker\._target_"):
+        train(configuration(folder, "bicnn"), tmp_path / "out")
+    row = train(configuration(folder), tmp_path / "out")
     assert {k: v for k, v in row.items() if not k.endswith(" s")} == {
         k: v for k, v in whole.items() if not k.endswith(" s")
     }
@@ -359,6 +359,27 @@ def test_search_reranks_and_names_a_query_without_words(folder):
         rerank_posts(model, "word3", [])
     with pytest.raises(InputError, match="same id"):
         rerank_posts(model, "word3", [posts[0], posts[0]])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"batch_size": 0}, "task.batch_size is 0; expected 1 or more"),
+        ({"negatives": -1}, "task.negatives is -1; expected 0 or more"),
+        ({"neighbors": -1}, "task.neighbors is -1; expected 0 or more"),
+        ({"validation_share": 2}, "task.validation_share=2: expected a number between 0 and 1"),
+    ],
+)
+def test_impossible_options_are_named(folder, tmp_path, wrong, message):
+    with pytest.raises(InputError, match=message):
+        rerank.run(configuration(folder, **wrong), tmp_path / "out")
+
+
+def test_an_option_that_a_ranker_refuses_is_named(folder, tmp_path):
+    config = configuration(folder)
+    config["ranker"]["widths"] = []
+    with pytest.raises(InputError, match=r"ranker PAtt: widths is \[\]; expected one or more"):
+        rerank.run(config, tmp_path / "out")
 
 
 def test_bad_collections_are_named(folder, monkeypatch):

@@ -59,6 +59,11 @@ ENCODERS["MyEncoder"] = MyEncoder
 REFUSED = {
     "task.bootstrap=-1": "task.bootstrap=-1: expected 0 or more samples",
     "data.name=reuters": "data.name=reuters: is not one of the data's folders (stories)",
+    "hydra.run.dir=mine.py": "hydra.run.dir=mine.py: this folder cannot be made (File exists)",
+    "seed=-1": "seed=-1: expected a whole number from 0 to 4294967295",
+    "task.optimizer.lr=-1": "task.optimizer: Error in call to target 'torch.optim.adamw.AdamW'",
+    "task.patience=-1": "task.patience=-1: expected 1 or more, or null for never",
+    "task.epochs=-3": "trainer: `max_epochs` must be a non-negative integer or -1",
     "task.epochs=zwei": "task.epochs=zwei: expected a whole number, such as 10",
     "objective.loss.margin=-1x": "objective.loss.margin=-1x: expected a number, such as 0.075",
     "trainer.logger=false": "trainer.logger is set by the task; use logger=csv",
@@ -94,6 +99,20 @@ def test_evaluate_refuses_a_value_of_the_wrong_type(tmp_path):
     said, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 2 and "Traceback" not in said
     assert "peers=bm25: expected a list, such as ['bm25'" in said
+
+
+def test_a_file_in_the_way_of_the_results_is_one_line(tmp_path):
+    (tmp_path / "taken").touch()
+    for options in (
+        ["siamese_news.evaluate", "hydra.run.dir=taken/sub"],
+        ["siamese_news.train", "-m", "hydra.sweep.dir=taken"],
+    ):
+        process = start(tmp_path, *options)
+        said, _ = process.communicate(timeout=LIMIT)
+        assert process.returncode == 2
+        assert (
+            said.startswith(f"{options[-1]}: this folder cannot be made") and said.count("\n") == 1
+        )
 
 
 def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):

@@ -26,16 +26,14 @@ class Attention(nn.Module):
     """Projections, similarity and sparsity that ring, star and dense attention share.
 
     Args:
-        dim: E, the size of a state.
-        heads: H.
-        head_dim: the size of a head; H * head_dim need not be E.
+        dim: E.
+        heads: H; H * head_dim need not be E.
         sparsity: called with ``heads=H``.
         similarity: ``"dot"``, or ``"cosine"`` (the AST paper's example of f in Eq. 2).
         scale: factor of the similarity; None is 1 / sqrt(head_dim) for "dot", 1 for "cosine".
-        bias: whether queries and outputs have a bias.
+        bias: whether queries and outputs have one.
         output_projection: whether the concatenated heads go through a linear map, as in the
             released code; Eq. 3 of the AST paper only concatenates them, so that H * head_dim = E.
-        backend: ``"fast"``, or ``"reference"``: the equations, readable.
 
     Attributes:
         record: when set, `recorded` keeps the weights of the last call, (B, H, queries, K).

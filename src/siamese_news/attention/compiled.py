@@ -99,24 +99,14 @@ def head_alphas(sparsity: Sparsity) -> Tensor | None:
 
 @dataclass(frozen=True)
 class Tile:
-    """Which tokens are updated, and where the columns of their states begin.
-
-    Attributes:
-        radius: how many neighbors on each side are keys.
-        length: S, tokens of a text, with padding.
-        start: the first token, counted over all texts.
-        stop: the token after the last one.
-        halo: the token of the first column of keys and values.
-        own: the token of the first column of own keys and values.
-        scale: factor of the products.
-    """
+    """Which tokens are updated, and where the columns of their states begin."""
 
     radius: int
-    length: int
-    start: int
+    length: int  # S, with padding
+    start: int  # the first token, counted over all texts
     stop: int
-    halo: int
-    own: int
+    halo: int  # the token of the first column of keys and values
+    own: int  # the same for own keys and values
     scale: float
 
 

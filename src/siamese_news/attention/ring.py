@@ -28,37 +28,6 @@ Places = tuple[tuple[int, int | None], ...]
 # the gradient of each is made of the other two. K: keys; M: tokens; a source may have more columns.
 
 
-def shifted_dot(query: Tensor, bias: Tensor, places: Places, *sources: Tensor) -> Tensor:
-    """Each query times its keys, plus a constant: (H, K, M).
-
-    Args:
-        query: (H, head_dim, M).
-        bias: (K, M), without a gradient; a key beyond its source's ends has the bias alone.
-        places: K places.
-        sources: keys (H, head_dim, columns).
-    """
-    if torch.compiler.is_compiling():
-        products = [(query * part).sum(1) for part in _parts(places, sources, query.shape[-1])]
-        return torch.stack(products, 1) + bias
-    return _Dot.apply(query, bias, places, *sources)
-
-
-def shifted_mix(weights: Tensor, places: Places, *sources: Tensor) -> Tensor:
-    """Each token's sources summed by its weights: (H, head_dim, M).
-
-    Args:
-        weights: (H, K, M).
-        places: K places.
-        sources: values (H, head_dim, columns).
-    """
-    if torch.compiler.is_compiling():
-        parts = _parts(places, sources, weights.shape[-1])
-        shares = weights.unsqueeze(2).unbind(1)
-        products = [share * part for share, part in zip(shares, parts, strict=True)]
-        return sum(products[1:], products[0])
-    return _Mix.apply(weights, places, *sources)
-
-
 def _parts(places: Places, sources: Sequence[Tensor], count: int) -> Iterator[Tensor]:
     """Each key's source, shifted, with zeros outside; plain expressions, which a compiler fuses."""
     for source, offset in places:
@@ -117,7 +86,7 @@ def _scatter(
 
 
 class _Dot(torch.autograd.Function):
-    """Scores (H, K, M) of every query against its shifted keys."""
+    """Scores (H, K, M) of every query against its shifted keys, plus a bias without a gradient."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, bias: Tensor, places: Places, *keys: Tensor) -> Tensor:
@@ -192,18 +161,15 @@ class RingAttention(Attention):
         embeddings: Tensor | None = None,
         columns: Columns | None = None,
     ) -> Tensor:
-        """One update of all tokens.
+        """One update of all tokens: (B, S, E), undefined at padding.
 
         Args:
             nodes: (B, S, E).
             mask: (B, S) bool; a padded or absent neighbor is never a key.
             relay: (B, E).
-            embeddings: (B, S, E), each token's own e_i as a further key; None leaves it out.
+            embeddings: (B, S, E), each token's own e_i as a further key.
             columns: the nodes in a form whose projections are cheaper (words that are looked up);
                 the reference backend ignores it.
-
-        Returns:
-            (B, S, E), undefined at padding.
         """
         if self.backend == "reference":
             return self._reference(nodes, mask, relay, embeddings)
@@ -308,9 +274,17 @@ class RingAttention(Attention):
     ) -> Tensor:
         """Mix the values of a tile: (H, head_dim, M)."""
         keys, values = zip(*sources, strict=True)
-        scores = shifted_dot(query, bias, places, *keys) * self.scale
-        weights = self._weigh(scores[None], None, 2)
-        return shifted_mix(weights[0].to(query.dtype), places, *values)
+        if not torch.compiler.is_compiling():
+            scores = _Dot.apply(query, bias, places, *keys) * self.scale
+            weights = self._weigh(scores[None], None, 2)[0].to(query.dtype)
+            return _Mix.apply(weights, places, *values)
+        count = query.shape[-1]
+        products = [(query * part).sum(1) for part in _parts(places, keys, count)]
+        scores = (torch.stack(products, 1) + bias) * self.scale
+        weights = self._weigh(scores[None], None, 2)[0].to(query.dtype)
+        shares = zip(weights.unsqueeze(2).unbind(1), _parts(places, values, count), strict=True)
+        mixed = [share * part for share, part in shares]
+        return sum(mixed[1:], mixed[0])
 
     def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:
         """(H, head_dim, M)."""

@@ -19,9 +19,6 @@ class StarAttention(Attention):
         attends_itself: whether the relay is among its own keys, [s; H], as in the Star-Transformer.
         **options: see `Attention`.
 
-    Raises:
-        ValueError: see `Attention`.
-
     Example:
         >>> import torch
         >>> from siamese_news.attention import StarAttention

@@ -21,11 +21,7 @@ def projected(linear: nn.Linear, states: Tensor, out: Tensor | None = None) -> T
 
 
 class Columns:
-    """States (E, M), one column for each token.
-
-    Args:
-        states: (E, M).
-    """
+    """States (E, M), one column for each token."""
 
     def __init__(self, states: Tensor) -> None:
         self.states = states
@@ -40,11 +36,7 @@ class Columns:
 
 
 class Words:
-    """Distinct word vectors, with their cached projections.
-
-    Args:
-        vectors: (U, E).
-    """
+    """Distinct word vectors (U, E), with their cached projections."""
 
     def __init__(self, vectors: Tensor) -> None:
         self.vectors = vectors
@@ -67,12 +59,7 @@ class Words:
 
 
 class WordColumns(Columns):
-    """States (E, M) that are looked up.
-
-    Args:
-        words: the distinct words.
-        rows: (M,), the word of each token.
-    """
+    """States (E, M) that are looked up; `rows` (M,) is the word of each token."""
 
     def __init__(self, words: Words, rows: Tensor) -> None:
         self.words = words

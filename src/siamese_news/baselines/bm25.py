@@ -23,13 +23,7 @@ class BM25:
     def __init__(
         self, *, k1: float = 0.9, b: float = 0.4, repeats: bool = True, stop_words: bool = False
     ) -> None:
-        """Set the parameters.
-
-        Args:
-            k1: saturation of repeated words of a post.
-            b: strength of the length normalization.
-            repeats: count a repeated query token each time.
-            stop_words: keep the English stop words of a query.
+        """Set the parameters; `stop_words` keeps the English stop words of a query.
 
         Raises:
             InputError: for k1 below 0 or b outside [0, 1].
@@ -42,12 +36,9 @@ class BM25:
     def fit(
         self, posts: Sequence[list[str]], background: Iterable[list[str]] | None = None
     ) -> "BM25":
-        """Index P posts.
+        """Index posts; with a background, its document frequencies give the IDF.
 
-        Args:
-            posts: P token lists.
-            background: token lists whose document frequencies give the IDF, instead of the
-                posts'; a token that they lack has document frequency 0.
+        A token that it lacks has document frequency 0.
 
         Raises:
             InputError: where no post has a token.
@@ -90,12 +81,7 @@ def _idf(frequencies: np.ndarray, texts: int) -> np.ndarray:
 def count_matrix(
     texts: Iterable[Sequence[str]], vocabulary: dict[str, int], *, grow: bool = False
 ) -> sparse.csr_matrix:
-    """Count tokens: (B, V) CSR float64.
-
-    Args:
-        texts: B token lists.
-        vocabulary: token -> column; other tokens are left out.
-        grow: add new tokens to `vocabulary` instead.
+    """Count tokens: (B, V) CSR float64. New tokens are left out, or added to the vocabulary.
 
     Raises:
         InputError: a text is a string, whose characters would be counted.

@@ -20,10 +20,7 @@ class QueryLikelihood:
     kind = "query log likelihood"
 
     def __init__(self, *, mu: float = 2500.0) -> None:
-        """Set the options.
-
-        Args:
-            mu: Dirichlet mass, > 0.
+        """Set the Dirichlet mass.
 
         Raises:
             InputError: for mu <= 0.
@@ -35,11 +32,7 @@ class QueryLikelihood:
     def fit(
         self, posts: Sequence[list[str]], background: Iterable[list[str]] | None = None
     ) -> Self:
-        """Index P posts.
-
-        Args:
-            posts: P token lists.
-            background: the texts of the collection; None counts the posts.
+        """Index posts; the background has the texts of the collection, by default the posts.
 
         Raises:
             InputError: where the collection has no token.

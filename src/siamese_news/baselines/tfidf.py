@@ -22,11 +22,7 @@ class TfIdf:
     kind = "cosine"
 
     def __init__(self, *, max_article_tokens: int | None = None, lead: float = 0.0) -> None:
-        """Set the options.
-
-        Args:
-            max_article_tokens: the most tokens read of an article; None: all.
-            lead: weight of the score of the article's first 100 tokens, added to its score.
+        """Set the most tokens read of an article, and the weight of its lead's score in the sum.
 
         Raises:
             InputError: an option is out of range.
@@ -43,14 +39,10 @@ class TfIdf:
     def fit(
         self, posts: Sequence[list[str]], background: Iterable[list[str]] | None = None
     ) -> "TfIdf":
-        """Index P posts.
+        """Index posts; with a background, its document frequencies are taken instead of theirs.
 
+        A word that the background lacks gets the greatest IDF (document frequency 0, smoothed).
         Words that no post has still lengthen an article's vector if the background has them.
-
-        Args:
-            posts: P token lists.
-            background: token lists whose document frequencies are taken instead of those of the
-                posts. A word that they lack gets the greatest IDF (document frequency 0, smoothed).
 
         Raises:
             InputError: no text has a word, or there is not one background text.
@@ -89,11 +81,7 @@ class TfIdf:
 
 
 def check_tokens(tokens: Sequence[str]) -> None:
-    """Refuse a string in place of a list of tokens: its characters would be the tokens.
-
-    Raises:
-        InputError: `tokens` is a string.
-    """
+    """Refuse a string in place of a list of tokens: its characters would be the tokens."""
     if isinstance(tokens, str):
         raise InputError(f"a text is the string {tokens[:40]!r}; expected a list of its tokens")
 
@@ -119,12 +107,7 @@ class Neighbors:
 
     @classmethod
     def of(cls, posts: Sequence[list[str]], count: int) -> "Neighbors":
-        """Find the neighbors among the posts by TF-IDF cosine, in N x N floats of memory.
-
-        Args:
-            posts: N token lists, e.g. the candidates of a query.
-            count: K; N - 1 where there are fewer.
-        """
+        """Find the K neighbors by TF-IDF cosine, in N x N floats of memory; all of fewer posts."""
         size = len(posts)
         count = max(0, min(count, size - 1))
         similarity = np.zeros((size, size), np.float32)
@@ -141,10 +124,6 @@ class Neighbors:
         (1 - share) x score + share x mean of the neighbors weighted by similarity. The mean counts
         one more neighbor at the average score of all posts, so that a post without similar posts
         is drawn to the average.
-
-        Args:
-            scores: (N,) of the same posts.
-            share: from 0, which leaves the order of the scores unchanged, to 1.
         """
         values = np.asarray(scores, np.float64)
         values = (values - values.mean()) / max(float(values.std()), 1e-12)

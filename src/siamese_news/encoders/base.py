@@ -104,11 +104,8 @@ class Encoder(nn.Module):
         Args:
             words: the words of many batches; what depends on a word alone is computed only once.
             rows: (B, S) int64, the word of each token; any value at padding.
-            mask: (B, S) bool.
-            weights: (B, S).
-
-        Returns:
-            (B, D).
+            mask: see `forward`.
+            weights: see `forward`.
         """
         return self(words.dense(rows, mask), mask, weights)
 
@@ -133,18 +130,11 @@ class Encoder(nn.Module):
         weights: Tensor | None = None,
         towards: Tensor | None = None,
     ) -> Explanation:
-        """Encode a batch and explain the vectors by the tokens.
+        """The vectors of `forward`, explained by the tokens; all of it detached.
 
-        Args:
-            embeddings: (B, S, E).
-            mask: (B, S) bool.
-            weights: (B, S).
-            towards: (B, D); a contribution is then the token's share of the dot product of its
-                text's vector with this one, not divided by anything. None is the text's own vector,
-                divided by its squared length.
-
-        Returns:
-            The vectors and their explanation, all detached.
+        With `towards` (B, D) a contribution is the token's share of the dot product of its text's
+        vector with this one, not divided by anything. None is the text's own vector, divided by its
+        squared length.
         """
         attentions = {
             name: module for name, module in self.named_modules() if isinstance(module, Attention)
@@ -177,13 +167,8 @@ def weighted_mean(
 ) -> Tensor:
     """Mean over the real tokens: states (B, S, E) -> (B, E); zeros for a text without one.
 
-    Args:
-        states: (B, S, E).
-        mask: (B, S) bool.
-        weights: (B, S), not negative; None weighs every token alike. The mean is zero
-            where all weights of a text are.
-        lead: the position that counts half as much as the first one (`lead_weights`); None weighs
-            all positions alike.
+    Weights (B, S) are not negative; the mean is zero where all weights of a text are. `lead` is the
+    position that counts half as much as the first one (`lead_weights`).
     """
     shares = mask.to(states.dtype)
     if lead is not None:
@@ -217,9 +202,6 @@ def lead_weights(places: Tensor, half: float) -> Tensor:
     Args:
         places: 0 is the first.
         half: the position that counts 1/2.
-
-    Returns:
-        Weights of the shape of `places`.
 
     Example:
         >>> import torch

@@ -16,8 +16,8 @@ class CNNEncoder(Encoder):
 
     Args:
         input_dim: E.
-        filters: how many filters for each n-gram size.
-        ngrams: the n-gram sizes.
+        filters: how many for each n-gram size.
+        ngrams: the sizes.
         output_dim: D.
 
     Raises:

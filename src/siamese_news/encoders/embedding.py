@@ -10,7 +10,7 @@ PAD = -1  # the same as siamese_news.text.PAD; the encoders do not import `text`
 
 
 class TokenEmbedding(nn.Module):
-    """Ids to vectors; ids beyond the table have a vector made from the id alone.
+    """Ids to vectors.
 
     An unknown word hashed to an id >= V gets a fixed vector that is made from the id alone, so the
     same unknown name in an article and in a post matches itself, without a table: a unit vector
@@ -99,14 +99,9 @@ class TokenEmbedding(nn.Module):
             nn.init.orthogonal_(self.project.weight)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Look the ids up.
+        """Embeddings (B, S, E'), mask and weights (B, S) of ids (B, S), where -1 is padding.
 
-        Args:
-            ids: (B, S) int64, -1 = padding.
-
-        Returns:
-            Embeddings (B, S, E'), zero at padding; mask (B, S) bool; weights (B, S), zero at
-            padding.
+        Embeddings and weights are zero at padding.
         """
         words, size = self.matrix.shape
         mask = ids != PAD
@@ -125,10 +120,8 @@ class TokenEmbedding(nn.Module):
     def sums(self, ids: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
         """Sums of the vectors of known words, for concatenated texts: (B, E').
 
-        Args:
-            ids: (N,) int64 in [0, V), the words of all texts.
-            starts: (B,) int64, where each text begins.
-            weights: (N,); None is 1 for all.
+        The words of all texts are `ids` (N,) in [0, V), with weights (N,); each text begins at its
+        entry of `starts` (B,).
         """
         summed = nn.functional.embedding_bag(
             ids, self.matrix, starts, mode="sum", per_sample_weights=weights
@@ -168,13 +161,7 @@ class TokenEmbedding(nn.Module):
 
 
 def unknown_vectors(ids: Tensor, size: int, bound: float | None) -> Tensor:
-    """The vectors (N, size) of unknown words, from their ids (N,) int64 alone.
-
-    Args:
-        ids: of the words.
-        size: E.
-        bound: r for entries from U[-r, r]; None for unit vectors.
-    """
+    """The vectors (N, size) of unknown words, from their ids alone; see `TokenEmbedding`."""
     return hashed_vectors(ids, size) if bound is None else uniform_vectors(ids, size, bound)
 
 

@@ -12,7 +12,6 @@ class GRUEncoder(Encoder):
     Args:
         input_dim: E.
         hidden_dim: the size of a state in each direction.
-        layers: how many layers.
         bidirectional: whether a second GRU reads backwards: D = 2 * hidden_dim.
 
     Raises:

@@ -62,7 +62,7 @@ class StarEncoder(Encoder):
             ``"idf_relay"`` have the mean of H, plain or weighted by `weights`, in place of the
             maximum. The relay starts as the mean of the same kind.
         dropout: share dropped of the input and of each update in training.
-        backend: ``"fast"``, or ``"reference"``: the equations, readable, with copies.
+        backend: see `AttentionBackend`.
 
     Raises:
         ValueError: an option is not among its choices, a size is below 1, or `heads` is given
@@ -193,12 +193,7 @@ class StarEncoder(Encoder):
 
 
 class Residual(nn.Module):
-    """How an update changes the state: it replaces the state or is added to it.
-
-    Args:
-        dim: E.
-        kind: see `StarEncoder`.
-    """
+    """How an update changes the state: it replaces the state or is added to it."""
 
     def __init__(self, dim: int, kind: Kind) -> None:
         super().__init__()

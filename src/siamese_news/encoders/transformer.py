@@ -11,11 +11,7 @@ from siamese_news.sparsity.maps import AdaptiveEntmax, Softmax, Sparsity
 
 
 class DenseAttention(Attention):
-    """Every token attends to every token, in O(S^2). It has one backend only.
-
-    Args:
-        **options: see `Attention`.
-    """
+    """Every token attends to every token, in O(S^2). It has one backend only."""
 
     def forward(self, nodes: Tensor, mask: Tensor) -> Tensor:
         """One update of all tokens: nodes (B, S, E), mask (B, S) bool -> (B, S, E)."""
@@ -40,10 +36,8 @@ class TransformerEncoder(Encoder):
 
     Args:
         input_dim: E = D.
-        layers: how many layers.
         heads: H.
-        head_dim: the size of a head.
-        hidden_dim: the size of the feed-forward layer.
+        hidden_dim: of the feed-forward layer.
         positions: whether sinusoidal positions are added to the embeddings.
         dropout: share dropped of each update in training.
         sparsity: called with ``heads=H``, once for each layer.

@@ -109,12 +109,7 @@ class TermHead:
         return self._weights(self._idfs(), self.typical)
 
     def focused(self, pool: PoolCounts, degree: float) -> TermWeights:
-        """Weights for a pool that is mostly about an article's story (`FocusedPool`).
-
-        Args:
-            pool: its document frequencies.
-            degree: x, above 0 and at most 1.
-        """
+        """Weights for a pool that is mostly about an article's story, by the degree x in (0, 1]."""
         rule = self.options.focused_pool
         share = degree * rule.pool
         idfs = [
@@ -170,15 +165,8 @@ def mean_vectors(
     Each post has length 1 in its words and in its pairs; so has their mean, times the share that
     the words and the pairs have in the score. The mean of an empty list is zero.
 
-    Args:
-        terms: the lexical head.
-        weights: of the words and pairs.
-        lists: A lists of posts, each its word ids.
-        columns: sorted ids of features, those of the result.
-        factors: of the words of each post; None is 1 for all.
-
-    Returns:
-        (A, len(columns)).
+    The lists are A lists of posts, each its word ids, with a factor for each; the result is
+    (A, len(columns)).
     """
     phrases = terms.options.bigram_weight
     parts = []

@@ -24,23 +24,14 @@ from siamese_news.lexical_head.options import TermOptions
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """Weights of words and pairs, and what turns texts into vectors with them.
+    """Weights of words and pairs, and what turns texts into vectors with them."""
 
-    Attributes:
-        known: (V,) weights.
-        unknown: weights of words outside the vocabulary, by hash modulo the length.
-        pairs: (2^19,) weights of pairs by hash.
-        typical: the typical lengths of a post's vectors, of words and of pairs.
-        options: the numbers.
-        headline: the weight of the headline vector in an article's; 0 for none.
-    """
-
-    known: NDArray[Any]
-    unknown: NDArray[Any]
-    pairs: NDArray[Any]
-    typical: Sequence[float]
+    known: NDArray[Any]  # (V,)
+    unknown: NDArray[Any]  # of words outside the vocabulary, by hash modulo the length
+    pairs: NDArray[Any]  # (2^19,), by hash
+    typical: Sequence[float]  # lengths of a post's vectors, of words and of pairs
     options: TermOptions
-    headline: float
+    headline: float  # the weight of the headline vector in an article's; 0 for none
 
     @property
     def tables(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -58,12 +49,9 @@ class TermWeights:
     def articles(
         self, texts: Sequence[Ids], columns: Ids, factors: Factors | None = None
     ) -> sparse.csr_matrix:
-        """Vectors of A articles over the sorted ids `columns`, which hold all their features.
+        """Vectors of articles over the sorted ids `columns`, which hold all their features.
 
-        Args:
-            texts: the ids of each article's content words, in their order.
-            columns: sorted, without repetitions.
-            factors: one for each word of each article; None is 1 for all.
+        The texts are ids of content words in their order, with a factor for each.
         """
         texts = [text[: self.options.article_tokens] for text in texts]
         if factors is None:
@@ -103,14 +91,9 @@ class TermWeights:
     def posts(
         self, rows: Ids, ids: Ids, posts: int, columns: Ids, factors: NDArray[Any] | None = None
     ) -> sparse.csr_matrix:
-        """Vectors of posts over `columns`, from the distinct (row, id) pairs of their features.
+        """Vectors of posts over the sorted ids `columns`, from the pairs that `distinct` returns.
 
-        Args:
-            rows: see `distinct`.
-            ids: see `distinct`.
-            posts: how many.
-            columns: sorted, without repetitions.
-            factors: one for each pair (`mean_factors`); None is 1 for all.
+        There is a factor for each pair (`mean_factors`).
         """
         weights = self.of(ids)
         if factors is not None:
@@ -124,16 +107,9 @@ class TermWeights:
         return _csr([weights[hit]], [rows[hit]], [place[hit]], (posts, len(columns)))
 
     def scales(self, rows: Ids, ids: Ids, weights: NDArray[Any], posts: int) -> list[NDArray[Any]]:
-        """The divisors of the weights of posts' words and of those of their pairs.
+        """The divisors of the weights of P posts' words and of those of their pairs: twice (P,).
 
-        Args:
-            rows: see `distinct`.
-            ids: see `distinct`.
-            weights: of the same, factors included.
-            posts: how many, P.
-
-        Returns:
-            Twice (P,).
+        Rows and ids are those of `distinct`; the weights include factors.
         """
         found = []
         for group, typical in zip(_words_and_pairs(ids), self.typical, strict=True):

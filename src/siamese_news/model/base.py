@@ -44,7 +44,7 @@ class Contributions:
         values: (S,).
         attention: by name of the module, (S, H): what the encoder's summary of the text (the relay,
             or the mean token) pays to each token.
-        alphas: by name of the sparsity, the alpha of each head.
+        alphas: of each head, by name of the sparsity.
     """
 
     values: NDArray[np.float64]
@@ -140,11 +140,9 @@ class TextModel(ABC):
 
     @abstractmethod
     def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
-        """The share of each token of a text in the product of its unit vector with another one.
+        """The share of each token of a text in the product of its unit vector with `towards` (D,).
 
-        Args:
-            ids: (S,) token ids of the text, as `cut` returns them.
-            towards: (D,).
+        The ids (S,) are those that `cut` returns.
         """
 
     @abstractmethod
@@ -167,10 +165,7 @@ class TextModel(ABC):
     def tokens(self, text: str, stop_words: Collection[str] = ()) -> list[str]:
         """The tokens that the model reads; content words alone if it has a lexical head.
 
-        Args:
-            text: the text.
-            stop_words: tokens to leave out besides the English stop words; a model without a
-                lexical head reads every token.
+        Then `stop_words` are left out as well as the English ones.
         """
         tokens = self.tokenizer(text)
         if self.terms is None:
@@ -204,12 +199,7 @@ class TextModel(ABC):
     def encode(
         self, texts: str | Sequence[str], side: Side = "post", precision: Precision = "float32"
     ) -> np.ndarray:
-        """Unit vectors (B, D) float32 of texts; see `encode_posts`.
-
-        Args:
-            texts: the texts, or one.
-            side: articles or posts; each side has its own limit of tokens.
-            precision: see `encode_posts`.
+        """Unit vectors (B, D) float32 of texts; each side has its own limit of tokens.
 
         Example:
             >>> from siamese_news import open_model
@@ -268,11 +258,9 @@ class TextModel(ABC):
         return vectors
 
     def save(self, folder: str | Path, *, card: str) -> None:
-        """Write the model folder, whole or not at all.
+        """Write the model folder, whole or not at all; an earlier one there is replaced.
 
-        Args:
-            folder: the path; an earlier model folder there is replaced.
-            card: the model card, Markdown.
+        The card is Markdown.
         """
         config = {
             "kind": "encoder",

@@ -5,7 +5,6 @@ card), ``SHA256SUMS``, in the format of ``sha256sum``, and ``trained_on.bin`` if
 training texts (`siamese_news.model.trained_on`).
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ from safetensors.numpy import save_file
 from siamese_news.errors import InputError
 from siamese_news.model.trained_on import TRAINED_ON
 from siamese_news.text.vocabulary import Vocabulary
-from siamese_news.utils.files import reading
+from siamese_news.utils.files import file_sha256, reading
 
 FORMAT = 1
 _FILES = ("README.md", "config.json", "model.safetensors", "vocab.txt")
@@ -47,10 +46,10 @@ def write_folder(
     """Write a model folder; it appears whole or not at all, and replaces an earlier one.
 
     Args:
-        path: the folder. If it exists it must be a model folder.
+        path: the folder.
         config: plain values (JSON) from which the model is rebuilt.
         arrays: the weights by name.
-        words: the vocabulary in the order of its ids.
+        words: in the order of their ids.
         card: the model card, Markdown.
         trained_on: the bytes of a `TrainingRecord`; None writes no such file.
 
@@ -77,7 +76,7 @@ def write_folder(
         (staged / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
         if trained_on is not None:
             (staged / TRAINED_ON).write_bytes(trained_on)
-        sums = "".join(f"{_sha256(p)}  {p.name}\n" for p in sorted(staged.iterdir()))
+        sums = "".join(f"{file_sha256(p)}  {p.name}\n" for p in sorted(staged.iterdir()))
         (staged / _SUMS).write_text(sums, encoding="utf-8")
         os.chmod(staged, 0o755)
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
@@ -172,12 +171,7 @@ def check_arrays(
     """Refuse weights of another type or shape than the model writes, and missing or unknown ones.
 
     Numbers of another type would be converted silently, and the scores would be meaningless.
-
-    Args:
-        path: the model folder.
-        arrays: the weights in it, by name.
-        expected: an array of the right type and shape for each name.
-        shapes: False leaves names and shapes to `torch.nn.Module.load_state_dict`.
+    Without `shapes`, names and shapes are left to `torch.nn.Module.load_state_dict`.
 
     Raises:
         InputError: an array of another type.
@@ -197,11 +191,7 @@ def check_arrays(
 
 
 def check_finite(what: str, *arrays: np.ndarray) -> None:
-    """Refuse NaN and infinity in the output of a model.
-
-    Raises:
-        InputError: names `what` was computed.
-    """
+    """Raise an `InputError` for NaN and infinity in the output of a model."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise InputError(
             f"{what}: the model returns NaN or infinity; its weights are broken, train it again "
@@ -211,7 +201,7 @@ def check_finite(what: str, *arrays: np.ndarray) -> None:
 
 def folder_sha256(path: str | Path) -> str:
     """The SHA-256 of a model folder's checksum file, which identifies the exact model."""
-    return _sha256(Path(path) / _SUMS)
+    return file_sha256(Path(path) / _SUMS)
 
 
 def _verify(folder: Path) -> None:
@@ -236,13 +226,8 @@ def _verify(folder: Path) -> None:
                 f"{item}: does not belong in a model folder (pickles are never loaded); remove it"
             )
     for name, digest in listed.items():
-        if _sha256(folder / name) != digest:
+        if file_sha256(folder / name) != digest:
             raise InputError(f"{folder / name}: differs from {_SUMS}; copy the model folder again")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _hidden_key(value: Any) -> str | None:

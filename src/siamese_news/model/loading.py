@@ -19,6 +19,7 @@ from siamese_news.model.folder import folder_sha256, read_folder
 from siamese_news.model.table import TableModel
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.extras import needs
+from siamese_news.utils.files import file_sha256
 from siamese_news.utils.stopwatch import timed
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
@@ -31,13 +32,6 @@ _LIBRARIES = {
 
 class ExternalModel:
     """A sentence-transformers or model2vec model, whose vectors join the shipped model's words.
-
-    Args:
-        folder: the folder of the model.
-
-    Attributes:
-        folder: the folder of the model.
-        library: the library that wrote it.
 
     Raises:
         InputError: the folder is of neither library, or the library is not installed.
@@ -94,10 +88,7 @@ class ExternalModel:
     def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
         """Unit vectors by the model's own method for a side, which puts its prompt before a text.
 
-        Args:
-            texts: all articles or all posts.
-            method: ``encode_query`` or ``encode_document`` of sentence-transformers 5; a model
-                that lacks it reads both sides alike.
+        A model without it reads both sides alike.
         """
         encode = getattr(self._model, method, self._model.encode)
         vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
@@ -121,9 +112,8 @@ def folder_hash(folder: Path) -> str:
     """A hash of the names and contents of all files, which identifies the exact model."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as stream:
-            content = hashlib.file_digest(stream, "sha256").hexdigest()
-        digest.update(f"{content}  {path.relative_to(folder).as_posix()}\n".encode())
+        name = path.relative_to(folder).as_posix()
+        digest.update(f"{file_sha256(path)}  {name}\n".encode())
     return digest.hexdigest()
 
 
@@ -200,11 +190,10 @@ def model_of(folder: Path) -> TextModel:
 
 
 def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
-    """The model, and its identity.
+    """The model, and its ``folder`` and ``sha256`` (of its checksums).
 
-    Returns:
-        The model, and its ``folder`` and ``sha256`` (of its checksums); for a model of another
-        ``library`` also this, and as ``words`` the hash of the model that scores words with it.
+    For a model of another ``library`` also this, and as ``words`` the hash of the model that scores
+    words with it.
     """
     model = open_model(folder)
     if isinstance(model, ExternalModel):

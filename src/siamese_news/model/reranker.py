@@ -27,29 +27,17 @@ SCORE = "log relevance probability"
 
 
 class IdBatch(NamedTuple):
-    """Pairs as ids, -1 = padding. Lightning moves the tensors of a tuple to its device.
+    """Pairs as ids, -1 = padding, like `Pair`. Lightning moves a tuple's tensors to its device."""
 
-    Attributes:
-        query_ids: (G, Q) word ids of the distinct queries.
-        post_ids: (B, S).
-        group: (B,) row of the query for each post.
-        query_trigrams: (G, C), for rankers with characters.
-        post_trigrams: (B, C').
-        url_trigrams: (B, C'').
-        links: (B, 1 + Q) bool from `link_matches`, for rankers that read them.
-        labels: (B,) int64 0 or 1, where known.
-        rows: (B,) int64, the rows of these pairs in the data set.
-    """
-
-    query_ids: Tensor
-    post_ids: Tensor
+    query_ids: Tensor  # (G, Q) words of the distinct queries
+    post_ids: Tensor  # (B, S)
     group: Tensor
     query_trigrams: Tensor | None = None
     post_trigrams: Tensor | None = None
     url_trigrams: Tensor | None = None
-    links: Tensor | None = None
-    labels: Tensor | None = None
-    rows: Tensor | None = None
+    links: Tensor | None = None  # (B, 1 + Q) bool from `link_matches`
+    labels: Tensor | None = None  # (B,) int64 0 or 1, where known
+    rows: Tensor | None = None  # (B,) int64, of these pairs in the data set
 
 
 class TextRanker(nn.Module):
@@ -69,8 +57,8 @@ class TextRanker(nn.Module):
         """Build the reranker from its parts.
 
         Args:
-            vocabulary: words and their ids.
-            embedding: their vectors and IDF weights.
+            vocabulary: of the embedding.
+            embedding: vectors and IDF weights.
             ranker: plain values for `build_ranker`, without ``input_dim`` and ``features``.
             exact_match: whether the head reads `exact_features`.
             link_match: whether it reads `link_features`.
@@ -178,11 +166,7 @@ class TextRanker(nn.Module):
     ) -> Iterator[tuple[NDArray[np.int64], IdBatch]]:
         """Tokenized posts for one tokenized query, in batches of similar length, with their rows.
 
-        Args:
-            query: its words.
-            posts: their words.
-            urls: link of each post, "" for none; None where no post has one.
-            batch_size: posts per batch.
+        The link of a post is "" where it has none; `urls` is None where no post has one.
         """
         encoded = self.encode([query], posts, urls)
         order = np.argsort(encoded.posts.lengths, kind="stable")

@@ -22,9 +22,8 @@ class TableModel(TextModel):
 
     Args:
         matrix: (V, D) float32 word vectors.
-        weights: (V,) float32, the weight of each word in the mean; None is 1 for all.
-        lead: the position at which a word counts half as much as the first one; None weights all
-            positions equally.
+        weights: (V,) float32, of each word in the mean.
+        lead: see `BagEncoder`.
         embedding: plain values that describe the table; kept in the folder.
         stored: the weights as the folder keeps them, by name.
         **words: see `TextModel`.

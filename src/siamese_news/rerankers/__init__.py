@@ -18,20 +18,16 @@ RANKERS: dict[str, type[nn.Module]] = {
 
 
 def build_ranker(config: Mapping[str, Any]) -> nn.Module:
-    """Build a ranker from plain values.
-
-    Args:
-        config: ``class``, a name in `RANKERS` or of an installed package, and the keyword arguments
-            of that class.
+    """Build a ranker from plain values: ``class``, a name, and the keyword arguments of that class.
 
     Raises:
-        InputError: for an unknown class, or arguments that it does not have.
+        InputError: for an unknown class, or arguments that it does not take.
     """
     options = dict(config)
     ranker = find_class("rerankers", RANKERS, options)
     try:
         built: nn.Module = ranker(**options)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(
             f"ranker {ranker.__name__}: {error}; correct the ranker's options"
         ) from error

@@ -13,20 +13,12 @@ Padding = Literal["full", "none"]
 
 
 def window_valid(mask: Tensor, width: int, *, full: bool) -> Tensor:
-    """Which windows may win the maximum.
+    """Which windows may win the maximum: (N, T) bool, of a mask (N, S) of contiguous real tokens.
 
     Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them. `full`
     counts every window with a real token, the text being zero padded by width - 1 on both ends;
     otherwise only windows inside the text count, and in a shorter text the one that starts at its
     first token.
-
-    Args:
-        mask: (N, S) bool, True = real token; the real tokens of a row are contiguous.
-        width: tokens per window.
-        full: see above.
-
-    Returns:
-        (N, T) bool.
     """
     covered = pad(mask, (width - 1, width - 1)).unfold(1, width, 1)
     if full:
@@ -153,11 +145,11 @@ class ConvEncoder(nn.Module):
     Args:
         input_dim: E.
         output_dim: D.
-        filters: filters per width.
+        filters: per width.
         widths: tokens per window, one convolution each.
         padding: "full" zero pads width - 1 tokens on both ends (the released code), "none" keeps
             the windows inside the text.
-        dropout: probability, on the pooled features.
+        dropout: on the pooled features.
 
     Raises:
         ValueError: no width, or a width below 1, or an unknown padding.
@@ -196,10 +188,7 @@ class ConvEncoder(nn.Module):
     def pooled(self, texts: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
         """Features before the linear map, dropout included: (N, Q, filters x widths).
 
-        Args:
-            texts: (N, S, E), zero at padding.
-            mask: (N, S).
-            weights: (N, Q, S), zero at padding.
+        Texts (N, S, E) and weights (N, Q, S) are zero at padding.
         """
         features = []
         for kernel, bias, width in zip(self.kernels, self.biases, self.widths, strict=True):

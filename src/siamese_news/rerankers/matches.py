@@ -31,12 +31,8 @@ def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tens
     """Exact matches of query words in the post: (B, 4).
 
     Share of query words found; the same by IDF; saturated frequency by IDF (as in BM25 without
-    length); logarithm of the post's length.
-
-    Args:
-        query_ids: (B, Q), -1 = padding.
-        post_ids: (B, S), likewise.
-        weights: (B, Q) IDF of the query words.
+    length); logarithm of the post's length. The weights (B, Q) are the IDF of the query words;
+    ids are -1 at padding.
     """
     frequency, weights = _frequency(query_ids, post_ids, weights)
     total = weights.sum(dim=1).clamp(min=1e-6)
@@ -56,13 +52,8 @@ def link_features(query_ids: Tensor, post_ids: Tensor, links: Tensor, weights: T
     """Matches of query words in the link of a post: (B, 3).
 
     Whether there is one; share of query words in its address, by IDF; share of query words in the
-    post or the address, by IDF.
-
-    Args:
-        query_ids: (B, Q), -1 = padding.
-        post_ids: (B, S), likewise.
-        links: (B, 1 + Q) bool: whether there is a link, and which query words its address holds.
-        weights: (B, Q) IDF of the query words.
+    post or the address, by IDF. `links` (B, 1 + Q) says whether there is a link, and which query
+    words its address holds; the others are as in `exact_features`.
     """
     in_post, weights = _frequency(query_ids, post_ids, weights)
     in_link = links[:, 1:]

@@ -9,7 +9,7 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, logsigmoid, pad
+from torch.nn.functional import dropout, dropout1d, logsigmoid, pad
 
 from siamese_news.rerankers.pair import Pair, left_aligned, trim, zero_padding
 
@@ -38,14 +38,9 @@ class Perspective(nn.Module):
     attention of tokens that match nothing. A query token keeps the maximum and the mean over the
     text. (In the released code the empty places are the padding of its queries.)
 
-    Args:
-        input_dim: E of the token vectors.
-        filters: filters per convolution.
-        width: tokens per window.
-        levels: number of convolutions; the embeddings are one more level.
-        max_query: query tokens that have features; later ones are ignored.
-        weighted_levels: the first levels, whose matches are weighted by IDF.
-        dropout: probability, on embeddings (whole dimensions) and convolution outputs.
+    The embeddings are one more level. Query tokens after `max_query` have no features. Matches of
+    the first `weighted_levels` levels are weighted by IDF. Dropout is that of embeddings (whole
+    dimensions) and of the outputs of the convolutions.
     """
 
     def __init__(
@@ -73,11 +68,8 @@ class Perspective(nn.Module):
     ) -> Tensor:
         """Features (B, 2 x (levels + 1) x max_query), zero at missing query tokens.
 
-        Args:
-            pair: maps each text to its query.
-            query: (G, Q, E) left aligned and (G, Q).
-            text: (B, S, E) and (B, S).
-            weights: (G, Q) weights of the query tokens.
+        The query is (G, Q, E), left aligned, and (G, Q), as are its weights; the text is (B, S, E)
+        and (B, S); `pair` maps each text to its query.
         """
         query_values, query_mask = (item[:, : self.max_query] for item in query)
         text_values, text_mask = text
@@ -105,10 +97,7 @@ class Perspective(nn.Module):
         return torch.cat(features, dim=1)
 
     def _drop_dimensions(self, values: Tensor) -> Tensor:
-        if not self.training or self.dropout == 0:
-            return values
-        survivors = dropout(values.new_ones(len(values), 1, values.shape[2]), self.dropout, True)
-        return values * survivors
+        return dropout1d(values.transpose(1, 2), self.dropout, self.training).transpose(1, 2)
 
 
 def _match(
@@ -130,19 +119,13 @@ class MPHCNN(nn.Module):
 
     Shapes: B posts, G queries, Q query words, S post words, E embedding size.
 
+    For the options of each perspective see `Perspective`.
+
     Args:
-        input_dim: E of the word vectors.
-        levels: convolutions per perspective.
-        filters: filters per convolution.
-        word_width: words per window.
-        trigram_width: trigrams per window.
+        input_dim: E.
         trigram_dim: size of a trigram's trained vector.
         buckets: rows of the trigram table.
-        max_query_words: query words with features.
-        max_query_trigrams: query trigrams with features.
-        weighted_levels: the first levels, whose matches are weighted by IDF.
         url: whether the URL of the post is a third perspective.
-        dropout: probability on embeddings and convolution outputs.
         hidden: sizes of the dense layers.
         features: extra features in addition to the matches.
     """

@@ -24,13 +24,9 @@ Similarity = Literal["cosine", "clamped", "dot"]
 class PredictionHead(nn.Module):
     """A hidden layer, its normalization and a two-way log-softmax (samCNN, section 2.3).
 
-    Args:
-        input_dim: size of the encoded pair.
-        hidden: size of the hidden layer.
-        order: "relu-norm" is ReLU, then batch normalization (the paper); "norm-tanh" is batch
-            normalization, then tanh (the released code).
-        dropout: probability, on the hidden layer.
-        features: number of extra features, joined to the hidden layer.
+    The order "relu-norm" is ReLU, then batch normalization (the paper); "norm-tanh" is batch
+    normalization, then tanh (the released code). Extra features are joined to the hidden layer
+    after its dropout.
     """
 
     def __init__(
@@ -73,11 +69,8 @@ class PredictionHead(nn.Module):
 class Aggregate(nn.Module):
     """Weights of the query tokens, summing to one over the real ones.
 
-    Args:
-        kind: "mean" (samCNN, section 2.2); "learned", a softmax over a linear map of the token's
-            embedding, the default of the released code; or "weights", the pair's query weights
-            (IDF).
-        input_dim: E.
+    The kind is "mean" (samCNN, section 2.2); "learned", a softmax over a linear map of the token's
+    embedding, the default of the released code; or "weights", the pair's query weights (IDF).
     """
 
     def __init__(self, *, kind: Aggregation, input_dim: int) -> None:
@@ -113,18 +106,13 @@ class SamCNN(nn.Module):
 
     Shapes: B posts, G queries, Q query tokens, S post tokens, E embedding size, D output size.
 
+    For the options of the encoder and of the head see `ConvEncoder` and `PredictionHead`.
+
     Args:
         input_dim: E.
-        filters: filters per window width.
-        widths: window widths in tokens.
-        padding: "full" or "none", see `ConvEncoder`.
-        dropout: probability on pooled features.
         hidden: D, size of every encoded text.
-        head_hidden: size of the head's hidden layer.
-        head_order: "relu-norm" (paper) or "norm-tanh" (released code).
-        head_dropout: probability on the head's hidden layer.
         features: extra features that the head takes.
-        aggregation: "mean" (paper), "learned" (released code) or "weights" (IDF).
+        aggregation: see `Aggregate`.
         similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
             "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
     """

@@ -1,9 +1,7 @@
 """Maps from scores to weights: softmax, sparsemax, 1.5-entmax and the adaptive alpha-entmax.
 
-alpha-entmax (Peters, Niculae and Martins 2019) is ``p_i = [(alpha-1) z_i - tau]_+ ^ 1/(alpha-1)``
-with tau such that p sums to 1: alpha -> 1 is softmax, alpha = 2 is sparsemax, and for every alpha
-above 1 weights of exactly zero occur. Correia, Niculae and Martins (2019) learn one alpha per head;
-the AST paper builds on that.
+Correia, Niculae and Martins (2019) learn one alpha per head (`siamese_news.sparsity.entmax`), on
+which the AST paper builds.
 """
 
 import importlib.util
@@ -14,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from siamese_news.sparsity.entmax import Backend, entmax
+
+Init = Literal["normal", "uniform"]
 
 MIN_ALPHA = 1.01  # below, p = x ** (1 / (alpha - 1)) loses its digits
 MAX_ALPHA = 2.0
@@ -59,10 +59,7 @@ class Sparsity(nn.Module):
         """``[1 + (alpha-1) z]_+ ^ 1/(alpha-1)``, the map with its threshold fixed at tau = -1.
 
         These are the weights without the constraint that they sum to 1: 1 at z = 0, exp(z) for
-        alpha -> 1, and exactly zero for z <= -1 / (alpha-1).
-
-        Args:
-            scores: (B, H, ...).
+        alpha -> 1, and exactly zero for z <= -1 / (alpha-1). The scores are (B, H, ...).
         """
         raise NotImplementedError
 
@@ -190,13 +187,7 @@ class AdaptiveEntmax(_Entmax):
         torch.Size([2])
     """
 
-    def __init__(
-        self,
-        *,
-        heads: int,
-        init: Literal["normal", "uniform"] = "normal",
-        backend: Backend = "newton",
-    ) -> None:
+    def __init__(self, *, heads: int, init: Init = "normal", backend: Backend = "newton") -> None:
         super().__init__(heads=heads, backend=backend)
         if init == "normal":
             pre_alpha = torch.randn(heads)

@@ -97,15 +97,10 @@ def build_model(
 
 
 def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
-    """Make the object that an option describes by its ``_target_``.
-
-    Args:
-        option: plain values.
-        key: the option's name in the configuration, for the message.
-        arguments: further arguments of the class.
+    """Make the object that an option describes by its ``_target_``, with further arguments.
 
     Raises:
-        InputError: the class does not exist, or refuses its arguments.
+        InputError: the class does not exist, or refuses its arguments; `key` names the option.
     """
     try:
         return instantiate(option, **arguments)
@@ -177,11 +172,7 @@ def add_terms(
 
 
 def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:
-    """An option with ``_target_`` as the plain values a model folder holds: ``class`` and numbers.
-
-    Raises:
-        InputError: see `class_in_folder`.
-    """
+    """An option with ``_target_`` as the plain values of a model folder: ``class`` and numbers."""
     plain: dict[str, Any] = {}
     for key, value in option.items():
         if key == "_target_":

@@ -54,12 +54,6 @@ def gather_rows(rows: Tensor) -> Tensor:
     Ranks may hold different numbers of rows: they are padded for the exchange and cut again, so an
     uneven last batch neither hangs nor aborts. Every rank gets the same tensor, so every rank
     computes the same loss; the sum of the ranks' gradients is the gradient of that loss.
-
-    Args:
-        rows: (N, ...), where N may differ between ranks.
-
-    Returns:
-        (sum of N, ...).
     """
     size = world_size()
     if size == 1:
@@ -178,11 +172,7 @@ class RequeueOnSignal(pl.Callback):
         self._signalled = True
 
     def on_train_batch_end(self, trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
-        """Stop if any rank received the signal.
-
-        Raises:
-            Requeued: a rank received the signal.
-        """
+        """Raise `Requeued` if any rank received the signal."""
         signalled = self._signalled
         if dist.is_initialized():
             flag = torch.tensor([int(signalled)], device=trainer.strategy.root_device)

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from siamese_news.training.launch import is_first_process
 from siamese_news.utils.files import atomic_write, write_json
 
 ROW = "row.json"
+CONFIG = "config.yaml"
 _ROOMS = {"link": "linking", "distil": "distill", "rerank": "rerank"}
 # Options that change no result: names, display, logs and the device.
 _SAME_RESULT = (
@@ -30,7 +31,7 @@ _SAME_RESULT = (
     "trainer.profiler",
     "trainer.detect_anomaly",
 )
-# Options that may also differ where resume= continues a run.
+# Options that may also differ where a run is continued.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
@@ -60,8 +61,10 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
             out,
         )
         return row if is_first_process() else None
+    if plain["resume"] or plain["task"]["name"] == "rerank":  # which continues by itself
+        check_continued(plain, out)
     if is_first_process():
-        with atomic_write(out / "config.yaml") as stream:
+        with atomic_write(out / CONFIG) as stream:
             stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
     room = _ROOMS[plain["task"]["name"]]
     row = import_module(f"siamese_news.training.{room}.run").run(plain, out)
@@ -71,10 +74,9 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 
 
 def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
-    """The row of a folder, if a job with this configuration has finished there.
+    """The row of a job with this configuration that has finished in a folder, if there is one.
 
-    Returns:
-        The row; None where no job has finished, or where ``resume`` asks for more training.
+    It is None where ``resume`` asks for more training.
 
     Raises:
         InputError: the result is that of another configuration; the message names the keys.
@@ -82,21 +84,33 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     if not (folder / ROW).is_file():
         return None
     row = read_row(folder / ROW)
-    there, here = dict(_leaves(row.pop("config", {}))), dict(_leaves(config))
+    longer = _LONGER if config["resume"] else ()
+    _check_same(row.pop("config"), config, f"{folder}: holds the result", longer)
+    del row["overrides"]
+    return None if config["resume"] else row
+
+
+def check_continued(config: Mapping[str, Any], folder: Path) -> None:
+    """Refuse to continue training that a folder holds with another configuration."""
+    if (folder / CONFIG).is_file() and (folder / "checkpoints" / "last.ckpt").is_file():
+        begun = OmegaConf.to_container(OmegaConf.load(folder / CONFIG))
+        _check_same(begun, config, f"{folder}: holds unfinished training", _LONGER)
+
+
+def _check_same(begun: Any, config: Any, what: str, may_differ: Collection[str]) -> None:
+    there, here = dict(_leaves(begun)), dict(_leaves(config))
     differing = [
         f"{key} ({there.get(key)} there, {here.get(key)} here)"
         for key in {**there, **here}
-        if there.get(key) != here.get(key) and not (config["resume"] and key in _LONGER)
+        if there.get(key) != here.get(key) and key not in may_differ
     ]
     if differing:
         more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
         raise InputError(
-            f"{folder}: holds the result of another configuration, which differs in "
-            f"{', '.join(differing[:_SHOWN])}{more}; choose another folder with hydra.run.dir=, or "
-            "hydra.sweep.dir= in a multirun, or delete this one"
+            f"{what} of another configuration, which differs in {', '.join(differing[:_SHOWN])}"
+            f"{more}; choose another folder with hydra.run.dir=, or hydra.sweep.dir= in a "
+            "multirun, or delete this one"
         )
-    del row["overrides"]
-    return None if config["resume"] else row
 
 
 def read_row(path: Path) -> dict[str, Any]:

@@ -9,9 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig
+
 from siamese_news.errors import InputError
+from siamese_news.utils.terminal import one_line_errors
 
 STAMP = "SIAMESE_NEWS_STAMP"
 # Arguments of Lightning's Trainer that a run sets itself, and what to use instead.
@@ -41,6 +46,28 @@ def prepare_command() -> None:
         for override in ("hydra.output_subdir=null", "hydra/job_logging=stdout"):
             if override not in sys.argv:
                 sys.argv.append(override)
+
+
+class ResultFolder(Callback):
+    """Hydra callback: makes the folder of results, or ends the command with one line."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Make the folder of a single run."""
+        _make("hydra.run.dir", config.hydra.run.dir)
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Make the folder of a multirun."""
+        _make("hydra.sweep.dir", config.hydra.sweep.dir)
+
+
+def _make(option: str, folder: str) -> None:
+    with one_line_errors():
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{option}={folder}: this folder cannot be made ({error.strerror}); name another"
+            ) from error
 
 
 def share_stamp() -> None:

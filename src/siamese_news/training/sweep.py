@@ -1,7 +1,9 @@
-"""The comparison table at the end of a multirun: one row a job, from the row each job wrote."""
+"""The jobs of a multirun: one that fails does not end it, and a table compares the others."""
 
 import logging
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
+from siamese_news.errors import InputError
 from siamese_news.training.job import ROW, read_row
 from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.markdown import markdown_table
@@ -16,16 +19,31 @@ from siamese_news.utils.markdown import markdown_table
 log = logging.getLogger(__name__)
 #: Columns of figures in the table of rankers.
 FIGURES = ("AP", "P30")
+#: The error of a job, in its folder.
+FAILED = "failed.txt"
+
+
+@contextmanager
+def one_of_many(out: Path) -> Iterator[None]:
+    """Log an error of a multirun's job, and keep it for the end, so that the other jobs run."""
+    (out / FAILED).unlink(missing_ok=True)
+    try:
+        yield
+    except Exception as error:
+        log.error("%s", error, exc_info=None if isinstance(error, InputError) else error)
+        with atomic_write(out / FAILED) as stream:
+            stream.write(f"{error}\n")
 
 
 def collect_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a multirun's finished jobs, in the order of the jobs.
+    """The rows of a multirun's jobs that did not fail, in the order of the jobs.
 
     Each override that is not the same in all jobs is a column in front of the figures.
     """
     jobs, given = [], []
-    paths = {str(path.parent.relative_to(folder)): path for path in folder.rglob(ROW)}
-    for name, path in sorted(paths.items(), key=lambda item: _natural(item[0])):
+    for name, path in _by_job(folder, ROW):
+        if path.with_name(FAILED).is_file():  # another sweep's row, which this one refused
+            continue
         row = read_row(path)
         del row["config"]
         pairs = (override.partition("=") for override in row.pop("overrides"))
@@ -47,23 +65,29 @@ class SweepTable(Callback):
     """Hydra callback: prints the table of all jobs and writes it as table.md and table.json."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Collect the rows; a failed job has no row and is left out."""
+        """Collect the rows, and end with code 2 if a job failed."""
         folder = Path(config.hydra.sweep.dir)
-        rows = collect_rows(folder)
-        if not rows:
+        if rows := collect_rows(folder):
+            table = markdown_table(rows)
+            if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds
+                table = f"{summarize(rows)}\n\n{table}"
+            with atomic_write(folder / "table.md") as stream:
+                stream.write(table + "\n")
+            write_json(folder / "table.json", rows)
+            print(f"\n{table}\n\nwritten to {folder / 'table.md'}")
+        else:
             log.warning("no job of %s finished, so no table was written", folder)
-            return
-        table = markdown_table(rows)
-        if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds
-            table = f"{summarize(rows)}\n\n{table}"
-        with atomic_write(folder / "table.md") as stream:
-            stream.write(table + "\n")
-        write_json(folder / "table.json", rows)
-        print(f"\n{table}\n\nwritten to {folder / 'table.md'}")
+        failed = _by_job(folder, FAILED)
+        for name, path in failed:
+            log.error("job %s failed: %s", name, path.read_text(encoding="utf-8").strip())
+        if failed:
+            sys.exit(2)
 
 
-def _natural(name: str) -> tuple[int, str]:
-    return (int(name), "") if name.isdigit() else (10**9, name)
+def _by_job(folder: Path, file: str) -> list[tuple[str, Path]]:
+    """The names of the jobs that have a file, in their order, and its paths."""
+    found = [(str(path.parent.relative_to(folder)), path) for path in folder.rglob(file)]
+    return sorted(found, key=lambda job: (int(job[0]) if job[0].isdigit() else 10**9, job[0]))
 
 
 def summarize(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -2,9 +2,10 @@
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import pytorch_lightning as pl
@@ -16,11 +17,14 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.errors import InputError
 from siamese_news.training.build import make
-from siamese_news.training.launch import OWNED, launched_processes
+from siamese_news.training.launch import OWNED, is_first_process, launched_processes
 from siamese_news.utils.extras import absent
 from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
+# Hide messages about devices, tips and life cycles; warnings are shown.
+for _library in ("pytorch_lightning", "gensim"):
+    logging.getLogger(_library).setLevel(logging.WARNING)
 
 
 class Patience(EarlyStopping):
@@ -39,9 +43,8 @@ class Patience(EarlyStopping):
 class WholeCheckpoints(TorchCheckpointIO):
     """Writes a checkpoint next to its place, and renames it when all of it is on the disk.
 
-    Lightning writes it into the machine's folder of temporary files first. Where that is another
-    disk, the move is a copy, and a process that is killed meanwhile leaves half a checkpoint in the
-    place of the last one that was whole.
+    Lightning moves it there from the folder of temporary files. Where that is another disk, a
+    process that is killed meanwhile leaves half a checkpoint in the place of the last whole one.
     """
 
     def save_checkpoint(
@@ -104,8 +107,9 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
         trainer = pl.Trainer(**config)
     except (MisconfigurationException, TypeError, ValueError) as error:
         raise InputError(
-            f"trainer.accelerator={config['accelerator']} trainer.devices={config['devices']}: "
-            f"{error}; trainer=cpu without other trainer options runs everywhere"
+            f"trainer: {str(error).rstrip('.')} (with trainer.accelerator={config['accelerator']} "
+            f"trainer.devices={config['devices']}); trainer=cpu without other trainer options "
+            "runs everywhere"
         ) from error
     started = launched_processes()
     if started not in (1, trainer.world_size):
@@ -144,7 +148,8 @@ def begin(config: Mapping[str, Any]) -> None:
     """Prepare a task: check its devices, set the seed and the threads.
 
     Raises:
-        InputError: a task that trains on one device, which only ``link`` does not, has several.
+        InputError: numpy does not take the seed, or a task that trains on one device, which only
+            ``link`` does not, has several.
     """
     options, task = config["trainer"], config["task"]["name"]
     if task != "link":
@@ -156,37 +161,73 @@ def begin(config: Mapping[str, Any]) -> None:
                 f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
                 "trainer=cpu or trainer=gpu, and start one command for each device"
             )
+    if not 0 <= config["seed"] < 2**32:
+        raise InputError(f"seed={config['seed']}: expected a whole number from 0 to {2**32 - 1}")
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if options["threads"]:
         torch.set_num_threads(options["threads"])
 
 
-def checkpointing(
-    folder: Path, monitor: str | None, patience: int | None, *, every_epoch: bool
-) -> tuple[ModelCheckpoint, list[Callback]]:
-    """The callback that keeps ``best.ckpt``, and all that keep checkpoints or stop the training.
+def optimizer_of(task: Mapping[str, Any]) -> Callable[..., torch.optim.Optimizer]:
+    """The function that makes the optimizer of a task.
 
-    Args:
-        folder: of the checkpoints ``best.ckpt`` and ``last.ckpt``.
-        monitor: the figure that selects; None takes the newest.
-        patience: validations without a gain before training stops; None for never.
-        every_epoch: select once an epoch, and keep where an exception interrupts it; False selects
-            after each validation.
+    Raises:
+        InputError: there is no such optimizer, or it refuses one of its options.
     """
+    option, parameter = task["optimizer"], torch.nn.Parameter(torch.zeros(1))
+    make({**option, "_partial_": False}, "task.optimizer", params=[parameter])
+    made: Callable[..., torch.optim.Optimizer] = make(option, "task.optimizer")
+    return made
+
+
+def fit_selected(
+    module: pl.LightningModule,
+    config: Mapping[str, Any],
+    out: Path,
+    *,
+    monitor: str | None,
+    every_epoch: bool,
+    automatic: bool,
+    go_on: str,
+    callbacks: Sequence[Callback] = (),
+    **arguments: Any,
+) -> pl.Trainer:
+    """Train, or continue to train, and put the selected weights into the module, on the CPU.
+
+    ``out/checkpoints`` keeps ``best.ckpt``, selected by the figure `monitor` (None takes the
+    newest), and ``last.ckpt``. With `every_epoch` the choice is made once an epoch, and an epoch
+    that an exception interrupts is kept; otherwise it is made after each validation. An interrupted
+    run continues without ``resume=`` if `automatic`. The data are further `arguments`.
+
+    Raises:
+        InputError: the patience is below 0; see `trainer_of`, `fit` and `_checkpoint`.
+    """
+    folder, patience = out / "checkpoints", config["task"]["patience"]
+    if patience is not None and patience < 0:
+        raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
     by_epoch = True if every_epoch else None
     kept = partial(ModelCheckpoint, dirpath=folder, enable_version_counter=False)
     best = kept(filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch)
     # A separate callback, because `save_last` of the other one would only follow the best.
     newest = kept(filename="last", save_on_train_epoch_end=True, save_on_exception=every_epoch)
-    callbacks: list[Callback] = [best, newest]
+    callbacks = [*callbacks, best, newest]
     if monitor and patience:
-        callbacks.append(
-            Patience(monitor, mode="max", patience=patience, check_on_train_epoch_end=by_epoch)
-        )
-    return best, callbacks
+        # Not strict: training that ends before the first validation has no figure yet. A figure
+        # that never comes is an error of `best`.
+        stop = partial(Patience, strict=False, check_on_train_epoch_end=by_epoch)
+        callbacks.append(stop(monitor, mode="max", patience=patience))
+    trainer = trainer_of(config, out, callbacks)
+    resume = _checkpoint(config["resume"], folder, automatic=automatic)
+    fit(trainer, module, go_on=go_on, ckpt_path=resume, weights_only=True, **arguments)
+    if is_first_process():
+        if best.best_model_path:  # it is empty after trainer.fast_dev_run
+            saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+            module.load_state_dict(saved["state_dict"])
+        module.to("cpu")
+    return trainer
 
 
-def checked_resume(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
+def _checkpoint(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
     """The checkpoint to continue from, which must be in this folder, as is the best one so far.
 
     It is that of ``resume=``; without one and if `automatic`, the newest of an interrupted run.
@@ -207,12 +248,10 @@ def checked_resume(resume: str | None, folder: Path, *, automatic: bool) -> str 
             f"resume={resume} belongs to another run folder; continue in that one: add "
             f"hydra.run.dir={Path(resume).parent.parent}"
         )
+    try:
+        torch.load(resume, weights_only=True, map_location="cpu", mmap=True)
+    except (RuntimeError, UnpicklingError) as error:
+        raise InputError(
+            f"resume={resume}: is damaged, or not a checkpoint; expected …/checkpoints/last.ckpt"
+        ) from error
     return resume
-
-
-def take_best(module: pl.LightningModule, best: ModelCheckpoint) -> None:
-    """Put the selected weights into a fitted module, and the module on the CPU."""
-    if best.best_model_path:  # it is empty after trainer.fast_dev_run
-        saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
-        module.load_state_dict(saved["state_dict"])
-    module.to("cpu")

@@ -30,13 +30,12 @@ log = logging.getLogger(__name__)
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
-    """Train the student, save the model folder to ``out/model`` and evaluate it.
-
-    Returns:
-        One row of the comparison table.
-    """
+    """Train the student, save it to ``out/model`` and evaluate it; returns the row of the table."""
     task = config["task"]
     begin(config)
+    for option in ("dim", "batch", "lr", "lead"):
+        if task[option] is not None and task[option] <= 0:
+            raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
     data = LinkDataModule(data=config["data"], seed=config["seed"])
     articles, posts = read_corpus(data, task)

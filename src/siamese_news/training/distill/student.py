@@ -42,16 +42,16 @@ class ListsToRank(Dataset[int]):
 
     The target of a pair is ``lexical * head + (1 - lexical) * cosine``: a dense vector that learns
     it learns from the teacher which texts are alike without common words, and from the head which
-    words count.
+    words count. Of the head only the weights of words by the background IDF are used.
 
     Args:
         articles: word ids of A texts, at least one each.
         posts: word ids of P texts, at least one each.
         teacher: unit vectors (A, T) and (P, T).
-        head: the lexical head, of which only the weights of words by the background IDF are used.
-        lexical: the share of the lexical head in the target.
+        head: the lexical head.
+        lexical: its share in the target.
         near: how many posts are stored for an article; all of them if there are fewer.
-        limit: words of an article that the student reads, None for all; the target reads all.
+        limit: words of an article that the student reads; the target reads all.
     """
 
     def __init__(
@@ -145,12 +145,9 @@ class Student(nn.Module):
     Training a table alone would leave rare words where they started; the linear map A moves them
     with the others (compare model2vec, which starts from the teacher's own token vectors).
 
-    Args:
-        vectors: (V, E) word vectors, zero where a word has none.
-        idf: (V,).
-        dim: D.
-        teacher_dim: size of the teacher's vectors, which a linear map of the student's learns.
-        lead: the position at which a word counts half as much as the first word.
+    The word vectors are (V, E), zero where a word has none. Another linear map, of the text's
+    vector, learns the teacher's vectors. `lead` is the position at which a word counts half as much
+    as the first word.
     """
 
     vectors: Tensor
@@ -191,11 +188,8 @@ class StudentModule(pl.LightningModule):
     the target for the softmax of the student's cosines at a learned scale (KL divergence). In
     addition a linear map of each vector is trained to point in the direction of the teacher's.
 
-    Args:
-        student: the student, which is trained in place.
-        lr: Adam's learning rate, falling linearly; five times as high for word weights and scales.
-        steps: number of steps of the whole training.
-        temperature: temperature of the targets.
+    Adam's learning rate falls linearly over the steps; it is five times as high for word weights
+    and scales. The student is trained in place.
     """
 
     def __init__(self, student: Student, *, lr: float, steps: int, temperature: float) -> None:

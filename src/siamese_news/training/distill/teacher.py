@@ -26,11 +26,9 @@ CHUNK = 2048
 def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) -> np.ndarray:
     """Unit vectors (B, D) float16 of the texts; those in the cache are not encoded again.
 
-    Args:
-        texts: B texts.
-        source: an installed package that holds a sentence-transformers model, or its folder.
-        bf16: compute in bfloat16: more than twice as fast where the processor has it (AVX-512
-            BF16), slower elsewhere; the cosine to the float32 vectors is above .9999.
+    The source is an installed package that holds a sentence-transformers model, or its folder. In
+    bfloat16 the cosine to the float32 vectors is above .9999; it is more than twice as fast where
+    the processor has it (AVX-512 BF16), and slower elsewhere.
 
     Raises:
         InputError: sentence-transformers is not installed, or the source does not exist.
@@ -101,11 +99,7 @@ def _content(folder: Path) -> str:
 
 
 def load_teacher(folder: Path) -> Any:
-    """The model in a folder of sentence-transformers, on the CPU.
-
-    Raises:
-        InputError: sentence-transformers is not installed.
-    """
+    """The model in a folder of sentence-transformers, on the CPU."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:

@@ -23,17 +23,11 @@ from siamese_news.text.token_ids import Side, check_limits, truncate
 
 @dataclass(slots=True)
 class TrainingSet:
-    """Articles and posts by index, and each article's posts.
-
-    Attributes:
-        articles: those with at least one relevant post, in the order of the sources.
-        posts: those relevant to an article.
-        posts_of: for each article the indices of its relevant posts.
-    """
+    """Articles with a relevant post, in the order of the sources, and these posts."""
 
     articles: list[Article] = field(default_factory=list)
     posts: list[Post] = field(default_factory=list)
-    posts_of: list[list[int]] = field(default_factory=list)
+    posts_of: list[list[int]] = field(default_factory=list)  # of each article, by index
 
     def text_groups(self) -> list[int]:
         """For each post, a number that posts of the same text (`same_text_key`) share."""
@@ -88,11 +82,7 @@ _OPTIONAL = {"pool", "one_story"}
 
 
 def check_options(data: Mapping[str, Any]) -> None:
-    """Refuse unknown, missing and impossible options of a data configuration (plain values).
-
-    Raises:
-        InputError: an option is unknown, missing or impossible.
-    """
+    """Raise an `InputError` for unknown, missing and impossible options of the data."""
     _keys("data", data)
     for group in ("train", "dev", "test", "split", "batching", "limits"):
         for options in data[group] if group == "train" else [data[group]]:

@@ -31,7 +31,7 @@ class LinkModule(pl.LightningModule):
     of the summed score would let the dense head take over on the training events.
 
     Args:
-        model: the model; the module trains it in place.
+        model: trained in place.
         objective: loss and miner.
         optimizer: from parameters to an optimizer.
         batch_tokens: how many tokens go through the encoder at once; the gradient does not depend

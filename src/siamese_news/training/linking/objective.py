@@ -16,19 +16,12 @@ Anchors = Literal["articles", "posts", "both"]
 
 
 class Mined(NamedTuple):
-    """Counts of the pairs and triplets that the miner selected in a batch.
-
-    Attributes:
-        positives: selected pairs of an anchor and one of its positives.
-        negatives: selected pairs of an anchor and one of its negatives.
-        triplets: triplets that these pairs make.
-        possible: triplets that the batch holds.
-    """
+    """Counts of the pairs of an anchor that the miner selected in a batch, and of triplets."""
 
     positives: Tensor
     negatives: Tensor
-    triplets: Tensor
-    possible: Tensor
+    triplets: Tensor  # that these pairs make
+    possible: Tensor  # that the batch holds
 
 
 class SiameseObjective(nn.Module):
@@ -43,8 +36,8 @@ class SiameseObjective(nn.Module):
     ``gather_across_devices=False`` that of each rank's own rows.
 
     Args:
-        loss: a pytorch-metric-learning loss.
-        miner: a pytorch-metric-learning miner, or None for all pairs or triplets.
+        loss: of pytorch-metric-learning.
+        miner: of pytorch-metric-learning, or None for all pairs or triplets.
         anchors: the side that has the anchors: ``"articles"`` against posts (the paper),
             ``"posts"`` against articles, or ``"both"``: every embedding against every
             other (the released code).
@@ -82,16 +75,10 @@ class SiameseObjective(nn.Module):
     def forward(
         self, articles: Tensor, posts: Tensor, article_labels: Tensor, post_labels: Tensor
     ) -> Tensor:
-        """Compute the loss of the global batch, or of this rank's rows.
+        """The loss of the global batch, or of this rank's rows; see `backward_scale`.
 
-        Args:
-            articles: (A, D) article vectors of this rank.
-            posts: (P, D) post vectors of this rank.
-            article_labels: (A,) labels; global over ranks, or unrelated pairs would match.
-            post_labels: (P,) the labels of the posts' articles.
-
-        Returns:
-            A scalar. For the backward pass under DDP use `backward_scale`.
+        This rank has articles (A, D) and posts (P, D). The labels (of a post: its article's) are
+        global over ranks, or unrelated pairs would match.
         """
         if self.gather_across_devices:
             articles, posts = gather_rows(articles), gather_rows(posts)
@@ -156,16 +143,9 @@ class TermVectors:
     def __call__(
         self, articles: Tensor, posts: Tensor, article_factors: Tensor, post_factors: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Vectors of a batch; ranks of a process group have the same places.
+        """Vectors (A, C) and (P, C) of a batch; ranks of a process group have the same places.
 
-        Args:
-            articles: (A, S) token ids, padded with -1 on the right.
-            posts: (P, S') token ids.
-            article_factors: (A, S).
-            post_factors: (P, S').
-
-        Returns:
-            (A, C) and (P, C).
+        The token ids (A, S) and (P, S') are padded with -1 on the right; factors are shaped alike.
         """
         share = self._weights.options.bigram_weight
         texts = [[row[row != PAD] for row in ids.cpu().numpy()] for ids in (articles, posts)]

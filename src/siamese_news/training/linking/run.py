@@ -28,19 +28,9 @@ from siamese_news.training.distributed import (
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
 from siamese_news.training.linking.module import LinkModule, ranking_figures
-from siamese_news.training.trainer import (
-    begin,
-    checked_resume,
-    checkpointing,
-    fit,
-    take_best,
-    trainer_of,
-)
+from siamese_news.training.trainer import begin, fit_selected, optimizer_of
 
 log = logging.getLogger(__name__)
-# Hide messages about devices, tips and life cycles; warnings are shown.
-for _library in ("pytorch_lightning", "gensim"):
-    logging.getLogger(_library).setLevel(logging.WARNING)
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
@@ -51,9 +41,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
     checkpoints to ``out/checkpoints`` and logs to ``out/logs``.
 
-    Returns:
-        One row of the comparison table; None on all processes but the first, and when SLURM is to
-        run the job again.
+    The row of the comparison table is None on all processes but the first, and when SLURM is to run
+    the job again.
     """
     task = config["task"]
     begin(config)
@@ -80,7 +69,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     module = LinkModule(
         model=model,
         objective=make(config["objective"], "objective"),
-        optimizer=make(task["optimizer"], "task.optimizer"),
+        optimizer=optimizer_of(task),
         settings=dict(config),
     )
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -137,27 +126,29 @@ def _fit(
     """
     task = config["task"]
     validated = data.dev is not None and config["trainer"]["limit_val_batches"]
-    monitor = task["monitor"] if validated else None
-    folder = out / "checkpoints"
-    best, keeping = checkpointing(folder, monitor, task["patience"], every_epoch=True)
-    slurm = [RequeueOnSignal()] if SLURMEnvironment.detect() else []
-    trainer = trainer_of(config, out, [RankMonitor(), *slurm, *keeping])
-    resume = checked_resume(config["resume"], folder, automatic=was_restarted())
+    last = out / "checkpoints" / "last.ckpt"
     try:
-        go_on = f"continue with resume={folder}/last.ckpt hydra.run.dir={out}"
-        fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume, weights_only=True)
+        trainer = fit_selected(
+            module,
+            config,
+            out,
+            monitor=task["monitor"] if validated else None,
+            every_epoch=True,
+            automatic=was_restarted(),
+            go_on=f"continue with resume={last} hydra.run.dir={out}",
+            callbacks=[RankMonitor(), *[RequeueOnSignal()] * SLURMEnvironment.detect()],
+            datamodule=data,
+        )
     except Requeued:
         if is_first_process():
             requeue()
         return None
     if not is_first_process():
         return None
-    take_best(module, best)
-    if not (folder / "last.ckpt").is_file():
+    if not last.is_file():
         return trainer.current_epoch
     # Under ddp_spawn the trainer of this process has counted no epoch.
-    newest = torch.load(folder / "last.ckpt", weights_only=True, map_location="cpu")
-    return int(newest["epoch"]) + 1
+    return int(torch.load(last, weights_only=True, map_location="cpu")["epoch"]) + 1
 
 
 def remember_training(model: Model, data: LinkDataModule) -> None:

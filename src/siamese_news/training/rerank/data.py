@@ -28,27 +28,16 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RerankCollection:
-    """Topics and the posts to rerank for each.
-
-    Attributes:
-        name: of the folder.
-        queries: topic id -> text, tokenized (split at spaces).
-        years: topic id -> year, the fold it belongs to.
-        posts: post id -> text, likewise tokenized.
-        urls: post id -> URL, "" where it has none.
-        candidates: topic id -> post id -> score of the first stage (query likelihood).
-        qrels: topic id -> post id -> grade; relevant is a grade >= 1.
-        runs: folder of the peers' runs, ``<name>.<year>.txt.gz``.
-    """
+    """Topics and the posts to rerank for each, by id; texts are tokenized (split at spaces)."""
 
     name: str
     queries: dict[str, str]
-    years: dict[str, int]
+    years: dict[str, int]  # the fold of a topic
     posts: dict[str, str]
-    urls: dict[str, str]
-    candidates: Run
-    qrels: Qrels
-    runs: Path
+    urls: dict[str, str]  # "" where a post has none
+    candidates: Run  # scores of the first stage (query likelihood)
+    qrels: Qrels  # relevant is a grade >= 1
+    runs: Path  # folder of the peers' runs, <name>.<year>.txt.gz
 
     def of_year(self, year: int) -> list[str]:
         """Topics of a year, in their order."""
@@ -79,29 +68,19 @@ class RerankCollection:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The topics of a fold, by their use.
+    """The topics of a fold, by their use."""
 
-    Attributes:
-        year: the test year.
-        train: topics to train on.
-        dev: topics held out of the training years for selection and tuning.
-        test: all topics of the test year.
-    """
-
-    year: int
+    year: int  # the test year
     train: list[str]
-    dev: list[str]
+    dev: list[str]  # held out of the training years for selection and tuning
     test: list[str]
 
 
 def read_reranking(name: str) -> RerankCollection:
-    """Read a reranking collection.
+    """Read a reranking collection: a folder in ``$SIAMESE_NEWS_DATA``, or an absolute path.
 
-    Its folder holds ``queries.jsonl.gz`` (with ``metadata.year``), ``corpus.jsonl.gz``,
+    It holds ``queries.jsonl.gz`` (with ``metadata.year``), ``corpus.jsonl.gz``,
     ``runs/candidates.<year>.txt.gz`` and ``qrels.microblog<year>.txt.gz``.
-
-    Args:
-        name: of the folder in ``$SIAMESE_NEWS_DATA``, or its absolute path.
 
     Raises:
         InputError: a file is missing or malformed; a topic without a year or candidates; a
@@ -162,9 +141,11 @@ def make_fold(collection: RerankCollection, year: int, *, share: float, seed: in
     fold.
 
     Raises:
-        InputError: no topic of that year, no other year, or no relevant post to train on or to
-            select by.
+        InputError: the share is not between 0 and 1, no topic of that year, no other year, or no
+            relevant post to train on or to select by.
     """
+    if not 0 < share < 1:
+        raise InputError(f"task.validation_share={share}: expected a number between 0 and 1")
     years = sorted(set(collection.years.values()))
     if year not in years:
         raise InputError(f"fold={year}: no such year in '{collection.name}'; it has {years}")
@@ -202,13 +183,8 @@ def words_of_collection(
     A word without a vector starts with the vector that `TokenEmbedding` gives to an unknown word.
     The texts of all years are read, as in samCNN's released code, but no judgments.
 
-    Args:
-        collection: whose queries and posts are read.
-        vocabulary: V words with a vector.
-        matrix: (V, E) their vectors.
-        least: how often a word must occur to be in the table. A word that occurs once in the
-            whole collection joins no two texts, so its vector needs no training.
-        unknown_range: see `TokenEmbedding`.
+    A word must occur at least `least` times to be in it: one that occurs once in the whole
+    collection joins no two texts, so its vector needs no training.
 
     Returns:
         The vocabulary of W words, most frequent first, and their vectors (W, E).
@@ -240,9 +216,9 @@ class Pairs(IterableDataset[IdBatch]):
     (seed, epoch), so a resumed run gets the batches it would have got.
 
     Args:
-        collection: the collection.
+        collection: of the topics.
         encoded: its texts, by `encode_collection`.
-        topics: the topics whose candidates are paired.
+        topics: those whose candidates are paired.
         batch_size: pairs per batch.
         shuffle: False serves every pair once, shortest queries and posts first.
         negatives: irrelevant pairs per relevant one, drawn every epoch; None takes all.

@@ -20,16 +20,8 @@ SELECT = {"ap": "AP", "p30": "P@30"}
 class RerankModule(pl.LightningModule):
     """Negative log-likelihood of the two classes; validation ranks and measures AP and P30.
 
-    Args:
-        model: the reranker that is trained.
-        train: the pairs to train on.
-        dev: the pairs that validation ranks.
-        qrels: relevance judgments of `dev`.
-        optimizer: from parameters to an optimizer.
-        schedule: from an optimizer to a learning-rate schedule, which moves once an epoch.
-        positive_weight: weight of the relevant class in the loss.
-        seed: of the dropout, which is drawn from (seed, epoch), so that a resumed run continues as
-            if it had not been interrupted.
+    Dropout is drawn from (seed, epoch), so that a resumed run continues as if it had not been
+    interrupted. The learning-rate schedule moves once an epoch.
     """
 
     def __init__(
@@ -53,6 +45,10 @@ class RerankModule(pl.LightningModule):
             "class_weights", torch.tensor([1.0, positive_weight]), persistent=False
         )
         self.dev_scores = np.zeros(len(dev.labels), np.float32)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Name the epoch, because Lightning fetches the first batch before the next hook."""
+        self.train_pairs.epoch = checkpoint["epoch"] + 1
 
     def on_train_epoch_start(self) -> None:
         """Name the epoch before its first batch, where the pairs are put in order."""
@@ -85,7 +81,7 @@ class RerankModule(pl.LightningModule):
         self.log("dev/p30", figures["P@30"], prog_bar=True)
 
     def configure_optimizers(self) -> Any:
-        """The optimizer gets only the trained parameters; the schedule moves once an epoch."""
+        """The optimizer gets only the trained parameters."""
         optimizer = self._optimizer([p for p in self.parameters() if p.requires_grad])
         return [optimizer], [self._schedule(optimizer)]
 

@@ -26,16 +26,11 @@ SHARES = tuple(np.round(np.arange(0, 1, 0.1), 1).tolist())
 
 @dataclass(slots=True)
 class Results:
-    """The systems that are derived from one ranker on one test year.
+    """The systems that are derived from one ranker on one test year, by their suffix."""
 
-    Attributes:
-        runs: suffix -> run of the test topics.
-        tuned: the numbers tuned on validation topics: ``weight`` and, where smoothed, ``share``.
-        topics: suffix -> metric -> topic -> figure.
-    """
-
-    runs: dict[str, Run]
-    tuned: dict[str, float]
+    runs: dict[str, Run]  # of the test topics
+    tuned: dict[str, float]  # on validation topics: ``weight`` and, where smoothed, ``share``
+    # suffix -> metric -> topic -> figure
     topics: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
 
     def row(self) -> dict[str, float]:
@@ -61,15 +56,9 @@ def combine(
 ) -> Results:
     """Add the first stage, then smooth; both are tuned on the fold's validation topics only.
 
-    Args:
-        collection: posts and judgments.
-        fold: the topics of training, validation and test.
-        dev: scores of validation topics on the scale `scale`.
-        test: scores of test topics, likewise.
-        first: the first stage's run over validation and test topics.
-        scale: a key of `SCALES`.
-        neighbors: similar posts per post to smooth over; 0: no smoothing.
-        plain: the run that is reported for the ranker alone; None takes `test`.
+    The scores of validation and test topics are on the scale `scale`, a key of `SCALES`; `first` is
+    the first stage's run over both. `plain` is the run that is reported for the ranker alone, in
+    place of `test`.
     """
     weight = tune_weight(dev, first, collection.qrels, fold.dev, grid=SCALES[scale][1])
     joint = interpolate(test, first, weight)

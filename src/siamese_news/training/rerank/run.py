@@ -1,6 +1,5 @@
 """The rerank task: train a ranker on three years, select on held-out topics, test on the fourth."""
 
-import json
 import logging
 import time
 from collections.abc import Mapping
@@ -30,21 +29,12 @@ from siamese_news.training.rerank.data import (
 )
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
 from siamese_news.training.rerank.results import SCALES, combine
-from siamese_news.training.trainer import (
-    begin,
-    checked_resume,
-    checkpointing,
-    fit,
-    take_best,
-    trainer_of,
-)
+from siamese_news.training.trainer import begin, fit_selected, optimizer_of
 from siamese_news.utils.files import write_json
 from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
-
-_BEGUN = "begun.json"
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
@@ -52,17 +42,17 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
     (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbors``, the
-    smoothed one ``out/test+ql+near.run.gz``, the figures per topic
-    ``out/topics.json``. A folder with ``checkpoints/last.ckpt`` continues from there.
-
-    Returns:
-        One row of the comparison table.
+    smoothed one ``out/test+ql+near.run.gz``, the figures per topic ``out/topics.json``. Returns the
+    row of the comparison table. A folder with ``checkpoints/last.ckpt`` continues from there.
     """
     task = config["task"]
     begin(config)
     for option, choices in (("select", SELECT), ("interpolation", SCALES)):
         if task[option] not in choices:
             raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
+    for option, least in (("batch_size", 1), ("negatives", 0), ("neighbors", 0)):
+        if task[option] is not None and task[option] < least:
+            raise InputError(f"task.{option} is {task[option]}; expected {least} or more")
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     fold = make_fold(
@@ -87,13 +77,23 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         train=train,
         dev=dev,
         qrels=collection.judged(fold.dev),
-        optimizer=make(task["optimizer"], "task.optimizer"),
+        optimizer=optimizer_of(task),
         schedule=make(task["schedule"], "task.schedule"),
         positive_weight=task["positive_weight"],
         seed=config["seed"],
     )
     prepared = time.monotonic()
-    epochs = _fit(module, config, out)
+    trainer = fit_selected(
+        module,
+        config,
+        out,
+        monitor=f"dev/{task['select']}",
+        every_epoch=False,
+        automatic=True,
+        go_on=f"the same command continues from {out / 'checkpoints' / 'last.ckpt'}",
+        train_dataloaders=DataLoader(train, batch_size=None),
+        val_dataloaders=DataLoader(dev, batch_size=None),
+    )
     trained = time.monotonic()
     dev_run = score_pairs(model, dev)
     scoring = time.monotonic()
@@ -120,7 +120,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         **results.tuned,
         "dev AP": dev_figures["AP"],
         "dev P30": dev_figures["P@30"],
-        "epochs": epochs,
+        "epochs": trainer.current_epoch,
         "pairs": len(train.labels),
         "prepare s": round(prepared - started, 1),
         "train s": round(trained - prepared, 1),
@@ -184,39 +184,6 @@ def _build(
     return model, encode_collection(collection, model)
 
 
-def _fit(module: RerankModule, config: Mapping[str, Any], out: Path) -> int:
-    """Fit and load the weights that validation selects; returns the epochs trained."""
-    task = config["task"]
-    folder = out / "checkpoints"
-    best, callbacks = checkpointing(
-        folder, f"dev/{task['select']}", task["patience"], every_epoch=False
-    )
-    trainer = trainer_of(config, out, callbacks)
-    # A crash must not be continued with other settings; more epochs are welcome.
-    settings = {key: config[key] for key in ("ranker", "vectors", "fold", "seed")}
-    settings["task"] = {key: value for key, value in task.items() if key != "epochs"}
-    resume = checked_resume(config["resume"], folder, automatic=True)
-    if resume is not None and not config["resume"]:
-        _check_same(folder / _BEGUN, settings)
-    if resume is not None:
-        # Lightning fetches the first batch before the hook that names the epoch.
-        module.train_pairs.epoch = (
-            torch.load(resume, weights_only=True, map_location="cpu")["epoch"] + 1
-        )
-    write_json(folder / _BEGUN, settings)
-    fit(
-        trainer,
-        module,
-        go_on=f"the same command continues from {folder / 'last.ckpt'}",
-        train_dataloaders=DataLoader(module.train_pairs, batch_size=None),
-        val_dataloaders=DataLoader(module.dev_pairs, batch_size=None),
-        ckpt_path=resume,
-        weights_only=True,
-    )
-    take_best(module, best)
-    return trainer.current_epoch
-
-
 def _name(config: Mapping[str, Any]) -> str:
     """The ranker's name in tables: its label, or its class and its widths where it has several."""
     if config["task"]["label"]:
@@ -224,14 +191,3 @@ def _name(config: Mapping[str, Any]) -> str:
     name = str(config["ranker"]["_target_"].rpartition(".")[2])
     widths = config["ranker"].get("widths", ())
     return f"{name}, widths {'-'.join(map(str, widths))}" if len(widths) > 1 else name
-
-
-def _check_same(path: Path, settings: Mapping[str, Any]) -> None:
-    """Refuse to continue training that was begun with other settings."""
-    begun = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    for key, value in settings.items():
-        if key in begun and begun[key] != value:
-            raise InputError(
-                f"{path.parent}: holds unfinished training with another `{key}`; "
-                "delete the folder, or take another one for the new settings"
-            )
