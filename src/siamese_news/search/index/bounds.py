@@ -92,6 +92,8 @@ class Bounds:
 
     def roughly(self, chunk: Chunk) -> NDArray[np.float32]:
         """(n,) upper bounds on the lexical scores of the posts of a chunk for any article."""
+        if not len(self.form.columns):
+            return np.zeros(len(chunk.live), np.float32)
         words = chunk.words
         codes, shape = words.indices, (words.shape[0], 1 << _BITS)
         # Of the last word of a post and the first of the next one, too: a bound may be too high.
