@@ -144,11 +144,7 @@ _loading = Lock()
 
 @cache
 def _loaded() -> Any:
-    """The detector of these languages.
-
-    `LanguageIdentifier.from_model_file` unpacks its file in small pieces, after each of which a
-    thread waits for the others. Unpacking it in one piece lets both compute at the same time.
-    """
+    """The detector, unpacked at once: between the pieces of its own loader a thread has to wait."""
     from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
 
     unpacked = lzma.decompress((MODEL_DIR / MODEL_FILE).read_bytes())

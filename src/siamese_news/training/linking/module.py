@@ -17,7 +17,7 @@ from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
 from siamese_news.training.distributed import on_first_process
 from siamese_news.training.linking.objective import Mined, SiameseObjective, TermVectors
-from siamese_news.training.linking.recomputed import recomputed
+from siamese_news.training.linking.recomputed import Recomputed
 
 SIDES: tuple[Side, Side] = ("article", "post")
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -130,7 +130,7 @@ class LinkModule(pl.LightningModule):
         """
         if self.objective.cache and torch.is_grad_enabled():
             learned = [p for p in self.model.parameters() if p.requires_grad]
-            encode = partial(recomputed, encode, learned)
+            once, encode = encode, lambda part: Recomputed.apply(once, part, *learned)
         lengths = (ids != PAD).sum(1).tolist()
         rows: list[int] = []
         parts: list[tuple[Tensor, ...]] = []
