@@ -93,9 +93,7 @@ def copied(index: Path, copies: int) -> Path:
 
 def rename(segment: Path, prefix: str) -> None:
     """Put a prefix before the ids of a segment."""
-    read = TableRows(
-        np.load(segment / "fields.npy"), np.load(segment / "fields_places.npy"), 2, packed=True
-    )
+    read = TableRows(segment, "fields", 2, packed=True)
     pieces = [columns for _, columns in read.pieces()]
     table = Table(segment, "fields", 2, packed=True)
     for ids, metadata in pieces:

@@ -16,6 +16,7 @@ from siamese_news.lexical_head import RocchioFeedback
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import observe_all, rules
 from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.text import languages
 from siamese_news.text.languages import other_language
 
 from .commands import siamese_news
@@ -267,3 +268,19 @@ def test_feedback_takes_the_best_of_each_language(found, data):
 )
 def test_a_post_is_in_another_language_only_where_that_is_sure(text, seed, found):
     assert other_language(text.split(), seed) == found
+
+
+def test_the_detector_says_what_that_of_its_package_says():
+    """Ours is put together from the package's file in another way, and may be another thread's."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    package = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    package.set_languages(languages._LANGUAGES)
+    languages._loaded.cache_clear()
+    languages.load_detector()
+    stories = [story["text"] for story in STORIES.values()]
+    texts = [*stories, *(text[:30] for text in stories), "12:30", ""]
+    assert [languages._detector().classify(text) for text in texts] == [
+        package.classify(text) for text in texts
+    ]
+    assert languages._loaded.cache_info().misses == 1, "two threads loaded it"

@@ -74,6 +74,21 @@ def test_the_gradient_is_that_of_the_whole_batch(objective, tokens):
         torch.testing.assert_close(gradients[1][name], expected, rtol=1e-9, atol=1e-12)
 
 
+def test_the_second_encoding_has_the_precision_of_the_first():
+    own, seen = module(True, "ntxent", 40).float(), []
+
+    def note(*_):
+        seen.append((torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")))
+
+    own.model.encoder.register_forward_pre_hook(note)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = own.training_step(batch(), 0)
+    first = len(seen)
+    loss.backward()
+    assert len(seen) == 2 * first > 0
+    assert set(seen) == {(True, torch.bfloat16)}
+
+
 def test_what_a_part_holds_is_not_kept():
     """Tensors that autograd keeps until the backward pass: those of the vectors alone."""
     kept = []

@@ -97,14 +97,13 @@ class Candidates:
         """
         if not self.count or not len(texts):
             return
+        texts = TokenIds.of(texts)
         millionths = np.rint(scores.astype(np.float64) * 1e6).astype(np.int64)
         wanted = np.flatnonzero((millionths >= self._least[:, None]).any(axis=0))
         if not len(wanted):
             return
         found = None if vectors is None else vectors[wanted]
-        keys, first = np.unique(
-            content_keys([texts[post] for post in wanted.tolist()], found), return_index=True
-        )
+        keys, first = np.unique(content_keys(texts.take(wanted), found), return_index=True)
         wanted = wanted[first]
         used = np.zeros(len(keys), bool)
         for article, line in enumerate(millionths[:, wanted]):
@@ -115,15 +114,16 @@ class Candidates:
             if len(good):
                 used[good] = True
                 self._extend(article, keys[good], line[good])
-        named = texts.unknown if isinstance(texts, TokenIds) else {}
-        for place in np.flatnonzero(used).tolist():
-            text = texts[int(wanted[place])]
-            self._texts.setdefault(int(keys[place]), text.tobytes())
-            if named:
-                ids = (id for id in text.tolist() if id in named)
-                self.unknown.update((id, named[id]) for id in ids)
-            if vectors is not None:
-                self._vectors.setdefault(int(keys[place]), vectors[wanted[place]].tobytes())
+        kept, names = texts.take(wanted[used]), keys[used].tolist()
+        content, ends = kept.flat.tobytes(), (kept.offsets * kept.flat.itemsize).tolist()
+        for key, start, end in zip(names, ends, ends[1:], strict=False):
+            self._texts.setdefault(key, content[start:end])
+        if texts.unknown:
+            ids = np.unique(kept.flat).tolist()
+            self.unknown.update((id, texts.unknown[id]) for id in ids if id in texts.unknown)
+        if vectors is not None:
+            for key, vector in zip(names, vectors[wanted[used]], strict=True):
+                self._vectors.setdefault(key, vector.tobytes())
         if len(self._texts) > self._limit:
             self._forget()
 

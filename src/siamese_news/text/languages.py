@@ -1,15 +1,20 @@
 """The language of a text, the stop words of a language, and words in Latin letters.
 
 The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
-English: that takes about as long as loading torch.
+English. That takes a third of a second, which a search can spend on another thread
+(`load_detector`).
 """
 
+import lzma
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
+from io import BytesIO
+from threading import Lock, Thread
 from typing import Any
 
+import numpy as np
 from anyascii import anyascii
 
 from siamese_news.text.tokens import Tokenizer
@@ -124,13 +129,37 @@ def _punctuation() -> frozenset[str]:
     return frozenset(sign for sign in signs if unicodedata.category(sign)[0] == "P")
 
 
-@cache
-def _detector() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+def load_detector() -> None:
+    """Load the detector on another thread, while this one has other things to do."""
+    Thread(target=_detector, daemon=True).start()
 
-    detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    detector.set_languages(_LANGUAGES)
-    return detector
+
+def _detector() -> Any:
+    with _loading:
+        return _loaded()
+
+
+_loading = Lock()
+
+
+@cache
+def _loaded() -> Any:
+    """The detector, unpacked at once: between the pieces of its own loader a thread has to wait."""
+    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+
+    unpacked = lzma.decompress((MODEL_DIR / MODEL_FILE).read_bytes())
+    with np.load(BytesIO(unpacked)) as model:
+        codes = model["classes"].tolist()
+        kept = [index for index, code in enumerate(codes) if code in _LANGUAGES]
+        return LanguageIdentifier(
+            model["ptc"][:, kept],
+            model["pc"][kept],
+            [codes[index] for index in kept],
+            memoryview(model["nextmove"]),
+            model["out_feat"].tolist(),
+            norm_probs=True,
+            tk_row=model["nextmove_row"].tolist(),
+        )
 
 
 # Greek, Cyrillic, Armenian, Georgian, the scripts of India. Scripts that leave vowels out (Arabic,

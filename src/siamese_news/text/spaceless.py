@@ -64,10 +64,11 @@ LETTERS = "".join(_SCRIPT.values())
 _EAST_ASIAN = re.compile(rf"[{LETTERS}{_WIDE}]")
 _LETTER = re.compile(rf"[{LETTERS}]")
 _IN = rf"[\w{MARKS}]"
-# A hashtag with such a letter (as on Weibo, with a second sign at its end), or a run of them.
+# A hashtag with such a letter (as on Weibo, with a second sign at its end), or a run of them. None
+# of these letters has a case, and to look for one would take long.
 _PARTS = re.compile(
-    rf"(?P<tag>(?<![a-z0-9&])\#(?=[^\W{LETTERS}]*+[{LETTERS}]){_IN}++\#?)|(?P<run>[{LETTERS}]++)",
-    re.IGNORECASE,
+    rf"(?P<tag>(?i:(?<![a-z0-9&]))\#(?=[^\W{LETTERS}]*+[{LETTERS}]){_IN}++\#?)"
+    rf"|(?P<run>[{LETTERS}]++)"
 )
 # One script after the other: a Thai letter makes no pair with a Chinese one.
 _SCRIPTS = re.compile(

@@ -64,6 +64,14 @@ class TokenIds(Sequence[Ids]):
         before = np.concatenate([[0], np.cumsum(kept)])
         return TokenIds(self.flat[kept], before[self.offsets], self.unknown)
 
+    def take(self, rows: NDArray[np.int64]) -> "TokenIds":
+        """The texts of these rows, in their order."""
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
+        ends = np.cumsum(lengths)
+        places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
+        return TokenIds(self.flat[places], np.concatenate([[0], ends]), self.unknown)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

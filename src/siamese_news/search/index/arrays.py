@@ -1,5 +1,6 @@
 """The arrays of a segment: written row by row in the .npy format, read as memory maps."""
 
+import mmap
 import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -67,6 +68,8 @@ def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
 
 _PIECE = 1024  # rows; a packed piece is unpacked as a whole
 _HELD = 8  # pieces in memory
+# A copied piece need not stay mapped: what is mapped counts as memory of the process.
+_FORGET = getattr(mmap, "MADV_DONTNEED", None)
 
 
 class Table:
@@ -102,22 +105,27 @@ class TableRows:
     """Reads a `Table` by row.
 
     Args:
-        content: the bytes of all pieces.
-        places: (pieces + 1, 2) the first row and the first byte of each, and both ends.
+        folder: where it is.
+        name: of its files.
         columns: number of columns.
         packed: whether the pieces are packed.
     """
 
-    def __init__(
-        self, content: NDArray[np.uint8], places: NDArray[np.int64], columns: int, *, packed: bool
-    ) -> None:
-        self._content, self._columns, self._packed = content, columns, packed
-        self._firsts, self._starts = np.array(places).T
+    def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
+        self._columns, self._packed = columns, packed
+        self._firsts, starts = np.load(folder / f"{name}_places.npy").T
+        path = folder / f"{name}.npy"
+        # A map outlives its file, which a reader needs while another process compacts the index.
+        with path.open("rb") as file:
+            self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._starts = starts + len(self._content) - len(np.load(path, mmap_mode="r"))
         self._piece = lru_cache(_HELD)(self._read)
 
     def _read(self, place: int) -> tuple[bytes, NDArray[np.int64]]:
         """The bytes of a piece, and where each value in them begins, with the end."""
-        piece = self._content[self._starts[place] : self._starts[place + 1]].tobytes()
+        piece = self._content[self._starts[place] : self._starts[place + 1]]
+        if _FORGET is not None:
+            self._content.madvise(_FORGET)
         if self._packed:
             piece = ZstdDecompressor().decompress(piece)
         count = int(self._firsts[place + 1] - self._firsts[place]) * self._columns

@@ -213,7 +213,8 @@ def best_scores(
         for start in range(0, len(rows), BLOCK):
             yield _part(scorer, posts, number, rows[start : start + BLOCK])
 
-    scale = scorer.surface(TokenIds.of([]))[0]
+    # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
+    scale, surface = scorer.surface(TokenIds.of([]))
 
     @lru_cache(maxsize=2)  # the segments come in their order
     def table(segment: Segment) -> Floats | None:
@@ -234,7 +235,8 @@ def best_scores(
         lexical, nothing = bounds.roughly(chunk), np.zeros((1, 1), np.float32)
         squares = table(segment)
         if squares is None:
-            above = below = scorer.surface(segment.token_ids(rows))[1]
+            read = surface if surface.size else scorer.surface(segment.token_ids(rows))[1]
+            above = below = read
         else:
             sums = chunk.words @ squares
             above, below = chunk.of_live(np.sqrt(sums) * _ROOTS)[None], nothing

@@ -196,8 +196,8 @@ class Segment:
                 path.stem: np.load(path, mmap_mode="r").view(np.ndarray)
                 for path in folder.glob("*.npy")
             }
-            self._texts = TableRows(arrays["texts"], arrays["texts_places"], 1, packed=False)
-            self._fields = TableRows(arrays["fields"], arrays["fields_places"], 2, packed=True)
+            self._texts = TableRows(folder, "texts", 1, packed=False)
+            self._fields = TableRows(folder, "fields", 2, packed=True)
             self.codes, self.starts, self.vectors, self.steps, self.errors, self.scales = (
                 arrays[name] for name in ("codes", "starts", "vectors", "steps", "errors", "scales")
             )

@@ -8,7 +8,6 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
-from torch.utils.checkpoint import checkpoint
 
 from siamese_news.data.collate import length_batches
 from siamese_news.data.sources import EvaluationSet
@@ -18,6 +17,7 @@ from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
 from siamese_news.training.distributed import on_first_process
 from siamese_news.training.linking.objective import Mined, SiameseObjective, TermVectors
+from siamese_news.training.linking.recomputed import Recomputed
 
 SIDES: tuple[Side, Side] = ("article", "post")
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -129,7 +129,8 @@ class LinkModule(pl.LightningModule):
         batch that are narrower than S are padded with zeros.
         """
         if self.objective.cache and torch.is_grad_enabled():
-            encode = partial(checkpoint, encode, use_reentrant=False)
+            learned = [p for p in self.model.parameters() if p.requires_grad]
+            once, encode = encode, lambda part: Recomputed.apply(once, part, *learned)
         lengths = (ids != PAD).sum(1).tolist()
         rows: list[int] = []
         parts: list[tuple[Tensor, ...]] = []

@@ -45,7 +45,7 @@ class SiameseObjective(nn.Module):
             its own rows, as the released code did on several devices.
         cache: keep the vectors of a batch alone until the backward pass, and encode each part of it
             again there. The gradient is the same; the memory is that of one part, the time about a
-            third more (gradient caching; Gao et al. 2021, arXiv 2101.06983).
+            quarter more (gradient caching; Gao et al. 2021, arXiv 2101.06983).
 
     Attributes:
         mined: counts of the miner's selection in the last batch; None without a miner.
