@@ -74,6 +74,7 @@ _SCRIPTS = re.compile(
     rf"[{_SCRIPT['Han']}{_SCRIPT['kana']}{_SCRIPT['bopomofo']}]++|"
     + "|".join(f"[{_SCRIPT[name]}]++" for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
 )
+_UNSPACED = re.compile(rf"[{''.join(_SCRIPT[name] for name in _SCRIPT if name != 'Hangul')}]")
 _STACK = "\u1039\u17d2"
 _CHARACTER = re.compile(rf".[{MARKS}]*+(?:(?<=[{_STACK}]).[{MARKS}]*+)*+", re.DOTALL)
 _LONG_RUN = re.compile(r"(.)\1{2,}", re.DOTALL)
@@ -87,6 +88,16 @@ def east_asian(chunk: str) -> bool:
 def has_letter(text: str) -> bool:
     """Whether a text holds a letter of these scripts."""
     return _LETTER.search(text) is not None
+
+
+def length_of(text: str) -> tuple[int, str]:
+    """How long a text is, and the noun of the unit.
+
+    Words, or characters if most of the text is in a script without spaces between words.
+    """
+    words = text.split()
+    unspaced = len(_UNSPACED.findall(text))
+    return (sum(map(len, words)), "character") if unspaced > len(words) else (len(words), "word")
 
 
 def parts(chunk: str) -> Iterator[tuple[str, str]]:

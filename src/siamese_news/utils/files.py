@@ -198,15 +198,10 @@ def reading(name: str | Path) -> Iterator[None]:
         ) from error
 
 
-def packing(raw: io.BufferedReader, name: str | Path) -> str:
-    """How a file is packed, by its first bytes or its ending: ``"gz"``, ``"zst"`` or ``""``."""
+def packing(raw: io.BufferedReader) -> str:
+    """How a file is packed, by its first bytes: ``"gz"``, ``"zst"`` or ``""``."""
     start = raw.peek(4)[:4]
-    suffix = Path(name).suffix
-    if start[:2] == b"\x1f\x8b" or suffix == ".gz":
-        return "gz"
-    if start == b"\x28\xb5\x2f\xfd" or suffix == ".zst":
-        return "zst"
-    return ""
+    return "gz" if start[:2] == b"\x1f\x8b" else "zst" if start == b"\x28\xb5\x2f\xfd" else ""
 
 
 def unpack(
@@ -220,7 +215,7 @@ def unpack(
     Raises:
         InputError: while reading, for a window that is not allowed.
     """
-    packed = packing(raw, name)
+    packed = packing(raw)
     if packed == "gz":
         return as_file(_gunzip(raw), raw)
     if packed == "zst":

@@ -33,6 +33,7 @@ from siamese_news.data.readers.tables import (
     TABLES,
     Table,
     refuse_repeated,
+    refuse_rounded,
     table_layout,
     table_rows,
 )
@@ -90,7 +91,7 @@ class Detected:
         names: the fields that the first rows have.
         encoding: of a text file.
         table: how a CSV or TSV is written.
-        prefix: where the records of a JSON document are, as ijson writes it.
+        prefixes: where the records of a JSON document are, as ijson writes it.
     """
 
     source: str
@@ -105,7 +106,7 @@ class Detected:
     names: tuple[str, ...] = ()
     encoding: str = UTF8
     table: Table | None = None
-    prefix: str = ""
+    prefixes: tuple[str, ...] = ()
 
     @property
     def described(self) -> str:
@@ -175,7 +176,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     encoding = None if choice.encoding is None else check_encoding(choice.encoding)
     raw = source.look()
     with raw:
-        packed = packing(raw, source.name)
+        packed = packing(raw)
         start = raw.peek(4)[:4]
         if start == b"PAR1":
             from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
@@ -307,14 +308,13 @@ class _Look:
 
     def document(self, found: Document) -> Detected:
         """One JSON document with the records inside."""
-        place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
         return self.detected(
-            f"JSON{place}",
+            found.description,
             "json",
             _names(found.sample),
             known=found.known if self._guessing else None,
             records=found.sample,
-            prefix=found.prefix,
+            prefixes=found.prefixes,
         )
 
     def documents(self, head: bytes) -> Detected | None:
@@ -402,7 +402,10 @@ class _Look:
             fields = fields or find_fields(names, where, choice, records)
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
-            refuse_repeated(names, (*fields.texts[: None if fields.joined else 1], own_id), where)
+            texts = fields.texts[: None if fields.joined else 1]
+            date = fields.metadata.get("created_at", own_id)
+            refuse_repeated(names, (*texts, own_id, date), where)
+            refuse_rounded([record.get(own_id) for record in records], own_id, where)
         return Detected(
             self.name,
             what,

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, takewhile
 from typing import IO, Any, cast
 
@@ -13,7 +12,7 @@ import ijson
 
 from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.fields import Choice, Record, find_fields
-from siamese_news.data.readers.formats import CONTEXT, Format, plain
+from siamese_news.data.readers.formats import CONTEXT, Format
 from siamese_news.data.readers.registry import FORMATS, known_format
 from siamese_news.errors import InputError
 
@@ -40,15 +39,25 @@ class Document:
     """Where the records of a document are.
 
     Attributes:
-        prefix: as ijson writes it, such as ``data.videos.item``; empty for objects that follow
+        prefixes: as ijson writes them, such as ``data.videos.item``; empty for objects that follow
             each other.
         known: the format of the records, if it is a known one.
         sample: the first records.
+        unread: the arrays whose objects could be posts as well.
     """
 
-    prefix: str
+    prefixes: tuple[str, ...]
     known: Format | None
     sample: Sequence[Record]
+    unread: tuple[str, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """For people: the array inside the document that is read, and those that are not."""
+        if self.prefixes[0] in ("", _ITEM):
+            return "JSON"
+        read, *unread = (p.removesuffix(f".{_ITEM}") for p in (self.prefixes[0], *self.unread))
+        return f"JSON ({'; not read: '.join(filter(None, (read, ', '.join(unread))))})"
 
 
 def find_document(head: bytes, choice: Choice) -> Document | None:
@@ -57,7 +66,7 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
     The known formats are looked for at their places, then an array of objects at the top, objects
     that follow each other, and last the arrays of objects inside the document, in their order.
     If none of these has a text and an id (the user's fields, if any are given), the first that
-    has several records counts.
+    has several records counts. A known format can have records in several arrays of a document.
     """
     known = [(_prefix(path), one) for one in FORMATS for path in one.inside]
     for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in known), ""]):
@@ -65,13 +74,19 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         sample = _sample(head, prefix, context=context)
         found = known_format(sample) if sample else None
         if found is not None:
-            return Document(prefix, found, sample)
+            own = [_prefix(path) for path in found.inside]
+            others = [p for p in own if p != prefix and (found.context or _sample(head, p))]
+            return Document((prefix, *(others if prefix in own else ())), found, sample)
     first: Document | None = None
+    fitting: Document | None = None
     for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
+        taken = (*fitting.prefixes, *fitting.unread) if fitting else ()
+        if prefix.startswith(tuple(f"{array}." for array in taken)):
+            continue  # inside a record of another array
         sample = _sample(head, prefix)
         if not sample:
             continue
-        document = Document(prefix, None, sample)
+        document = Document((prefix,), None, sample)
         if first is None or (len(first.sample) == 1 < len(sample)):
             first = document
         names = dict.fromkeys(key for record in sample for key in record)
@@ -79,12 +94,14 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
             find_fields(names, "", replace(choice, date_field=None))
         except InputError:
             continue
-        return document
-    return first
+        if prefix in (_ITEM, ""):
+            return document
+        fitting = replace(fitting, unread=(*fitting.unread, prefix)) if fitting else document
+    return fitting or first
 
 
 def document_rows(
-    stream: IO[bytes], prefix: str, *, context: bool = False
+    stream: IO[bytes], prefixes: Sequence[str], *, context: bool = False
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
     """Yield (number of the record from 1, record, the record again) of a document in UTF-8.
 
@@ -93,8 +110,12 @@ def document_rows(
     number = 0
     chunks = _Chunks(stream)
     try:
-        plainly = partial(ijson.items, multiple_values=True, buf_size=_CHUNK)
-        for record in (_with_context if context else plainly)(chunks, prefix):
+        records = (
+            _records(chunks, prefixes, context)
+            if context or len(prefixes) > 1
+            else ijson.items(chunks, prefixes[0], multiple_values=True, buf_size=_CHUNK)
+        )
+        for record in records:
             number += 1
             chunks.begin()
             if isinstance(record, dict):
@@ -112,27 +133,28 @@ def document_rows(
         yield number + 1, BadRow("damaged file", message), ""
 
 
-def _with_context(chunks: "_Chunks", prefix: str) -> Iterator[Any]:
+def _records(chunks: "_Chunks", prefixes: Sequence[str], context: bool) -> Iterator[Any]:
+    """The objects of several arrays, in their order; slower than `ijson.items`."""
     around: dict[str, Any] = {}
-    parent = prefix.rpartition(".")[0].rpartition(".")[0]
+    parents = {prefix.rpartition(".")[0].rpartition(".")[0] for prefix in prefixes}
     builder: Any = None
     for path, event, value in ijson.parse(chunks, multiple_values=True, buf_size=_CHUNK):
         if builder is not None:
             builder.event(event, value)
-            if path == prefix and event == "end_map":
-                yield {**builder.value, CONTEXT: plain(around)}
+            if path in prefixes and event == "end_map":
+                yield {**builder.value, CONTEXT: around} if context else builder.value
                 builder = None
-        elif path == prefix and event == "start_map":
+        elif path in prefixes and event == "start_map":
             builder = ijson.ObjectBuilder()
             builder.event(event, value)
-        elif path == parent and event == "start_map":
+        elif path in parents and event == "start_map":
             around = {}
-        elif path.rpartition(".")[0] == parent and event in ("string", "number", "boolean"):
+        elif event in ("string", "number", "boolean") and path.rpartition(".")[0] in parents:
             around[path.rpartition(".")[2]] = value
 
 
 def _sample(head: bytes, prefix: str, *, context: bool = False) -> list[Record]:
-    rows = document_rows(io.BytesIO(head), prefix, context=context)
+    rows = document_rows(io.BytesIO(head), (prefix,), context=context)
     good = takewhile(lambda row: not isinstance(row[1], BadRow), rows)
     return [cast(Record, record) for _, record, _ in islice(good, _SAMPLE)]
 

@@ -134,7 +134,7 @@ class Format:
         """The records inside a page; None for an object that is not a page."""
         pages = [_records(record, path.split("."), self.context) for path in self.inside]
         lists = [page for page in pages if page is not None]
-        return next(filter(None, lists), []) if lists else None
+        return [one for page in lists for one in page] if lists else None
 
 
 def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:

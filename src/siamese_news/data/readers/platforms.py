@@ -260,11 +260,12 @@ def _is_mastodon(record: Record) -> bool:
 
 @_known(
     "Mastodon",
-    "`account`, `content`; HTML is taken out, a boost has the text of its original",
+    "`account`, `content`, also in `statuses` (search), `ancestors`, `descendants` (context); "
+    "HTML is taken out, a boost has the text of its original",
     "content",
     "id",
     matches=_is_mastodon,
-    inside=("statuses",),
+    inside=("statuses", "ancestors", "descendants"),
 )
 def _from_mastodon(status: Record) -> Converted:
     shown = status.get("reblog") or status
@@ -364,7 +365,11 @@ def _from_reddit(record: Record) -> Converted:
     inside=("data.children", "[].data.children"),
 )
 def _from_listing(record: Record) -> Converted:
-    return _from_reddit(record["data"])
+    """A post or comment, then the replies below it; None for those that the listing leaves out."""
+    if record["kind"] == "more":
+        return None
+    replies = inside(record["data"], "replies", "data", "children") or ()
+    return [*each(_from_reddit, [record["data"]]), *each(_from_listing, replies)]
 
 
 @_known(

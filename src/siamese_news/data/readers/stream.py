@@ -218,7 +218,7 @@ class PostStream:
                     yield from json_rows(stream, share)
                 elif found.kind == "json":
                     context = found.known is not None and found.known.context
-                    yield from document_rows(stream, found.prefix, context=context)
+                    yield from document_rows(stream, found.prefixes, context=context)
                 elif found.table is not None:
                     yield from as_written(table_rows(stream, found.table), found.table.names)
                 self._done += source.size or raw.tell()

@@ -75,6 +75,21 @@ def refuse_repeated(names: Sequence[str], used: Iterable[str], where: str) -> No
             raise InputError(f"{where}: two columns are called '{name}'; rename one of them")
 
 
+def refuse_rounded(ids: Iterable[Any], name: str, where: str) -> None:
+    """Refuse a column of ids whose digits a spreadsheet lost: it keeps 15 and writes zeros.
+
+    Raises:
+        InputError: all long ids end in zeros, which nine digits do not by chance.
+    """
+    ends = [value[15:] for value in ids if isinstance(value, str) and value.isdigit()]
+    ends = [end for end in ends if end]
+    if len(ends) > 2 and not "".join(ends).strip("0") and sum(map(len, ends)) >= 9:
+        raise InputError(
+            f"{where}: all ids in '{name}' end in zeros after 15 digits: a spreadsheet rounded "
+            "them; go back to the file from before that, or number the rows with --id-field line"
+        )
+
+
 def _header_row(lines: Sequence[str], suffix: str) -> int:
     rows = [_cells(line, _delimiter(line, suffix)) for line in lines[:_PREAMBLE]]
     found = header_of(rows)
@@ -205,6 +220,12 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
 def _lenient(taken: list[tuple[int, str]], table: Table) -> tuple[int, list[str] | BadRow]:
     """Read a line that is not strict CSV, such as one with a mark inside a quoted column."""
     number, line = taken[0] if taken else (0, "")
+    # A quotation mark without a delimiter after it is one of the column's characters.
+    end = re.escape(table.delimiter)
+    column = rf'"((?:""|[^"]|"(?!{end}))*+)"{end}|([^{end}]*+){end}'
+    found = re.findall(column, line.rstrip("\r\n") + table.delimiter)
+    if len(found) == len(table.names):
+        return number, [quoted.replace('""', '"') or bare for quoted, bare in found]
     try:
         return number, next(csv.reader([line], delimiter=table.delimiter), [])
     except csv.Error as error:

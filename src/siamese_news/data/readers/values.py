@@ -110,8 +110,8 @@ def _utc(moment: datetime) -> str:
     return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
-# 1.23457E+18, and 1234567890123456768.0
-_MANGLED = re.compile(r"\d(?:\.\d+)?[eE]\+\d+|\d+\.0")
+# 1.23457E+18, which is 1,23457E+18 in half of Europe, and 1234567890123456768.0
+_MANGLED = re.compile(r"\d(?:[.,]\d+)?[eE]\+\d+|\d+[.,]0")
 
 
 def text_value(value: Any, name: str) -> str:

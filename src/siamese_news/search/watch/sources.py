@@ -266,7 +266,7 @@ class Folder:
     def _is_lines(self, path: Path, head: bytes) -> bool:
         """Whether a file holds JSON lines, by its name or its first line."""
         raw: Any = io.BufferedReader(io.BytesIO(head))
-        if packing(raw, path) or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        if packing(raw) or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return False
         return plain_suffix(path) in LINES or _is_object(
             head.lstrip(b"\xef\xbb\xbf").split(b"\n")[0]
