@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from siamese_news.data.readers import platforms
 from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import Columns, Format
-from siamese_news.data.readers.values import id_value, post_with, text_value, unescaped
+from siamese_news.data.readers.values import id_value, post_of, text_value, unescaped
 from siamese_news.errors import InputError
 from siamese_news.utils.plugins import added, load, package_of
 
@@ -27,12 +27,11 @@ def _from_gkg(record: Record) -> Converted:
     found = _PAGE_TITLE.search(text_value(record.get("Extras") or "", "Extras"))
     if found is None:
         return None
-    return post_with(
+    return post_of(
         id_value(record["GKGRECORDID"], "GKGRECORDID"),
         unescaped(found[1]).strip(),
-        created_at=record.get("DATE"),
-        author=record.get("SourceCommonName"),
-        permalink=record["DocumentIdentifier"],
+        record,
+        "created_at=DATE author=SourceCommonName permalink=DocumentIdentifier",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any
 
 from siamese_news.data.jsonl import kind, missing, plain_value
@@ -212,13 +213,31 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
         metadata[name] = str(value)
 
 
-def post_with(post_id: str, text: str, **metadata: Any) -> Post:
-    """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values."""
-    usable: dict[str, Any] = {}
-    for name, value in metadata.items():
-        if value is not None:
-            put(usable, name, value)
-    return Post(post_id, text, usable)
+def post_of(post_id: str, text: str, record: Mapping[str, Any], paths: str, **others: Any) -> Post:
+    """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values.
+
+    They are at `paths` in its record, such as ``author=user.name|user.id lang``, of which the first
+    that has a value counts; `others` are values.
+    """
+    metadata: dict[str, Any] = {}
+    for name, options in path_options(paths):
+        for path in options:
+            value = inside(record, *path)
+            if value:
+                put(metadata, name, value)
+                break
+    for name, value in others.items():
+        put(metadata, name, value)
+    return Post(post_id, text, metadata)
+
+
+@cache
+def path_options(paths: str) -> list[tuple[str, list[list[str]]]]:
+    """The names of `paths` (see `post_of`), each with its paths."""
+    pairs = (pair.partition("=") for pair in paths.split())
+    return [
+        (name, [path.split(".") for path in (found or name).split("|")]) for name, _, found in pairs
+    ]
 
 
 _BREAK = re.compile(r"<br[^<>]*>|</p>", re.IGNORECASE)
