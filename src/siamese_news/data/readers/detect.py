@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -47,18 +47,17 @@ _BYTES = 2**23
 _SHOWN = 5  # rows of a table that are sampled
 _MORE = 2**20  # of a document or a table that are read beyond the first rows
 _EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
-_FOREIGN = {
-    b"PK\x03\x04": "a zip archive: unpack it",
-    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
-    b"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
-    b"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
-    b"7z\xbc\xaf": "a 7z archive: unpack it first",
-    b"SQLite": "an SQLite database: export the table of posts as CSV",
-    b"%PDF": "a PDF",
-}
 _AS_TABLE = "put its messages into a table, such as CSV with the columns id, date and text"
 _DATED = rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d\d"
-_SHAPES = {  # by their first line
+_FOREIGN = {  # by their beginning
+    rb"PK\x03\x04": "a zip archive: unpack it",
+    rb"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
+    rb"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
+    rb"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
+    rb"7z\xbc\xaf": "a 7z archive: unpack it first",
+    rb"SQLite": "an SQLite database: export the table of posts as CSV",
+    rb"%PDF": "a PDF",
+    rb"(?s:.{257}ustar)": "a tar archive: unpack it",
     rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
     _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
     rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed, which is read as "
@@ -66,7 +65,6 @@ _SHAPES = {  # by their first line
     rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
     "(--articles)",
 }
-_TAR, _TAR_AT = b"ustar", 257
 _BOM = b"\xef\xbb\xbf"
 _JSON = (".jsonl", ".ndjson", ".json")
 
@@ -81,17 +79,9 @@ class Detected:
     Attributes:
         source: the file, as messages call it.
         format: for people, such as ``Bluesky Jetstream``.
-        text_field: where the text is.
-        id_field: where the id is.
+        text_field: where the text is, for people.
+        id_field: where the id is, for people.
         packed: ``gz``, ``zst`` or nothing.
-        kind: how the rows lie in the file.
-        choice: of the user.
-        known: the known format of the records, or
-        fields: their fields, as `find_fields` chose them among `names`.
-        names: the fields that the first rows have.
-        encoding: of a text file.
-        table: how a CSV or TSV is written.
-        prefixes: where the records of a JSON document are, as ijson writes it.
     """
 
     source: str
@@ -102,17 +92,18 @@ class Detected:
     kind: Kind
     choice: Choice = field(default_factory=Choice)
     known: Format | None = field(default=None, repr=False)
-    fields: Fields | None = None
-    names: tuple[str, ...] = ()
+    fields: Fields | None = None  # without a known format: as `find_fields` chose among `names`
+    names: tuple[str, ...] = ()  # the fields that the first rows have
     encoding: str = UTF8
     table: Table | None = None
-    prefixes: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()  # where the records of a JSON document are, as ijson writes it
 
     @property
     def described(self) -> str:
         """The format, its compression, and its encoding unless that is UTF-8."""
-        packed = f", packed with {self.packed}" if self.packed else ""
-        return f"{self.format}{packed}{f', {self.encoding}' if self.encoding != UTF8 else ''}"
+        packed = f"packed with {self.packed}" if self.packed else ""
+        encoding = self.encoding if self.encoding != UTF8 else ""
+        return ", ".join(filter(None, (self.format, packed, encoding)))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -123,9 +114,8 @@ class Detected:
             if self.known.columns is None:
                 return self.names
             found = self.known.columns.fields(self.names)
-        chosen = (found.title, found.spare, self.choice.date_field, self.choice.group_field)
-        others = [name for name in chosen if name]
-        wanted = [*found.texts, *found.ids, *found.metadata.values(), *others]
+        others = (found.title, found.spare, self.choice.date_field, self.choice.group_field)
+        wanted = (*found.texts, *found.ids, *found.metadata.values(), *filter(None, others))
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
         return tuple(name for name in tops if name in self.names)
 
@@ -178,11 +168,11 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     with raw:
         packed = packing(raw)
         start = raw.peek(4)[:4]
+        look = _Look(source.name, packed, choice)
         if start == b"PAR1":
             from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
             source.spool()  # Parquet is read from its end
-            look = _Look(source.name, packed, choice)
             names = parquet_columns(source)
             try:
                 return look.detected("Parquet", "parquet", names)
@@ -195,7 +185,6 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
             source.spool()  # a zip archive is read from its end
             if is_sheet(source):
                 names, what, records = sheet_layout(source)
-                look = _Look(source.name, packed, choice)
                 return look.detected(what, "sheet", names, records=records)
         head, ended = _head(unpack(raw, source.name, long_window=long_window))
         _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
@@ -206,7 +195,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     if re.fullmatch(rb"(\s*\[\s*\]\s*)?", head):  # nothing, or an empty list
         return Detected(source.name, "empty", "", "", packed, "empty")
     head = head.removeprefix(_BOM)
-    look = _Look(source.name, packed, choice, encoding, _sample(head, ended))
+    look = replace(look, encoding=encoding, sample=_sample(head, ended))
     first = next((line for _, line in look.sample if line.strip()), b"")
     begin = head.lstrip()
     suffix = plain_suffix(source.name)
@@ -230,12 +219,9 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
 def _refuse_foreign(name: str, head: bytes) -> None:
     """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
-    found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
-    found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
-    if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
-        found.append("a tar archive: unpack it")
-    if found:
-        raise InputError(f"{name}: is {found[0]}; {_EXPECTED}")
+    for shape, what in _FOREIGN.items():
+        if re.match(shape, begin):
+            raise InputError(f"{name}: is {what}; {_EXPECTED}")
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
@@ -396,7 +382,7 @@ class _Look:
         if known is None and self._guessing and kind not in ("jsonl", "json"):
             known = known_table(names)
         if known is not None:
-            check_fields(names, [("--date-field", choice.date_field)], self.name)
+            check_fields(names, choice, self.name)
             what, text, own_id = known.name, known.text_field, known.id_field
         else:
             fields = fields or find_fields(names, where, choice, records)
