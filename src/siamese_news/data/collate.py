@@ -67,11 +67,9 @@ class GroupDataset(Dataset[Item]):
         self.posts = posts
 
     def __len__(self) -> int:
-        """Number of articles."""
         return len(self.articles)
 
     def __getitem__(self, group: Group) -> Item:
-        """The texts of one group."""
         article, posts = group
         return article, self.articles[article], [self.posts[post] for post in posts]
 
@@ -85,14 +83,11 @@ def collate(items: Sequence[Item]) -> dict[str, Tensor]:
         training set, so that labels of different processes agree. Posts follow their articles'
         order.
     """
-    labels = [label for label, _, _ in items]
-    posts = [post for _, _, own in items for post in own]
-    post_labels = [label for label, _, own in items for _ in own]
     return {
         "article_ids": pad([article for _, article, _ in items]),
-        "post_ids": pad(posts),
-        "article_labels": torch.tensor(labels, dtype=torch.int64),
-        "post_labels": torch.tensor(post_labels, dtype=torch.int64),
+        "post_ids": pad([post for _, _, own in items for post in own]),
+        "article_labels": torch.tensor([label for label, _, _ in items], dtype=torch.int64),
+        "post_labels": torch.tensor([label for label, _, own in items for _ in own]).long(),
     }
 
 

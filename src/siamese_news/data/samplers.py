@@ -21,18 +21,17 @@ class _BatchSampler(Sampler[Batch]):
     loader's workers fetched ahead are not yet trained on.
     """
 
+    _batches: int  # of one epoch
+
     def __init__(self, *, seed: int, rank: int, world: int) -> None:
         if not 0 <= rank < world:
             raise ValueError(f"rank is {rank} of world {world}, expected 0 <= rank < world")
-        self.seed = int(seed)
-        self.rank = rank
-        self.world = world
-        self.epoch = 0
-        self.batch = 0
+        self.seed, self.rank, self.world = int(seed), rank, world
+        self.epoch = self.batch = 0
 
     def __len__(self) -> int:
         """Batches of one epoch: the same for every epoch and rank."""
-        raise NotImplementedError
+        return self._batches
 
     def global_batches(self, epoch: int) -> list[Batch]:
         """The batches of one epoch before they are shared out to the ranks."""
@@ -100,9 +99,6 @@ class ArticleBatchSampler(_BatchSampler):
             turns over the epochs. None: all of them in every epoch.
         text_of: for each post a number that posts of the same text share; they count as one post
             when articles are kept apart. None: every post has its own.
-        seed: of all choices.
-        rank: of this process.
-        world: number of processes.
 
     Raises:
         InputError: for no article, sizes below 1, or fewer articles than processes.
@@ -138,7 +134,6 @@ class ArticleBatchSampler(_BatchSampler):
         self.posts = [np.asarray(own, dtype=np.int64) for own in posts]
         self.lengths = np.asarray(lengths, dtype=np.int64)
         self.articles_per_batch = articles_per_batch
-        self.posts_per_article = posts_per_article
         self.window = None if chunks_per_epoch is None else chunks_per_epoch * posts_per_article
         self.conflicts = conflicts_of(
             posts if text_of is None else [{text_of[post] for post in own} for own in posts]
@@ -161,12 +156,8 @@ class ArticleBatchSampler(_BatchSampler):
                 "article has too many posts; set data.batching.chunks_per_epoch=1"
             )
 
-    def __len__(self) -> int:
-        """Batches of one epoch."""
-        return self._batches
-
     def global_batches(self, epoch: int) -> list[Batch]:
-        """The batches of one epoch before they are shared out to the ranks."""
+        """The batches of one epoch."""
         rng = np.random.default_rng([self.seed, epoch])
         order = self._order(rng)
         batches: list[Batch] = [[] for _ in range(self._batches)]
@@ -266,13 +257,10 @@ class PairBatchSampler(_BatchSampler):
             raise InputError(f"{len(self.pairs)} pairs for {world} processes; use fewer processes")
         self.pairs_per_batch = pairs_per_batch
         self._kept = len(self.pairs) // world * world
-
-    def __len__(self) -> int:
-        """Batches of one epoch."""
-        return -(-self._kept // (self.pairs_per_batch * self.world))
+        self._batches = -(-self._kept // (pairs_per_batch * world))
 
     def global_batches(self, epoch: int) -> list[Batch]:
-        """The batches of one epoch before they are shared out to the ranks."""
+        """The batches of one epoch."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.pairs))
         chosen = [self.pairs[index] for index in order[: self._kept]]
         size = self.pairs_per_batch * self.world

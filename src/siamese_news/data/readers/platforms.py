@@ -26,11 +26,13 @@ from siamese_news.data.records import Post
 FORMATS: list[Format] = []
 
 
-def _known(*described: str, **others: Any) -> Callable[[Convert], Convert]:
+def _known(
+    name: str, recognized: str, text_field: str, id_field: str, **others: Any
+) -> Callable[[Convert], Convert]:
     """Add a format to `FORMATS` whose converter is the decorated function."""
 
     def add(convert: Convert) -> Convert:
-        FORMATS.append(Format(*described, convert=convert, **others))
+        FORMATS.append(Format(name, recognized, text_field, id_field, convert=convert, **others))
         return convert
 
     return add
