@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -34,9 +35,7 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     """
     trafilatura = optional("trafilatura", "web", f"{where}: a web page", SAVE)
     page = trafilatura.bare_extraction(data, with_metadata=True, include_comments=False)
-    found: dict[str, Any] = {}
-    if page is not None:
-        found = page if isinstance(page, dict) else page.as_dict()
+    found: dict[str, Any] = page.as_dict() if page else {}
     text = clean_text(found.get("text") or "").strip()
     if not text:
         raise InputError(
@@ -46,14 +45,8 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     # The heading is part of the text as well.
     if title and text.startswith(f"{title}\n"):
         text = text.removeprefix(title).strip()
-    return {
-        "text": text,
-        "title": title,
-        "created_at": found.get("date"),
-        "author": found.get("author"),
-        "url": found.get("url"),
-        "lang": found.get("language"),
-    }
+    others = {"created_at": "date", "author": "author", "url": "url", "lang": "language"}
+    return {"text": text, "title": title, **{to: found.get(name) for to, name in others.items()}}
 
 
 def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
@@ -250,10 +243,8 @@ def _records(source: Input) -> Records:
         suffix = _sniffed(source)
     assert source.path is not None
     path, name = source.path, source.name
-    if suffix in LINES:
-        yield from _json_lines(path, name)
-    elif suffix == ".json":
-        yield from _json_file(path, name)
+    if suffix in (*LINES, ".json"):
+        yield from _json(path, name, suffix)
     elif suffix in _TEXT:
         yield name, _text_file(path, name)
     elif suffix in _PAGES:
@@ -286,17 +277,12 @@ def _sniffed(source: Input) -> str:
     return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
 
 
-def _json_lines(path: Path, name: str) -> Records:
-    for number, record in read_jsonl(path, name=name):
-        yield f"{name}:{number}", record
-
-
-def _json_file(path: Path, name: str) -> Records:
-    """One object or a list of them over many lines; otherwise one object per line."""
-    try:
-        content = decode_value(_whole(path, name).removeprefix(b"\xef\xbb\xbf"))
-    except BadRow:
-        content = None
+def _json(path: Path, name: str, suffix: str) -> Records:
+    """One object per line; in a .json also one object or a list of them over many lines."""
+    content = None
+    if suffix == ".json":
+        with suppress(BadRow):
+            content = decode_value(_whole(path, name).removeprefix(b"\xef\xbb\xbf"))
     if isinstance(content, dict):
         yield name, content
     elif isinstance(content, list):
@@ -306,7 +292,8 @@ def _json_file(path: Path, name: str) -> Records:
                 raise InputError(f"{where}: expected an object with fields")
             yield where, record
     else:
-        yield from _json_lines(path, name)
+        for number, record in read_jsonl(path, name=name):
+            yield f"{name}:{number}", record
 
 
 def _whole(path: Path, name: str) -> bytes:
@@ -329,16 +316,8 @@ def _own_id(name: str) -> str:
 def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
-    lines: list[str] = []
-    size = 0
-    for number, line in read_lines(path, name=name):
-        size += len(line) + 1
-        if size > LINE_CAP:
-            raise InputError(
-                f"{name}:{number}: more than {LINE_CAP:,} characters, expected one article"
-            )
-        lines.append(clean_text(line))
-    text = "\n".join(lines).strip()
+    _whole(path, name)  # which refuses what is no article
+    text = "\n".join(clean_text(line) for _, line in read_lines(path, name=name)).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
     first, _, rest = text.partition("\n")

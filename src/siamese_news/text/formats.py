@@ -4,6 +4,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -49,8 +50,14 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
         count, width = int(header[1]), int(header[2])
         if not count or not width:
             raise InputError(f"{path}:1: {count} words of width {width}; expected 1 or more")
-        _check_promise(path, count, width)
-        text = _floats(second) is not None
+        # Deflate packs 1032 to 1 at best; a value takes two bytes at least.
+        size = path.stat().st_size
+        if count * width * 2 > size * (1032 if path.suffix == ".gz" else 1):
+            raise InputError(
+                f"{path}:1: promises {count} words of width {width}, more than its {size} bytes "
+                "can hold; the file is cut short: get it again"
+            )
+        text = _floats(second) > 0
         return ("word2vec text" if text else "word2vec binary"), count, width
     values = _floats(first)
     if not values:
@@ -174,29 +181,13 @@ def check_vectors(path: Path, words: Sequence[str], matrix: NDArray[np.float32])
             )
 
 
-def _check_promise(path: Path, count: int, width: int) -> None:
-    """Refuse a header that would allocate far more than the file can hold."""
-    size = path.stat().st_size
-    # Deflate packs 1032 to 1 at best; a value takes two bytes at least.
-    possible = size * 1032 if path.suffix == ".gz" else size
-    if count * width * 2 > possible:
-        raise InputError(
-            f"{path}:1: promises {count} words of width {width}, more than its {size} bytes can "
-            "hold; the file is cut short: get it again"
-        )
-
-
-def _floats(line: bytes) -> int | None:
-    """How many numbers follow the word in a line of text; None for another line."""
+def _floats(line: bytes) -> int:
+    """How many numbers follow the word in a line of text; 0 for another line."""
     try:
         line.decode("utf-8")
     except ValueError:
-        return None
-    parts = line.rstrip().split(b" ")
-    count = 0
-    while count < len(parts) - 1 and _is_number(parts[-1 - count]):
-        count += 1
-    return count or None
+        return 0
+    return sum(1 for _ in takewhile(_is_number, reversed(line.rstrip().split(b" ")[1:])))
 
 
 def _is_number(part: bytes) -> bool:

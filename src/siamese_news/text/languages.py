@@ -58,10 +58,8 @@ def language_of_seed(text: str) -> str | None:
     of another language must surely be so: a seed in English never loses a word.
     """
     words = _WORD.findall(text.lower())
-    if sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * max(len(words), 1):
-        return None
-    if not words:
-        return None
+    if sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * len(words):
+        return None  # also a text without words
     code, confidence = _detector().classify(" ".join(_NOISE.sub(" ", text).split()))
     latin = sum(map(str.isascii, words)) > len(words) / 2
     unsure = confidence < (_SURE_OF_A_SEED if latin else _SURE) or code in ("zxx", "und")
@@ -115,13 +113,8 @@ def stop_tokens(language: str) -> frozenset[str]:
     cut = (tokenize(word) for word in words)
     found = {tokens[0] for tokens in cut if len(tokens) == 1 and not tokens[0].isascii()}
     found |= {word for word in words if word.isascii() and word.isalpha()}
-    return frozenset(found) | _punctuation()
-
-
-@cache
-def _punctuation() -> frozenset[str]:
     signs = map(chr, range(0x80, 0xFFFF))
-    return frozenset(sign for sign in signs if unicodedata.category(sign)[0] == "P")
+    return frozenset(found).union(s for s in signs if unicodedata.category(s)[0] == "P")
 
 
 @cache

@@ -102,7 +102,9 @@ class Tokenizer:
         for name, value in (("urls", urls), ("mentions", mentions), ("numbers", numbers)):
             check_choice(f"Tokenizer: {name}", value, Marks)
         if type(max_characters) is not int or max_characters < 1:
-            raise InputError(f"Tokenizer: max_characters={max_characters!r}; expected 1 or more")
+            raise InputError(
+                f"Tokenizer: max_characters={max_characters!r}; expected an integer above 0"
+            )
         if isinstance(words, str):
             raise InputError("Tokenizer: words is one string; expected a list of words")
         self.hashtags, self.urls, self.mentions, self.numbers = hashtags, urls, mentions, numbers
@@ -264,7 +266,9 @@ class Tokenizer:
         for lengths in product((2, 1), repeat=len(pieces) // 2):
             middle = zip(pieces[1::2], lengths, pieces[2::2], strict=True)
             spellings.append(pieces[0] + "".join(c * n + rest for c, n, rest in middle))
-        return min(filter(self._rank.__contains__, spellings), key=self._rank.get, default=twice)
+        return min(
+            filter(self._rank.__contains__, spellings), key=self._rank.__getitem__, default=twice
+        )
 
 
 def _marked(option: Marks, mark: str, piece: str, tokens: list[str]) -> None:

@@ -29,19 +29,15 @@ _CONVERTER = 2  # increase it when the same source would become other words or n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordVectors:
-    """Words, most frequent first, and a vector for each.
+    """Words, most frequent first, and a vector for each, (V, E) float32.
 
-    Attributes:
-        words: V different words.
-        matrix: (V, E) float32, memory-mapped and read-only; copy it before changing it.
-        name: the requested source, without its folder.
-        sha256: of the source's content, which identifies the vectors wherever they are stored.
+    The matrix is memory-mapped and read-only; copy it before changing it.
     """
 
     words: list[str]
     matrix: NDArray[np.float32] = field(repr=False)
-    name: str
-    sha256: str
+    name: str  # the requested source, without its folder
+    sha256: str  # of the source's content, which identifies the vectors wherever they are stored
 
 
 def load_vectors(
@@ -64,9 +60,7 @@ def load_vectors(
         InputError: the source does not exist, is not a file of vectors, or has invalid vectors.
     """
     name = str(source)
-    if max_words is not None and (
-        isinstance(max_words, bool) or not isinstance(max_words, int) or max_words < 1
-    ):
+    if max_words is not None and (type(max_words) is not int or max_words < 1):
         raise InputError(f"vectors: max_words={max_words!r}; expected null or an integer above 0")
     if not name:
         raise InputError(f"vectors: source is empty; expected {KUMO}, gensim:NAME or a file")
@@ -87,12 +81,9 @@ def load_vectors(
 
 def _content_sha256(files: Sequence[Path], folder: Path) -> str:
     """SHA-256 of the files' bytes, remembered in `folder` by path, size and time of change."""
-    stats = [file.stat() for file in files]
-    stamps = [
-        [str(file.resolve()), stat.st_size, stat.st_mtime_ns]
-        for file, stat in zip(files, stats, strict=True)
-    ]
-    key = hashlib.sha256(json.dumps([stamp[0] for stamp in stamps]).encode()).hexdigest()
+    stats = [(str(file.resolve()), file.stat()) for file in files]
+    stamps = [[path, stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+    key = hashlib.sha256(json.dumps([path for path, _ in stats]).encode()).hexdigest()
     note = folder / f"{key[:32]}.stamp.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads(note.read_text(encoding="utf-8"))
@@ -105,7 +96,7 @@ def _content_sha256(files: Sequence[Path], folder: Path) -> str:
     if len(parts) > 1:
         sha256 = hashlib.sha256(b"".join(map(bytes.fromhex, parts))).hexdigest()
     # A file changed this very moment may change again within the clock's grain: hash it next time.
-    if all(started - stat.st_mtime_ns > 2_000_000_000 for stat in stats):
+    if all(started - stat.st_mtime_ns > 2_000_000_000 for _, stat in stats):
         with suppress(OSError), atomic_write(note, "w") as stream:
             json.dump({"stamps": stamps, "sha256": sha256}, stream)
     return sha256
@@ -117,12 +108,7 @@ def _cached(
     """The words and the memory-mapped matrix of `sha256`, made with `convert` the first time.
 
     With `first`, `convert` returns only the first words; a cache of all words serves as well.
-
-    The file takes its place only when whole, and processes that convert at the same time write the
-    same bytes. A damaged file is rebuilt.
-
-    Raises:
-        InputError: the cache cannot be written.
+    Processes that convert at the same time write the same bytes. A damaged file is rebuilt.
     """
     path = folder / f"{sha256}.v{_CONVERTER}.npy"
     converted = _read(path)
@@ -133,7 +119,9 @@ def _cached(
         return converted
     words, matrix = convert()
     try:
-        _write(path, words, matrix)
+        with atomic_write(path, "wb") as file:
+            np.save(file, np.asarray(matrix, "<f4"))
+            file.writelines(f"{word}\n".encode() for word in words)
     except OSError as error:
         raise InputError(
             f"{folder}: the cache of word vectors cannot be written ({error}); free some space or "
@@ -145,15 +133,8 @@ def _cached(
     return converted
 
 
-def _write(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> None:
-    """Write numpy's file of the matrix, followed by the words, a line each."""
-    with atomic_write(path, "wb") as file:
-        np.save(file, np.asarray(matrix, "<f4"))
-        file.writelines(f"{word}\n".encode() for word in words)
-
-
 def _read(path: Path) -> Converted | None:
-    """The file's words and mapped matrix, or None if it is missing, cut short or not ours."""
+    """The words and mapped matrix of a cache; None if it is missing, cut short or not ours."""
     try:
         matrix: np.memmap = np.load(path, mmap_mode="r", allow_pickle=False)
         with path.open("rb") as file:
@@ -196,14 +177,13 @@ def _find_file(name: str) -> Path:
     path = Path(name).expanduser()
     if path.exists():
         return path
-    folder = os.environ.get("SIAMESE_NEWS_VECTORS")
+    folder = os.environ.get("SIAMESE_NEWS_VECTORS", "")
     if folder and path.parent == Path() and (Path(folder) / name).exists():
         return Path(folder) / name
-    looked = f", nor in SIAMESE_NEWS_VECTORS={folder}" if folder else ""
-    hint = "" if folder else ", or set SIAMESE_NEWS_VECTORS to the folder that holds it"
     raise InputError(
-        f"vectors: {name}: no such file{looked}; give the path of a GloVe or word2vec file{hint}, "
-        f"or {KUMO}, or gensim:NAME"
+        f"vectors: {name}: no such file, nor in SIAMESE_NEWS_VECTORS ({folder or 'not set'}); give "
+        "the path of a GloVe or word2vec file, set SIAMESE_NEWS_VECTORS to the folder that holds "
+        f"it, or take {KUMO} or gensim:NAME"
     )
 
 
@@ -266,12 +246,8 @@ def remove_top_components(matrix: NDArray[np.floating], k: int) -> NDArray[np.fl
     Mu & Viswanath, "All-but-the-Top: Simple and Effective Postprocessing for Word
     Representations", ICLR 2018, Algorithm 1; they advise k of about E / 100.
 
-    Args:
-        matrix: (V, E) vectors; the mean and the components are those of all its rows.
-        k: 0 to E; with 0 the vectors come back unchanged, their mean included.
-
-    Returns:
-        A new (V, E) float32 array; the same on every run.
+    From (V, E) comes a new (V, E) float32 array, the same on every run. With k = 0 the vectors are
+    unchanged, their mean included.
 
     Raises:
         ValueError: if `matrix` is not two-dimensional or `k` is not among 0..E.

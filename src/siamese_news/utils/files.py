@@ -114,10 +114,7 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 class GrowingFile:
-    """A file that rows are added to; bytes after its committed size are cut off on opening.
-
-    Attributes:
-        size: bytes that were committed or added.
+    """A file that rows are added to; bytes after its committed `size` are cut off on opening.
 
     Raises:
         InputError: it has fewer bytes than were committed; `remedy` says what to do.
@@ -169,16 +166,17 @@ def open_binary(path: str | Path) -> IO[bytes]:
     Raises:
         InputError: where the file is missing, a folder, empty, or may not be read.
     """
-    source = Path(path)
+    source, wrong = Path(path), ""
     with reading(source):
         if not source.exists():
-            raise InputError(f"{source}: no such file; check the path")
-        if source.is_dir():
-            raise InputError(f"{source}: is a folder, expected a file; name a file in it")
-        if source.stat().st_size == 0:
-            raise InputError(f"{source}: the file is empty, expected at least one line")
-        stream = source.open("rb")
-    return unpack(stream, source)
+            wrong = "no such file; check the path"
+        elif source.is_dir():
+            wrong = "is a folder, expected a file; name a file in it"
+        elif source.stat().st_size == 0:
+            wrong = "the file is empty, expected at least one line"
+        if wrong:
+            raise InputError(f"{source}: {wrong}")
+        return unpack(source.open("rb"), source)
 
 
 @contextmanager

@@ -32,12 +32,10 @@ _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
 class Input:
-    """One file, or one pipe that can be read only once unless it is spooled.
+    """One file, or one pipe (without a path), which can be read only once unless it is spooled.
 
-    Attributes:
-        name: as messages call it.
-        path: of the file; None for a pipe.
-        named: whether the user named it, rather than a folder or a glob it was found in.
+    Messages call it by its name. It is `named` if the user did so, rather than a folder or a glob
+    that it is in.
     """
 
     def __init__(
@@ -117,15 +115,10 @@ class Input:
 
 @dataclass(slots=True)
 class Skipped:
-    """Files of folders and globs that are not read.
+    """Files of folders and globs that are not read."""
 
-    Attributes:
-        own: a command of ours wrote them; where a folder holds nothing else they are read.
-        unknown: they have another ending.
-    """
-
-    own: list[Path] = field(default_factory=list)
-    unknown: list[Path] = field(default_factory=list)
+    own: list[Path] = field(default_factory=list)  # of our commands, with others in their folder
+    unknown: list[Path] = field(default_factory=list)  # they have another ending
 
 
 def find_inputs(
@@ -206,21 +199,20 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
 
 def folder_files(folder: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """The files of a folder by name that have one of the endings, and the others; none hidden."""
-    whole = sorted(p for p in folder.rglob("*") if p.is_file())
-    shown = [p for p in whole if not _is_hidden(p.relative_to(folder))]
-    found = [p for p in shown if _is_data(p.relative_to(folder), suffixes)]
-    chosen = set(found)
-    return found, [p for p in shown if p not in chosen]
+    found: list[Path] = []
+    others: list[Path] = []
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        own = path.relative_to(folder)
+        if ".rejected." in own.name or any(part.startswith(".") for part in own.parts):
+            continue
+        (found if _is_data(own, suffixes) else others).append(path)
+    return found, others
 
 
 def plain_suffix(name: str | Path) -> str:
     """The ending of a file's name before ``.gz`` or ``.zst``, in lower case."""
     path = Path(name)
     return (path.with_suffix("") if path.suffix in _PACKED else path).suffix.lower()
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts) or ".rejected." in path.name
 
 
 def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
@@ -269,37 +261,21 @@ def is_own(path: Path) -> bool:
     """Whether a command of ours wrote the file: results, keywords, or a file about them."""
     try:
         if path.suffix in PARQUET:
-            return is_results(_parquet_names(path))
+            import pyarrow.parquet
+
+            return is_results(pyarrow.parquet.read_schema(path).names)
         with open_binary(path) as stream:
             line = stream.readline(_LINE)
             if line == b"{\n":
                 line += stream.readline(_LINE)
-    except (InputError, OSError, EOFError, zlib.error):
+        if line.startswith(_BESIDE):
+            return True
+        line = line.removeprefix(b"\xef\xbb\xbf")
+        names: Any = ()
+        if line.startswith(b"{"):
+            names = orjson.loads(line)
+        else:
+            names = next(csv.reader([line.decode("utf-8", "replace").rstrip("\r\n")]), ())
+    except (InputError, OSError, ValueError, EOFError, zlib.error, csv.Error):
         return False
-    if line.startswith(_BESIDE):
-        return True
-    names = _names(line.removeprefix(b"\xef\xbb\xbf"))
     return is_results(names) or any(set(columns) <= set(names) for columns in _OTHERS)
-
-
-def _names(line: bytes) -> list[str]:
-    """The columns of a file whose first line this is."""
-    if line.startswith(b"{"):
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            return []
-        return list(record) if isinstance(record, dict) else []
-    try:
-        return next(csv.reader([line.decode("utf-8", "replace").rstrip("\r\n")]), [])
-    except csv.Error:
-        return []
-
-
-def _parquet_names(path: Path) -> list[str]:
-    import pyarrow.parquet
-
-    try:
-        return list(pyarrow.parquet.read_schema(path).names)
-    except (OSError, ValueError):
-        return []

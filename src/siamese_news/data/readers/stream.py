@@ -1,7 +1,8 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -135,7 +136,7 @@ class PostStream:
     def total_bytes(self) -> int | None:
         """Bytes of all files, as they lie on disk; None where a pipe is among them."""
         sizes = [source.size for source in self._inputs]
-        return None if None in sizes else sum(size or 0 for size in sizes)
+        return None if None in sizes else sum(filter(None, sizes))
 
     @property
     def bytes_read(self) -> int:
@@ -207,7 +208,8 @@ class PostStream:
             if found.kind == "sheet":
                 yield from as_written(sheet_rows(source), found.names)
             else:
-                yield from parquet_rows(source, found.columns, self._progress(source))
+                progress = partial(self._progress, source.size or 0)
+                yield from parquet_rows(source, found.columns, progress)
             self._done, self._share = self._done + (source.size or 0), 0
         elif found.kind != "empty":
             raw = self._raw = source.open()
@@ -226,13 +228,8 @@ class PostStream:
                 self._raw = None
                 raw.close()
 
-    def _progress(self, source: Input) -> Callable[[float], None]:
-        size = source.size or 0
-
-        def progress(share: float) -> None:
-            self._share = int(share * size)
-
-        return progress
+    def _progress(self, size: int, share: float) -> None:
+        self._share = int(share * size)
 
 
 open_posts = PostStream
