@@ -5,6 +5,7 @@ A batch is a list of groups (`siamese_news.data.collate`). Both samplers are pur
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,6 @@ class ArticleBatchSampler(_BatchSampler):
         self.conflicts = conflicts_of(
             posts if text_of is None else [{text_of[post] for post in own} for own in posts]
         )
-        self._any_conflict = any(self.conflicts)
         # Chunks per article: the same in every epoch, so every epoch has equally many batches.
         taken = [min(len(own), self.window or len(own)) for own in self.posts]
         self.chunks = np.asarray([-(-n // posts_per_article) for n in taken])
@@ -161,16 +161,13 @@ class ArticleBatchSampler(_BatchSampler):
         rng = np.random.default_rng([self.seed, epoch])
         order = self._order(rng)
         batches: list[Batch] = [[] for _ in range(self._batches)]
-        # Chunk j goes to batch j modulo their number: equally full, and the consecutive chunks
-        # of one article (never more than batches) all to different ones.
+        # Without conflicts chunk j goes to batch j modulo their number: equally full, and the
+        # consecutive chunks of one article (never more than batches) all to different ones.
         turn = 0
-        capacity = self.articles_per_batch * self.world
         owners: list[set[int]] = [set() for _ in batches]
         for article in order:
             for chunk in self._cut(article, epoch, rng):
-                target = turn % self._batches
-                if self._any_conflict:
-                    target = self._free(article, target, owners, capacity)
+                target = self._free(article, turn % self._batches, owners)
                 owners[target].add(article)
                 batches[target].append((article, chunk))
                 turn += 1
@@ -197,17 +194,18 @@ class ArticleBatchSampler(_BatchSampler):
         parts = np.array_split(rng.permutation(own), int(self.chunks[article]))
         return [tuple(part.tolist()) for part in parts]
 
-    def _free(self, article: int, start: int, owners: Sequence[set[int]], capacity: int) -> int:
+    def _free(self, article: int, start: int, owners: Sequence[set[int]]) -> int:
         """The next batch with room and no article in conflict; the least full if none has room."""
         blocked = self.conflicts[article] | {article}
-        least = -1
-        for index in (*range(start, self._batches), *range(start)):
-            if owners[index].isdisjoint(blocked):
-                if len(owners[index]) < capacity:
-                    return index
-                if least < 0 or len(owners[index]) < len(owners[least]):
-                    least = index
-        return least
+        places = chain(range(start, self._batches), range(start))
+        allowed = (index for index in places if owners[index].isdisjoint(blocked))
+        room = self.articles_per_batch * self.world
+        tried: list[int] = []
+        for index in allowed:
+            if len(owners[index]) < room:
+                return index
+            tried.append(index)
+        return min(tried, key=lambda index: len(owners[index]))
 
     def _top_up(self, batches: list[Batch]) -> None:
         """Move chunks to batches with too few articles to share out, or to have a negative."""

@@ -47,8 +47,12 @@ def language_of(text: str) -> str | None:
     # A character of Chinese or Korean says as much as a short word.
     if letters < _LEAST_LETTERS and (not letters or words.isascii()):
         return None
-    code, confidence = _detector().classify(words)
-    return str(code) if confidence >= _SURE and code not in ("zxx", "und") else None
+    return _detected(words, _SURE)
+
+
+def _detected(text: str, least: float) -> str | None:
+    code, confidence = _detector().classify(" ".join(text.split()))
+    return None if confidence < least or code in ("zxx", "und") else str(code)
 
 
 def language_of_seed(text: str) -> str | None:
@@ -60,10 +64,9 @@ def language_of_seed(text: str) -> str | None:
     words = _WORD.findall(text.lower())
     if sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * len(words):
         return None  # also a text without words
-    code, confidence = _detector().classify(" ".join(_NOISE.sub(" ", text).split()))
     latin = sum(map(str.isascii, words)) > len(words) / 2
-    unsure = confidence < (_SURE_OF_A_SEED if latin else _SURE) or code in ("zxx", "und")
-    return None if unsure or code == BACKGROUND else str(code)
+    code = _detected(_NOISE.sub(" ", text), _SURE_OF_A_SEED if latin else _SURE)
+    return None if code == BACKGROUND else code
 
 
 def looks_english(text: str) -> bool:

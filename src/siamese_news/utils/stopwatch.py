@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -59,10 +59,7 @@ def stopwatch() -> Iterator[Stopwatch]:
 @contextmanager
 def timed(stage: str) -> Iterator[None]:
     """Decorate a function whose calls are a stage; only a `stopwatch` around them measures it."""
-    if not _running:
-        yield
-        return
-    with _running[-1].stage(stage):
+    with _running[-1].stage(stage) if _running else nullcontext():
         yield
 
 

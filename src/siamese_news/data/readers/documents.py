@@ -38,18 +38,14 @@ _UNREADABLE = (ijson.JSONError, EOFError, OSError, UnicodeDecodeError, Arithmeti
 class Document:
     """Where the records of a document are.
 
-    Attributes:
-        prefixes: as ijson writes them, such as ``data.videos.item``; empty for objects that follow
-            each other.
-        known: the format of the records, if it is a known one.
-        sample: the first records.
-        unread: the arrays whose objects could be posts as well.
+    The prefixes are as ijson writes them, such as ``data.videos.item``; an empty one is that of
+    objects that follow each other.
     """
 
     prefixes: tuple[str, ...]
     known: Format | None
-    sample: Sequence[Record]
-    unread: tuple[str, ...] = ()
+    sample: Sequence[Record]  # the first ones
+    unread: tuple[str, ...] = ()  # arrays whose objects could be posts as well
 
     @property
     def description(self) -> str:
@@ -77,27 +73,30 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
             own = [_prefix(path) for path in found.inside]
             others = [p for p in own if p != prefix and (found.context or _sample(head, p))]
             return Document((prefix, *(others if prefix in own else ())), found, sample)
-    first: Document | None = None
-    fitting: Document | None = None
+    documents: list[Document] = []
     for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
-        taken = (*fitting.prefixes, *fitting.unread) if fitting else ()
-        if prefix.startswith(tuple(f"{array}." for array in taken)):
-            continue  # inside a record of another array
-        sample = _sample(head, prefix)
-        if not sample:
-            continue
-        document = Document((prefix,), None, sample)
-        if first is None or (len(first.sample) == 1 < len(sample)):
-            first = document
-        names = dict.fromkeys(key for record in sample for key in record)
-        try:
-            find_fields(names, "", replace(choice, date_field=None))
-        except InputError:
-            continue
-        if prefix in (_ITEM, ""):
-            return document
-        fitting = replace(fitting, unread=(*fitting.unread, prefix)) if fitting else document
-    return fitting or first
+        if sample := _sample(head, prefix):
+            documents.append(Document((prefix,), None, sample))
+            if prefix in (_ITEM, "") and _fits(documents[-1], choice):
+                return documents[-1]
+    fitting = [document for document in documents if _fits(document, choice)]
+    if not fitting:
+        several = (document for document in documents if len(document.sample) > 1)
+        return next(several, documents[0] if documents else None)
+    others = [document.prefixes[0] for document in fitting]
+    inside = tuple(f"{prefix}." for prefix in others)
+    unread = [prefix for prefix in others[1:] if not prefix.startswith(inside)]
+    return replace(fitting[0], unread=tuple(unread))
+
+
+def _fits(document: Document, choice: Choice) -> bool:
+    """Whether the records have a text and an id."""
+    names = dict.fromkeys(key for record in document.sample for key in record)
+    try:
+        find_fields(names, "", replace(choice, date_field=None))
+    except InputError:
+        return False
+    return True
 
 
 def document_rows(

@@ -160,20 +160,18 @@ def id_value(value: Any, name: str) -> str:
 
 def text_of(record: Mapping[str, Any], *names: str) -> str:
     """The text in the first of the fields that a record has; see `text_value`."""
-    name = _first(record, names)
-    return text_value(record[name], name)
+    return text_value(*_first(record, names))
 
 
 def id_of(record: Mapping[str, Any], *names: str) -> str:
     """The id in the first of the fields that a record has; see `id_value`."""
-    name = _first(record, names)
-    return id_value(record[name], name)
+    return id_value(*_first(record, names))
 
 
-def _first(record: Mapping[str, Any], names: Sequence[str]) -> str:
+def _first(record: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, str]:
     for name in names:
         if name in record:
-            return name
+            return record[name], name
     raise BadRow("missing field", missing(names, record))
 
 
@@ -184,12 +182,11 @@ def metadata_of(record: Mapping[str, Any]) -> dict[str, Any]:
         BadRow: it is not an object.
     """
     value = record.get("metadata")
-    if not value and (value is None or isinstance(value, dict | str)):
+    if value is None or value == "":
         return {}
     if not isinstance(value, dict):
         raise BadRow("bad metadata", f"field 'metadata' is {kind(value)}, expected an object")
-    plain: dict[str, Any] = plain_value(value)
-    return plain
+    return dict(plain_value(value))
 
 
 def inside(value: Any, *names: str) -> Any:
@@ -220,20 +217,15 @@ def post_of(post_id: str, text: str, record: Mapping[str, Any], paths: str, **ot
     that has a value counts; `others` are values.
     """
     metadata: dict[str, Any] = {}
-    for name, options in path_options(paths):
-        for path in options:
-            value = inside(record, *path)
-            if value:
-                put(metadata, name, value)
-                break
+    for name, options in _parsed(paths):
+        put(metadata, name, next(filter(None, (inside(record, *path) for path in options)), None))
     for name, value in others.items():
         put(metadata, name, value)
     return Post(post_id, text, metadata)
 
 
 @cache
-def path_options(paths: str) -> list[tuple[str, list[list[str]]]]:
-    """The names of `paths` (see `post_of`), each with its paths."""
+def _parsed(paths: str) -> list[tuple[str, list[list[str]]]]:
     pairs = (pair.partition("=") for pair in paths.split())
     return [
         (name, [path.split(".") for path in (found or name).split("|")]) for name, _, found in pairs
