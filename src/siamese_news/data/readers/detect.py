@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
+from siamese_news.data.readers import tables
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document
 from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
 from siamese_news.data.readers.fields import (
@@ -29,14 +30,6 @@ from siamese_news.data.readers.fields import (
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import FORMATS, known_format, known_table
-from siamese_news.data.readers.tables import (
-    TABLES,
-    Table,
-    refuse_repeated,
-    refuse_rounded,
-    table_layout,
-    table_rows,
-)
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -95,7 +88,7 @@ class Detected:
     fields: Fields | None = None  # without a known format: as `find_fields` chose among `names`
     names: tuple[str, ...] = ()  # the fields that the first rows have
     encoding: str = UTF8
-    table: Table | None = None
+    table: tables.Table | None = None
     prefixes: tuple[str, ...] = ()  # where the records of a JSON document are, as ijson writes it
 
     @property
@@ -199,7 +192,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     first = next((line for _, line in look.sample if line.strip()), b"")
     begin = head.lstrip()
     suffix = plain_suffix(source.name)
-    is_json = begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)
+    is_json = begin[:1] in (b"{", b"[") and suffix not in tables.TABLES and not _is_record(first)
     if is_json or SCRIPT.match(begin):
         document = find_document(begin, choice)
         if document is not None:
@@ -270,11 +263,6 @@ def _names(records: Sequence[Record]) -> list[str]:
 
 def _good(rows: Iterable[tuple[int, Record | BadRow, Any]]) -> list[Record]:
     return [record for _, record, _ in rows if not isinstance(record, BadRow)]
-
-
-def _headless(line: str, known: Format) -> bool:
-    cells = line.rstrip("\r\n").split("\t")
-    return len(cells) == len(known.header) and bool(re.match(r"\d{14}-T?\d+$", cells[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,20 +336,24 @@ class _Look:
             raise InputError(
                 f"{self.name}:1: the first {len(self.sample)} lines are empty; {_EXPECTED}"
             )
-        header = next((f.header for f in FORMATS if f.header and _headless(lines[0][1], f)), ())
-        table = table_layout([line for _, line in lines], suffix, header=header)
+        cells = lines[0][1].rstrip("\r\n").split("\t")
+        headless = re.fullmatch(r"\d{14}-T?\d+", cells[0])  # the id of a row of GDELT
+        header = next((f.header for f in FORMATS if headless and len(f.header) == len(cells)), ())
+        table = tables.table_layout([line for _, line in lines], suffix, header=header)
         number = lines[min(table.header_row, len(lines) - 1)][0]
         names = table.names
         start = lines[0][1].strip()
         mac = "\r" in start and start.replace("\r", "").isprintable()
         ends = "; its lines end as on old Macs: save it as CSV UTF-8" if mac else ""
-        if not names or (len(names) == 1 and suffix not in TABLES and not self.choice.text_field):
+        if not names or (
+            len(names) == 1 and suffix not in tables.TABLES and not self.choice.text_field
+        ):
             raise InputError(
                 f"{self.name}:{number}: neither JSON nor a table with a header (the first line is "
                 f"{start[:60]!r}{ends}); {_EXPECTED}"
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
-        records = _good(islice(table_rows(body, table), _SHOWN))
+        records = _good(islice(tables.table_rows(body, table), _SHOWN))
         what, where = "TSV" if table.delimiter == "\t" else "CSV", f"{self.name}:{number}"
         return self.detected(what, "delimited", names, where=where, records=records, table=table)
 
@@ -390,8 +382,8 @@ class _Look:
             own_id = fields.ids[0]
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
-            refuse_repeated(names, (*texts, own_id, date), where)
-            refuse_rounded([record.get(own_id) for record in records], own_id, where)
+            tables.refuse_repeated(names, (*texts, own_id, date), where)
+            tables.refuse_rounded([record.get(own_id) for record in records], own_id, where)
         return Detected(
             self.name,
             what,

@@ -110,19 +110,17 @@ def _v2_tweet(tweet: Record, users: Record, tweets: Record) -> Post:
     )
 
 
-def _is_v1(record: Record) -> bool:
-    if "id_str" not in record or record.keys().isdisjoint(_V1_TEXTS):
-        return False
-    return isinstance(record.get("user"), dict) or "retweeted_status" in record
-
-
 @_known(
     "Twitter API v1.1",
     "`id_str` with `full_text` or `text` and `user`; search results (`statuses`); a retweet "
     "has the text of its original",
     "full_text",
     "id_str",
-    matches=_is_v1,
+    matches=lambda record: (
+        "id_str" in record
+        and not record.keys().isdisjoint(_V1_TEXTS)
+        and (isinstance(record.get("user"), dict) or "retweeted_status" in record)
+    ),
     inside=("statuses",),
 )
 def _from_v1(record: Record) -> Converted:
@@ -193,18 +191,12 @@ def _from_jetstream(event: Record) -> Converted:
     return Post(post_id, text, _bluesky(record, author, author, key))
 
 
-def _is_view(record: Record) -> bool:
-    """A post of Bluesky with its author and counts, alone or as an item of a feed."""
-    shown = record.get("post", record)
-    return isinstance(shown, dict) and shown.keys() >= {"uri", "author", "record"}
-
-
 @_known(
     "Bluesky feed or search",
     "`feed` or `posts` with `uri`, `author`, `record`; also one post a line",
     "record.text",
     "uri",
-    matches=_is_view,
+    matches=lambda record: record.get("post", record).keys() >= {"uri", "author", "record"},
     inside=("feed", "posts"),
 )
 def _from_view(record: Record) -> Converted:
@@ -254,19 +246,17 @@ def _bluesky_link(record: Record) -> str | None:
     return None
 
 
-def _is_mastodon(record: Record) -> bool:
-    if "content" not in record or not isinstance(record.get("account"), dict):
-        return False
-    return not record.keys().isdisjoint(("uri", "visibility", "reblog"))
-
-
 @_known(
     "Mastodon",
     "`account`, `content`, also in `statuses` (search), `ancestors`, `descendants` (context); "
     "HTML is taken out, a boost has the text of its original",
     "content",
     "id",
-    matches=_is_mastodon,
+    matches=lambda record: (
+        "content" in record
+        and isinstance(record.get("account"), dict)
+        and not record.keys().isdisjoint(("uri", "visibility", "reblog"))
+    ),
     inside=("statuses", "ancestors", "descendants"),
 )
 def _from_mastodon(status: Record) -> Converted:
@@ -395,11 +385,8 @@ def _from_telegram(message: Record) -> Converted:
     pieces = message.get("text")
     pieces = pieces if isinstance(pieces, list) else [pieces]
     texts = [p if isinstance(p, str) else text_value(inside(p, "text"), "text") for p in pieces]
-    links = [
-        piece.get("href") or (piece["text"] if piece.get("type") == "link" else None)
-        for piece in pieces
-        if isinstance(piece, dict)
-    ]
+    marked = [piece for piece in pieces if isinstance(piece, dict)]
+    links = [p.get("href") or (p["text"] if p.get("type") == "link" else None) for p in marked]
     return post_of(
         id_value(post_id, "id"),
         text_value("".join(texts), "text"),
@@ -470,18 +457,15 @@ def _video(record: Record) -> Post | None:
     )
 
 
-def _is_tiktok(record: Record) -> bool:
-    if "create_time" not in record or "id" not in record:
-        return False
-    return "video_description" in record or ("text" in record and "video_id" in record)
-
-
 @_known(
     "TikTok Research API",
     "`data.videos` or `data.comments`",
     "video_description + voice_to_text, text",
     "id",
-    matches=_is_tiktok,
+    matches=lambda record: (
+        record.keys() >= {"create_time", "id"}
+        and ("video_description" in record or record.keys() >= {"text", "video_id"})
+    ),
     inside=("data.videos", "data.comments"),
 )
 def _from_tiktok(record: Record) -> Converted:

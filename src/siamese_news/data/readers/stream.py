@@ -53,7 +53,7 @@ class PostStream:
         date_field: where the date is, in the same way.
         encoding: of the text files; detected by default.
         group_field: the value to keep of each post as ``group``; see `Choice`.
-        long_window: allow zstd windows up to 2 GiB.
+        long_window: allow zstd windows up to 2 GiB, which take that much memory.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows: JSON lines ``source, line, reason, detail, row``, complete
             at the end of a pass or unchanged. It is made for the first bad row; one from an earlier
