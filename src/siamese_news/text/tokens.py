@@ -103,7 +103,7 @@ class Tokenizer:
             check_choice(f"Tokenizer: {name}", value, Marks)
         if type(max_characters) is not int or max_characters < 1:
             raise InputError(
-                f"Tokenizer: max_characters={max_characters!r}; expected an integer above 0"
+                f"Tokenizer: max_characters={max_characters!r}; expected an integer, 1 or more"
             )
         if isinstance(words, str):
             raise InputError("Tokenizer: words is one string; expected a list of words")

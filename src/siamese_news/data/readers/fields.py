@@ -273,6 +273,7 @@ def present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, 
 def generic(fields: Fields) -> Convert:
     """Make a converter of flat records: which text, see `Fields`."""
     texts, ids, joined = fields.texts, fields.ids, fields.joined
+    title, spare = fields.title, fields.spare
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
@@ -292,7 +293,7 @@ def generic(fields: Fields) -> Convert:
                     parts.append([name, len(own)])
                     if not joined:
                         break
-        heading = fields.title or (None if text else fields.spare)
+        heading = title or (None if text else spare)
         lead = get(heading) if heading else None
         if text is None and not lead:
             raise _missing(texts, record, "no text")

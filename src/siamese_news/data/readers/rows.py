@@ -224,14 +224,18 @@ def post_blocks(
                 made = convert(record)
             except (BadRow, RecursionError, *SHAPE):
                 made = _second_try(convert, record, row, found)
-        for item in made if isinstance(made, list) else (made,):
-            if type(item) is Post:
-                posts.append(item)
-                lines.append(line)
-            elif item is None:
-                counts.skipped += 1
-            else:
-                rejections.append(Rejection(source.name, line, item, shown(row)))
+        if type(made) is Post:  # by far the most frequent
+            posts.append(made)
+            lines.append(line)
+        else:
+            for item in made if isinstance(made, list) else [made]:
+                if item is None:
+                    counts.skipped += 1
+                elif isinstance(item, BadRow):
+                    rejections.append(Rejection(source.name, line, item, shown(row)))
+                else:
+                    posts.append(item)
+                    lines.append(line)
         if len(posts) + len(rejections) >= _BLOCK:
             yield posts, lines, rejections
             posts, lines, rejections = [], [], []
