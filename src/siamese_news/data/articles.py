@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -167,26 +168,25 @@ def read_articles(
         raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
     articles: list[Article] = []
     seen: dict[str, str] = {}
-    empty = 0
-    for source in find_inputs(given, SUFFIXES):
-        for where, record in _records(source):
-            try:
-                if isinstance(record, EmptyArticle):
-                    raise record
-                article = article_of(record, where)
-            except EmptyArticle as error:
-                if set_aside is None:
-                    raise
-                set_aside(str(error))
-                empty += 1
-                continue
-            if article.id in seen:
-                raise InputError(
-                    f"{where}: the id '{article.id}' was already used at {seen[article.id]}; ids "
-                    "must differ: rename one"
-                )
-            seen[article.id] = where
-            articles.append(article)
+    empty = False
+    for where, record in chain.from_iterable(map(_records, find_inputs(given, SUFFIXES))):
+        try:
+            if isinstance(record, EmptyArticle):
+                raise record
+            article = article_of(record, where)
+        except EmptyArticle as error:
+            if set_aside is None:
+                raise
+            set_aside(str(error))
+            empty = True
+            continue
+        if article.id in seen:
+            raise InputError(
+                f"{where}: the id '{article.id}' was already used at {seen[article.id]}; ids must "
+                "differ: rename one"
+            )
+        seen[article.id] = where
+        articles.append(article)
     if not articles and empty:
         raise InputError("every article is empty; expected at least one with a text")
     return articles
@@ -237,12 +237,13 @@ Records = Iterator[tuple[str, dict[str, Any] | EmptyArticle]]
 
 def _records(source: Input) -> Records:
     """The records of a file, each with its place for messages."""
-    suffix = plain_suffix(source.name)
-    if source.path is None:
+    name, suffix = source.name, plain_suffix(source.name)
+    if piped := source.path is None:
         source.spool()
-        suffix = _sniffed(source)
-    assert source.path is not None
-    path, name = source.path, source.name
+    path = source.path
+    assert path is not None
+    if piped:
+        suffix = _sniffed(path, name)
     if suffix in (*LINES, ".json"):
         yield from _json(path, name, suffix)
     elif suffix in _TEXT:
@@ -263,12 +264,11 @@ def _records(source: Input) -> Records:
         )
 
 
-def _sniffed(source: Input) -> str:
+def _sniffed(path: Path, name: str) -> str:
     """The suffix for the content of a pipe: JSON lines, a feed, a web page or a text."""
-    assert source.path is not None
-    if not source.size:
-        raise InputError(f"{source.name}: is empty, expected an article")
-    with open_binary(source.path) as stream:
+    if not path.stat().st_size:
+        raise InputError(f"{name}: is empty, expected an article")
+    with open_binary(path) as stream:
         start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(b"{"):
         return ".jsonl"
@@ -327,11 +327,8 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
 
 def _table(path: Path, name: str, suffix: str) -> Records:
     with open_binary(path) as stream:
-        lines = [
-            line.decode("utf-8", "surrogateescape")
-            for (_, line), _ in zip(raw_lines(stream), range(100), strict=False)
-            if isinstance(line, bytes) and line.strip()
-        ]
+        first = [line for _, line in islice(raw_lines(stream), 100) if isinstance(line, bytes)]
+    lines = [line.decode("utf-8", "surrogateescape") for line in first if line.strip()]
     if not lines:
         raise InputError(f"{name}: no line in the file, expected a header and an article a row")
     with open_binary(path) as stream:

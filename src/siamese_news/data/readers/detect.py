@@ -157,7 +157,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
         InputError: it is not a file of posts.
     """
     encoding = None if choice.encoding is None else check_encoding(choice.encoding)
-    raw = source.look()
+    raw = source.open(look=True)
     with raw:
         packed = packing(raw)
         start = raw.peek(4)[:4]

@@ -53,23 +53,21 @@ class Input:
         """Bytes on disk; None for a pipe."""
         return None if self.path is None else self.path.stat().st_size
 
-    def look(self) -> io.BufferedReader:
-        """Open to look at the beginning; a pipe can still be read from there afterwards."""
-        return self._open(keep=True)
-
-    def open(self) -> io.BufferedReader:
-        """Open to read everything.
+    def open(self, *, look: bool = False) -> io.BufferedReader:
+        """Open to read everything, or only to `look`: a pipe can then be read from its beginning.
 
         Raises:
             InputError: the file cannot be opened, or a pipe that was not spooled is read again.
         """
-        if self.path is None:
-            if self._used:
-                raise InputError(
-                    f"{self.name}: can be read only once, and it has been; save it to a file first"
-                )
-            self._used = True
-        return self._open(keep=False)
+        if self.path is not None:
+            with reading(self.name):
+                return self.path.open("rb")
+        if self._used and not look:
+            raise InputError(
+                f"{self.name}: can be read only once, and it has been; save it to a file first"
+            )
+        self._used |= not look
+        return as_file(self._pieces(look))
 
     def spool(self) -> None:
         """Copy a pipe to a temporary file, so that it can be read again."""
@@ -88,14 +86,6 @@ class Input:
             self.path, self._copy = handle, copy
         else:
             copy.close()
-
-    def _open(self, *, keep: bool) -> io.BufferedReader:
-        if self.path is None:
-            return as_file(self._pieces(keep))
-        try:
-            return self.path.open("rb")
-        except OSError as error:
-            raise InputError(f"{self.name}: cannot be opened ({error.strerror})") from error
 
     def _pieces(self, keep: bool) -> Iterator[bytes]:
         """A pipe from its beginning: first the part that was kept, then the rest."""
@@ -126,12 +116,10 @@ def find_inputs(
 ) -> list[Input]:
     """The inputs that the user names: a folder's and a glob's files by name, no file twice.
 
-    Args:
-        sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
-        suffixes: the endings of a folder's files, before ``.gz`` or ``.zst``; other and hidden
-            files and files of rejected rows are skipped. With ``.js`` only the tweets of an archive
-            are meant, because it has other such files.
-        skipped: receives the files that are skipped.
+    A glob can have ``**`` for any depth, and ``-`` is standard input. A folder's files are those
+    with one of the suffixes, before ``.gz`` or ``.zst``; `skipped` receives the others, but no
+    hidden files and no files of rejected rows. With ``.js`` only the tweets of an archive are
+    meant, because it has other such files.
 
     Raises:
         InputError: an input does not exist, or a folder has no such file.
@@ -190,11 +178,11 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
             raise InputError(f"{source}: no file matches; check the pattern")
     else:
         raise InputError(f"{source}: no such file; check the path")
-    posts = [path for path in found if not (path.is_file() and is_own(path))]
-    if not posts:
+    own = {path for path in found if path.is_file() and is_own(path)}
+    if len(own) == len(found):
         return found
-    skipped.own += sorted({*found} - {*posts})
-    return posts
+    skipped.own += sorted(own)
+    return [path for path in found if path not in own]
 
 
 def folder_files(folder: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[Path]]:
