@@ -63,8 +63,7 @@ class GroupDataset(Dataset[Item]):
     """A group of a sampler -> (article index, its token ids, its posts' token ids)."""
 
     def __init__(self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]) -> None:
-        self.articles = articles
-        self.posts = posts
+        self.articles, self.posts = articles, posts
 
     def __len__(self) -> int:
         return len(self.articles)
@@ -75,13 +74,11 @@ class GroupDataset(Dataset[Item]):
 
 
 def collate(items: Sequence[Item]) -> dict[str, Tensor]:
-    """Pad groups into a batch.
+    """Pad groups into a batch, in int64.
 
-    Returns:
-        ``article_ids (A, S)`` and ``post_ids (P, S')``, int64, padded with -1 on the right;
-        ``article_labels (A,)`` and ``post_labels (P,)``, int64: the article's index in the whole
-        training set, so that labels of different processes agree. Posts follow their articles'
-        order.
+    ``article_ids (A, S)`` and ``post_ids (P, S')`` are padded with -1 on the right. The labels
+    ``article_labels (A,)`` and ``post_labels (P,)`` are the article's index in the whole training
+    set, so that labels of different processes agree. Posts follow their articles' order.
     """
     return {
         "article_ids": pad([article for _, article, _ in items]),

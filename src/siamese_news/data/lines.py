@@ -19,15 +19,13 @@ _SKIP_CAP = 2**30
 class BadRow(Exception):
     """A row that cannot be used.
 
-    Attributes:
-        reason: few words out of a small set, to count by.
-        message: the value, the expectation, and the remedy.
+    The reason is a few words out of a small set, to count by, and the message has the value, the
+    expectation, and the remedy.
     """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.reason = reason
-        self.message = message
+        self.reason, self.message = reason, message
 
 
 @contextmanager

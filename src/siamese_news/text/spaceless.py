@@ -103,11 +103,9 @@ def length_of(text: str) -> tuple[int, str]:
 def parts(chunk: str) -> Iterator[tuple[str, str]]:
     """Cut a chunk into hashtags with letters of these scripts, runs of them, and the rest.
 
-    Full stops, commas and quotation marks of these scripts become those of ASCII, which are never
+    Yield ``tag``, ``run`` or ``rest``, and the piece; together they are as long as the chunk. Full
+    stops, commas and quotation marks of these scripts become those of ASCII, which are never
     content words.
-
-    Yields:
-        ``tag``, ``run`` or ``rest``, and the piece; together they are as long as the chunk.
     """
     chunk = chunk.translate(_SIGNS)
     start = 0

@@ -11,11 +11,7 @@ _running: "list[Stopwatch]" = []
 
 
 class Stopwatch:
-    """Adds up the seconds of each stage; a stage inside another stops the clock of the outer one.
-
-    Attributes:
-        seconds: by stage, of those that have ended.
-    """
+    """Adds up the seconds of each stage; one inside another stops the clock of the outer one."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -67,21 +67,13 @@ Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The format of a file and its fields.
-
-    Attributes:
-        source: the file, as messages call it.
-        format: for people, such as ``Bluesky Jetstream``.
-        text_field: where the text is, for people.
-        id_field: where the id is, for people.
-        packed: ``gz``, ``zst`` or nothing.
-    """
+    """The format of a file and its fields; the names of both are for people."""
 
     source: str
-    format: str
+    format: str  # such as ``Bluesky Jetstream``
     text_field: str
     id_field: str
-    packed: str
+    packed: str  # ``gz``, ``zst`` or nothing
     kind: Kind
     choice: Choice = field(default_factory=Choice)
     known: Format | None = field(default=None, repr=False)

@@ -65,7 +65,6 @@ class PostStream:
     Attributes:
         detected: the format of each input, in reading order.
         counts: of the current or last pass.
-        skipped: files of folders and globs that are not read.
         unreadable: the errors of files of a folder or glob that cannot be read. They are left out
             of every pass and part.
         places: with a share, the positions of the posts of the current pass in the input, as
@@ -200,17 +199,16 @@ class PostStream:
     def _rows(self, source: Input, found: Detected, share: Share | None) -> Rows:
         if share is not None and found.kind != "jsonl":
             yield from share.rows(self._rows(source, found, None))
-            return
-        if found.kind in ("parquet", "sheet"):
+        elif found.kind in ("parquet", "sheet"):
             from siamese_news.data.readers.parquet import parquet_rows
             from siamese_news.data.readers.sheets import sheet_rows
 
+            size = source.size or 0
             if found.kind == "sheet":
                 yield from as_written(sheet_rows(source), found.names)
             else:
-                progress = partial(self._progress, source.size or 0)
-                yield from parquet_rows(source, found.columns, progress)
-            self._done, self._share = self._done + (source.size or 0), 0
+                yield from parquet_rows(source, found.columns, partial(self._progress, size))
+            self._done, self._share = self._done + size, 0
         elif found.kind != "empty":
             raw = self._raw = source.open()
             try:
