@@ -21,22 +21,12 @@ _MONTHS = {
 }
 # Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
 _ZONES = {
-    zone: hours
-    for hours, zones in {
-        -8: "PST",
-        -7: "PDT MST",
-        -6: "MDT CST",
-        -5: "CDT EST",
-        -4: "EDT",
-        0: "UTC GMT Z WET",
-        1: "WEST CET",
-        2: "CEST EET",
-        3: "EEST MSK",
-        9: "JST KST",
-        10: "AEST",
-        11: "AEDT",
-    }.items()
-    for zone in zones.split()
+    zone: int(hours)
+    for zone, _, hours in (
+        pair.partition("=")
+        for pair in "PST=-8 PDT=-7 MST=-7 MDT=-6 CST=-6 CDT=-5 EST=-5 EDT=-4 UTC=0 GMT=0 Z=0 WET=0 "
+        "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 JST=9 KST=9 AEST=10 AEDT=11".split()
+    )
 }
 # Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
