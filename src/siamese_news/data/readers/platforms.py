@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Convert, Converted, Record
 from siamese_news.data.readers.formats import CONTEXT, Format, each
 from siamese_news.data.readers.values import (
@@ -17,6 +16,7 @@ from siamese_news.data.readers.values import (
     inside,
     post_of,
     put,
+    text_of,
     text_value,
     unescaped,
     without_html,
@@ -128,13 +128,15 @@ def _from_v1(record: Record) -> Converted:
         return None
     post_id = id_value(record.get("id_str", record.get("id")), "id_str")
     shown = record.get("retweeted_status") or record
+    longer = shown.get("extended_tweet") or {}
+    text = text_of(shown if longer.keys().isdisjoint(_V1_TEXTS) else longer, *_V1_TEXTS)
     return post_of(
         post_id,
-        unescaped(_v1_text(shown)),
+        unescaped(text),
         record,
         "created_at lang author=user.screen_name|user.id_str retweet_of=retweeted_status.id_str "
         "reply_to=in_reply_to_status_id_str quotes=quoted_status_id_str",
-        url=_tweet_link(shown.get("extended_tweet") or record),
+        url=_tweet_link(longer or record),
         permalink="https://twitter.com/"
         f"{inside(record, 'user', 'screen_name') or 'i'}/status/{post_id}",
     )
@@ -149,14 +151,6 @@ def _from_v1(record: Record) -> Converted:
 )
 def _from_archive(record: Record) -> Converted:
     return _from_v1(record["tweet"])
-
-
-def _v1_text(tweet: Record) -> str:
-    for source in (tweet.get("extended_tweet") or {}, tweet):
-        for name in _V1_TEXTS:
-            if name in source:
-                return text_value(source[name], name)
-    raise BadRow("no text", "field 'full_text', 'text' (any one of them) is missing")
 
 
 def _tweet_link(tweet: Record) -> str | None:

@@ -182,33 +182,31 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
         if whole and row:
             yield taken[0][0], row
         elif not whole:
-            if len(taken) < 2:
-                yield _lenient(taken, table)
-            else:
-                message = (
-                    "a quotation mark is opened here and not closed; the next lines are read as "
-                    "rows of their own: double the mark, or remove it"
-                )
-                yield taken[0][0], BadRow("stray quotation mark", message)
-                again.extendleft(reversed(taken[1:]))
+            message = (
+                "a quotation mark is opened here and not closed; the next lines are read as rows "
+                "of their own: double the mark, or remove it"
+            )
+            (number, line), *swallowed = taken
+            stray = BadRow("stray quotation mark", message)
+            yield number, stray if swallowed else _lenient(line, table)
+            again.extendleft(reversed(swallowed))
             rows = reader()
         yield from bad
         bad.clear()
 
 
-def _lenient(taken: list[tuple[int, str]], table: Table) -> tuple[int, list[str] | BadRow]:
+def _lenient(line: str, table: Table) -> list[str] | BadRow:
     """Read a line that is not strict CSV, such as one with a mark inside a quoted column."""
-    number, line = taken[0] if taken else (0, "")
     # A quotation mark without a delimiter after it is one of the column's characters.
     end = re.escape(table.delimiter)
     column = rf'"((?:""|[^"]|"(?!{end}))*+)"{end}|([^{end}]*+){end}'
     found = re.findall(column, line.rstrip("\r\n") + table.delimiter)
     if len(found) == len(table.names):
-        return number, [quoted.replace('""', '"') or bare for quoted, bare in found]
+        return [quoted.replace('""', '"') or bare for quoted, bare in found]
     try:
-        return number, next(csv.reader([line], delimiter=table.delimiter), [])
+        return next(csv.reader([line], delimiter=table.delimiter), [])
     except csv.Error as error:
-        return number, BadRow("broken row", f"not CSV: {error}")
+        return BadRow("broken row", f"not CSV: {error}")
 
 
 def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bool:
