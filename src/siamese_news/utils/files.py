@@ -258,23 +258,18 @@ class _Pieces(io.RawIOBase):
 
 def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
     """All members of a gzip stream; of one that is cut off, all up to the cut comes first."""
-    data, member = b"", None
-    while True:
-        data = data or raw.read(_GZIP_FEED)
-        if member is None:
-            ended = not data
-            data = data.lstrip(b"\0")  # members may be padded with zeros
-            if ended:
-                return
+    data = raw.read(_GZIP_FEED)
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
             if not data:
-                continue
-            member = zlib.decompressobj(wbits=31)
-        elif not data:
-            yield member.flush()
-            raise EOFError("the file ends inside a gzip member")
-        yield member.decompress(data, _BUFFER)
-        data = member.unused_data if member.eof else member.unconsumed_tail
-        member = None if member.eof else member
+                yield member.flush()
+                raise EOFError("the file ends inside a gzip member")
+            yield member.decompress(data, _BUFFER)
+            data = member.unconsumed_tail or (b"" if member.eof else raw.read(_GZIP_FEED))
+        data = member.unused_data.lstrip(b"\0")  # members may be padded with zeros
+        while not data and (more := raw.read(_GZIP_FEED)):
+            data = more.lstrip(b"\0")
 
 
 def _unzstd(raw: io.BufferedReader, name: str | Path, long_window: bool) -> Iterator[bytes]:
