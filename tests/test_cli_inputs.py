@@ -437,7 +437,7 @@ def test_an_output_next_to_which_no_file_can_be_made(files):
     for out in outs:
         done = process("index", *posts, "--model", files / "model", "--out", out)
         assert done.returncode == 2, done.stderr
-        assert f"{out}: no file can be made in {Path(out).parent}" in done.stderr
+        assert f"{out}: cannot be written: no file can be made in {Path(out).parent}" in done.stderr
 
 
 def test_nothing_is_written_into_the_index_that_is_searched(files):

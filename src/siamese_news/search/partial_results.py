@@ -43,8 +43,8 @@ def output_lock(out: Path) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise InputError(
-            f"{out}: no file can be made in {out.parent} ({error.strerror or error}); name another "
-            "with --out"
+            f"{out}: cannot be written: no file can be made in {out.parent} "
+            f"({error.strerror or error}); name another with --out"
         ) from error
     try:
         yield

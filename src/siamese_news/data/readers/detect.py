@@ -375,7 +375,8 @@ class _Look:
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
             tables.refuse_repeated(names, (*texts, own_id, date), where)
-            tables.refuse_rounded([record.get(own_id) for record in records], own_id, where)
+            if kind == "delimited":
+                tables.refuse_rounded([record.get(own_id) for record in records], own_id, where)
         return Detected(
             self.name,
             what,
