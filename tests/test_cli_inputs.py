@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -331,3 +332,121 @@ def test_the_address_of_a_post_reaches_the_results(files, command):
     done = process(command, *rank(files, "--out", out, *more)[1:])
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["link"] == address
+
+
+CONTEXT = {"visibility": "public", "uri": "u", "account": {"acct": "a"}}
+MESSAGE = {"type": "message", "date": "2020-01-01T10:00:00", "text": "flood"}
+COMMENT = {"subreddit": "s", "created_utc": 1580000000}
+
+
+def comment(key, replies=""):
+    return {"kind": "t1", "data": {**COMMENT, "id": key, "body": "flood", "replies": replies}}
+
+
+def listing(*children):
+    return {"kind": "Listing", "data": {"children": list(children)}}
+
+
+EXPORTS = {
+    "all chats of Telegram, those that were left too": (
+        "result.json",
+        {
+            "chats": {"list": [{"id": 1, "messages": [{"id": 1, **MESSAGE}]}]},
+            "left_chats": {"list": [{"id": 2, "messages": [{"id": 1, **MESSAGE}]}]},
+        },
+        ["1/1", "2/1"],
+    ),
+    "the context of a status of Mastodon, before and after it": (
+        "context.json",
+        {
+            "ancestors": [{"id": "1", "content": "<p>flood</p>", **CONTEXT}],
+            "descendants": [{"id": "2", "content": "<p>flood</p>", **CONTEXT}],
+        },
+        ["1", "2"],
+    ),
+    "replies to replies on Reddit": (
+        "thread.json",
+        listing(comment("a", listing(comment("b", listing(comment("c"))))), {"kind": "more"}),
+        ["t1_a", "t1_b", "t1_c"],
+    ),
+    "a file that a browser unpacked, still called .gz": (
+        "posts.csv.gz",
+        "id,text\n1,flood\n2,flood\n",
+        ["1", "2"],
+    ),
+}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("name", EXPORTS)
+def test_no_post_of_an_export_is_left_out(files, name, indent):
+    file, content, ids = EXPORTS[name]
+    text = content if isinstance(content, str) else json.dumps(content, indent=indent)
+    (files / file).write_text(text)
+    done = process(*rank(files, "--out", files / "out.jsonl", posts=[file]))
+    assert done.returncode == 0, done.stderr
+    assert sorted(found(files / "out.jsonl")) == ids
+    assert f"{len(ids)} posts read" in done.stderr and "rejected" not in done.stderr
+
+
+def test_an_array_of_posts_that_is_not_read_is_named(files):
+    others = [{"id": "9", "text": "flood", "likes": [{"id": "8", "text": "x"}]}]
+    (files / "posts.json").write_text(json.dumps({"posts": POSTS, "users": [], "replies": others}))
+    done = process(*rank(files, posts=["posts.json"]))
+    assert done.returncode == 0, done.stderr
+    assert "posts.json: JSON (posts; not read: replies): text from" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("id;text\n1,23E+18;flood\n1,24E+18;flood\n", "field 'id' is '1,23E+18'"),
+        (
+            "id,text\n" + "".join(f"12345678901234{n}0000,flood\n" for n in range(3)),
+            "all ids in 'id' end in zeros after 15 digits",
+        ),
+        ("id,date,text,date\n1,2020-01-01,flood,2021-01-01\n", "two columns are called 'date'"),
+    ],
+)
+def test_what_a_spreadsheet_lost_is_not_taken_for_whole(files, table, message):
+    (files / "posts.csv").write_text(table)
+    done = process(*rank(files, posts=["posts.csv"]))
+    assert done.returncode == 2 and message in done.stderr
+
+
+def test_marks_inside_a_quoted_column_stay_where_they_are(files):
+    rows = ['1,"the 6" pipe, burst"', '2,"a "flood", they say"', '3,the 6" pipe']
+    (files / "posts.csv").write_text("id,text\n" + "\n".join(rows) + "\n")
+    done = process(*rank(files, "--out", files / "out.jsonl", posts=["posts.csv"]))
+    assert done.returncode == 0, done.stderr
+    read = {row["post"]: row["text"] for row in map(json.loads, (files / "out.jsonl").open())}
+    assert read == {"1": 'the 6" pipe, burst', "3": 'the 6" pipe'}
+    assert "1 row rejected (1 wrong number of columns)" in done.stderr
+
+
+def test_the_length_of_a_seed_without_spaces_is_in_characters(files):
+    (files / "story.txt").write_text("洪水警報\n\n大雨のため川があふれ、橋が流された。\n")
+    assert '"洪水警報", 22 characters' in process(*rank(files)).stderr
+    (files / "story.txt").write_text("홍수 경보\n\n강이 범람하여 다리가 떠내려갔다\n")
+    assert '"홍수 경보", 6 words' in process(*rank(files)).stderr
+
+
+def test_an_output_next_to_which_no_file_can_be_made(files):
+    posts = ("--posts", files / "dump")
+    outs = [files / ("x" * 252), *(["/proc/index"] if Path("/proc").is_dir() else [])]
+    for out in outs:
+        done = process("index", *posts, "--model", files / "model", "--out", out)
+        assert done.returncode == 2, done.stderr
+        assert f"{out}: cannot be written: no file can be made in {Path(out).parent}" in done.stderr
+
+
+def test_nothing_is_written_into_the_index_that_is_searched(files):
+    index, model = files / "index", ("--model", files / "model")
+    assert process("index", "--posts", files / "dump", *model, "--out", index).returncode == 0
+    before = sorted(index.rglob("*"))
+    for out in (index / "out.csv", index / "new" / "out.csv"):
+        done = process(
+            "rank", *model, "--articles", files / "story.txt", "--index", index, "--out", out
+        )
+        assert done.returncode == 2 and "is inside the index" in done.stderr
+    assert sorted(index.rglob("*")) == before

@@ -6,6 +6,7 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from siamese_news.data import lines
 from siamese_news.data.articles import read_articles
 from siamese_news.data.beir import read_corpus
 from siamese_news.data.jsonl import read_jsonl
@@ -97,24 +98,25 @@ def test_truncated_and_damaged_gzip(tmp_path):
     path.write_bytes(whole[:5000] + bytes(50) + whole[5050:])
     with pytest.raises(InputError, match=r"corpus\.jsonl\.gz:\d+:"):
         list(read_posts(path))
-    path.write_text("no gzip at all")
+    path.write_bytes(b"\x1f\x8bno gzip at all")
     with pytest.raises(InputError, match="damaged"):
         list(read_posts(path))
 
 
 def test_damaged_zst(tmp_path):
     path = tmp_path / "corpus.jsonl.zst"
-    path.write_bytes(b"no zst at all")
+    path.write_bytes(b"\x28\xb5\x2f\xfdno zst at all")
     with pytest.raises(InputError, match="damaged"):
         list(read_posts(path))
 
 
-def test_a_line_may_not_fill_the_memory(tmp_path):
+def test_a_line_may_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "LINE_CAP", 1000)
     path = write(tmp_path, GOOD + "x" * 5000 + "\n")
     with pytest.raises(InputError, match=r":2: the line is longer than 1,000 bytes"):
-        list(read_lines(path, cap=1000))
+        list(read_lines(path))
     exact = write(tmp_path, "x" * 999 + "\n")
-    assert len(list(read_lines(exact, cap=1000))) == 1
+    assert len(list(read_lines(exact))) == 1
 
 
 def test_bytes_that_are_not_utf8(tmp_path):

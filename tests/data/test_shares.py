@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from siamese_news.data import lines as lines_module
 from siamese_news.data.lines import raw_lines
 from siamese_news.data.readers import open_posts, rows
 from siamese_news.data.readers.rows import Share, SharedLines, owners
@@ -27,14 +28,12 @@ def test_each_line_is_one_parts(lines, ends, count, stretch, cap):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "_STRETCH", stretch)
         patch.setattr(rows, "_STEP", 3)
-        whole = [
-            (n, getattr(line, "reason", line))
-            for n, line in raw_lines(io.BytesIO(content), cap=cap)
-        ]
+        patch.setattr(lines_module, "LINE_CAP", cap)
+        whole = [(n, getattr(line, "reason", line)) for n, line in raw_lines(io.BytesIO(content))]
         parts = []
         for index in range(count):
             mine = SharedLines(io.BytesIO(content), Share(index, count))
-            for number, line in raw_lines(mine, cap=cap):
+            for number, line in raw_lines(mine):
                 parts.append((number + mine.skipped, getattr(line, "reason", line)))
     assert sorted(parts, key=lambda part: part[0]) == whole
 

@@ -314,7 +314,7 @@ def test_the_shared_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_text_never_imports_torch() -> None:
     script = (
-        "import sys, siamese_news.text, siamese_news.text.formats; "
+        "import sys, siamese_news.text, siamese_news.text.vectors; "
         "from gensim.models import KeyedVectors; "
         "assert 'torch' not in sys.modules, 'torch was imported'"
     )

@@ -106,7 +106,7 @@ def test_what_is_written_is_read_back(
     [
         ([], "no words"),
         (["a", "b", "a"], r"word 3: 'a' is a duplicate of word 1"),
-        (["a", ""], "word 2: an empty word"),
+        (["a", ""], "word 2: '' is empty"),
         (["a\nb"], "line feed"),
         (["a", "\ud800"], "not valid Unicode"),
         (["a", 5], "is not a string"),
@@ -129,10 +129,10 @@ def test_bad_options() -> None:
     ("content", "message"),
     [
         (b"a\nb\na\n", "vocab.txt:3: 'a' is a duplicate of word"),
-        (b"a\n\nb\n", "vocab.txt:2: an empty word"),
+        (b"a\n\nb\n", "vocab.txt:2: '' is empty"),
         (b"a\nb\xff\n", "vocab.txt:2: not UTF-8"),
         (b"", "vocab.txt: the file is empty"),
-        (b"\n", "vocab.txt:1: an empty word"),
+        (b"\n", "vocab.txt:1: '' is empty"),
     ],
 )
 def test_bad_files(tmp_path: Path, content: bytes, message: str) -> None:

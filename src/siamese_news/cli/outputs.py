@@ -119,7 +119,17 @@ def files_read(query: Query, *others: Path | None) -> list[Path | None]:
 
 
 def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
-    """Check the output of a search, which may read other files, too; see `check_output`."""
+    """Check the output of a search, which may read other files, too; see `check_output`.
+
+    Raises:
+        InputError: as `check_output`, and for an output inside the index that is searched.
+    """
+    out, index = query.out, query.index
+    if out is not None and index is not None and out.resolve().is_relative_to(index.resolve()):
+        raise InputError(
+            f"{out}: is inside the index {index}, which has its own files; name a file outside it "
+            "with --out"
+        )
     check_output(query.out, files_read(query, *others), force=force)
 
 

@@ -32,6 +32,7 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
     from siamese_news.data.articles import read_articles
     from siamese_news.search.remarks import stub_remarks
     from siamese_news.search.seeds import Seeds
+    from siamese_news.text.spaceless import length_of
 
     if sum("-" in names for names in (query.articles, query.negatives, query.posts)) > 1:
         raise InputError("standard input (-) is named twice; expected one of articles and posts")
@@ -53,8 +54,8 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
         for article in some:
             start = " ".join((article.title or article.text).split())
             start = start if len(start) <= _WIDTH else start[: _WIDTH - 1] + "…"
-            words = counted(len(article.full_text.split()), "word")
-            lines.append(f'{kind} {article.id}: "{start}", {words}')
+            length = counted(*length_of(article.full_text))
+            lines.append(f'{kind} {article.id}: "{start}", {length}')
         _list(lines, f"more ({kind})")
     for remark in stub_remarks([*articles, *negatives]):
         echo(remark)

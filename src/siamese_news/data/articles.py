@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -34,9 +36,7 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     """
     trafilatura = optional("trafilatura", "web", f"{where}: a web page", SAVE)
     page = trafilatura.bare_extraction(data, with_metadata=True, include_comments=False)
-    found: dict[str, Any] = {}
-    if page is not None:
-        found = page if isinstance(page, dict) else page.as_dict()
+    found: dict[str, Any] = page.as_dict() if page else {}
     text = clean_text(found.get("text") or "").strip()
     if not text:
         raise InputError(
@@ -46,14 +46,8 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     # The heading is part of the text as well.
     if title and text.startswith(f"{title}\n"):
         text = text.removeprefix(title).strip()
-    return {
-        "text": text,
-        "title": title,
-        "created_at": found.get("date"),
-        "author": found.get("author"),
-        "url": found.get("url"),
-        "lang": found.get("language"),
-    }
+    others = {"created_at": "date", "author": "author", "url": "url", "lang": "language"}
+    return {"text": text, "title": title, **{to: found.get(name) for to, name in others.items()}}
 
 
 def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
@@ -174,26 +168,25 @@ def read_articles(
         raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
     articles: list[Article] = []
     seen: dict[str, str] = {}
-    empty = 0
-    for source in find_inputs(given, SUFFIXES):
-        for where, record in _records(source):
-            try:
-                if isinstance(record, EmptyArticle):
-                    raise record
-                article = article_of(record, where)
-            except EmptyArticle as error:
-                if set_aside is None:
-                    raise
-                set_aside(str(error))
-                empty += 1
-                continue
-            if article.id in seen:
-                raise InputError(
-                    f"{where}: the id '{article.id}' was already used at {seen[article.id]}; ids "
-                    "must differ: rename one"
-                )
-            seen[article.id] = where
-            articles.append(article)
+    empty = False
+    for where, record in chain.from_iterable(map(_records, find_inputs(given, SUFFIXES))):
+        try:
+            if isinstance(record, EmptyArticle):
+                raise record
+            article = article_of(record, where)
+        except EmptyArticle as error:
+            if set_aside is None:
+                raise
+            set_aside(str(error))
+            empty = True
+            continue
+        if article.id in seen:
+            raise InputError(
+                f"{where}: the id '{article.id}' was already used at {seen[article.id]}; ids must "
+                "differ: rename one"
+            )
+        seen[article.id] = where
+        articles.append(article)
     if not articles and empty:
         raise InputError("every article is empty; expected at least one with a text")
     return articles
@@ -244,16 +237,15 @@ Records = Iterator[tuple[str, dict[str, Any] | EmptyArticle]]
 
 def _records(source: Input) -> Records:
     """The records of a file, each with its place for messages."""
-    suffix = plain_suffix(source.name)
-    if source.path is None:
+    name, suffix = source.name, plain_suffix(source.name)
+    if piped := source.path is None:
         source.spool()
-        suffix = _sniffed(source)
-    assert source.path is not None
-    path, name = source.path, source.name
-    if suffix in LINES:
-        yield from _json_lines(path, name)
-    elif suffix == ".json":
-        yield from _json_file(path, name)
+    path = source.path
+    assert path is not None
+    if piped:
+        suffix = _sniffed(path, name)
+    if suffix in (*LINES, ".json"):
+        yield from _json(path, name, suffix)
     elif suffix in _TEXT:
         yield name, _text_file(path, name)
     elif suffix in _PAGES:
@@ -272,12 +264,11 @@ def _records(source: Input) -> Records:
         )
 
 
-def _sniffed(source: Input) -> str:
+def _sniffed(path: Path, name: str) -> str:
     """The suffix for the content of a pipe: JSON lines, a feed, a web page or a text."""
-    assert source.path is not None
-    if not source.size:
-        raise InputError(f"{source.name}: is empty, expected an article")
-    with open_binary(source.path) as stream:
+    if not path.stat().st_size:
+        raise InputError(f"{name}: is empty, expected an article")
+    with open_binary(path) as stream:
         start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(b"{"):
         return ".jsonl"
@@ -286,17 +277,12 @@ def _sniffed(source: Input) -> str:
     return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
 
 
-def _json_lines(path: Path, name: str) -> Records:
-    for number, record in read_jsonl(path, name=name):
-        yield f"{name}:{number}", record
-
-
-def _json_file(path: Path, name: str) -> Records:
-    """One object or a list of them over many lines; otherwise one object per line."""
-    try:
-        content = decode_value(_whole(path, name).removeprefix(b"\xef\xbb\xbf"))
-    except BadRow:
-        content = None
+def _json(path: Path, name: str, suffix: str) -> Records:
+    """One object per line; in a .json also one object or a list of them over many lines."""
+    content = None
+    if suffix == ".json":
+        with suppress(BadRow):
+            content = decode_value(_whole(path, name).removeprefix(b"\xef\xbb\xbf"))
     if isinstance(content, dict):
         yield name, content
     elif isinstance(content, list):
@@ -306,7 +292,8 @@ def _json_file(path: Path, name: str) -> Records:
                 raise InputError(f"{where}: expected an object with fields")
             yield where, record
     else:
-        yield from _json_lines(path, name)
+        for number, record in read_jsonl(path, name=name):
+            yield f"{name}:{number}", record
 
 
 def _whole(path: Path, name: str) -> bytes:
@@ -329,16 +316,8 @@ def _own_id(name: str) -> str:
 def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
-    lines: list[str] = []
-    size = 0
-    for number, line in read_lines(path, name=name):
-        size += len(line) + 1
-        if size > LINE_CAP:
-            raise InputError(
-                f"{name}:{number}: more than {LINE_CAP:,} characters, expected one article"
-            )
-        lines.append(clean_text(line))
-    text = "\n".join(lines).strip()
+    _whole(path, name)  # which refuses what is no article
+    text = "\n".join(clean_text(line) for _, line in read_lines(path, name=name)).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
     first, _, rest = text.partition("\n")
@@ -348,11 +327,8 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
 
 def _table(path: Path, name: str, suffix: str) -> Records:
     with open_binary(path) as stream:
-        lines = [
-            line.decode("utf-8", "surrogateescape")
-            for (_, line), _ in zip(raw_lines(stream), range(100), strict=False)
-            if isinstance(line, bytes) and line.strip()
-        ]
+        first = [line for _, line in islice(raw_lines(stream), 100) if isinstance(line, bytes)]
+    lines = [line.decode("utf-8", "surrogateescape") for line in first if line.strip()]
     if not lines:
         raise InputError(f"{name}: no line in the file, expected a header and an article a row")
     with open_binary(path) as stream:

@@ -27,11 +27,9 @@ def bundled() -> Collection:
 
 
 def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) -> Collection:
-    """Read a folder in the BEIR layout; each file may be plain, ``.gz`` or ``.zst``.
+    """Read ``queries.jsonl``, ``corpus.jsonl`` and ``qrels/<split>.tsv`` of a folder.
 
-    Args:
-        folder: holds ``queries.jsonl``, ``corpus.jsonl`` and ``qrels/<split>.tsv``.
-        splits: the splits to read; None reads all that exist.
+    Each may be plain, ``.gz`` or ``.zst``. Only some `splits` are read if they are named.
 
     Raises:
         InputError: for a missing, empty or damaged file, a bad record, an id used twice, a qrel
@@ -72,11 +70,8 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _splits(root: Path) -> list[str]:
-    found = {
-        path.name.split(".tsv")[0]
-        for path in (root / "qrels").glob("*.tsv*")
-        if path.name.endswith(tuple(f".tsv{ending}" for ending in _ENDINGS))
-    }
+    files = (path for end in _ENDINGS for path in (root / "qrels").glob(f"*.tsv{end}"))
+    found = {path.name.split(".tsv")[0] for path in files}
     if not found:
         raise InputError(f"{root / 'qrels'}: no qrels there, expected at least one <split>.tsv")
     return sorted(found)
@@ -87,13 +82,13 @@ def _records(path: Path, make: Callable[[dict[str, Any], str], Record]) -> dict[
     lines: dict[str, int] = {}
     for number, raw in read_jsonl(path):
         record = make(raw, f"{path}:{number}")
-        if record.id in records:
+        first = lines.setdefault(record.id, number)
+        if first != number:
             raise InputError(
-                f"{path}:{number}: the id '{record.id}' was already used on line "
-                f"{lines[record.id]}; ids must differ: remove or rename one"
+                f"{path}:{number}: the id '{record.id}' was already used on line {first}; ids must "
+                "differ: remove or rename one"
             )
         records[record.id] = record
-        lines[record.id] = number
     return records
 
 

@@ -63,36 +63,28 @@ class GroupDataset(Dataset[Item]):
     """A group of a sampler -> (article index, its token ids, its posts' token ids)."""
 
     def __init__(self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]) -> None:
-        self.articles = articles
-        self.posts = posts
+        self.articles, self.posts = articles, posts
 
     def __len__(self) -> int:
-        """Number of articles."""
         return len(self.articles)
 
     def __getitem__(self, group: Group) -> Item:
-        """The texts of one group."""
         article, posts = group
         return article, self.articles[article], [self.posts[post] for post in posts]
 
 
 def collate(items: Sequence[Item]) -> dict[str, Tensor]:
-    """Pad groups into a batch.
+    """Pad groups into a batch, in int64.
 
-    Returns:
-        ``article_ids (A, S)`` and ``post_ids (P, S')``, int64, padded with -1 on the right;
-        ``article_labels (A,)`` and ``post_labels (P,)``, int64: the article's index in the whole
-        training set, so that labels of different processes agree. Posts follow their articles'
-        order.
+    ``article_ids (A, S)`` and ``post_ids (P, S')`` are padded with -1 on the right. The labels
+    ``article_labels (A,)`` and ``post_labels (P,)`` are the article's index in the whole training
+    set, so that labels of different processes agree. Posts follow their articles' order.
     """
-    labels = [label for label, _, _ in items]
-    posts = [post for _, _, own in items for post in own]
-    post_labels = [label for label, _, own in items for _ in own]
     return {
         "article_ids": pad([article for _, article, _ in items]),
-        "post_ids": pad(posts),
-        "article_labels": torch.tensor(labels, dtype=torch.int64),
-        "post_labels": torch.tensor(post_labels, dtype=torch.int64),
+        "post_ids": pad([post for _, _, own in items for post in own]),
+        "article_labels": torch.tensor([label for label, _, _ in items], dtype=torch.int64),
+        "post_labels": torch.tensor([label for label, _, own in items for _ in own]).long(),
     }
 
 

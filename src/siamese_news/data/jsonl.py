@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.lines import BadRow, decode_text, decoded_lines
+from siamese_news.data.lines import BadRow, decode_text, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 
@@ -64,17 +64,12 @@ def not_an_object(value: object) -> BadRow:
     return BadRow("not an object", f"{kind(value)}, expected a JSON object with fields")
 
 
-def _object_or_blank(line: bytes) -> dict[str, Any] | None:
-    return decode_object(line) if line.strip() else None
-
-
 def read_jsonl(
     path: str | Path, *, name: str | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) for every line; blank lines are skipped.
 
-    Integers come as `Digits` (a str), so that no id loses a digit. Messages call the file `name`,
-    or by its path.
+    Integers come as `Digits` (a str), so that no id loses a digit.
 
     Raises:
         InputError: as `read_lines`; for a line that is not a JSON object; for NaN and Infinity;
@@ -82,7 +77,8 @@ def read_jsonl(
     """
     found = False
     shown = name or path
-    for number, record in decoded_lines(path, _object_or_blank, name=name):
+    lines = read_lines(path, lambda line: decode_object(line) if line.strip() else None, name=name)
+    for number, record in lines:
         if record is None:
             continue
         for key, value in record.items():

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
@@ -15,21 +15,17 @@ LINE_CAP = 16 * 2**20
 # Longest line that is skipped; beyond it a file is not lines at all.
 _SKIP_CAP = 2**30
 
-Decoded = TypeVar("Decoded")
-
 
 class BadRow(Exception):
     """A row that cannot be used.
 
-    Attributes:
-        reason: few words out of a small set, to count by.
-        message: the value, the expectation, and the remedy.
+    The reason is a few words out of a small set, to count by, and the message has the value, the
+    expectation, and the remedy.
     """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.reason = reason
-        self.message = message
+        self.reason, self.message = reason, message
 
 
 @contextmanager
@@ -43,8 +39,8 @@ def refused_at(where: str) -> Iterator[None]:
         raise InputError(f"{where}: nested too deeply; expected a flat object") from error
 
 
-def raw_lines(stream: Any, *, cap: int = LINE_CAP) -> Iterator[tuple[int, bytes | BadRow]]:
-    """Yield (line number from 1, line with its end) without ever holding more than `cap` bytes.
+def raw_lines(stream: Any) -> Iterator[tuple[int, bytes | BadRow]]:
+    """Yield (line number from 1, line with its end), holding at most `LINE_CAP` bytes.
 
     The stream needs only ``readline(limit)``. Neither the size of a file nor how far it expands is
     capped, for honest dumps are large and repeat themselves; a line is. A longer one is a `BadRow`
@@ -53,18 +49,18 @@ def raw_lines(stream: Any, *, cap: int = LINE_CAP) -> Iterator[tuple[int, bytes 
     """
     number = 0
     try:
-        while line := stream.readline(cap + 1):
+        while line := stream.readline(LINE_CAP + 1):
             number += 1
-            if len(line) > cap:
+            if len(line) > LINE_CAP:
                 size = len(line)
                 while line and line[-1:] != b"\n" and size <= _SKIP_CAP:
-                    line = stream.readline(cap)
+                    line = stream.readline(LINE_CAP)
                     size += len(line)
                 endless = size > _SKIP_CAP
                 message = (
-                    f"the line is longer than {cap:,} bytes; expected one record on each line: "
-                    "is this one large JSON array?"
+                    f"the line is longer than {LINE_CAP:,} bytes; expected one record on each "
                 )
+                message += "line: is this one large JSON array?"
                 message += "; the rest of the file is not read" if endless else ""
                 yield number, BadRow("line too long", message)
                 if endless:
@@ -94,31 +90,23 @@ def decode_text(line: bytes) -> str:
 
 
 def read_lines(
-    path: str | Path, *, cap: int = LINE_CAP, name: str | None = None
-) -> Iterator[tuple[int, str]]:
+    path: str | Path,
+    decode: Callable[[bytes], Any] = decode_text,
+    *,
+    name: str | Path | None = None,
+) -> Iterator[tuple[int, Any]]:
     """Yield (line number from 1, line without its end) of a plain, gz or zst UTF-8 file.
 
-    Messages call the file `name`, or by its path.
+    Another `decode` makes other values of the lines. Messages call the file `name`, or by its path.
 
     Raises:
-        InputError: for a missing, empty, truncated or damaged file, a line of more than `cap`
-            bytes, and bytes that are not UTF-8.
+        InputError: for a missing, empty, truncated or damaged file, a line longer than `LINE_CAP`,
+            and one that `decode` refuses with a `BadRow`, such as bytes that are not UTF-8.
     """
-    return decoded_lines(path, decode_text, cap=cap, name=name)
-
-
-def decoded_lines(
-    path: str | Path,
-    decode: Callable[[bytes], Decoded],
-    *,
-    cap: int = LINE_CAP,
-    name: str | None = None,
-) -> Iterator[tuple[int, Decoded]]:
-    """Like `read_lines`, with another function that decodes a line or raises a `BadRow`."""
     number = 0
     with open_binary(path) as stream:
         try:
-            for number, line in raw_lines(stream, cap=cap):
+            for number, line in raw_lines(stream):
                 if isinstance(line, BadRow):
                     raise line
                 yield number, decode(line)

@@ -17,13 +17,9 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """One news article.
+    """One news article: an id without white space, its text without the title, its title.
 
-    Attributes:
-        id: its id, a string without white space.
-        text: the text without the title.
-        title: the headline, or nothing.
-        metadata: everything else known about it, such as its date.
+    `metadata` is everything else known about it, such as its date.
 
     Example:
         >>> from siamese_news import Article
@@ -45,12 +41,9 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One social media post. Its text may be empty.
+    """One social media post: an id without white space, and its text, which may be empty.
 
-    Attributes:
-        id: its id, a string without white space.
-        text: its text.
-        metadata: everything else known about it, such as its author and date.
+    `metadata` is everything else known about it, such as its author and date.
 
     Example:
         >>> from siamese_news import Post
@@ -104,11 +97,7 @@ def clean_text(text: str) -> str:
 
 
 def check_id(value: str, where: str) -> str:
-    """The id unchanged, if every file format that we write can hold it.
-
-    Args:
-        value: the id.
-        where: the start of the message, such as ``posts.jsonl:3: field '_id'``.
+    """The id unchanged, if every file format that we write can hold it; `where` begins messages.
 
     Raises:
         InputError: for an empty id, and one with white space, a NUL or a lone surrogate.

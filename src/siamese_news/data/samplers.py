@@ -5,6 +5,7 @@ A batch is a list of groups (`siamese_news.data.collate`). Both samplers are pur
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,17 @@ class _BatchSampler(Sampler[Batch]):
     loader's workers fetched ahead are not yet trained on.
     """
 
+    _batches: int  # of one epoch
+
     def __init__(self, *, seed: int, rank: int, world: int) -> None:
         if not 0 <= rank < world:
             raise ValueError(f"rank is {rank} of world {world}, expected 0 <= rank < world")
-        self.seed = int(seed)
-        self.rank = rank
-        self.world = world
-        self.epoch = 0
-        self.batch = 0
+        self.seed, self.rank, self.world = int(seed), rank, world
+        self.epoch = self.batch = 0
 
     def __len__(self) -> int:
         """Batches of one epoch: the same for every epoch and rank."""
-        raise NotImplementedError
+        return self._batches
 
     def global_batches(self, epoch: int) -> list[Batch]:
         """The batches of one epoch before they are shared out to the ranks."""
@@ -100,9 +100,6 @@ class ArticleBatchSampler(_BatchSampler):
             turns over the epochs. None: all of them in every epoch.
         text_of: for each post a number that posts of the same text share; they count as one post
             when articles are kept apart. None: every post has its own.
-        seed: of all choices.
-        rank: of this process.
-        world: number of processes.
 
     Raises:
         InputError: for no article, sizes below 1, or fewer articles than processes.
@@ -138,12 +135,10 @@ class ArticleBatchSampler(_BatchSampler):
         self.posts = [np.asarray(own, dtype=np.int64) for own in posts]
         self.lengths = np.asarray(lengths, dtype=np.int64)
         self.articles_per_batch = articles_per_batch
-        self.posts_per_article = posts_per_article
         self.window = None if chunks_per_epoch is None else chunks_per_epoch * posts_per_article
         self.conflicts = conflicts_of(
             posts if text_of is None else [{text_of[post] for post in own} for own in posts]
         )
-        self._any_conflict = any(self.conflicts)
         # Chunks per article: the same in every epoch, so every epoch has equally many batches.
         taken = [min(len(own), self.window or len(own)) for own in self.posts]
         self.chunks = np.asarray([-(-n // posts_per_article) for n in taken])
@@ -161,25 +156,18 @@ class ArticleBatchSampler(_BatchSampler):
                 "article has too many posts; set data.batching.chunks_per_epoch=1"
             )
 
-    def __len__(self) -> int:
-        """Batches of one epoch."""
-        return self._batches
-
     def global_batches(self, epoch: int) -> list[Batch]:
-        """The batches of one epoch before they are shared out to the ranks."""
+        """The batches of one epoch."""
         rng = np.random.default_rng([self.seed, epoch])
         order = self._order(rng)
         batches: list[Batch] = [[] for _ in range(self._batches)]
-        # Chunk j goes to batch j modulo their number: equally full, and the consecutive chunks
-        # of one article (never more than batches) all to different ones.
+        # Without conflicts chunk j goes to batch j modulo their number: equally full, and the
+        # consecutive chunks of one article (never more than batches) all to different ones.
         turn = 0
-        capacity = self.articles_per_batch * self.world
         owners: list[set[int]] = [set() for _ in batches]
         for article in order:
             for chunk in self._cut(article, epoch, rng):
-                target = turn % self._batches
-                if self._any_conflict:
-                    target = self._free(article, target, owners, capacity)
+                target = self._free(article, turn % self._batches, owners)
                 owners[target].add(article)
                 batches[target].append((article, chunk))
                 turn += 1
@@ -206,17 +194,18 @@ class ArticleBatchSampler(_BatchSampler):
         parts = np.array_split(rng.permutation(own), int(self.chunks[article]))
         return [tuple(part.tolist()) for part in parts]
 
-    def _free(self, article: int, start: int, owners: Sequence[set[int]], capacity: int) -> int:
+    def _free(self, article: int, start: int, owners: Sequence[set[int]]) -> int:
         """The next batch with room and no article in conflict; the least full if none has room."""
         blocked = self.conflicts[article] | {article}
-        least = -1
-        for index in (*range(start, self._batches), *range(start)):
-            if owners[index].isdisjoint(blocked):
-                if len(owners[index]) < capacity:
-                    return index
-                if least < 0 or len(owners[index]) < len(owners[least]):
-                    least = index
-        return least
+        places = chain(range(start, self._batches), range(start))
+        allowed = (index for index in places if owners[index].isdisjoint(blocked))
+        room = self.articles_per_batch * self.world
+        tried: list[int] = []
+        for index in allowed:
+            if len(owners[index]) < room:
+                return index
+            tried.append(index)
+        return min(tried, key=lambda index: len(owners[index]))
 
     def _top_up(self, batches: list[Batch]) -> None:
         """Move chunks to batches with too few articles to share out, or to have a negative."""
@@ -266,13 +255,10 @@ class PairBatchSampler(_BatchSampler):
             raise InputError(f"{len(self.pairs)} pairs for {world} processes; use fewer processes")
         self.pairs_per_batch = pairs_per_batch
         self._kept = len(self.pairs) // world * world
-
-    def __len__(self) -> int:
-        """Batches of one epoch."""
-        return -(-self._kept // (self.pairs_per_batch * self.world))
+        self._batches = -(-self._kept // (pairs_per_batch * world))
 
     def global_batches(self, epoch: int) -> list[Batch]:
-        """The batches of one epoch before they are shared out to the ranks."""
+        """The batches of one epoch."""
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.pairs))
         chosen = [self.pairs[index] for index in order[: self._kept]]
         size = self.pairs_per_batch * self.world

@@ -12,7 +12,7 @@ from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import refused_at
 from siamese_news.data.readers.values import text_of
 from siamese_news.data.records import Article, Collection, Post, Qrels, check_id
-from siamese_news.data.splits import relevant_pairs
+from siamese_news.data.splits import pool_qrels, relevant_pairs
 from siamese_news.errors import InputError
 
 _STARTS_WITH_WORD = re.compile(r"\w")
@@ -22,12 +22,9 @@ SPLIT = "train"
 def read_ast(path: str | Path) -> Collection:
     """Read the JSON lines of the AST paper's authors into a collection with the split ``train``.
 
-    Each line is one pair with the fields ``url`` (the label), ``article`` and ``text``. As in the
-    authors' reader, a row whose article or tweet does not begin with a word character (a mention, a
-    hashtag, a quotation mark) is dropped.
-
-    An article's id is its url (white space percent-encoded); where rows with one url differ in
-    the article, the first one counts. A post's id is ``line-<number>``.
+    Each line is a pair: ``url`` (the article's id, white space percent-encoded), ``article`` (the
+    first of a url counts) and ``text``. A post's id is ``line-<number>``. A row whose article or
+    tweet does not begin with a word character is dropped, as by the authors' reader.
 
     Raises:
         InputError: for unreadable files and records, and where no row is left.
@@ -63,15 +60,10 @@ VARIABLE = "SIAMESE_NEWS_DATA"
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """Articles, the posts to rank for them, and the relevant ones.
+    """Articles, the posts to rank for each of them, and the relevant ones.
 
-    Attributes:
-        name: ``<collection>/<split>``.
-        articles: the seed articles.
-        posts: the pool that is ranked for each of them.
-        qrels: article id -> post id -> grade.
-        one_story: all articles are seeds of one story and share the relevant posts, which the
-            qrels list once, under one of them: rank by the mean score over the seeds.
+    With `one_story` all articles are seeds of one story and share the relevant posts, which the
+    qrels list once, under one of them: rank by the mean score over the seeds.
     """
 
     name: str
@@ -153,15 +145,9 @@ def evaluation_set(collection: Collection, entry: Mapping[str, Any]) -> Evaluati
     if pool not in ("linked", "with_unlinked"):
         raise InputError(f"pool is '{pool}', expected linked or with_unlinked")
     one_story = bool(entry.get("one_story", False))
-    wanted = {post for judged in qrels.values() for post in judged}
+    wanted = set().union(*qrels.values())
     if pool == "with_unlinked":
-        linked = {
-            post
-            for other in collection.qrels.values()
-            for judged in other.values()
-            for post in judged
-        }
-        wanted |= collection.posts.keys() - linked
+        wanted |= collection.posts.keys() - set().union(*pool_qrels(collection.qrels).values())
     return EvaluationSet(
         name=f"{collection.name}/{split}",
         articles=[a for a in collection.articles.values() if one_story or a.id in qrels],

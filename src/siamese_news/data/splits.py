@@ -4,12 +4,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.errors import InputError
+from siamese_news.utils.choices import check_choice
 
 _LINKS = re.compile(r"https?://\S+|www\.\S+|@\w+")
 _RETWEET = re.compile(r"^\s*rt\b")
@@ -36,17 +37,13 @@ def same_event_qrels(articles: Iterable[Article], posts: Iterable[Post]) -> Qrel
 
     Articles and posts without an event have no relevant partner.
     """
-    by_event: dict[str, list[str]] = defaultdict(list)
+    by_event: dict[str, dict[str, int]] = defaultdict(dict)
     for post in posts:
-        event = post.metadata.get("event")
-        if event is not None:
-            by_event[str(event)].append(post.id)
-    qrels: Qrels = {}
-    for article in articles:
-        event = article.metadata.get("event")
-        if event is not None and by_event.get(str(event)):
-            qrels[article.id] = dict.fromkeys(by_event[str(event)], 1)
-    return qrels
+        if (event := post.metadata.get("event")) is not None:
+            by_event[str(event)][post.id] = 1
+    events = {article.id: article.metadata.get("event") for article in articles}
+    known = {id: str(event) for id, event in events.items() if event is not None}
+    return {id: dict(by_event[event]) for id, event in known.items() if event in by_event}
 
 
 SPLITS = ("train", "dev", "test")
@@ -76,9 +73,7 @@ def resplit(
         InputError: for another `by`, other fractions, an article without the event it needs, too
             few units to cut.
     """
-    if by not in get_args(SplitBy):
-        choices = ", ".join(get_args(SplitBy))
-        raise InputError(f"data.split.by is '{by}', expected one of: {choices}")
+    check_choice("data.split.by", by, SplitBy)
     if by == "given":
         return collection
     shares = [float(share) for share in fractions]

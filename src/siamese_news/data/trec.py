@@ -31,10 +31,7 @@ def rows_of(
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
-    """Read TREC qrels (``query iteration document grade``), plain, .gz or .zst.
-
-    Returns:
-        query id -> document id -> grade, in the order of the file.
+    """Read TREC qrels (``query iteration document grade``), plain, .gz or .zst, in their order.
 
     Raises:
         InputError: with ``path:line`` for a wrong line, a grade that is not a whole number, or a
@@ -47,12 +44,9 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
 
 
 def read_run(path: str | Path) -> dict[str, dict[str, float]]:
-    """Read a TREC run (``query Q0 document rank score tag``), plain, .gz or .zst.
+    """Read a TREC run (``query Q0 document rank score tag``), plain, .gz or .zst, in its order.
 
     As in trec_eval the rank column is not used: the order follows from the scores.
-
-    Returns:
-        query id -> document id -> score, in the order of the file.
 
     Raises:
         InputError: with ``path:line`` for a wrong line, a score that is not finite, or a pair

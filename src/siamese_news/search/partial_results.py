@@ -23,7 +23,7 @@ def output_lock(out: Path) -> Iterator[None]:
     Folders made for it are removed again if they stay empty.
 
     Raises:
-        InputError: another run holds it.
+        InputError: another run holds it, or no file can be made next to it.
     """
     from filelock import FileLock, Timeout
 
@@ -35,10 +35,16 @@ def output_lock(out: Path) -> Iterator[None]:
     path = _lock(out)
     lock = FileLock(path)
     try:
+        path.touch()  # a lock that cannot be made looks to FileLock like one that is held
         lock.acquire(timeout=0)
     except Timeout as error:
         raise InputError(
             f"{out}: another run is writing it; wait for that run, or name another file with --out"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"{out}: cannot be written: no file can be made in {out.parent} "
+            f"({error.strerror or error}); name another with --out"
         ) from error
     try:
         yield

@@ -11,6 +11,8 @@ from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import open_scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.text.languages import BACKGROUND
+from siamese_news.text.spaceless import length_of
+from siamese_news.utils.terminal import counted
 
 WEAK = 0.02
 """Posts that share a rare word with an article, or two common ones, score above this."""
@@ -41,10 +43,10 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
     """Remarks on articles that consist of a beginning and an offer to subscribe."""
     return [
         f"Article '{article.id}' looks like the preview of a paywalled article "
-        f"({found[0]!r}, {words:,} words): the ranking is based on these words. Use its full "
+        f"({found[0]!r}, {counted(*length)}): the ranking is based on these. Use its full "
         "text or another article about the story."
         for article in articles
-        if (words := len(article.full_text.split())) < _STUB
+        if (length := length_of(article.full_text))[0] < _STUB
         and (found := _PAYWALL.search(article.full_text)) is not None
     ]
 

@@ -1,6 +1,7 @@
 """Content words, the tokens that articles and posts are matched on, and how rare they are."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,23 +35,6 @@ ENGLISH_STOP_WORDS = frozenset(
 )
 
 
-# Number of tokens for which the cache remembers whether they are content words.
-_MEMO = 1 << 17
-
-
-class _Content(dict[str, bool]):
-    """Token -> whether it is a content word, filled on demand and emptied when full."""
-
-    __slots__ = ()
-
-    def __missing__(self, token: str) -> bool:
-        is_content = token not in _STOP and bool(words_of([token]))
-        if len(self) >= _MEMO:
-            self.clear()
-        self[token] = is_content
-        return is_content
-
-
 def words_of(tokens: Sequence[str]) -> list[str]:
     """Tokens without punctuation, which every text has and which would only add noise."""
     return [token for token in tokens if not token.isascii() or any(map(str.isalnum, token))]
@@ -58,27 +42,23 @@ def words_of(tokens: Sequence[str]) -> list[str]:
 
 def content_words(tokens: Sequence[str]) -> list[str]:
     """`words_of` without the English stop words and the clitics that GloVe's tokens have."""
-    known = _KNOWN
-    return [token for token in tokens if known[token]]
+    return list(filter(_is_content, tokens))
 
 
 _STOP = ENGLISH_STOP_WORDS | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
-_KNOWN = _Content()
+
+
+@lru_cache(1 << 17)
+def _is_content(token: str) -> bool:
+    return token not in _STOP and bool(words_of([token]))
 
 
 def smoothed_idf(frequencies: Any, texts: int, *, add: float = 0.0) -> Any:
     """ln((1 + N) / (1 + df)) + add.
 
     With ``add=1`` it is scikit-learn's smoothed IDF, in which a word of every text still counts;
-    with ``add=0`` such a word weighs nothing.
-
-    Args:
-        frequencies: df of each word: an array, a tensor or a number.
-        texts: N.
-        add: the constant that is added.
-
-    Returns:
-        The same kind and shape as `frequencies`.
+    with ``add=0`` such a word weighs nothing. The df of words, `frequencies`, are an array, a
+    tensor or a number, and so is the result; N is the number of `texts`.
     """
     ratio = (1.0 + texts) / (1.0 + frequencies)
     logarithm = ratio.log() if hasattr(ratio, "log") else np.log(ratio)

@@ -52,8 +52,12 @@ def language_of(text: str) -> str | None:
     # A character of Chinese or Korean says as much as a short word.
     if letters < _LEAST_LETTERS and (not letters or words.isascii()):
         return None
-    code, confidence = _detector().classify(words)
-    return str(code) if confidence >= _SURE and code not in ("zxx", "und") else None
+    return _detected(words, _SURE)
+
+
+def _detected(text: str, least: float) -> str | None:
+    code, confidence = _detector().classify(" ".join(text.split()))
+    return None if confidence < least or code in ("zxx", "und") else str(code)
 
 
 def language_of_seed(text: str) -> str | None:
@@ -63,14 +67,11 @@ def language_of_seed(text: str) -> str | None:
     of another language must surely be so: a seed in English never loses a word.
     """
     words = _WORD.findall(text.lower())
-    if sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * max(len(words), 1):
-        return None
-    if not words:
-        return None
-    code, confidence = _detector().classify(" ".join(_NOISE.sub(" ", text).split()))
+    if sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * len(words):
+        return None  # also a text without words
     latin = sum(map(str.isascii, words)) > len(words) / 2
-    unsure = confidence < (_SURE_OF_A_SEED if latin else _SURE) or code in ("zxx", "und")
-    return None if unsure or code == BACKGROUND else str(code)
+    code = _detected(_NOISE.sub(" ", text), _SURE_OF_A_SEED if latin else _SURE)
+    return None if code == BACKGROUND else code
 
 
 def looks_english(text: str) -> bool:
@@ -120,13 +121,8 @@ def stop_tokens(language: str) -> frozenset[str]:
     cut = (tokenize(word) for word in words)
     found = {tokens[0] for tokens in cut if len(tokens) == 1 and not tokens[0].isascii()}
     found |= {word for word in words if word.isascii() and word.isalpha()}
-    return frozenset(found) | _punctuation()
-
-
-@cache
-def _punctuation() -> frozenset[str]:
     signs = map(chr, range(0x80, 0xFFFF))
-    return frozenset(sign for sign in signs if unicodedata.category(sign)[0] == "P")
+    return frozenset(found).union(s for s in signs if unicodedata.category(s)[0] == "P")
 
 
 def load_detector() -> None:

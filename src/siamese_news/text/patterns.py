@@ -120,14 +120,9 @@ def first_link(text: str) -> str:
 def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArray[np.bool_]:
     """Whether a post has a link, and which words of its query the link's address contains.
 
-    A word counts anywhere: addresses write words together ("worldcup2014").
-
-    Args:
-        queries: lower-cased words of the query, one query per post.
-        urls: link of each post, "" for none.
-
-    Returns:
-        (N, 1 + longest query); False where a query has no further word.
+    N posts have N queries, in lower case, and N links, "" for none. The result is (N, 1 + longest
+    query), False where a query has no further word. A word counts anywhere: addresses write words
+    together ("worldcup2014").
     """
     longest = max((len(words) for words in queries), default=0)
     matches = np.zeros((len(urls), 1 + longest), np.bool_)

@@ -75,6 +75,7 @@ _SCRIPTS = re.compile(
     rf"[{_SCRIPT['Han']}{_SCRIPT['kana']}{_SCRIPT['bopomofo']}]++|"
     + "|".join(f"[{_SCRIPT[name]}]++" for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
 )
+_UNSPACED = re.compile(rf"[{''.join(_SCRIPT[name] for name in _SCRIPT if name != 'Hangul')}]")
 _STACK = "\u1039\u17d2"
 _CHARACTER = re.compile(rf".[{MARKS}]*+(?:(?<=[{_STACK}]).[{MARKS}]*+)*+", re.DOTALL)
 _LONG_RUN = re.compile(r"(.)\1{2,}", re.DOTALL)
@@ -90,14 +91,22 @@ def has_letter(text: str) -> bool:
     return _LETTER.search(text) is not None
 
 
+def length_of(text: str) -> tuple[int, str]:
+    """How long a text is, and the noun of the unit.
+
+    Words, or characters if most of the text is in a script without spaces between words.
+    """
+    words = text.split()
+    unspaced = len(_UNSPACED.findall(text))
+    return (sum(map(len, words)), "character") if unspaced > len(words) else (len(words), "word")
+
+
 def parts(chunk: str) -> Iterator[tuple[str, str]]:
     """Cut a chunk into hashtags with letters of these scripts, runs of them, and the rest.
 
-    Full stops, commas and quotation marks of these scripts become those of ASCII, which are never
+    Yield ``tag``, ``run`` or ``rest``, and the piece; together they are as long as the chunk. Full
+    stops, commas and quotation marks of these scripts become those of ASCII, which are never
     content words.
-
-    Yields:
-        ``tag``, ``run`` or ``rest``, and the piece; together they are as long as the chunk.
     """
     chunk = chunk.translate(_SIGNS)
     start = 0

@@ -20,10 +20,7 @@ _MEMO_CHARACTERS = 64
 class TokenIds(Sequence[Ids]):
     """The ids of B texts; as a sequence it returns each text's own, without a copy.
 
-    Attributes:
-        flat: (N,) int64, the ids of all texts.
-        offsets: (B + 1,) int64, where in `flat` each text begins, and the end.
-        unknown: at least the words outside the vocabulary among them, by id, where that was kept.
+    `unknown` has at least the words outside the vocabulary among them, by id, where that was kept.
 
     Example:
         >>> from siamese_news.text.token_ids import TokenIds
@@ -32,8 +29,8 @@ class TokenIds(Sequence[Ids]):
         (3, [3, 1], [2, 0, 1])
     """
 
-    flat: Ids
-    offsets: Ids
+    flat: Ids  # (N,) int64, the ids of all texts
+    offsets: Ids  # (B + 1,) int64, where in `flat` each text begins, and the end
     unknown: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -101,11 +98,8 @@ class ChunkIds(dict[str, tuple[int, ...]]):
     """Chunk of a text between blanks -> its token ids, remembered up to a bound.
 
     No token spans a blank, so the ids of a text are those of its chunks in their order. Remembering
-    them saves four of five steps of tokenizing; it never changes a result.
-
-    Args:
-        ids: the token ids of any text, and the words outside the vocabulary among them by id.
-        words: V; those have ids from here on.
+    them saves four of five steps of tokenizing; it never changes a result. `ids` makes the token
+    ids of any text, and the words outside the vocabulary of V `words` by their ids, from V on.
     """
 
     __slots__ = ("_ids", "_unknown", "_words")

@@ -101,16 +101,13 @@ class Tokenizer:
         check_choice("Tokenizer: hashtags", hashtags, Hashtags)
         for name, value in (("urls", urls), ("mentions", mentions), ("numbers", numbers)):
             check_choice(f"Tokenizer: {name}", value, Marks)
-        if isinstance(max_characters, bool) or not isinstance(max_characters, int):
-            raise InputError(f"Tokenizer: max_characters={max_characters!r}; expected an integer")
-        if max_characters < 1:
-            raise InputError(f"Tokenizer: max_characters={max_characters}; expected 1 or more")
+        if type(max_characters) is not int or max_characters < 1:
+            raise InputError(
+                f"Tokenizer: max_characters={max_characters!r}; expected an integer, 1 or more"
+            )
         if isinstance(words, str):
             raise InputError("Tokenizer: words is one string; expected a list of words")
-        self.hashtags = hashtags
-        self.urls = urls
-        self.mentions = mentions
-        self.numbers = numbers
+        self.hashtags, self.urls, self.mentions, self.numbers = hashtags, urls, mentions, numbers
         self.max_characters = max_characters
         self._rank: dict[str, int] | None = None
         if words is not None:
@@ -178,7 +175,7 @@ class Tokenizer:
                 if kind == "run":
                     tokens.extend(bigrams(piece))
                 elif kind == "tag":
-                    self._spaceless_tag(piece.lower().strip("#"), tokens)
+                    self._hashtag(piece.lower().strip("#"), tokens)
                 else:
                     self._match(piece, tokens)
         return tuple(tokens)
@@ -202,22 +199,19 @@ class Tokenizer:
                 self._special(kind, piece, tokens)
             last = piece
 
-    def _spaceless_tag(self, body: str, tokens: list[str]) -> None:
-        """Append a hashtag with letters of a script without spaces, and its content."""
+    def _hashtag(self, body: str, tokens: list[str]) -> None:
+        """Append a hashtag, and the words in it."""
         if self.hashtags in ("both", "keep"):
-            tokens.append(f"#{body}")
+            tokens.append(f"#{body.lower()}")
         if self.hashtags in ("both", "split"):
-            for kind, piece in parts(body):
+            for kind, piece in parts(body) if has_letter(body) else [("rest", body)]:
                 tokens.extend(bigrams(piece) if kind == "run" else self._split_hashtag(piece))
 
     def _special(self, kind: str | None, piece: str, tokens: list[str]) -> None:
         """Append the tokens of a piece that is neither a word nor a single sign."""
         lowered = piece.lower()
         if kind == "hashtag":
-            if self.hashtags in ("both", "keep"):
-                tokens.append(lowered)
-            if self.hashtags in ("both", "split"):
-                tokens.extend(self._split_hashtag(piece[1:]))
+            self._hashtag(piece[1:], tokens)
         elif kind == "url":
             _marked(self.urls, "<url>", lowered, tokens)
         elif kind in ("mention", "mail"):
@@ -255,14 +249,9 @@ class Tokenizer:
     def _joined(self, word: str, tokens: list[str]) -> None:
         """Append a word, or its parts where only they can be known."""
         word = word.rstrip("_")
-        if self._rank is None or word in self._rank:
-            tokens.append(self._shorten(word))
-            return
-        parts = [part for part in _JOINED.split(word) if part]
-        if len(parts) < 2 or _JOINED.search(word) is None:
-            tokens.append(self._shorten(word))
-        else:
-            tokens.extend(map(self._shorten, parts))
+        whole = self._rank is None or word in self._rank
+        parts = [] if whole else [part for part in _JOINED.split(word) if part]
+        tokens.extend(map(self._shorten, parts if len(parts) > 1 else [word]))
 
     def _shorten(self, word: str) -> str:
         """The usual spelling of an elongated word."""
@@ -277,10 +266,9 @@ class Tokenizer:
         for lengths in product((2, 1), repeat=len(pieces) // 2):
             middle = zip(pieces[1::2], lengths, pieces[2::2], strict=True)
             spellings.append(pieces[0] + "".join(c * n + rest for c, n, rest in middle))
-        known = [
-            (self._rank[spelling], spelling) for spelling in spellings if spelling in self._rank
-        ]
-        return min(known)[1] if known else twice
+        return min(
+            filter(self._rank.__contains__, spellings), key=self._rank.__getitem__, default=twice
+        )
 
 
 def _marked(option: Marks, mark: str, piece: str, tokens: list[str]) -> None:
@@ -328,8 +316,7 @@ class _HashtagSplitter:
     whole instead of being cut into fragments.
     """
 
-    def __init__(self, rank: Mapping[str, int] | None = None):
-        """Take the rank of each word by frequency, or None to split by capitals alone."""
+    def __init__(self, rank: Mapping[str, int] | None) -> None:
         self._rank = rank
         known = rank or {}
         log_size = math.log(max(len(known), 3))
@@ -339,12 +326,7 @@ class _HashtagSplitter:
             word: math.log((rank + 1) * log_size)
             for word, rank in known.items()
             if word.isalnum()
-            and (
-                len(word) > 2
-                or word in ("a", "i")
-                or word.isdigit()
-                or (len(word) == 2 and rank < _RARE_SHORT)
-            )
+            and (len(word) > 1 + (rank >= _RARE_SHORT) or word in ("a", "i") or word.isdigit())
         }
 
     def __call__(self, body: str) -> list[str]:
@@ -355,16 +337,13 @@ class _HashtagSplitter:
         for part in filter(None, body.split("_")):
             pieces = _split_capitals(part)
             # Digits belong to words ("4thofJuly", "g20"): only capitals speak against the search.
-            if any(piece[0].isupper() for piece in pieces[1:]):
-                cut = [word for piece in pieces for word in self._segment(piece.lower())]
-                if all(len(word) > 2 and word in self._costs for word in cut):
-                    words.extend(cut)
-                    continue
+            capitals = any(piece[0].isupper() for piece in pieces[1:])
+            cut = [w for piece in pieces for w in self._segment(piece.lower())] if capitals else []
+            if not (cut and all(len(word) > 2 and word in self._costs for word in cut)):
                 whole = self._segment(part.lower())
-                cheaper = self._price(cut) < self._price(whole) + _TRUST_CAPITALS
-                words.extend(cut if cheaper else whole)
-            else:
-                words.extend(self._segment(part.lower()))
+                if not cut or self._price(cut) >= self._price(whole) + _TRUST_CAPITALS:
+                    cut = whole
+            words.extend(cut)
         return words
 
     def _price(self, words: list[str]) -> float:

@@ -159,16 +159,16 @@ def _check(words: Sequence[str], where: str) -> None:
         return
     seen: dict[str, int] = {}
     for line, word in enumerate(words, 1):
+        wrong = ""
         if not isinstance(word, str):
-            raise InputError(f"{where}{line}: {word!r} is not a string; expected words")
-        if not word:
-            raise InputError(f"{where}{line}: an empty word; remove it")
-        if "\n" in word:
-            raise InputError(f"{where}{line}: {word!r} holds a line feed; remove the word")
-        if not word.isprintable() and any("\ud800" <= c <= "\udfff" for c in word):
-            raise InputError(f"{where}{line}: {word!r} is not valid Unicode; remove the word")
-        if word in seen:
-            raise InputError(
-                f"{where}{line}: {word!r} is a duplicate of word {seen[word]}; keep the first"
-            )
-        seen[word] = line
+            wrong = "is not a string; expected words"
+        elif not word:
+            wrong = "is empty; remove the word"
+        elif "\n" in word:
+            wrong = "holds a line feed; remove the word"
+        elif any("\ud800" <= c <= "\udfff" for c in word):
+            wrong = "is not valid Unicode; remove the word"
+        elif seen.setdefault(word, line) != line:
+            wrong = f"is a duplicate of word {seen[word]}; keep the first"
+        if wrong:
+            raise InputError(f"{where}{line}: {word!r} {wrong}")

@@ -18,9 +18,7 @@ _DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "docx": "pyt
 def needs(extra: str, what: str) -> Iterator[None]:
     """Turn a failed import inside the block into an error that names the extra to install.
 
-    Args:
-        extra: the extra that `what` needs; empty for packages of every installation.
-        what: the object that is imported or run, as the message names it.
+    `what` is imported or run and needs the `extra`; an empty one is every installation.
 
     Raises:
         MissingExtraError: a package of this or of another extra is not installed. Every other error
@@ -85,29 +83,19 @@ def extras() -> dict[str, list[str]]:
         requirements = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return {}
-    direct: dict[str, list[str]] = {"": []}
-    within: dict[str, list[str]] = {}
+    found: dict[str, list[tuple[str, str]]] = {"": []}  # packages, and the extras in brackets
     for requirement in requirements:
-        name = re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement)
-        extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
-        if name is None:
-            continue
-        if extra is None:
-            direct[""].append(name[1])
-            continue
-        direct.setdefault(extra[1], [])
-        if name[1] == PACKAGE:
-            within.setdefault(extra[1], []).extend(re.findall(r"[\w-]+", name[2] or ""))
-        else:
-            direct[extra[1]].append(name[1])
+        if name := re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement):
+            extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
+            found.setdefault(extra[1] if extra else "", []).append((name[1], name[2] or ""))
 
     def brings(extra: str) -> list[str]:
-        return [
-            *direct.get(extra, []),
-            *(p for part in within.get(extra, []) for p in brings(part)),
-        ]
+        own = found.get(extra, [])
+        inner = [part for name, parts in own if name == PACKAGE for part in parts.split(",")]
+        direct = [name for name, _ in own if name != PACKAGE]
+        return direct + [name for part in inner for name in brings(part.strip())]
 
-    return {extra: brings(extra) for extra in direct}
+    return {extra: brings(extra) for extra in found}
 
 
 def absent(packages: list[str]) -> list[str]:

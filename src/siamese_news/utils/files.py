@@ -114,10 +114,7 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 class GrowingFile:
-    """A file that rows are added to; bytes after its committed size are cut off on opening.
-
-    Attributes:
-        size: bytes that were committed or added.
+    """A file that rows are added to; bytes after its committed `size` are cut off on opening.
 
     Raises:
         InputError: it has fewer bytes than were committed; `remedy` says what to do.
@@ -169,16 +166,17 @@ def open_binary(path: str | Path) -> IO[bytes]:
     Raises:
         InputError: where the file is missing, a folder, empty, or may not be read.
     """
-    source = Path(path)
+    source, wrong = Path(path), ""
     with reading(source):
         if not source.exists():
-            raise InputError(f"{source}: no such file; check the path")
-        if source.is_dir():
-            raise InputError(f"{source}: is a folder, expected a file; name a file in it")
-        if source.stat().st_size == 0:
-            raise InputError(f"{source}: the file is empty, expected at least one line")
-        stream = source.open("rb")
-    return unpack(stream, source)
+            wrong = "no such file; check the path"
+        elif source.is_dir():
+            wrong = "is a folder, expected a file; name a file in it"
+        elif source.stat().st_size == 0:
+            wrong = "the file is empty, expected at least one line"
+        if wrong:
+            raise InputError(f"{source}: {wrong}")
+        return unpack(source.open("rb"), source)
 
 
 @contextmanager
@@ -198,15 +196,10 @@ def reading(name: str | Path) -> Iterator[None]:
         ) from error
 
 
-def packing(raw: io.BufferedReader, name: str | Path) -> str:
-    """How a file is packed, by its first bytes or its ending: ``"gz"``, ``"zst"`` or ``""``."""
+def packing(raw: io.BufferedReader) -> str:
+    """How a file is packed, by its first bytes: ``"gz"``, ``"zst"`` or ``""``."""
     start = raw.peek(4)[:4]
-    suffix = Path(name).suffix
-    if start[:2] == b"\x1f\x8b" or suffix == ".gz":
-        return "gz"
-    if start == b"\x28\xb5\x2f\xfd" or suffix == ".zst":
-        return "zst"
-    return ""
+    return "gz" if start[:2] == b"\x1f\x8b" else "zst" if start == b"\x28\xb5\x2f\xfd" else ""
 
 
 def unpack(
@@ -220,7 +213,7 @@ def unpack(
     Raises:
         InputError: while reading, for a window that is not allowed.
     """
-    packed = packing(raw, name)
+    packed = packing(raw)
     if packed == "gz":
         return as_file(_gunzip(raw), raw)
     if packed == "zst":
@@ -265,23 +258,18 @@ class _Pieces(io.RawIOBase):
 
 def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
     """All members of a gzip stream; of one that is cut off, all up to the cut comes first."""
-    data, member = b"", None
-    while True:
-        data = data or raw.read(_GZIP_FEED)
-        if member is None:
-            ended = not data
-            data = data.lstrip(b"\0")  # members may be padded with zeros
-            if ended:
-                return
+    data = raw.read(_GZIP_FEED)
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
             if not data:
-                continue
-            member = zlib.decompressobj(wbits=31)
-        elif not data:
-            yield member.flush()
-            raise EOFError("the file ends inside a gzip member")
-        yield member.decompress(data, _BUFFER)
-        data = member.unused_data if member.eof else member.unconsumed_tail
-        member = None if member.eof else member
+                yield member.flush()
+                raise EOFError("the file ends inside a gzip member")
+            yield member.decompress(data, _BUFFER)
+            data = member.unconsumed_tail or (b"" if member.eof else raw.read(_GZIP_FEED))
+        data = member.unused_data.lstrip(b"\0")  # members may be padded with zeros
+        while not data and (more := raw.read(_GZIP_FEED)):
+            data = more.lstrip(b"\0")
 
 
 def _unzstd(raw: io.BufferedReader, name: str | Path, long_window: bool) -> Iterator[bytes]:

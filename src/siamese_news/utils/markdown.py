@@ -5,11 +5,9 @@ from typing import Any
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
-    """A Markdown table; numbers to four decimals, as the papers print them.
+    """A Markdown table of `rows`; numbers to four decimals, as the papers print them.
 
-    Args:
-        rows: one mapping a row; a missing value prints as an en dash.
-        columns: the columns in order; by default all of them, in order of first appearance.
+    A missing value prints as an en dash. By default all columns are in it, as they first appear.
     """
     if columns is None:
         columns = list(dict.fromkeys(key for row in rows for key in row))

@@ -50,10 +50,11 @@ def class_in_folder(kind: Kind, ours: Mapping[str, type], found: type) -> dict[s
     for point in added(kind).values():
         if point.attr == name and load(point) is found:
             return {"class": name, "package": package_of(point)}
+    page = f"{'an' if kind == 'encoders' else 'a'}-{kind[:-1]}"
     raise InputError(
         f"{found.__module__}.{name} is in no entry point of the group siamese_news.{kind}, so its "
         "model folder could not be loaded; see "
-        f"https://github.com/siamese-news/siamese_news/blob/main/docs/add-{_page(kind)}.md"
+        f"https://github.com/siamese-news/siamese_news/blob/main/docs/add-{page}.md"
     )
 
 
@@ -81,7 +82,3 @@ def find_class(
         )
     names = ", ".join([*also, *ours, *others])
     raise InputError(f"{kind[:-1]} class is {name!r}; expected one of {names}")
-
-
-def _page(kind: Kind) -> str:
-    return ("an-" if kind[0] in "aeiou" else "a-") + kind[:-1]

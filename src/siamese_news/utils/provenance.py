@@ -15,9 +15,7 @@ _PACKAGES = ("siamese-news", "torch", "pytorch-lightning", "entmax", "pytorch-me
 def provenance() -> dict[str, object]:
     """Plain values that say how a result came about.
 
-    Returns:
-        ``command``, ``date`` (UTC), ``revision`` (git, with ``+changes`` for an unclean tree, or
-        ``unknown``), ``python``, ``versions`` and ``machine``.
+    The revision is git's, with ``+changes`` for an unclean tree, or ``unknown``.
     """
     return {
         "command": command(),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -11,11 +11,7 @@ _running: "list[Stopwatch]" = []
 
 
 class Stopwatch:
-    """Adds up the seconds of each stage; a stage inside another stops the clock of the outer one.
-
-    Attributes:
-        seconds: by stage, of those that have ended.
-    """
+    """Adds up the seconds of each stage; one inside another stops the clock of the outer one."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -59,10 +55,7 @@ def stopwatch() -> Iterator[Stopwatch]:
 @contextmanager
 def timed(stage: str) -> Iterator[None]:
     """Decorate a function whose calls are a stage; only a `stopwatch` around them measures it."""
-    if not _running:
-        yield
-        return
-    with _running[-1].stage(stage):
+    with _running[-1].stage(stage) if _running else nullcontext():
         yield
 
 

@@ -13,10 +13,6 @@ from numpy.typing import NDArray
 class Strings:
     """N texts in UTF-8, one after the other: a list of them takes some 60 bytes more for each.
 
-    Attributes:
-        content: (n,) uint8, the bytes of all texts.
-        starts: (N + 1,) where in `content` each text begins, and the end.
-
     Example:
         >>> from siamese_news.utils.strings import Strings
         >>> ids = Strings.of(["a1", "", "b22"])
@@ -24,8 +20,8 @@ class Strings:
         (3, ['b22', 'a1'], ['', 'b22'])
     """
 
-    content: NDArray[np.uint8]
-    starts: NDArray[Any]
+    content: NDArray[np.uint8]  # (n,) bytes of all texts
+    starts: NDArray[Any]  # (N + 1,) where each text begins, and the end
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Strings":
@@ -63,9 +59,5 @@ class Strings:
 
     def at(self, rows: Iterable[int]) -> list[str]:
         """The texts of some rows, in their order."""
-        return [
-            self.content[int(self.starts[row]) : int(self.starts[row + 1])]
-            .tobytes()
-            .decode("utf-8", "surrogatepass")
-            for row in rows
-        ]
+        ends = ((int(self.starts[row]), int(self.starts[row + 1])) for row in rows)
+        return [self.content[s:e].tobytes().decode("utf-8", "surrogatepass") for s, e in ends]

@@ -172,7 +172,7 @@ def test_standard_input_is_named_in_messages(monkeypatch):
         ("a.json", "[1]", r"a\.json, article 1: expected an object"),
         ("a.json", '{"text": "x"}', r"a\.json: field '_id', 'id', 'url'"),
         ("a.txt", b"\xff", r"a\.txt:1: byte 0 is not UTF-8"),
-        ("a.txt.gz", "many lines\n" * 2**21, r"a\.txt\.gz:\d+: more than .*expected one article"),
+        ("a.txt.gz", "many lines\n" * 2**21, r"a\.txt\.gz: longer than .*expected one article"),
         ("a.html.gz", "<p>" * 2**23, r"a\.html\.gz: longer than .*is this a dump"),
     ],
 )

@@ -107,9 +107,9 @@ def piped(monkeypatch, data, cursor):
         return list(standard_input(cursor, FIELDS))
 
 
-@pytest.mark.parametrize("ending", [".gz", ".zst"])
-def test_a_damaged_file_does_not_end_the_watch(tmp_path, ending):
-    (tmp_path / f"a.jsonl{ending}").write_bytes(b"neither gzip nor zstd")
+@pytest.mark.parametrize(("ending", "magic"), [(".gz", b"\x1f\x8b"), (".zst", b"\x28\xb5\x2f\xfd")])
+def test_a_damaged_file_does_not_end_the_watch(tmp_path, ending, magic):
+    (tmp_path / f"a.jsonl{ending}").write_bytes(magic + b"neither gzip nor zstd")
     (tmp_path / "b.jsonl").write_text(line(1))
     time.sleep(0.3)
     found = drained(iter(Folder(tmp_path, {}, FIELDS)))

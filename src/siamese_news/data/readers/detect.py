@@ -5,12 +5,13 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
+from siamese_news.data.readers import tables
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document
 from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
 from siamese_news.data.readers.fields import (
@@ -29,13 +30,6 @@ from siamese_news.data.readers.fields import (
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import FORMATS, known_format, known_table
-from siamese_news.data.readers.tables import (
-    TABLES,
-    Table,
-    refuse_repeated,
-    table_layout,
-    table_rows,
-)
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -46,18 +40,17 @@ _BYTES = 2**23
 _SHOWN = 5  # rows of a table that are sampled
 _MORE = 2**20  # of a document or a table that are read beyond the first rows
 _EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
-_FOREIGN = {
-    b"PK\x03\x04": "a zip archive: unpack it",
-    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
-    b"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
-    b"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
-    b"7z\xbc\xaf": "a 7z archive: unpack it first",
-    b"SQLite": "an SQLite database: export the table of posts as CSV",
-    b"%PDF": "a PDF",
-}
 _AS_TABLE = "put its messages into a table, such as CSV with the columns id, date and text"
 _DATED = rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d\d"
-_SHAPES = {  # by their first line
+_FOREIGN = {  # by their beginning
+    rb"PK\x03\x04": "a zip archive: unpack it",
+    rb"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
+    rb"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
+    rb"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
+    rb"7z\xbc\xaf": "a 7z archive: unpack it first",
+    rb"SQLite": "an SQLite database: export the table of posts as CSV",
+    rb"%PDF": "a PDF",
+    rb"(?s:.{257}ustar)": "a tar archive: unpack it",
     rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
     _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
     rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed, which is read as "
@@ -65,7 +58,6 @@ _SHAPES = {  # by their first line
     rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
     "(--articles)",
 }
-_TAR, _TAR_AT = b"ustar", 257
 _BOM = b"\xef\xbb\xbf"
 _JSON = (".jsonl", ".ndjson", ".json")
 
@@ -75,43 +67,28 @@ Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The format of a file and its fields.
-
-    Attributes:
-        source: the file, as messages call it.
-        format: for people, such as ``Bluesky Jetstream``.
-        text_field: where the text is.
-        id_field: where the id is.
-        packed: ``gz``, ``zst`` or nothing.
-        kind: how the rows lie in the file.
-        choice: of the user.
-        known: the known format of the records, or
-        fields: their fields, as `find_fields` chose them among `names`.
-        names: the fields that the first rows have.
-        encoding: of a text file.
-        table: how a CSV or TSV is written.
-        prefix: where the records of a JSON document are, as ijson writes it.
-    """
+    """The format of a file and its fields; the names of both are for people."""
 
     source: str
-    format: str
+    format: str  # such as ``Bluesky Jetstream``
     text_field: str
     id_field: str
-    packed: str
+    packed: str  # ``gz``, ``zst`` or nothing
     kind: Kind
     choice: Choice = field(default_factory=Choice)
     known: Format | None = field(default=None, repr=False)
-    fields: Fields | None = None
-    names: tuple[str, ...] = ()
+    fields: Fields | None = None  # without a known format: as `find_fields` chose among `names`
+    names: tuple[str, ...] = ()  # the fields that the first rows have
     encoding: str = UTF8
-    table: Table | None = None
-    prefix: str = ""
+    table: tables.Table | None = None
+    prefixes: tuple[str, ...] = ()  # where the records of a JSON document are, as ijson writes it
 
     @property
     def described(self) -> str:
         """The format, its compression, and its encoding unless that is UTF-8."""
-        packed = f", packed with {self.packed}" if self.packed else ""
-        return f"{self.format}{packed}{f', {self.encoding}' if self.encoding != UTF8 else ''}"
+        packed = f"packed with {self.packed}" if self.packed else ""
+        encoding = self.encoding if self.encoding != UTF8 else ""
+        return ", ".join(filter(None, (self.format, packed, encoding)))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -122,9 +99,8 @@ class Detected:
             if self.known.columns is None:
                 return self.names
             found = self.known.columns.fields(self.names)
-        chosen = (found.title, found.spare, self.choice.date_field, self.choice.group_field)
-        others = [name for name in chosen if name]
-        wanted = [*found.texts, *found.ids, *found.metadata.values(), *others]
+        others = (found.title, found.spare, self.choice.date_field, self.choice.group_field)
+        wanted = (*found.texts, *found.ids, *found.metadata.values(), *filter(None, others))
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
         return tuple(name for name in tops if name in self.names)
 
@@ -173,15 +149,15 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
         InputError: it is not a file of posts.
     """
     encoding = None if choice.encoding is None else check_encoding(choice.encoding)
-    raw = source.look()
+    raw = source.open(look=True)
     with raw:
-        packed = packing(raw, source.name)
+        packed = packing(raw)
         start = raw.peek(4)[:4]
+        look = _Look(source.name, packed, choice)
         if start == b"PAR1":
             from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
             source.spool()  # Parquet is read from its end
-            look = _Look(source.name, packed, choice)
             names = parquet_columns(source)
             try:
                 return look.detected("Parquet", "parquet", names)
@@ -194,7 +170,6 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
             source.spool()  # a zip archive is read from its end
             if is_sheet(source):
                 names, what, records = sheet_layout(source)
-                look = _Look(source.name, packed, choice)
                 return look.detected(what, "sheet", names, records=records)
         head, ended = _head(unpack(raw, source.name, long_window=long_window))
         _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
@@ -205,11 +180,11 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     if re.fullmatch(rb"(\s*\[\s*\]\s*)?", head):  # nothing, or an empty list
         return Detected(source.name, "empty", "", "", packed, "empty")
     head = head.removeprefix(_BOM)
-    look = _Look(source.name, packed, choice, encoding, _sample(head, ended))
+    look = replace(look, encoding=encoding, sample=_sample(head, ended))
     first = next((line for _, line in look.sample if line.strip()), b"")
     begin = head.lstrip()
     suffix = plain_suffix(source.name)
-    is_json = begin[:1] in (b"{", b"[") and suffix not in TABLES and not _is_record(first)
+    is_json = begin[:1] in (b"{", b"[") and suffix not in tables.TABLES and not _is_record(first)
     if is_json or SCRIPT.match(begin):
         document = find_document(begin, choice)
         if document is not None:
@@ -229,12 +204,9 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
 def _refuse_foreign(name: str, head: bytes) -> None:
     """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
-    found = [what for magic, what in _FOREIGN.items() if begin.startswith(magic)]
-    found += [what for shape, what in _SHAPES.items() if re.match(shape, begin)]
-    if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
-        found.append("a tar archive: unpack it")
-    if found:
-        raise InputError(f"{name}: is {found[0]}; {_EXPECTED}")
+    for shape, what in _FOREIGN.items():
+        if re.match(shape, begin):
+            raise InputError(f"{name}: is {what}; {_EXPECTED}")
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
@@ -285,11 +257,6 @@ def _good(rows: Iterable[tuple[int, Record | BadRow, Any]]) -> list[Record]:
     return [record for _, record, _ in rows if not isinstance(record, BadRow)]
 
 
-def _headless(line: str, known: Format) -> bool:
-    cells = line.rstrip("\r\n").split("\t")
-    return len(cells) == len(known.header) and bool(re.match(r"\d{14}-T?\d+$", cells[0]))
-
-
 @dataclass(frozen=True, slots=True)
 class _Look:
     """A file whose beginning was read: its name, packing, encoding, and first lines by number."""
@@ -307,14 +274,13 @@ class _Look:
 
     def document(self, found: Document) -> Detected:
         """One JSON document with the records inside."""
-        place = f" ({found.prefix.removesuffix('.item')})" if "." in found.prefix else ""
         return self.detected(
-            f"JSON{place}",
+            found.description,
             "json",
             _names(found.sample),
             known=found.known if self._guessing else None,
             records=found.sample,
-            prefix=found.prefix,
+            prefixes=found.prefixes,
         )
 
     def documents(self, head: bytes) -> Detected | None:
@@ -362,20 +328,24 @@ class _Look:
             raise InputError(
                 f"{self.name}:1: the first {len(self.sample)} lines are empty; {_EXPECTED}"
             )
-        header = next((f.header for f in FORMATS if f.header and _headless(lines[0][1], f)), ())
-        table = table_layout([line for _, line in lines], suffix, header=header)
+        cells = lines[0][1].rstrip("\r\n").split("\t")
+        headless = re.fullmatch(r"\d{14}-T?\d+", cells[0])  # the id of a row of GDELT
+        header = next((f.header for f in FORMATS if headless and len(f.header) == len(cells)), ())
+        table = tables.table_layout([line for _, line in lines], suffix, header=header)
         number = lines[min(table.header_row, len(lines) - 1)][0]
         names = table.names
         start = lines[0][1].strip()
         mac = "\r" in start and start.replace("\r", "").isprintable()
         ends = "; its lines end as on old Macs: save it as CSV UTF-8" if mac else ""
-        if not names or (len(names) == 1 and suffix not in TABLES and not self.choice.text_field):
+        if not names or (
+            len(names) == 1 and suffix not in tables.TABLES and not self.choice.text_field
+        ):
             raise InputError(
                 f"{self.name}:{number}: neither JSON nor a table with a header (the first line is "
                 f"{start[:60]!r}{ends}); {_EXPECTED}"
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
-        records = _good(islice(table_rows(body, table), _SHOWN))
+        records = _good(islice(tables.table_rows(body, table), _SHOWN))
         what, where = "TSV" if table.delimiter == "\t" else "CSV", f"{self.name}:{number}"
         return self.detected(what, "delimited", names, where=where, records=records, table=table)
 
@@ -396,13 +366,17 @@ class _Look:
         if known is None and self._guessing and kind not in ("jsonl", "json"):
             known = known_table(names)
         if known is not None:
-            check_fields(names, [("--date-field", choice.date_field)], self.name)
+            check_fields(names, choice, self.name)
             what, text, own_id = known.name, known.text_field, known.id_field
         else:
             fields = fields or find_fields(names, where, choice, records)
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
-            refuse_repeated(names, (*fields.texts[: None if fields.joined else 1], own_id), where)
+            texts = fields.texts[: None if fields.joined else 1]
+            date = fields.metadata.get("created_at", own_id)
+            tables.refuse_repeated(names, (*texts, own_id, date), where)
+            if kind == "delimited":
+                tables.refuse_rounded([record.get(own_id) for record in records], own_id, where)
         return Detected(
             self.name,
             what,

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice, takewhile
 from typing import IO, Any, cast
 
@@ -13,7 +12,7 @@ import ijson
 
 from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.fields import Choice, Record, find_fields
-from siamese_news.data.readers.formats import CONTEXT, Format, plain
+from siamese_news.data.readers.formats import CONTEXT, Format
 from siamese_news.data.readers.registry import FORMATS, known_format
 from siamese_news.errors import InputError
 
@@ -39,16 +38,22 @@ _UNREADABLE = (ijson.JSONError, EOFError, OSError, UnicodeDecodeError, Arithmeti
 class Document:
     """Where the records of a document are.
 
-    Attributes:
-        prefix: as ijson writes it, such as ``data.videos.item``; empty for objects that follow
-            each other.
-        known: the format of the records, if it is a known one.
-        sample: the first records.
+    The prefixes are as ijson writes them, such as ``data.videos.item``; an empty one is that of
+    objects that follow each other.
     """
 
-    prefix: str
+    prefixes: tuple[str, ...]
     known: Format | None
-    sample: Sequence[Record]
+    sample: Sequence[Record]  # the first ones
+    unread: tuple[str, ...] = ()  # arrays whose objects could be posts as well
+
+    @property
+    def description(self) -> str:
+        """For people: the array inside the document that is read, and those that are not."""
+        if self.prefixes[0] in ("", _ITEM):
+            return "JSON"
+        read, *unread = (p.removesuffix(f".{_ITEM}") for p in (self.prefixes[0], *self.unread))
+        return f"JSON ({'; not read: '.join(filter(None, (read, ', '.join(unread))))})"
 
 
 def find_document(head: bytes, choice: Choice) -> Document | None:
@@ -57,7 +62,7 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
     The known formats are looked for at their places, then an array of objects at the top, objects
     that follow each other, and last the arrays of objects inside the document, in their order.
     If none of these has a text and an id (the user's fields, if any are given), the first that
-    has several records counts.
+    has several records counts. A known format can have records in several arrays of a document.
     """
     known = [(_prefix(path), one) for one in FORMATS for path in one.inside]
     for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in known), ""]):
@@ -65,26 +70,37 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         sample = _sample(head, prefix, context=context)
         found = known_format(sample) if sample else None
         if found is not None:
-            return Document(prefix, found, sample)
-    first: Document | None = None
+            own = [_prefix(path) for path in found.inside]
+            others = [p for p in own if p != prefix and (found.context or _sample(head, p))]
+            return Document((prefix, *(others if prefix in own else ())), found, sample)
+    documents: list[Document] = []
     for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
-        sample = _sample(head, prefix)
-        if not sample:
-            continue
-        document = Document(prefix, None, sample)
-        if first is None or (len(first.sample) == 1 < len(sample)):
-            first = document
-        names = dict.fromkeys(key for record in sample for key in record)
-        try:
-            find_fields(names, "", replace(choice, date_field=None))
-        except InputError:
-            continue
-        return document
-    return first
+        if sample := _sample(head, prefix):
+            documents.append(Document((prefix,), None, sample))
+            if prefix in (_ITEM, "") and _fits(documents[-1], choice):
+                return documents[-1]
+    fitting = [document for document in documents if _fits(document, choice)]
+    if not fitting:
+        several = (document for document in documents if len(document.sample) > 1)
+        return next(several, documents[0] if documents else None)
+    others = [document.prefixes[0] for document in fitting]
+    inside = tuple(f"{prefix}." for prefix in others)
+    unread = [prefix for prefix in others[1:] if not prefix.startswith(inside)]
+    return replace(fitting[0], unread=tuple(unread))
+
+
+def _fits(document: Document, choice: Choice) -> bool:
+    """Whether the records have a text and an id."""
+    names = dict.fromkeys(key for record in document.sample for key in record)
+    try:
+        find_fields(names, "", replace(choice, date_field=None))
+    except InputError:
+        return False
+    return True
 
 
 def document_rows(
-    stream: IO[bytes], prefix: str, *, context: bool = False
+    stream: IO[bytes], prefixes: Sequence[str], *, context: bool = False
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
     """Yield (number of the record from 1, record, the record again) of a document in UTF-8.
 
@@ -93,8 +109,12 @@ def document_rows(
     number = 0
     chunks = _Chunks(stream)
     try:
-        plainly = partial(ijson.items, multiple_values=True, buf_size=_CHUNK)
-        for record in (_with_context if context else plainly)(chunks, prefix):
+        records = (
+            _records(chunks, prefixes, context)
+            if context or len(prefixes) > 1
+            else ijson.items(chunks, prefixes[0], multiple_values=True, buf_size=_CHUNK)
+        )
+        for record in records:
             number += 1
             chunks.begin()
             if isinstance(record, dict):
@@ -112,27 +132,28 @@ def document_rows(
         yield number + 1, BadRow("damaged file", message), ""
 
 
-def _with_context(chunks: "_Chunks", prefix: str) -> Iterator[Any]:
+def _records(chunks: "_Chunks", prefixes: Sequence[str], context: bool) -> Iterator[Any]:
+    """The objects of several arrays, in their order; slower than `ijson.items`."""
     around: dict[str, Any] = {}
-    parent = prefix.rpartition(".")[0].rpartition(".")[0]
+    parents = {prefix.rpartition(".")[0].rpartition(".")[0] for prefix in prefixes}
     builder: Any = None
     for path, event, value in ijson.parse(chunks, multiple_values=True, buf_size=_CHUNK):
         if builder is not None:
             builder.event(event, value)
-            if path == prefix and event == "end_map":
-                yield {**builder.value, CONTEXT: plain(around)}
+            if path in prefixes and event == "end_map":
+                yield {**builder.value, CONTEXT: around} if context else builder.value
                 builder = None
-        elif path == prefix and event == "start_map":
+        elif path in prefixes and event == "start_map":
             builder = ijson.ObjectBuilder()
             builder.event(event, value)
-        elif path == parent and event == "start_map":
+        elif path in parents and event == "start_map":
             around = {}
-        elif path.rpartition(".")[0] == parent and event in ("string", "number", "boolean"):
+        elif event in ("string", "number", "boolean") and path.rpartition(".")[0] in parents:
             around[path.rpartition(".")[2]] = value
 
 
 def _sample(head: bytes, prefix: str, *, context: bool = False) -> list[Record]:
-    rows = document_rows(io.BytesIO(head), prefix, context=context)
+    rows = document_rows(io.BytesIO(head), (prefix,), context=context)
     good = takewhile(lambda row: not isinstance(row[1], BadRow), rows)
     return [cast(Record, record) for _, record, _ in islice(good, _SAMPLE)]
 

@@ -100,8 +100,7 @@ _FIELDS = 100  # fields that are offered
 class UnknownFields(InputError):
     """The fields of the text, the id or the date of a file were not recognized.
 
-    Attributes:
-        samples: the fields, in the order of the file, and up to three values of each.
+    `samples` are the fields, in the order of the file, and up to three values of each.
     """
 
     def __init__(self, message: str, samples: Mapping[str, Sequence[str]]) -> None:
@@ -111,42 +110,26 @@ class UnknownFields(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields that a reader uses.
-
-    Attributes:
-        texts: fields for the text, best first; a record's first one counts, or all if `joined`.
-        ids: fields for the id, in the same way.
-        metadata: name in the post's metadata -> field.
-        nested: the same for fields of the record's own ``metadata``.
-        title: field of a title that belongs to the text.
-        spare: field of a title that replaces an empty text.
-        joined: the text is that of all `texts`, a line each; `PARTS` in the metadata has the name
-            and length of each.
-    """
+    """The fields that a reader uses; a record's first one for the text and for the id counts."""
 
     texts: tuple[str, ...]
     ids: tuple[str, ...]
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    nested: Mapping[str, str] = field(default_factory=dict)
-    title: str | None = None
-    spare: str | None = None
-    joined: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)  # name in a post's -> field
+    nested: Mapping[str, str] = field(default_factory=dict)  # of the record's own ``metadata``
+    title: str | None = None  # belongs to the text
+    spare: str | None = None  # replaces an empty text
+    joined: bool = False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The user's choices about fields and encoding; None is left to detection.
 
-    Attributes:
-        text_field: where the text is; in several fields, its parts.
-        id_field: where the id is.
-        date_field: where the date is.
-        encoding: of text files.
-        group_field: kept in a post's metadata as ``group``: ``platform``, ``file``, another
-            name of its metadata, or a field of its record.
+    `group_field` is kept in a post's metadata as ``group``: ``platform``, ``file``, another name of
+    its metadata, or a field of its record.
     """
 
-    text_field: str | Sequence[str] | None = None
+    text_field: str | Sequence[str] | None = None  # several: the parts of the text
     id_field: str | None = None
     date_field: str | None = None
     encoding: str | None = None
@@ -190,21 +173,16 @@ def find_fields(
         if isinstance(own := record.get("metadata"), dict)
         for name in own
     )
-    chosen, id_field, date_field = choice.texts, choice.id_field, choice.date_field
+    chosen = choice.texts
     texts = chosen or present(outer, TEXTS)
-    ids = (id_field,) if id_field is not None else present(outer, IDS)
+    ids = present(outer, IDS) if choice.id_field is None else (choice.id_field,)
     metadata = _metadata(outer)
-    wanted = (
-        *(("--text-field", name) for name in chosen),
-        ("--id-field", None if id_field == LINE else id_field),
-        ("--date-field", date_field),
-    )
-    check_fields(names, wanted, where, records)
+    check_fields(names, choice, where, records)
     if not texts or not ids:
-        missing = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
-        raise _unknown(f"{where}: no field was recognized as the {missing}", names, records)
-    if date_field is not None:
-        metadata["created_at"] = date_field
+        absent = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
+        raise _unknown(f"{where}: no field was recognized as the {absent}", names, records)
+    if choice.date_field is not None:
+        metadata["created_at"] = choice.date_field
     inside = bool(chosen) and chosen[0] not in names  # no title replaces such a text
     beir = "_id" in names and "text" in names and not chosen
     return Fields(
@@ -219,15 +197,18 @@ def find_fields(
 
 
 def check_fields(
-    names: Sequence[str],
-    wanted: Iterable[tuple[str, str | None]],
-    where: str,
-    records: Iterable[Record] = (),
+    names: Sequence[str], choice: Choice, where: str, records: Iterable[Record] = ()
 ) -> None:
-    """Refuse a field that the records do not have; `wanted` has the options and their values."""
-    for option, name in wanted:
+    """Refuse a chosen field that the records do not have."""
+    own_id = None if choice.id_field == LINE else choice.id_field
+    wanted = [
+        *(("text", name) for name in choice.texts),
+        ("id", own_id),
+        ("date", choice.date_field),
+    ]
+    for what, name in wanted:
         if name is not None and name not in names and name.split(".")[0] not in names:
-            raise _unknown(f"{where}: there is no field '{name}' ({option})", names, records)
+            raise _unknown(f"{where}: there is no field '{name}' (--{what}-field)", names, records)
 
 
 def samples_of(records: Iterable[Record]) -> dict[str, list[str]]:
@@ -261,7 +242,7 @@ def _unknown(what: str, names: Sequence[str], records: Iterable[Record]) -> Unkn
     listed = []
     for name, values in list(samples.items())[:30]:
         shown = ", ".join(f'"{value[:30]}"' for value in values[:2])
-        listed.append(f"{clean_text(name)[:60]} ({shown})" if shown else clean_text(name)[:60])
+        listed.append(clean_text(name)[:60] + (f" ({shown})" if shown else ""))
     more = f"; and {len(samples) - 30} more" if len(samples) > 30 else ""
     return UnknownFields(
         f"{what}; the file has: {'; '.join(listed) or 'none'}{more}. Name the fields of the text, "
@@ -291,8 +272,8 @@ def present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, 
 
 def generic(fields: Fields) -> Convert:
     """Make a converter of flat records: which text, see `Fields`."""
-    texts, ids, title, spare = fields.texts, fields.ids, fields.title, fields.spare
-    joined = fields.joined
+    texts, ids, joined = fields.texts, fields.ids, fields.joined
+    title, spare = fields.title, fields.spare
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
@@ -313,7 +294,8 @@ def generic(fields: Fields) -> Convert:
                     if not joined:
                         break
         heading = title or (None if text else spare)
-        if text is None and (heading is None or not get(heading)):
+        lead = get(heading) if heading else None
+        if text is None and not lead:
             raise _missing(texts, record, "no text")
         for name in ids:
             value = get(name)
@@ -322,8 +304,8 @@ def generic(fields: Fields) -> Convert:
                 break
         else:
             raise _missing(ids, record, "no id")
-        if heading is not None and get(heading):
-            lead = text_value(record[heading], heading)
+        if heading and lead:
+            lead = text_value(lead, heading)
             text = f"{lead}\n{text}" if text else lead
         metadata = metadata_of(record) if "metadata" in record else {}
         if joined:

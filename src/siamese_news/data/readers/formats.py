@@ -28,20 +28,13 @@ class Columns:
 
     Names are written as `siamese_news.data.readers.fields.normal` returns them; a dot leads into an
     object. Of several names, the first that a file has counts.
-
-    Attributes:
-        needs: columns by which the format is recognized, all of them.
-        texts: the text.
-        ids: the id.
-        title: a title that comes before the text.
-        metadata: a name of `fields.METADATA` -> columns.
     """
 
-    needs: Sequence[str]
+    needs: Sequence[str]  # all the columns by which the format is recognized
     texts: Sequence[str]
     ids: Sequence[str]
-    title: str | None = None
-    metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    title: str | None = None  # comes before the text
+    metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by `fields.METADATA`
 
     def matches(self, record: Record) -> bool:
         """Whether a record has the columns, some perhaps inside its objects."""
@@ -76,15 +69,12 @@ class Columns:
 class Format:
     """A known format: an entry of the registry.
 
+    Its name, how it is `recognized`, and where text and id are, are for people.
+
     Attributes:
-        name: for people.
-        recognized: how it is recognized, for people.
-        text_field: where the text is, for people.
-        id_field: where the id is, for people.
         matches: whether a record has this shape (an error of `SHAPE` means no); None if `columns`
             decide.
         convert: makes its posts; None if `columns` do.
-        columns: of a flat format.
         inside: where the records are in an enclosing object: paths with dots, such as
             ``data.videos``; a list on the way is written ``[]``.
         context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
@@ -124,9 +114,9 @@ class Format:
         return convert
 
     def _one(self, record: Record) -> bool:
-        matches = self.columns.matches if self.columns and not self.matches else self.matches
+        matches = self.matches or (self.columns and self.columns.matches)
         try:
-            return matches is not None and matches(record)
+            return bool(matches and matches(record))
         except SHAPE:
             return False
 
@@ -134,7 +124,7 @@ class Format:
         """The records inside a page; None for an object that is not a page."""
         pages = [_records(record, path.split("."), self.context) for path in self.inside]
         lists = [page for page in pages if page is not None]
-        return next(filter(None, lists), []) if lists else None
+        return [one for page in lists for one in page] if lists else None
 
 
 def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:
@@ -163,12 +153,8 @@ def _records(value: Any, path: Sequence[str], context: bool) -> list[Record] | N
         return [record for part in lists for record in part or ()] if any(lists) else None
     if not isinstance(value, dict) or path[0] not in value:
         return None
-    records_or_none = _records(value[path[0]], path[1:], context)
-    if records_or_none and context and len(path) == 1:
-        return [{**record, CONTEXT: plain(value)} for record in records_or_none]
-    return records_or_none
-
-
-def plain(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of an object that are neither lists nor objects."""
-    return {key: value for key, value in record.items() if not isinstance(value, list | dict)}
+    found = _records(value[path[0]], path[1:], context)
+    if found and context and len(path) == 1:
+        around = {key: item for key, item in value.items() if not isinstance(item, list | dict)}
+        return [{**record, CONTEXT: around} for record in found]
+    return found

@@ -32,12 +32,10 @@ _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
 class Input:
-    """One file, or one pipe that can be read only once unless it is spooled.
+    """One file, or one pipe (without a path), which can be read only once unless it is spooled.
 
-    Attributes:
-        name: as messages call it.
-        path: of the file; None for a pipe.
-        named: whether the user named it, rather than a folder or a glob it was found in.
+    Messages call it by its name. It is `named` if the user did so, rather than a folder or a glob
+    that it is in.
     """
 
     def __init__(
@@ -55,23 +53,21 @@ class Input:
         """Bytes on disk; None for a pipe."""
         return None if self.path is None else self.path.stat().st_size
 
-    def look(self) -> io.BufferedReader:
-        """Open to look at the beginning; a pipe can still be read from there afterwards."""
-        return self._open(keep=True)
-
-    def open(self) -> io.BufferedReader:
-        """Open to read everything.
+    def open(self, *, look: bool = False) -> io.BufferedReader:
+        """Open to read everything, or only to `look`: a pipe can then be read from its beginning.
 
         Raises:
             InputError: the file cannot be opened, or a pipe that was not spooled is read again.
         """
-        if self.path is None:
-            if self._used:
-                raise InputError(
-                    f"{self.name}: can be read only once, and it has been; save it to a file first"
-                )
-            self._used = True
-        return self._open(keep=False)
+        if self.path is not None:
+            with reading(self.name):
+                return self.path.open("rb")
+        if self._used and not look:
+            raise InputError(
+                f"{self.name}: can be read only once, and it has been; save it to a file first"
+            )
+        self._used |= not look
+        return as_file(self._pieces(look))
 
     def spool(self) -> None:
         """Copy a pipe to a temporary file, so that it can be read again."""
@@ -91,14 +87,6 @@ class Input:
         else:
             copy.close()
 
-    def _open(self, *, keep: bool) -> io.BufferedReader:
-        if self.path is None:
-            return as_file(self._pieces(keep))
-        try:
-            return self.path.open("rb")
-        except OSError as error:
-            raise InputError(f"{self.name}: cannot be opened ({error.strerror})") from error
-
     def _pieces(self, keep: bool) -> Iterator[bytes]:
         """A pipe from its beginning: first the part that was kept, then the rest."""
         at, ended = 0, False
@@ -117,15 +105,10 @@ class Input:
 
 @dataclass(slots=True)
 class Skipped:
-    """Files of folders and globs that are not read.
+    """Files of folders and globs that are not read."""
 
-    Attributes:
-        own: a command of ours wrote them; where a folder holds nothing else they are read.
-        unknown: they have another ending.
-    """
-
-    own: list[Path] = field(default_factory=list)
-    unknown: list[Path] = field(default_factory=list)
+    own: list[Path] = field(default_factory=list)  # of our commands, with others in their folder
+    unknown: list[Path] = field(default_factory=list)  # they have another ending
 
 
 def find_inputs(
@@ -133,12 +116,10 @@ def find_inputs(
 ) -> list[Input]:
     """The inputs that the user names: a folder's and a glob's files by name, no file twice.
 
-    Args:
-        sources: paths of files and folders, globs (``**`` for any depth), ``-`` for standard input.
-        suffixes: the endings of a folder's files, before ``.gz`` or ``.zst``; other and hidden
-            files and files of rejected rows are skipped. With ``.js`` only the tweets of an archive
-            are meant, because it has other such files.
-        skipped: receives the files that are skipped.
+    A glob can have ``**`` for any depth, and ``-`` is standard input. A folder's files are those
+    with one of the suffixes, before ``.gz`` or ``.zst``; `skipped` receives the others, but no
+    hidden files and no files of rejected rows. With ``.js`` only the tweets of an archive are
+    meant, because it has other such files.
 
     Raises:
         InputError: an input does not exist, or a folder has no such file.
@@ -197,30 +178,29 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
             raise InputError(f"{source}: no file matches; check the pattern")
     else:
         raise InputError(f"{source}: no such file; check the path")
-    posts = [path for path in found if not (path.is_file() and is_own(path))]
-    if not posts:
+    own = {path for path in found if path.is_file() and is_own(path)}
+    if len(own) == len(found):
         return found
-    skipped.own += sorted({*found} - {*posts})
-    return posts
+    skipped.own += sorted(own)
+    return [path for path in found if path not in own]
 
 
 def folder_files(folder: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """The files of a folder by name that have one of the endings, and the others; none hidden."""
-    whole = sorted(p for p in folder.rglob("*") if p.is_file())
-    shown = [p for p in whole if not _is_hidden(p.relative_to(folder))]
-    found = [p for p in shown if _is_data(p.relative_to(folder), suffixes)]
-    chosen = set(found)
-    return found, [p for p in shown if p not in chosen]
+    found: list[Path] = []
+    others: list[Path] = []
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        own = path.relative_to(folder)
+        if ".rejected." in own.name or any(part.startswith(".") for part in own.parts):
+            continue
+        (found if _is_data(own, suffixes) else others).append(path)
+    return found, others
 
 
 def plain_suffix(name: str | Path) -> str:
     """The ending of a file's name before ``.gz`` or ``.zst``, in lower case."""
     path = Path(name)
     return (path.with_suffix("") if path.suffix in _PACKED else path).suffix.lower()
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts) or ".rejected." in path.name
 
 
 def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
@@ -269,37 +249,21 @@ def is_own(path: Path) -> bool:
     """Whether a command of ours wrote the file: results, keywords, or a file about them."""
     try:
         if path.suffix in PARQUET:
-            return is_results(_parquet_names(path))
+            import pyarrow.parquet
+
+            return is_results(pyarrow.parquet.read_schema(path).names)
         with open_binary(path) as stream:
             line = stream.readline(_LINE)
             if line == b"{\n":
                 line += stream.readline(_LINE)
-    except (InputError, OSError, EOFError, zlib.error):
+        if line.startswith(_BESIDE):
+            return True
+        line = line.removeprefix(b"\xef\xbb\xbf")
+        names: Any = ()
+        if line.startswith(b"{"):
+            names = orjson.loads(line)
+        else:
+            names = next(csv.reader([line.decode("utf-8", "replace").rstrip("\r\n")]), ())
+    except (InputError, OSError, ValueError, EOFError, zlib.error, csv.Error):
         return False
-    if line.startswith(_BESIDE):
-        return True
-    names = _names(line.removeprefix(b"\xef\xbb\xbf"))
     return is_results(names) or any(set(columns) <= set(names) for columns in _OTHERS)
-
-
-def _names(line: bytes) -> list[str]:
-    """The columns of a file whose first line this is."""
-    if line.startswith(b"{"):
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            return []
-        return list(record) if isinstance(record, dict) else []
-    try:
-        return next(csv.reader([line.decode("utf-8", "replace").rstrip("\r\n")]), [])
-    except csv.Error:
-        return []
-
-
-def _parquet_names(path: Path) -> list[str]:
-    import pyarrow.parquet
-
-    try:
-        return list(pyarrow.parquet.read_schema(path).names)
-    except (OSError, ValueError):
-        return []

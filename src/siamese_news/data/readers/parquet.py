@@ -21,10 +21,6 @@ _PREFIXES = "DELTA_BYTE_ARRAY"  # an encoding in which each value can repeat the
 _BROKEN = (OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError)
 
 
-class _Bomb(Exception):
-    """A file unpacks to far more than words can."""
-
-
 def parquet_columns(source: Input) -> list[str]:
     """The names of the columns.
 
@@ -59,17 +55,17 @@ def parquet_rows(
                 columns = [_values(batch.column(name)) for name in names]
                 decoded += sum(len(v) for column in columns for v in column if isinstance(v, str))
                 if decoded > limit:
-                    raise _Bomb
+                    raise InputError(
+                        f"{source.name}: {source.size:,} bytes unpack to more than {decoded:,} "
+                        "characters; the file is made to fill the memory"
+                    )
                 for values in zip(*columns, strict=True):
                     number += 1
                     record = dict(zip(names, values, strict=True))
                     bad = next((v for v in values if isinstance(v, BadRow)), None)
                     yield number, bad or record, record
-        except _Bomb as error:
-            raise InputError(
-                f"{source.name}: {source.size:,} bytes unpack to more than {decoded:,} characters; "
-                "the file is made to fill the memory"
-            ) from error
+        except InputError:
+            raise
         except _BROKEN as error:
             message = f"cannot be read further ({error}); the file is damaged"
             yield number + 1, BadRow("damaged file", message), ""
@@ -78,8 +74,7 @@ def parquet_rows(
 def _reading(source: Input) -> Any:
     import pyarrow.parquet
 
-    if source.path is None:
-        raise InputError(f"{source.name}: Parquet needs a file; save it first")
+    assert source.path is not None
     size = source.path.stat().st_size
     try:
         schema = pyarrow.parquet.read_schema(source.path)
@@ -150,12 +145,11 @@ def _values(array: Any) -> list[Any]:
         except UnicodeDecodeError:
             large = types.is_large_string(array.type)
             array = array.cast(pyarrow.large_binary() if large else pyarrow.binary())
-    plain: list[Any] = array.to_pylist()
-    return [_decoded(v) if isinstance(v, bytes) else v for v in plain]
+    return [_decoded(value) for value in array.to_pylist()]
 
 
-def _decoded(value: bytes) -> str | BadRow:
+def _decoded(value: Any) -> Any:
     try:
-        return value.decode()
+        return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
         return BadRow("not UTF-8", "bytes that are not UTF-8; write the column as UTF-8 text")

@@ -9,14 +9,14 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Convert, Converted, Record
 from siamese_news.data.readers.formats import CONTEXT, Format, each
 from siamese_news.data.readers.values import (
     id_value,
     inside,
-    post_with,
+    post_of,
     put,
+    text_of,
     text_value,
     unescaped,
     without_html,
@@ -36,6 +36,11 @@ def _known(
         return convert
 
     return add
+
+
+def _has(*names: str) -> Callable[[Record], bool]:
+    """A test whether a record has all these fields."""
+    return lambda record: record.keys() >= {*names}
 
 
 # Twitter: API v2 as twarc2 saves it (pages or flattened), and v1.1. It escapes ``&``, ``<``, ``>``.
@@ -92,23 +97,17 @@ def _v2_tweet(tweet: Record, users: Record, tweets: Record) -> Post:
         if reference["type"] in _LINKS:
             links[_LINKS[reference["type"]]] = reference["id"]
     user = users.get(tweet.get("author_id") or "") or tweet.get("author") or {}
-    return post_with(
+    name = user.get("username")
+    return post_of(
         post_id,
         unescaped(text_value(text, "text")),
-        **links,
-        created_at=tweet.get("created_at"),
-        lang=tweet.get("lang"),
-        author=user.get("username") or tweet.get("author_id"),
+        tweet,
+        "created_at lang thread=conversation_id",
+        author=name or tweet.get("author_id"),
         url=_tweet_link(tweet),
-        thread=tweet.get("conversation_id"),
-        permalink=f"https://twitter.com/{user.get('username') or 'i'}/status/{post_id}",
+        permalink=f"https://twitter.com/{name or 'i'}/status/{post_id}",
+        **links,
     )
-
-
-def _is_v1(record: Record) -> bool:
-    if "id_str" not in record or record.keys().isdisjoint(_V1_TEXTS):
-        return False
-    return isinstance(record.get("user"), dict) or "retweeted_status" in record
 
 
 @_known(
@@ -117,26 +116,29 @@ def _is_v1(record: Record) -> bool:
     "has the text of its original",
     "full_text",
     "id_str",
-    matches=_is_v1,
+    matches=lambda record: (
+        "id_str" in record
+        and not record.keys().isdisjoint(_V1_TEXTS)
+        and (isinstance(record.get("user"), dict) or "retweeted_status" in record)
+    ),
     inside=("statuses",),
 )
 def _from_v1(record: Record) -> Converted:
     if "id_str" not in record and not _NOTICES.isdisjoint(record):
         return None
     post_id = id_value(record.get("id_str", record.get("id")), "id_str")
-    original = record.get("retweeted_status") or {}
-    shown, user = original or record, record.get("user") or {}
-    return post_with(
+    shown = record.get("retweeted_status") or record
+    longer = shown.get("extended_tweet") or {}
+    text = text_of(shown if longer.keys().isdisjoint(_V1_TEXTS) else longer, *_V1_TEXTS)
+    return post_of(
         post_id,
-        unescaped(_v1_text(shown)),
-        retweet_of=original.get("id_str"),
-        created_at=record.get("created_at"),
-        lang=record.get("lang"),
-        author=user.get("screen_name") or user.get("id_str"),
-        url=_tweet_link(shown.get("extended_tweet") or record),
-        reply_to=record.get("in_reply_to_status_id_str"),
-        quotes=record.get("quoted_status_id_str"),
-        permalink=f"https://twitter.com/{user.get('screen_name') or 'i'}/status/{post_id}",
+        unescaped(text),
+        record,
+        "created_at lang author=user.screen_name|user.id_str retweet_of=retweeted_status.id_str "
+        "reply_to=in_reply_to_status_id_str quotes=quoted_status_id_str",
+        url=_tweet_link(longer or record),
+        permalink="https://twitter.com/"
+        f"{inside(record, 'user', 'screen_name') or 'i'}/status/{post_id}",
     )
 
 
@@ -145,18 +147,10 @@ def _from_v1(record: Record) -> Converted:
     "`tweets.js`: `window.YTD.tweets.part0 = […]`",
     "tweet.full_text",
     "tweet.id_str",
-    matches=lambda record: {"full_text", "id_str"} <= record["tweet"].keys(),
+    matches=lambda record: record["tweet"].keys() >= {"full_text", "id_str"},
 )
 def _from_archive(record: Record) -> Converted:
     return _from_v1(record["tweet"])
-
-
-def _v1_text(tweet: Record) -> str:
-    for source in (tweet.get("extended_tweet") or {}, tweet):
-        for name in _V1_TEXTS:
-            if name in source:
-                return text_value(source[name], name)
-    raise BadRow("no text", "field 'full_text', 'text' (any one of them) is missing")
 
 
 def _tweet_link(tweet: Record) -> str | None:
@@ -176,7 +170,7 @@ _BLUESKY_POSTS = "app.bsky.feed.post"
     "`did`, `time_us`, `commit`; deletions, likes and the like are skipped",
     "commit.record.text",
     "did + commit.rkey",
-    matches=lambda record: {"did", "kind", "time_us"} <= record.keys(),
+    matches=_has("did", "kind", "time_us"),
 )
 def _from_jetstream(event: Record) -> Converted:
     """The post of an event that creates one; its id is its ``at://`` address."""
@@ -191,18 +185,12 @@ def _from_jetstream(event: Record) -> Converted:
     return Post(post_id, text, _bluesky(record, author, author, key))
 
 
-def _is_view(record: Record) -> bool:
-    """A post of Bluesky with its author and counts, alone or as an item of a feed."""
-    shown = record.get("post", record)
-    return isinstance(shown, dict) and {"uri", "author", "record"} <= shown.keys()
-
-
 @_known(
     "Bluesky feed or search",
     "`feed` or `posts` with `uri`, `author`, `record`; also one post a line",
     "record.text",
     "uri",
-    matches=_is_view,
+    matches=lambda record: record.get("post", record).keys() >= {"uri", "author", "record"},
     inside=("feed", "posts"),
 )
 def _from_view(record: Record) -> Converted:
@@ -223,7 +211,7 @@ def _from_view(record: Record) -> Converted:
 
 
 def _bluesky(record: Record, author: str, did: str, key: str) -> dict[str, Any]:
-    """Metadata by direct calls of `put`: `post_with` would slow a firehose down by a tenth."""
+    """Metadata by direct calls of `put`: `post_of` would slow a firehose down by a tenth."""
     metadata: dict[str, Any] = {}
     put(metadata, "created_at", record.get("createdAt"))
     put(metadata, "lang", next(iter(record.get("langs") or ()), None))
@@ -252,35 +240,29 @@ def _bluesky_link(record: Record) -> str | None:
     return None
 
 
-def _is_mastodon(record: Record) -> bool:
-    if "content" not in record or not isinstance(record.get("account"), dict):
-        return False
-    return not record.keys().isdisjoint(("uri", "visibility", "reblog"))
-
-
 @_known(
     "Mastodon",
-    "`account`, `content`; HTML is taken out, a boost has the text of its original",
+    "`account`, `content`, also in `statuses` (search), `ancestors`, `descendants` (context); "
+    "HTML is taken out, a boost has the text of its original",
     "content",
     "id",
-    matches=_is_mastodon,
-    inside=("statuses",),
+    matches=lambda record: (
+        "content" in record
+        and isinstance(record.get("account"), dict)
+        and not record.keys().isdisjoint(("uri", "visibility", "reblog"))
+    ),
+    inside=("statuses", "ancestors", "descendants"),
 )
 def _from_mastodon(status: Record) -> Converted:
     shown = status.get("reblog") or status
-    # Mastodon has the quoted status one level deeper than other servers.
-    quoted = inside(shown, "quote", "quoted_status", "id") or inside(shown, "quote", "id")
-    return post_with(
+    return post_of(
         id_value(status.get("id"), "id"),
         _with_warning(shown.get("content"), shown.get("spoiler_text"), "spoiler_text"),
-        retweet_of=None if shown is status else shown.get("id"),
-        created_at=status.get("created_at"),
-        lang=shown.get("language"),
-        author=status["account"].get("acct"),
-        url=(shown.get("card") or {}).get("url"),
-        permalink=status.get("url") or status.get("uri"),
-        reply_to=status.get("in_reply_to_id"),
-        quotes=quoted,
+        {**status, "shown": shown},
+        # Mastodon has the quoted status one level deeper than other servers.
+        "created_at lang=shown.language author=account.acct url=shown.card.url permalink=url|uri "
+        "reply_to=in_reply_to_id quotes=shown.quote.quoted_status.id|shown.quote.id "
+        "retweet_of=reblog.id",
     )
 
 
@@ -289,7 +271,7 @@ def _from_mastodon(status: Record) -> Converted:
     "`orderedItems` of an archive's `outbox.json`; boosts are skipped",
     "object.content",
     "object.id",
-    matches=lambda record: {"type", "actor", "object"} <= record.keys(),
+    matches=_has("type", "actor", "object"),
     inside=("orderedItems",),
 )
 def _from_activity(record: Record) -> Converted:
@@ -297,15 +279,14 @@ def _from_activity(record: Record) -> Converted:
     note = record["object"]
     if record["type"] != "Create" or not isinstance(note, dict):
         return None
-    return post_with(
+    return post_of(
         id_value(note.get("id"), "object.id"),
         _with_warning(note.get("content"), note.get("summary"), "object.summary"),
-        created_at=note.get("published") or record.get("published"),
+        record,
+        "created_at=object.published|published author=object.attributedTo|actor "
+        "permalink=object.url|object.id reply_to=object.inReplyTo "
+        "quotes=object.quote|object.quoteUrl|object.quoteUri",
         lang=next(iter(note.get("contentMap") or ()), None),
-        author=note.get("attributedTo") or record["actor"],
-        permalink=note.get("url") or note.get("id"),
-        reply_to=note.get("inReplyTo"),
-        quotes=note.get("quote") or note.get("quoteUrl") or note.get("quoteUri"),
     )
 
 
@@ -341,17 +322,14 @@ def _from_reddit(record: Record) -> Converted:
     full = short if short.startswith("t") and "_" in short else f"t{1 if comment else 3}_{short}"
     link = record.get("permalink")
     linked = isinstance(link, str) and link.startswith("/")
-    return post_with(
+    return post_of(
         full,
         unescaped(text),
-        created_at=record.get("created_utc"),
-        author=record.get("author"),
+        record,
+        "created_at=created_utc author retweet_of=crosspost_parent reply_to=parent_id "
+        "thread=link_id channel=subreddit",
         url=None if comment or record.get("is_self") else record.get("url"),
         permalink=f"https://www.reddit.com{link}" if linked else None,
-        retweet_of=record.get("crosspost_parent"),
-        reply_to=record.get("parent_id"),
-        thread=record.get("link_id"),
-        channel=record.get("subreddit"),
     )
 
 
@@ -364,7 +342,11 @@ def _from_reddit(record: Record) -> Converted:
     inside=("data.children", "[].data.children"),
 )
 def _from_listing(record: Record) -> Converted:
-    return _from_reddit(record["data"])
+    """A post or comment, then the replies below it; None for those that the listing leaves out."""
+    if record["kind"] == "more":
+        return None
+    replies = inside(record["data"], "replies", "data", "children") or ()
+    return [*each(_from_reddit, [record["data"]]), *each(_from_listing, replies)]
 
 
 @_known(
@@ -397,18 +379,14 @@ def _from_telegram(message: Record) -> Converted:
     pieces = message.get("text")
     pieces = pieces if isinstance(pieces, list) else [pieces]
     texts = [p if isinstance(p, str) else text_value(inside(p, "text"), "text") for p in pieces]
-    links = [
-        piece.get("href") or (piece["text"] if piece.get("type") == "link" else None)
-        for piece in pieces
-        if isinstance(piece, dict)
-    ]
-    return post_with(
+    marked = [piece for piece in pieces if isinstance(piece, dict)]
+    links = [p.get("href") or (p["text"] if p.get("type") == "link" else None) for p in marked]
+    return post_of(
         id_value(post_id, "id"),
         text_value("".join(texts), "text"),
+        message,
         # `date` is the time of the computer that exported, without a zone.
-        created_at=message.get("date_unixtime") or message.get("date"),
-        author=message.get("from_id") or message.get("actor_id"),
-        channel=chat.get("name"),
+        f"created_at=date_unixtime|date author=from_id|actor_id channel={CONTEXT}.name",
         reply_to=answered,
         url=next(filter(None, links), None),
         permalink=f"https://t.me/c/{chat_id}/{number}" if public else None,
@@ -446,13 +424,11 @@ def _comment(comment: Record, video: Any = None) -> Post:
     if text is None:
         text = without_html(text_value(snippet.get("textDisplay"), "snippet.textDisplay"))
     video = snippet.get("videoId") or video
-    return post_with(
+    return post_of(
         post_id,
         text_value(text, "snippet.textOriginal"),
-        created_at=snippet.get("publishedAt"),
-        author=snippet.get("authorDisplayName"),
-        reply_to=snippet.get("parentId") or video,
-        thread=video,
+        {**snippet, "video": video},
+        "created_at=publishedAt author=authorDisplayName reply_to=parentId|video thread=video",
         permalink=f"{_WATCH}{video}&lc={post_id}" if video else None,
     )
 
@@ -466,21 +442,13 @@ def _video(record: Record) -> Post | None:
     post_id = id_value(found, "id")
     title = text_value(snippet.get("title") or "", "snippet.title")
     about = text_value(snippet.get("description") or "", "snippet.description")
-    return post_with(
+    return post_of(
         post_id,
         f"{title}\n{about}".strip(),
-        created_at=snippet.get("publishedAt"),
-        lang=snippet.get("defaultLanguage"),
-        author=snippet.get("channelTitle"),
-        channel=snippet.get("channelTitle"),
+        snippet,
+        "created_at=publishedAt lang=defaultLanguage author=channelTitle channel=channelTitle",
         permalink=f"{_WATCH}{post_id}",
     )
-
-
-def _is_tiktok(record: Record) -> bool:
-    if "create_time" not in record or "id" not in record:
-        return False
-    return "video_description" in record or ("text" in record and "video_id" in record)
 
 
 @_known(
@@ -488,27 +456,24 @@ def _is_tiktok(record: Record) -> bool:
     "`data.videos` or `data.comments`",
     "video_description + voice_to_text, text",
     "id",
-    matches=_is_tiktok,
+    matches=lambda record: (
+        record.keys() >= {"create_time", "id"}
+        and ("video_description" in record or record.keys() >= {"text", "video_id"})
+    ),
     inside=("data.videos", "data.comments"),
 )
 def _from_tiktok(record: Record) -> Converted:
     """The post of a video (its description, then the words spoken in it) or of a comment."""
-    post_id, name = id_value(record["id"], "id"), record.get("username")
+    post_id = id_value(record["id"], "id")
+    paths = "created_at=create_time author=username"
     if "video_description" in record:
         text = f"{record['video_description'] or ''}\n{record.get('voice_to_text') or ''}".strip()
-        video, parent = f"{name or ''}/video/{post_id}", None
+        video = f"{record.get('username') or ''}/video/{post_id}"
     else:
         text, video = record["text"], f"/video/{record['video_id']}"
-        parent = record.get("parent_comment_id") or record["video_id"]
-    return post_with(
-        post_id,
-        text_value(text, "text"),
-        created_at=record["create_time"],
-        author=name,
-        reply_to=parent,
-        thread=None if parent is None else record["video_id"],
-        permalink=f"https://www.tiktok.com/@{video}",
-    )
+        paths += " reply_to=parent_comment_id|video_id thread=video_id"
+    link = f"https://www.tiktok.com/@{video}"
+    return post_of(post_id, text_value(text, "text"), record, paths, permalink=link)
 
 
 _DOWNLOADED = {"timestamp", "data", "attachments", "title", "tags"}
@@ -553,10 +518,11 @@ def _from_downloaded(record: Record) -> Converted:
     text = "\n".join(dict.fromkeys(found.get("post") or found.get("description") or ()))
     whole = json.dumps(record, sort_keys=True, default=str).encode()
     post_id = f"{record['timestamp']}-{hashlib.sha256(whole).hexdigest()[:12]}"
-    return post_with(
+    return post_of(
         id_value(post_id, "timestamp"),
         text_value(text, "data.post"),
-        created_at=record["timestamp"],
+        record,
+        "created_at=timestamp",
         author=next(filter(None, reversed(found.get("author", []))), None),
         url=next(filter(None, found.get("url", [])), None),
     )
@@ -575,10 +541,7 @@ def _strings(value: Any) -> Iterator[tuple[str, str]]:
                 yield from _strings(inner)
 
 
-def _is_threads(record: Record) -> bool:
-    if record.get("media_product_type") == "THREADS":
-        return True
-    return {"id", "permalink", "shortcode", "timestamp"} <= record.keys()
+_THREADS = _has("id", "permalink", "shortcode", "timestamp")
 
 
 @_known(
@@ -586,23 +549,19 @@ def _is_threads(record: Record) -> bool:
     "`data` with `media_product_type`: `THREADS`",
     "text",
     "id",
-    matches=_is_threads,
+    matches=lambda record: record.get("media_product_type") == "THREADS" or _THREADS(record),
     inside=("data",),
 )
 def _from_threads(record: Record) -> Converted:
     """The post; one that repeats another has no text of its own."""
     if record.get("media_type") == "REPOST_FACADE":
         return None
-    return post_with(
+    return post_of(
         id_value(record["id"], "id"),
         text_value(record.get("text") or "", "text"),  # missing for a picture without words
-        created_at=record.get("timestamp"),
-        author=record.get("username"),
-        url=record.get("link_attachment_url"),
-        permalink=record.get("permalink"),
-        reply_to=inside(record, "replied_to", "id"),
-        thread=inside(record, "root_post", "id"),
-        quotes=inside(record, "quoted_post", "id"),
+        record,
+        "created_at=timestamp author=username url=link_attachment_url permalink "
+        "reply_to=replied_to.id thread=root_post.id quotes=quoted_post.id",
     )
 
 
@@ -611,21 +570,18 @@ def _from_threads(record: Record) -> Converted:
     "`result.posts` with `platformId`, `postUrl`",
     "message, title + description",
     "platformId",
-    matches=lambda record: {"platformId", "postUrl"} <= record.keys(),
+    matches=_has("platformId", "postUrl"),
     inside=("result.posts",),
 )
 def _from_crowdtangle(record: Record) -> Converted:
     """The message of a post, or title and description of the page that it links to."""
-    account, text = record.get("account") or {}, record.get("message")
+    text = record.get("message")
     if not text:
         text = "\n".join(filter(None, (record.get("title"), record.get("description"))))
-    return post_with(
+    return post_of(
         id_value(record["platformId"], "platformId"),
         text_value(text, "message"),
-        created_at=record.get("date"),
-        lang=record.get("languageCode"),
-        author=account.get("handle") or account.get("name"),
-        url=record.get("link"),
-        permalink=record.get("postUrl"),
-        channel=account.get("name"),
+        record,
+        "created_at=date lang=languageCode author=account.handle|account.name url=link "
+        "permalink=postUrl channel=account.name",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from siamese_news.data.readers import platforms
 from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import Columns, Format
-from siamese_news.data.readers.values import id_value, post_with, text_value, unescaped
+from siamese_news.data.readers.values import id_value, post_of, text_value, unescaped
 from siamese_news.errors import InputError
 from siamese_news.utils.plugins import added, load, package_of
 
@@ -27,38 +27,28 @@ def _from_gkg(record: Record) -> Converted:
     found = _PAGE_TITLE.search(text_value(record.get("Extras") or "", "Extras"))
     if found is None:
         return None
-    return post_with(
+    return post_of(
         id_value(record["GKGRECORDID"], "GKGRECORDID"),
         unescaped(found[1]).strip(),
-        created_at=record.get("DATE"),
-        author=record.get("SourceCommonName"),
-        permalink=record["DocumentIdentifier"],
+        record,
+        "created_at=DATE author=SourceCommonName permalink=DocumentIdentifier",
     )
 
 
-def _table(
-    name: str,
-    recognized: str,
-    metadata: str,
-    *,
-    needs: str,
-    text: str,
-    id: str,
-    title: str | None = None,
-) -> Format:
-    """A flat format; of several columns the first that a file has counts.
+def _table(name: str, recognized: str, needs: str, columns: str) -> Format:
+    """A flat format by the columns that it `needs` and the names that a post gives its columns.
 
-    Columns are separated by spaces, and by ``|`` in `metadata`, as in ``author=name|handle``.
+    As in `post_of`, the first that a file has counts: ``text=tweet id=id author=name|handle``.
     """
-    texts, ids = text.split(), id.split()
-    pairs = (pair.partition("=") for pair in metadata.split())
-    about = {target: columns.split("|") for target, _, columns in pairs}
+    pairs = (pair.partition("=") for pair in columns.split())
+    found = {target: options.split("|") for target, _, options in pairs}
+    texts, ids, titles = found.pop("text"), found.pop("id"), found.pop("title", [])
     return Format(
         name,
         recognized,
-        f"{title} + {texts[0]}" if title else texts[0],
+        " + ".join((*titles, texts[0])),
         " or ".join(ids),
-        columns=Columns(needs.split(), texts, ids, title, about),
+        columns=Columns(needs.split(), texts, ids, next(iter(titles), None), found),
     )
 
 
@@ -66,101 +56,80 @@ _TOOLS = (
     _table(
         "Reddit submissions (PRAW)",
         "columns `title`, `num_comments`, and `body` or `selftext`",
-        "created_at=created_utc|created|timestamp|date author=author url=url "
-        "permalink=permalink channel=subreddit",
-        needs="title num_comments id",
-        text="body selftext text",
-        id="name id",
-        title="title",
+        "title num_comments id",
+        "title=title text=body|selftext|text id=name|id author=author url=url permalink=permalink "
+        "created_at=created_utc|created|timestamp|date channel=subreddit",
     ),
     _table(
         "results of this program",
         "`article`, `rank`, `score`, `post`: what `rank` and `filter` wrote",
-        "created_at=created_at lang=lang author=author permalink=link reply_to=reply_to "
-        "thread=thread quotes=quotes channel=channel",
-        needs="article rank score post",
-        text="text",
-        id="post",
+        "article rank score post",
+        "text=text id=post created_at=created_at lang=lang author=author permalink=link "
+        "reply_to=reply_to thread=thread quotes=quotes channel=channel",
     ),
     _table(
         "snscrape, twscrape",
         "`rawContent` or `renderedContent` with `id`, `date`, `url`",
-        "created_at=date lang=lang author=user.username|username permalink=url "
-        "reply_to=inreplytotweetidstr|inreplytotweetid "
-        "thread=conversationidstr|conversationid quotes=quotedtweet.id "
+        "id url date rawcontent",
+        "text=rawcontent|renderedcontent|content id=id_str|id created_at=date lang=lang "
+        "author=user.username|username permalink=url thread=conversationidstr|conversationid "
+        "reply_to=inreplytotweetidstr|inreplytotweetid quotes=quotedtweet.id "
         "retweet_of=retweetedtweet.id",
-        needs="id url date rawcontent",
-        text="rawcontent renderedcontent content",
-        id="id_str id",
     ),
     _table(
         "twint",
         "`tweet` with `conversation_id`, `link`",
-        "created_at=created_at lang=language author=username permalink=link "
+        "id conversation_id tweet link",
+        "text=tweet id=id created_at=created_at lang=language author=username permalink=link "
         "thread=conversation_id retweet_of=retweet_id",
-        needs="id conversation_id tweet link",
-        text="tweet",
-        id="id",
     ),
     _table(
         "pyktok",
         "`video_description`, `video_timestamp`",
-        "created_at=video_timestamp author=author_username",
-        needs="video_id video_timestamp video_description",
-        text="video_description",
-        id="video_id",
+        "video_id video_timestamp video_description",
+        "text=video_description id=video_id created_at=video_timestamp author=author_username",
     ),
     _table(
         "CrowdTangle CSV (Facebook)",
         "`Post Created`, `Message`, `URL`; the address is the id",
-        "created_at=post_created author=user_name|page_name|group_name "
-        "channel=page_name|group_name url=final_link|link permalink=url",
-        needs="post_created message url",
-        text="message link_text description",
-        id="url",
+        "post_created message url",
+        "text=message|link_text|description id=url permalink=url created_at=post_created "
+        "author=user_name|page_name|group_name channel=page_name|group_name url=final_link|link",
     ),
     _table(
         "CrowdTangle CSV (Instagram)",
         "`Post Created`, `Description`, `URL`; the address is the id",
-        "created_at=post_created author=user_name|account permalink=url",
-        needs="post_created description url",
-        text="description title",
-        id="url",
+        "post_created description url",
+        "text=description|title id=url permalink=url created_at=post_created "
+        "author=user_name|account",
     ),
     _table(
         "Brandwatch",
         "`Query Id`, `Full Text`, `Url`, below some lines about the export",
-        "created_at=date lang=language author=author permalink=url",
-        needs="query_id query_name url full_text",
-        text="full_text snippet",
-        id="resource_id mention_id url",
-        title="title",
+        "query_id query_name url full_text",
+        "title=title text=full_text|snippet id=resource_id|mention_id|url created_at=date "
+        "lang=language author=author permalink=url",
     ),
     _table(
         "Sprinklr",
         "`Message`, `CreatedTime`, `Permalink`",
-        "created_at=createdtime lang=languagecode|language author=senderscreenname "
-        "permalink=permalink",
-        needs="message createdtime permalink",
-        text="message",
-        id="universalmessageid snmsgid permalink",
+        "message createdtime permalink",
+        "text=message id=universalmessageid|snmsgid|permalink created_at=createdtime "
+        "lang=languagecode|language author=senderscreenname permalink=permalink",
     ),
     _table(
         "minet (Facebook)",
         "`formatted_date`, `user_label`, `text`",
-        "created_at=formatted_date|date author=user_handle|user_label permalink=url",
-        needs="user_label text formatted_date",
-        text="text",
-        id="comment_id post_id url",
+        "user_label text formatted_date",
+        "text=text id=comment_id|post_id|url created_at=formatted_date|date "
+        "author=user_handle|user_label permalink=url",
     ),
     _table(
         "Meta Content Library",
         "`creation_time`, `text`, `mcl_url` or `post_owner`",
-        "created_at=creation_time lang=lang author=post_owner.username|post_owner.name "
-        "url=link_attachment.link permalink=mcl_url",
-        needs="id creation_time text",
-        text="text",
-        id="id",
+        "id creation_time text",
+        "text=text id=id created_at=creation_time lang=lang permalink=mcl_url "
+        "author=post_owner.username|post_owner.name url=link_attachment.link",
     ),
     Format(
         "GDELT GKG",

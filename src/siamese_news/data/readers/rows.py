@@ -37,22 +37,13 @@ Row = TypeVar("Row")
 
 @dataclass(slots=True)
 class Counts:
-    """Counts of the rows read so far.
+    """Counts of the rows read so far."""
 
-    Attributes:
-        read: posts.
-        empty: how many of them have an empty text.
-        skipped: records without a post: reposts without a text, likes, deletions, posts whose text
-            is gone.
-        reasons: rejected rows by reason.
-        unreadable: files of a folder that could not be read.
-    """
-
-    read: int = 0
-    empty: int = 0
-    skipped: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
-    unreadable: int = 0
+    read: int = 0  # posts
+    empty: int = 0  # of them with an empty text
+    skipped: int = 0  # records without a post: likes, deletions, posts whose text is gone
+    reasons: dict[str, int] = field(default_factory=dict)  # of rejected rows
+    unreadable: int = 0  # files of a folder
 
     @property
     def rejected(self) -> int:
@@ -89,15 +80,10 @@ class Rejection:
         return f"{self.source}:{self.line}: {self.bad.message}"
 
     def json_line(self) -> bytes:
-        """The fields ``source``, ``line``, ``reason``, ``detail`` and ``row`` as a line of JSON."""
-        record = {
-            "source": self.source,
-            "line": self.line,
-            "reason": self.bad.reason,
-            "detail": self.bad.message,
-            "row": self.row,
-        }
-        text = json.dumps(record, ensure_ascii=False) + "\n"
+        """The row as a line of JSON."""
+        place = {"source": self.source, "line": self.line}
+        why = {"reason": self.bad.reason, "detail": self.bad.message}
+        text = json.dumps({**place, **why, "row": self.row}, ensure_ascii=False) + "\n"
         return text.encode("utf-8", "backslashreplace")
 
 
@@ -135,10 +121,8 @@ def owners(sizes: Sequence[int], count: int) -> list[int | None]:
 class SharedLines:
     """A stream of which only the lines of one part are read, the others skipped in bulk.
 
-    A line belongs to the part in whose stretch of the stream its first byte lies.
-
-    Attributes:
-        skipped: how many lines were passed over so far.
+    A line belongs to the part in whose stretch of the stream its first byte lies. `skipped` lines
+    were passed over so far.
     """
 
     def __init__(self, stream: IO[bytes], share: Share) -> None:
@@ -214,8 +198,8 @@ def json_rows(stream: Any, share: Share | None) -> Rows:
                 record = decode_object(line)
             except BadRow as bad:
                 record = bad
-        if type(record) is not dict and not isinstance(record, BadRow):
-            record = not_an_object(record)
+        else:
+            record = record if type(record) is dict else not_an_object(record)
         yield number, record, line
 
 
@@ -280,18 +264,16 @@ def without_duplicates(
     posts: list[Post], lines: list[int], seen: SeenIds, source: Input, taken: Collection[str]
 ) -> tuple[Sequence[int], list[Rejection]]:
     """The indexes of posts whose id is neither seen nor taken, and the rejections of the others."""
-    again = seen.add([post.id for post in posts])
+    again = {*seen.add([post.id for post in posts])}
     if taken:
-        again = sorted({*again, *(n for n, post in enumerate(posts) if post.id in taken)})
+        again.update(index for index, post in enumerate(posts) if post.id in taken)
     if not again:
         return range(len(posts)), []
     rejections = []
-    for index in again:
+    for index in sorted(again):
         post = posts[index]
-        bad = BadRow(
-            "duplicate id", f"the id '{post.id}' was already used; ids must differ: remove one"
-        )
+        message = f"the id '{post.id}' was already used; ids must differ: remove one"
         row = shown({"id": post.id, "text": post.text})
+        bad = BadRow("duplicate id", message)
         rejections.append(Rejection(source.name, lines[index], bad, row))
-    gone = set(again)
-    return [index for index in range(len(posts)) if index not in gone], rejections
+    return [index for index in range(len(posts)) if index not in again], rejections

@@ -53,11 +53,11 @@ def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
     names = first[at] if first else []
     if not any(names):
         raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
-    unread = f"{counted(others, 'other sheet')} {'is' if others == 1 else 'are'} not read"
-    more = f"; {unread}" if others else ""
-    more = f", header in row {at + 1}{more}" if at else more
+    what = f"Excel, sheet '{sheet.title}'" + (f", header in row {at + 1}" if at else "")
+    if others:
+        what += f"; {counted(others, 'other sheet')} {'is' if others == 1 else 'are'} not read"
     records = [{n: v for n, v in zip(names, row, strict=False) if n} for row in first[at + 1 :]]
-    return [name for name in names if name], f"Excel, sheet '{sheet.title}'{more}", records
+    return [name for name in names if name], what, records
 
 
 def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
@@ -104,8 +104,7 @@ def _open(source: Input, *, check: bool = False) -> Any:
 
 
 def _file(source: Input) -> str:
-    if source.path is None:
-        raise InputError(f"{source.name}: an Excel file is read from its end; save it first")
+    assert source.path is not None
     # A spooled pipe has no name that ends in .xlsx, so openpyxl gets the open file.
     return source.path.open("rb")  # type: ignore[return-value]
 

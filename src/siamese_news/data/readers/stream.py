@@ -1,7 +1,8 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -52,7 +53,7 @@ class PostStream:
         date_field: where the date is, in the same way.
         encoding: of the text files; detected by default.
         group_field: the value to keep of each post as ``group``; see `Choice`.
-        long_window: allow zstd windows up to 2 GiB.
+        long_window: allow zstd windows up to 2 GiB, which take that much memory.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows: JSON lines ``source, line, reason, detail, row``, complete
             at the end of a pass or unchanged. It is made for the first bad row; one from an earlier
@@ -64,7 +65,6 @@ class PostStream:
     Attributes:
         detected: the format of each input, in reading order.
         counts: of the current or last pass.
-        skipped: files of folders and globs that are not read.
         unreadable: the errors of files of a folder or glob that cannot be read. They are left out
             of every pass and part.
         places: with a share, the positions of the posts of the current pass in the input, as
@@ -135,7 +135,7 @@ class PostStream:
     def total_bytes(self) -> int | None:
         """Bytes of all files, as they lie on disk; None where a pipe is among them."""
         sizes = [source.size for source in self._inputs]
-        return None if None in sizes else sum(size or 0 for size in sizes)
+        return None if None in sizes else sum(filter(None, sizes))
 
     @property
     def bytes_read(self) -> int:
@@ -199,16 +199,16 @@ class PostStream:
     def _rows(self, source: Input, found: Detected, share: Share | None) -> Rows:
         if share is not None and found.kind != "jsonl":
             yield from share.rows(self._rows(source, found, None))
-            return
-        if found.kind in ("parquet", "sheet"):
+        elif found.kind in ("parquet", "sheet"):
             from siamese_news.data.readers.parquet import parquet_rows
             from siamese_news.data.readers.sheets import sheet_rows
 
+            size = source.size or 0
             if found.kind == "sheet":
                 yield from as_written(sheet_rows(source), found.names)
             else:
-                yield from parquet_rows(source, found.columns, self._progress(source))
-            self._done, self._share = self._done + (source.size or 0), 0
+                yield from parquet_rows(source, found.columns, partial(self._progress, size))
+            self._done, self._share = self._done + size, 0
         elif found.kind != "empty":
             raw = self._raw = source.open()
             try:
@@ -218,7 +218,7 @@ class PostStream:
                     yield from json_rows(stream, share)
                 elif found.kind == "json":
                     context = found.known is not None and found.known.context
-                    yield from document_rows(stream, found.prefix, context=context)
+                    yield from document_rows(stream, found.prefixes, context=context)
                 elif found.table is not None:
                     yield from as_written(table_rows(stream, found.table), found.table.names)
                 self._done += source.size or raw.tell()
@@ -226,13 +226,8 @@ class PostStream:
                 self._raw = None
                 raw.close()
 
-    def _progress(self, source: Input) -> Callable[[float], None]:
-        size = source.size or 0
-
-        def progress(share: float) -> None:
-            self._share = int(share * size)
-
-        return progress
+    def _progress(self, size: int, share: float) -> None:
+        self._share = int(share * size)
 
 
 open_posts = PostStream

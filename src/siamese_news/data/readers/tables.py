@@ -27,26 +27,23 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The layout of a CSV or TSV.
+    """The layout of a CSV or TSV."""
 
-    Attributes:
-        names: the header's columns; empty if the first line is not a header.
-        delimiter: between columns.
-        quoted: whether a quotation mark can hold a column together.
-        header_row: rows before the header; -1 without a header.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the columns; empty if the first line is not a header
     delimiter: str
-    quoted: bool
-    header_row: int = 0
+    quoted: bool  # whether a quotation mark can hold a column together
+    header_row: int = 0  # rows before the header; -1 without a header
 
 
 def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = ()) -> Table:
     """The layout of a table by its first lines, unless its `header` is known."""
     if header:
         return Table(tuple(header), "\t", False, -1)
-    row = _header_row(lines, suffix)
+    rows = [_cells(line, _delimiter(line, suffix)) for line in lines[:_PREAMBLE]]
+    row = header_of(rows)
+    # Lines about an export have fewer cells than its header; a spreadsheet adds empty ones.
+    filled = [sum(map(bool, cells)) for cells in rows[: row + 1]]
+    row = row if all(count < filled[row] for count in filled[:row]) else 0
     delimiter = _delimiter(lines[row], suffix)
     names = tuple(_cells(lines[row], delimiter))
     quoted = delimiter != "\t" or _quoted(lines[row:], delimiter, len(names))
@@ -75,12 +72,19 @@ def refuse_repeated(names: Sequence[str], used: Iterable[str], where: str) -> No
             raise InputError(f"{where}: two columns are called '{name}'; rename one of them")
 
 
-def _header_row(lines: Sequence[str], suffix: str) -> int:
-    rows = [_cells(line, _delimiter(line, suffix)) for line in lines[:_PREAMBLE]]
-    found = header_of(rows)
-    # Lines about an export have fewer cells than its header; a spreadsheet adds empty ones.
-    filled = [sum(map(bool, row)) for row in rows]
-    return found if all(count < filled[found] for count in filled[:found]) else 0
+def refuse_rounded(ids: Iterable[Any], name: str, where: str) -> None:
+    """Refuse a column of ids whose digits a spreadsheet lost: it keeps 15 and writes zeros.
+
+    Raises:
+        InputError: all long ids end in zeros, which nine digits do not by chance.
+    """
+    ends = [value[15:] for value in ids if isinstance(value, str) and value.isdigit()]
+    ends = [end for end in ends if end]
+    if len(ends) > 2 and not "".join(ends).strip("0") and sum(map(len, ends)) >= 9:
+        raise InputError(
+            f"{where}: all ids in '{name}' end in zeros after 15 digits: a spreadsheet rounded "
+            "them; go back to the file from before that, or number the rows with --id-field line"
+        )
 
 
 def _delimiter(line: str, suffix: str) -> str:
@@ -124,26 +128,19 @@ def table_rows(
     for start, row in _rows(stream, table):
         if isinstance(row, BadRow):
             yield start, row, ""
-            continue
-        if not row:
-            continue
-        if left:
+        elif left:
             left -= 1
-            continue
-        if len(row) != width and (len(row) < width or any(row[width:])):
+        elif len(row) != width and (len(row) < width or any(row[width:])):
             message = f"{len(row)} columns, expected {width}"
             yield start, BadRow("wrong number of columns", message), row
-            continue
-        record = dict(zip(table.names, row, strict=False))
-        joined = "".join(row)
-        if not joined.isascii() and _NOT_UTF8.search(joined):
+        elif not (joined := "".join(row)).isascii() and _NOT_UTF8.search(joined):
             message = (
                 "bytes that are not text in the encoding of the file; name the right one with "
                 "--encoding, such as cp1252, or convert the file to UTF-8"
             )
             yield start, BadRow("not UTF-8", message), row
-            continue
-        yield start, record, row
+        else:
+            yield start, dict(zip(table.names, row, strict=False)), row
 
 
 def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | BadRow]]:
@@ -157,17 +154,17 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
 
     def feed() -> Iterator[str]:
         while True:
-            if again:
+            while again:
                 taken.append(again.popleft())
+                yield taken[-1][1]
+            number, line = next(lines, (0, None))
+            if line is None:
+                return
+            if isinstance(line, BadRow):
+                bad.append((number, line))
             else:
-                number, line = next(lines, (0, None))
-                if line is None:
-                    return
-                if isinstance(line, BadRow):
-                    bad.append((number, line))
-                    continue
                 taken.append((number, line.decode("utf-8", "surrogateescape")))
-            yield taken[-1][1]
+                yield taken[-1][1]
 
     def reader() -> Iterator[list[str]]:
         quoting: Any = csv.QUOTE_MINIMAL if table.quoted else csv.QUOTE_NONE
@@ -184,31 +181,32 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
             row, whole = [], False
         if whole and row:
             yield taken[0][0], row
-        elif not whole and len(taken) < 2:
-            yield _lenient(taken, table)
         elif not whole:
-            yield (
-                taken[0][0],
-                BadRow(
-                    "stray quotation mark",
-                    "a quotation mark is opened here and not closed; the next lines are read as "
-                    "rows of their own: double the mark, or remove it",
-                ),
+            message = (
+                "a quotation mark is opened here and not closed; the next lines are read as rows "
+                "of their own: double the mark, or remove it"
             )
-            again.extendleft(reversed(taken[1:]))
-        if not whole:
+            (number, line), *swallowed = taken
+            stray = BadRow("stray quotation mark", message)
+            yield number, stray if swallowed else _lenient(line, table)
+            again.extendleft(reversed(swallowed))
             rows = reader()
         yield from bad
         bad.clear()
 
 
-def _lenient(taken: list[tuple[int, str]], table: Table) -> tuple[int, list[str] | BadRow]:
+def _lenient(line: str, table: Table) -> list[str] | BadRow:
     """Read a line that is not strict CSV, such as one with a mark inside a quoted column."""
-    number, line = taken[0] if taken else (0, "")
+    # A quotation mark without a delimiter after it is one of the column's characters.
+    end = re.escape(table.delimiter)
+    column = rf'"((?:""|[^"]|"(?!{end}))*+)"{end}|([^{end}]*+){end}'
+    found = re.findall(column, line.rstrip("\r\n") + table.delimiter)
+    if len(found) == len(table.names):
+        return [quoted.replace('""', '"') or bare for quoted, bare in found]
     try:
-        return number, next(csv.reader([line], delimiter=table.delimiter), [])
+        return next(csv.reader([line], delimiter=table.delimiter), [])
     except csv.Error as error:
-        return number, BadRow("broken row", f"not CSV: {error}")
+        return BadRow("broken row", f"not CSV: {error}")
 
 
 def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bool:

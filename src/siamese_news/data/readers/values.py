@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any
 
 from siamese_news.data.jsonl import kind, missing, plain_value
@@ -20,22 +21,12 @@ _MONTHS = {
 }
 # Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
 _ZONES = {
-    zone: hours
-    for hours, zones in {
-        -8: "PST",
-        -7: "PDT MST",
-        -6: "MDT CST",
-        -5: "CDT EST",
-        -4: "EDT",
-        0: "UTC GMT Z WET",
-        1: "WEST CET",
-        2: "CEST EET",
-        3: "EEST MSK",
-        9: "JST KST",
-        10: "AEST",
-        11: "AEDT",
-    }.items()
-    for zone in zones.split()
+    zone: int(hours)
+    for zone, _, hours in (
+        pair.partition("=")
+        for pair in "PST=-8 PDT=-7 MST=-7 MDT=-6 CST=-6 CDT=-5 EST=-5 EDT=-4 UTC=0 GMT=0 Z=0 WET=0 "
+        "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 JST=9 KST=9 AEST=10 AEDT=11".split()
+    )
 }
 # Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
@@ -110,8 +101,8 @@ def _utc(moment: datetime) -> str:
     return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
-# 1.23457E+18, and 1234567890123456768.0
-_MANGLED = re.compile(r"\d(?:\.\d+)?[eE]\+\d+|\d+\.0")
+# 1.23457E+18, which is 1,23457E+18 in half of Europe, and 1234567890123456768.0
+_MANGLED = re.compile(r"\d(?:[.,]\d+)?[eE]\+\d+|\d+[.,]0")
 
 
 def text_value(value: Any, name: str) -> str:
@@ -159,20 +150,18 @@ def id_value(value: Any, name: str) -> str:
 
 def text_of(record: Mapping[str, Any], *names: str) -> str:
     """The text in the first of the fields that a record has; see `text_value`."""
-    name = _first(record, names)
-    return text_value(record[name], name)
+    return text_value(*_first(record, names))
 
 
 def id_of(record: Mapping[str, Any], *names: str) -> str:
     """The id in the first of the fields that a record has; see `id_value`."""
-    name = _first(record, names)
-    return id_value(record[name], name)
+    return id_value(*_first(record, names))
 
 
-def _first(record: Mapping[str, Any], names: Sequence[str]) -> str:
+def _first(record: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, str]:
     for name in names:
         if name in record:
-            return name
+            return record[name], name
     raise BadRow("missing field", missing(names, record))
 
 
@@ -183,12 +172,11 @@ def metadata_of(record: Mapping[str, Any]) -> dict[str, Any]:
         BadRow: it is not an object.
     """
     value = record.get("metadata")
-    if not value and (value is None or isinstance(value, dict | str)):
+    if value is None or value == "":
         return {}
     if not isinstance(value, dict):
         raise BadRow("bad metadata", f"field 'metadata' is {kind(value)}, expected an object")
-    plain: dict[str, Any] = plain_value(value)
-    return plain
+    return dict(plain_value(value))
 
 
 def inside(value: Any, *names: str) -> Any:
@@ -212,13 +200,26 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
         metadata[name] = str(value)
 
 
-def post_with(post_id: str, text: str, **metadata: Any) -> Post:
-    """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values."""
-    usable: dict[str, Any] = {}
-    for name, value in metadata.items():
-        if value is not None:
-            put(usable, name, value)
-    return Post(post_id, text, usable)
+def post_of(post_id: str, text: str, record: Mapping[str, Any], paths: str, **others: Any) -> Post:
+    """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values.
+
+    They are at `paths` in its record, such as ``author=user.name|user.id lang``, of which the first
+    that has a value counts; `others` are values.
+    """
+    metadata: dict[str, Any] = {}
+    for name, options in _parsed(paths):
+        put(metadata, name, next(filter(None, (inside(record, *path) for path in options)), None))
+    for name, value in others.items():
+        put(metadata, name, value)
+    return Post(post_id, text, metadata)
+
+
+@cache
+def _parsed(paths: str) -> list[tuple[str, list[list[str]]]]:
+    pairs = (pair.partition("=") for pair in paths.split())
+    return [
+        (name, [path.split(".") for path in (found or name).split("|")]) for name, _, found in pairs
+    ]
 
 
 _BREAK = re.compile(r"<br[^<>]*>|</p>", re.IGNORECASE)

@@ -22,7 +22,7 @@ from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import Choice
-from siamese_news.data.readers.inputs import LINES, Input, folder_files, is_own, plain_suffix
+from siamese_news.data.readers.inputs import LINES, Input, folder_files, is_own
 from siamese_news.data.readers.rows import Counts, Rejection, json_rows, post_blocks
 from siamese_news.data.readers.stream import SUFFIXES, PostStream
 from siamese_news.data.records import Post
@@ -266,9 +266,9 @@ class Folder:
     def _is_lines(self, path: Path, head: bytes) -> bool:
         """Whether a file holds JSON lines, by its name or its first line."""
         raw: Any = io.BufferedReader(io.BytesIO(head))
-        if packing(raw, path) or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        if packing(raw) or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return False
-        return plain_suffix(path) in LINES or _is_object(
+        return path.suffix.lower() in LINES or _is_object(
             head.lstrip(b"\xef\xbb\xbf").split(b"\n")[0]
         )
 
