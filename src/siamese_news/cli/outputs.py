@@ -1,5 +1,6 @@
 """How and where a command writes: never over its inputs, over other files only with --force."""
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,8 @@ import typer
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.choices import Format
-from siamese_news.utils.files import atomic_write, file_sha256, is_stream
+from siamese_news.utils.files import atomic_write, file_sha256, is_stream, write_json
+from siamese_news.utils.provenance import command, provenance
 
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 
@@ -97,10 +99,22 @@ def open_output(out: Path | None, format: str) -> Iterator[tuple[Any, bool]]:
 
     binary = format in BINARY
     if out is None:
+        if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as in a file, whatever the console shows
         yield sys.stdout.buffer if binary else sys.stdout, sys.stdout.isatty()
         return
     with atomic_write(out, "wb" if binary else "w") as stream:
         yield stream, False
+
+
+def write_meta(out: Path | None, **more: object) -> None:
+    """Write ``<out>.meta.json``, by which `check_output` knows a file of ours when it comes again.
+
+    Nothing is written for the terminal, a pipe or a device.
+    """
+    if out is not None and not is_stream(out):
+        meta = {"command": command(), "provenance": provenance(), **more}
+        write_json(out.with_name(out.name + ".meta.json"), meta | {"sha256": file_sha256(out)})
 
 
 def files_read(query: Query, *others: Path | None) -> list[Path | None]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _WIDTH = 70
+_MANY = 5000  # seeds that are more likely posts
 
 
 def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
@@ -58,14 +59,26 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
         _list(lines, f"more ({kind})")
     for remark in stub_remarks([*articles, *negatives]):
         echo(remark)
+    if len(articles) >= _MANY and not query.one_story:
+        echo(f"{len(articles):,} articles, with a list each; are --articles and --posts exchanged?")
     return seeds
 
 
 def open_files(query: Query, **more: Any) -> "PostStream":
     """The posts of a query's files, which are listed on the console; `more` is for `open_posts`."""
+    from siamese_news.data.articles import ONLY_ARTICLES
     from siamese_news.data.readers import open_posts
+    from siamese_news.data.readers.inputs import plain_suffix
 
-    posts = open_posts(query.posts, **query.reading(), **more)
+    try:
+        posts = open_posts(query.posts, **query.reading(), **more)
+    except InputError as error:
+        if any(plain_suffix(name) in ONLY_ARTICLES for name in query.posts):
+            raise InputError(f"{error}; name articles with --articles") from error
+        raise
+    for name in query.posts:
+        if name in query.articles:
+            echo(f"{name}: is named as articles and as posts; are the names right?")
     files = []
     for found in posts.detected:
         fields = f": text from '{found.text_field}', id from '{found.id_field}'"

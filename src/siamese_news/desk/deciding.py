@@ -74,7 +74,7 @@ class _Planned(Generic[Plan]):
     def _results_to_plan(self) -> Path:
         results = self._project.require_results()
         if self.planned:
-            raise InputError("the plan is fixed already and cannot be changed any more")
+            raise InputError("the plan is already fixed and can no longer be changed")
         return results
 
     def _open(self) -> Plan:

@@ -196,7 +196,7 @@ def _certificate(ending: str) -> Maker:
 
 def _commands(desk: Desk, path: Path) -> None:
     with atomic_write(path) as stream:
-        stream.write("# Run in the folder of the project, which contains project.json.\n")
+        stream.write("# Run in the project folder, which contains project.json.\n")
         stream.write("\n".join(commands(desk)) + "\n")
 
 
