@@ -31,10 +31,9 @@ _HTML = b'<meta name="generator" content="siamese_news'
 
 
 def format_of(query: Query, default: Format | None) -> Query:
-    """The query with its format, else that of the ending of the file's name, else the default.
+    """The query with its format, else that of the file's ending, else the default.
 
-    Raises:
-        InputError: the name has no known ending, or is that of a folder.
+    An unknown ending or the name of a folder is an `InputError`.
     """
     format, out = query.format, query.out
     if out is not None and out.is_dir():
@@ -135,13 +134,6 @@ def files_read(query: Query, *others: Path | None) -> list[Path | None]:
 def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
     """Check the output of a search, which may read other files, too; see `check_output`."""
     check_output(query.out, files_read(query, *others), force=force)
-
-
-def rejected_file(out: Path | None) -> Path | None:
-    """The file for rejected rows, next to the output if that is a file."""
-    if out is None or is_stream(out):
-        return None
-    return out.with_name(out.name + ".rejected.jsonl")
 
 
 def _identity(path: Path) -> tuple[int, int]:

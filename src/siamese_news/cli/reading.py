@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from siamese_news.cli.outputs import rejected_file
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
+from siamese_news.utils.files import is_stream
 from siamese_news.utils.terminal import clean, counted
 
 if TYPE_CHECKING:
@@ -101,17 +101,15 @@ def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "Fi
     def say(reason: str) -> None:
         echo(f"the posts are scored once more: {reason}")
 
-    stream = open_files(query, rejected=rejected_file(query.out))
+    out = None if query.out is None or is_stream(query.out) else query.out
+    rejected = out and out.with_name(out.name + ".rejected.jsonl")
+    stream = open_files(query, rejected=rejected)
     stream.spool()
     return FilePool(stream, out=query.out, note=note, again=say)
 
 
 def open_pool(query: Query, model: "AnyModel") -> "Pool":
-    """The posts of a search: its files, or its index.
-
-    Raises:
-        InputError: not exactly one of the two is named, or it cannot be read.
-    """
+    """The posts of a search: its files, or its index; an `InputError` unless one is named."""
     if bool(query.posts) == bool(query.index):
         raise InputError("expected either --posts or --index, to know which posts to search")
     if query.index is None:

@@ -65,11 +65,7 @@ def desk(
 
 
 def _serve(project: "Project", port: int, *, browser: bool) -> None:
-    """Serve a project's page until interrupted, with a new token.
-
-    Raises:
-        InputError: the port is taken, or the project is open elsewhere.
-    """
+    """Serve a project's page until interrupted; an `InputError` if the port is taken."""
     import uvicorn
 
     from siamese_news.desk.app import application

@@ -31,11 +31,7 @@ Maker = Callable[[Desk, Path], Path | None]
 
 
 def make(desk: Desk, kind: str) -> Path:
-    """Write a file into the project's export folder and return its path.
-
-    Raises:
-        InputError: something that it is made from does not exist yet.
-    """
+    """Write a file into the project's export folder; an `InputError` if its source is missing."""
     name, maker = KINDS[kind]
     path = desk.project.exports / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -89,8 +89,8 @@ class Project:
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(
-                    f"{self.folder}: contains other files but no project.json; expected a new folder "
-                    "or an existing project: name another --project"
+                    f"{self.folder}: contains other files but no project.json; expected a new "
+                    "folder or an existing project: name another --project"
                 )
             self.folder.mkdir(parents=True, exist_ok=True)
             new = {"format": FORMAT, "version": __version__, "search": 0, "options": _OPTIONS}
@@ -252,7 +252,7 @@ class Project:
             return self._results[1]
 
     def require_results(self) -> Path:
-        """The file of results of the current search; an error if it does not exist."""
+        """`results`; an error if it does not exist."""
         if not self.results.exists():
             raise InputError("there are no results yet; search first")
         return self.results
