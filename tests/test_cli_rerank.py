@@ -112,6 +112,16 @@ def test_the_ending_of_the_file_names_the_format_of_the_ranking(model, posts, tm
     assert scores == sorted(scores, reverse=True) and all(score < 0 for score in scores)
 
 
+def test_the_same_command_replaces_its_own_ranking(model, posts, tmp_path):
+    out = tmp_path / "ranking.csv"
+    for top in (4, 2):
+        done = rerank(model, posts, "--top", top, "--out", out)
+        assert done.exit_code == 0, done.output
+    assert len(list(csv.DictReader(io.StringIO(out.read_text())))) == 2
+    out.write_text("notes of the user")
+    assert rerank(model, posts, "--out", out).exit_code == 2
+
+
 def test_bm25_picks_what_is_reranked(model, posts, tmp_path):
     many = tmp_path / "many.jsonl.gz"
     noise = [{"id": f"n{i:04d}", "text": "word3 word4"} for i in range(1200)]

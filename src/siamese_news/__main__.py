@@ -1,5 +1,6 @@
 """``python -m siamese_news`` is ``siamese-news``: the commands, and the one that opens the page."""
 
+import io
 import sys
 from functools import cache
 from typing import Any
@@ -21,6 +22,10 @@ def application() -> Any:
 
 def main() -> None:
     """Entry point of the command line; what is not installed ends in one line, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A console that has no sign for an emoji shows its number, so ids stay distinct.
+            stream.reconfigure(errors="backslashreplace")
     try:
         with needs("", "siamese-news"):
             application()()

@@ -90,12 +90,12 @@ def test_every_post_can_be_labeled_whatever_its_id_holds(tmp_path, serve, open_p
     assert asked == 8
     page.keyboard.press("u")
     # Another queue before the server has answered: no post may be skipped for it.
-    page.get_by_label("Which posts come").select_option("threshold")
+    page.get_by_label("Posts to label").select_option("threshold")
     number = "document.querySelector('#progress').value.match(/\\d+/g).reduce((a, b) => a + +b, 0)"
     until(page, f"{number} === 7")
     assert asked - 1 + label(page, truth, 99) == len(ids)
     page.goto(served.base + "posts")
-    page.get_by_label("near-duplicates as one").uncheck()
+    page.get_by_label("group near-duplicates").uncheck()
     until(page, "n => document.querySelectorAll('#clusters > .item').length === n", len(ids))
     item = page.locator("#clusters > .item[data-post='a%01b']")
     item.focus()
@@ -127,7 +127,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     assert cut.input_value() == "0.25"
     page.goto(served.base + "decide")
     page.get_by_label("Share of relevant posts").fill("0,8 90 %")
-    page.get_by_label("Posts I am ready to label").fill("200")
+    page.get_by_label("Posts I am willing to label").fill("200")
     page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     assert json.loads((tmp_path / "storm/project.json").read_text())["threshold"] == 0.25
@@ -163,7 +163,7 @@ def test_what_is_labeled_blind_shows_nothing_of_the_score(tmp_path, serve, open_
     page.goto(served.base + "label")
     page.wait_for_selector("#card mark")
     assert page.locator("#card .score").count() == 1
-    page.get_by_label("Which posts come").select_option("second")
+    page.get_by_label("Posts to label").select_option("second")
     page.wait_for_selector("#card .copies")
     assert post_of(page) in list(truth)[10:12]
     page.locator("#card .copies summary").click()
@@ -182,7 +182,7 @@ def test_what_got_its_label_together_does_not_come(tmp_path, serve, open_page):
     page = open_page(served)
     page.goto(served.base + "label")
     page.wait_for_selector("#card .item")
-    page.get_by_label("Which posts come").select_option("threshold")
+    page.get_by_label("Posts to label").select_option("threshold")
     page.wait_for_selector("#card .item")
     page.get_by_label("near-duplicates get the same label").check()
     page.locator("#card .item").focus()
@@ -244,7 +244,7 @@ def test_the_whole_way(tmp_path, serve, open_page):
     for _ in range(60):
         page.keyboard.press("ArrowRight")
     page.get_by_label("only above the threshold").check()
-    page.get_by_label("near-duplicates as one").uncheck()
+    page.get_by_label("group near-duplicates").uncheck()
     above = int(page.locator("#above").inner_text().split()[0].replace(",", ""))
     until(page, "n => document.querySelector('#found').value === `${n} found`", above)
     page.get_by_label("Filter").fill("lantern")
@@ -257,7 +257,7 @@ def test_the_whole_way(tmp_path, serve, open_page):
 
     page.get_by_role("link", name="Decide").first.click()
     page.get_by_label("Share of relevant posts").fill(".9")
-    page.get_by_label("Posts I am ready to label").fill("120")
+    page.get_by_label("Posts I am willing to label").fill("120")
     page.get_by_label("What counts as relevant").fill("about the sea wall at Quayle Sands")
     page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
@@ -279,7 +279,7 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.get_by_role("button", name="Write the certificate").click()
     until(page, "document.querySelector('#written').value !== ''")
     sentence = page.locator(".claim").inner_text()
-    page.get_by_role("button", name="Hand over from").click()
+    page.get_by_role("button", name="Hand over ").click()
     page.wait_for_url("**/hand-over")
     files = {}
     for name in ("CSV", "Certificate", "The project as a zip", "Report"):
@@ -432,7 +432,7 @@ def test_a_machine_and_two_coders_among_ten_thousand_posts(tmp_path, serve, open
     page.locator("#learn-head").click()
     page.locator("#verdicts-file").set_input_files(verdicts)
     page.locator("#verdicts-name").fill("gpt")
-    page.get_by_role("button", name="Take them").click()
+    page.get_by_role("button", name="Use them").click()
     page.locator("#forget").wait_for(state="attached")
 
     page.goto(served.base + "label?kind=teach")
@@ -464,7 +464,7 @@ def test_a_machine_and_two_coders_among_ten_thousand_posts(tmp_path, serve, open
 
     page.goto(served.base + "decide")
     page.get_by_label("Share of relevant posts").fill(".9")
-    page.get_by_label("Posts I am ready to label").fill("100")
+    page.get_by_label("Posts I am willing to label").fill("100")
     page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     page.locator("#kind").select_option("mixed")

@@ -125,7 +125,7 @@ def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_pa
     page.locator("#columns-of", has_text="understood").wait_for()
     drop(page, "articles", "storm.txt", ARTICLE)
     page.get_by_text("Options").click()
-    assert page.get_by_label("Column of the text").input_value() == "Wortlaut"
+    assert page.get_by_label("Column with the text").input_value() == "Wortlaut"
     page.get_by_label("Keep posts with a score").fill("-1")
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)

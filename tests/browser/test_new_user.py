@@ -77,7 +77,7 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
 
     page.get_by_role("link", name="Decide").first.click()
     page.get_by_label("Share of relevant posts").fill(".8")
-    page.get_by_label("Posts I am ready to label").fill("120")
+    page.get_by_label("Posts I am willing to label").fill("120")
     page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     page.wait_for_selector("#card .item, #empty:not([hidden])")
@@ -89,7 +89,7 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
     page.goto(served.base + "decide")
     page.get_by_role("button", name="Write the certificate").click()
     until(page, "document.querySelector('#written').value !== ''")
-    page.get_by_role("button", name="Hand over from").click()
+    page.get_by_role("button", name="Hand over ").click()
     page.wait_for_url("**/hand-over")
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV", exact=True).click()

@@ -135,7 +135,7 @@ def test_the_page_lists_a_thread_once_and_opens_it(tmp_path, serve, open_page):
     assert "so true" in thread.locator("li").nth(1).inner_text()
     if folder := os.environ.get("SIAMESE_NEWS_PICTURES"):
         page.locator("#posts").screenshot(path=f"{folder}/threads.png")
-    page.get_by_label("threads as one").uncheck()
+    page.get_by_label("group threads").uncheck()
     until(page, found, "2 found")
     page.set_viewport_size({"width": 380, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 380

@@ -93,7 +93,7 @@ def test_the_pages_own_labels_open_in_another_project(project, tmp_path):
         assert json.loads(take(other, "labels.csv", content)[1])["taken"] == 20
         bad = content.replace(",yes,", ",perhaps,", 1)
         status, answer = take(other, "bad.csv", bad)
-        assert status == 400 and "nothing was taken" in json.loads(answer)["error"]
+        assert status == 400 and "nothing was imported" in json.loads(answer)["error"]
         for name in ("../labels.csv", "", ".csv"):
             assert take(other, name, content)[0] == 400
         assert (tmp_path / "other/labels.jsonl").read_text().count("\n") == 20
@@ -148,7 +148,7 @@ def test_the_list_shows_a_thread_as_one_entry(project):
     assert kept <= before and shown == kept - 2
     lists = served.json("/api/posts?threads=1")["html"]
     number = re.search(r'data-load="/api/threads/(\d+)"', lists)[1]
-    assert lists.count("posts of this thread") == 1
+    assert lists.count("posts in this thread") == 1
     thread = served.json(f"/api/threads/{number}")["html"]
     assert thread.count("found: rank") == 3 and "so true" in thread and "depth-2" in thread
     assert served.json("/api/threads/999999")["html"] == ""

@@ -215,7 +215,7 @@ def test_a_file_of_labels_is_named_as_the_user_does(served):
     path = "/api/labels/import?name=my%20labels.csv&annotator=a"
     status, content = served.ask(path, data=b"0123456789", method="PUT")
     said = json.loads(content)["error"]
-    assert status == 400 and said.startswith("my labels.csv:1: ") and "nothing was taken" in said
+    assert status == 400 and said.startswith("my labels.csv:1: ") and "nothing was imported" in said
 
 
 def test_threads_need_the_files_of_posts(served):

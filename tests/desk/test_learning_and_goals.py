@@ -85,7 +85,7 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
     assert served.ask("/api/goals", goal | {"find": "", "recall": ""})[0] == 400
     served.json("/api/goals", goal)
     status, content = served.ask("/api/goals", goal)
-    assert status == 400 and "fixed already" in json.loads(content)["error"]
+    assert status == 400 and "already fixed" in json.loads(content)["error"]
     html = served.ask("/decide")[1].decode()
     assert "Not yet. If you stopped now" in html and "random posts: 0 of 20" in html
     while posts := served.json("/api/queue?kind=goal&annotator=me&leave=[]")["posts"]:

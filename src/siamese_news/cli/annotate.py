@@ -108,8 +108,7 @@ def annotate(
         _show(unit, text, status())
         if not _labeled(journal, unit, annotator):
             break
-    typer.echo("")
-    typer.echo(status())
+    typer.echo(f"\n{status()}")
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:
@@ -127,7 +126,8 @@ def _labeled(journal: "LabelJournal", unit: "Unit", annotator: str) -> bool:
         if pressed in ("", "q"):
             return False
         if pressed == "t":
-            note = _line("note: ")
+            typer.echo("\nnote: ", nl=False)
+            note = sys.stdin.readline().strip()
         elif pressed == "u":
             if journal.undo(annotator) is not None:
                 return True
@@ -143,25 +143,22 @@ def _show(unit: "Unit", criteria: str, status: str) -> None:
     typer.echo("\x1b[2J\x1b[H" if terminal else "-" * 40)
     if criteria:
         typer.echo(f"Relevant: {clean(criteria)}")
-    typer.echo(status)
-    typer.echo("")
+    typer.echo(f"{status}\n")
     if unit.article:
         typer.echo(f"Article: {clean(unit.article)}")
     typer.echo(clean(unit.text) or f"(no text; post {clean(unit.post)})")
     if unit.link:
         typer.echo(clean(unit.link))
-    typer.echo("")
-    typer.echo("[y] relevant  [n] not  [s] skip  [u] undo  [t] note  [q] stop ", nl=False)
+    typer.echo("\n[y] relevant  [n] not  [s] skip  [u] undo  [t] note  [q] stop ", nl=False)
 
 
 def _key() -> str:
     """One key; from a pipe the next character that is not white space."""
     sys.stdout.flush()
     if not sys.stdin.isatty():
-        while True:
-            one = sys.stdin.read(1)
-            if not one or not one.isspace():
-                return one
+        while (one := sys.stdin.read(1)).isspace():
+            pass
+        return one
     import termios
     import tty
 
@@ -172,9 +169,3 @@ def _key() -> str:
         return sys.stdin.read(1)
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)
-
-
-def _line(prompt: str) -> str:
-    typer.echo("")
-    typer.echo(prompt, nl=False)
-    return sys.stdin.readline().strip()

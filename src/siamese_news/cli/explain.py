@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
+from siamese_news.cli.outputs import ForceOption, check_query_output, open_output, write_meta
 from siamese_news.cli.reading import echo, file_pool, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
@@ -101,6 +101,7 @@ def explain(
             )
     with open_output(query.out, format) as (stream, terminal):
         write_explained(stream, explained, format, terminal=terminal)
+    write_meta(query.out)
     if query.out is not None:
         echo(f"{query.out}: {counted(len(explained), 'post')} explained")
 

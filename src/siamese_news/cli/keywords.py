@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, open_output
+from siamese_news.cli.outputs import ForceOption, check_query_output, open_output, write_meta
 from siamese_news.cli.reading import echo, file_pool, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
@@ -61,6 +61,7 @@ def keywords(
     found = find_keywords(pool, accepted, limit=limit)
     with open_output(query.out, format) as (stream, terminal):
         write_keywords(stream, found, format, terminal=terminal)
+    write_meta(query.out)
     if not found.keywords:
         echo("no term is surely more frequent in the accepted posts; accept more posts")
     if query.out is not None:

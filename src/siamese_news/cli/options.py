@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from siamese_news.cli.outputs import check_output
+from siamese_news.errors import InputError
 from siamese_news.search.query import READING, Query, read_key
 
 SEARCH = {
@@ -62,7 +63,7 @@ SEARCH = {
 
 _NAMES = {"negatives": "--not", "key": "--pseudonymize"}
 _MORE: dict[str, dict[str, Any]] = {
-    "threshold": {"min": -4, "max": 4},
+    "threshold": {"min": -4, "max": 4, "metavar": "SCORE"},
     "top": {"min": 1},
     "negatives": {"metavar": "ARTICLE"},
     "after": {"metavar": "DATE"},
@@ -123,6 +124,8 @@ def search_command(
         def run(*, timing: bool = False, **values: Any) -> None:
             given = {name: values.pop(name) for name in options}
             given = {name: value for name, value in given.items() if value is not None}
+            if "out" in given and not given["out"].name:
+                raise InputError(f"--out {given['out']}: expected the name of a file or new folder")
             with _timed(timing):
                 if "key" in given:
                     # The command checks the rest.

@@ -1,5 +1,6 @@
 """How and where a command writes: never over its inputs, over other files only with --force."""
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,8 @@ import typer
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.choices import Format
-from siamese_news.utils.files import atomic_write, file_sha256, is_stream
+from siamese_news.utils.files import atomic_write, file_sha256, is_stream, write_json
+from siamese_news.utils.provenance import command, provenance
 
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 
@@ -29,10 +31,9 @@ _HTML = b'<meta name="generator" content="siamese_news'
 
 
 def format_of(query: Query, default: Format | None) -> Query:
-    """The query with its format, else that of the ending of the file's name, else the default.
+    """The query with its format, else that of the file's ending, else the default.
 
-    Raises:
-        InputError: the name has no known ending, or is that of a folder.
+    An unknown ending or the name of a folder is an `InputError`.
     """
     format, out = query.format, query.out
     if out is not None and out.is_dir():
@@ -97,10 +98,22 @@ def open_output(out: Path | None, format: str) -> Iterator[tuple[Any, bool]]:
 
     binary = format in BINARY
     if out is None:
+        if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as in a file, whatever the console shows
         yield sys.stdout.buffer if binary else sys.stdout, sys.stdout.isatty()
         return
     with atomic_write(out, "wb" if binary else "w") as stream:
         yield stream, False
+
+
+def write_meta(out: Path | None, **more: object) -> None:
+    """Write ``<out>.meta.json``, by which `check_output` knows a file of ours when it comes again.
+
+    Nothing is written for the terminal, a pipe or a device.
+    """
+    if out is not None and not is_stream(out):
+        meta = {"command": command(), "provenance": provenance(), **more}
+        write_json(out.with_name(out.name + ".meta.json"), meta | {"sha256": file_sha256(out)})
 
 
 def files_read(query: Query, *others: Path | None) -> list[Path | None]:
@@ -131,13 +144,6 @@ def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
             "with --out"
         )
     check_output(query.out, files_read(query, *others), force=force)
-
-
-def rejected_file(out: Path | None) -> Path | None:
-    """The file for rejected rows, next to the output if that is a file."""
-    if out is None or is_stream(out):
-        return None
-    return out.with_name(out.name + ".rejected.jsonl")
 
 
 def _identity(path: Path) -> tuple[int, int]:

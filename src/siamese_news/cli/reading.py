@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from siamese_news.cli.outputs import rejected_file
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
+from siamese_news.utils.files import is_stream
 from siamese_news.utils.terminal import clean, counted
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _WIDTH = 70
+_MANY = 5000  # seeds that are more likely posts
 
 
 def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
@@ -59,14 +60,26 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
         _list(lines, f"more ({kind})")
     for remark in stub_remarks([*articles, *negatives]):
         echo(remark)
+    if len(articles) >= _MANY and not query.one_story:
+        echo(f"{len(articles):,} articles, with a list each; are --articles and --posts exchanged?")
     return seeds
 
 
 def open_files(query: Query, **more: Any) -> "PostStream":
     """The posts of a query's files, which are listed on the console; `more` is for `open_posts`."""
+    from siamese_news.data.articles import ONLY_ARTICLES
     from siamese_news.data.readers import open_posts
+    from siamese_news.data.readers.inputs import plain_suffix
 
-    posts = open_posts(query.posts, **query.reading(), **more)
+    try:
+        posts = open_posts(query.posts, **query.reading(), **more)
+    except InputError as error:
+        if any(plain_suffix(name) in ONLY_ARTICLES for name in query.posts):
+            raise InputError(f"{error}; name articles with --articles") from error
+        raise
+    for name in query.posts:
+        if name in query.articles:
+            echo(f"{name}: is named as articles and as posts; are the names right?")
     files = []
     for found in posts.detected:
         fields = f": text from '{found.text_field}', id from '{found.id_field}'"
@@ -89,17 +102,15 @@ def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "Fi
     def say(reason: str) -> None:
         echo(f"the posts are scored once more: {reason}")
 
-    stream = open_files(query, rejected=rejected_file(query.out))
+    out = None if query.out is None or is_stream(query.out) else query.out
+    rejected = out and out.with_name(out.name + ".rejected.jsonl")
+    stream = open_files(query, rejected=rejected)
     stream.spool()
     return FilePool(stream, out=query.out, note=note, again=say)
 
 
 def open_pool(query: Query, model: "AnyModel") -> "Pool":
-    """The posts of a search: its files, or its index.
-
-    Raises:
-        InputError: not exactly one of the two is named, or it cannot be read.
-    """
+    """The posts of a search: its files, or its index; an `InputError` unless one is named."""
     if bool(query.posts) == bool(query.index):
         raise InputError("expected either --posts or --index, to know which posts to search")
     if query.index is None:

@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_output, files_read
+from siamese_news.cli.outputs import ForceOption, check_output, files_read, write_meta
 from siamese_news.cli.reading import echo, open_files
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
-from siamese_news.utils.files import atomic_write, file_sha256, write_json
-from siamese_news.utils.provenance import provenance
+from siamese_news.utils.files import atomic_write
 from siamese_news.utils.terminal import counted
 
 
@@ -83,7 +82,6 @@ def report(
         with atomic_write(table) as stream:
             figures = groups.figures(found, data.bursts)
             write_rows(stream, figures, "csv", columns=groups.COLUMNS)
-        own = {"provenance": provenance(), "sha256": file_sha256(table)}
-        write_json(table.with_name(table.name + ".meta.json"), own)
+        write_meta(table)
     write_report(out, data)
     echo(f"{out}: {counted(len(data.posts), 'post')} for {counted(len(data.seeds), 'seed')}")

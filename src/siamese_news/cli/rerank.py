@@ -5,7 +5,13 @@ from typing import Annotated, Literal
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
+from siamese_news.cli.outputs import (
+    ForceOption,
+    check_query_output,
+    format_of,
+    open_output,
+    write_meta,
+)
 from siamese_news.cli.reading import echo
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
@@ -52,5 +58,6 @@ def rerank(
     )
     with open_output(search.out, search.format) as (stream, terminal):
         write_ranking(stream, [found], search.format, terminal=terminal)
+    write_meta(search.out)
     if search.out is not None:
         echo(f"{search.out}: {counted(len(found), 'post')}")

@@ -64,11 +64,7 @@ CriteriaOption = Annotated[
 
 
 def new_sheet(out: Path, format: str | None) -> str:
-    """The format of a sheet that does not exist yet.
-
-    Raises:
-        InputError: it exists, or its name does not tell the format.
-    """
+    """The format of a new sheet; an `InputError` if it exists already."""
     from siamese_news.labels.sheets import format_of
 
     chosen = format_of(out, format)
@@ -78,11 +74,7 @@ def new_sheet(out: Path, format: str | None) -> str:
 
 
 def plan_of(labels: list[Path]) -> Path:
-    """The plan next to the first of some labeled sheets.
-
-    Raises:
-        InputError: a sheet is missing.
-    """
+    """The plan next to the first of some labeled sheets; an `InputError` if one is missing."""
     from siamese_news.decide.plan.files import sibling
 
     for sheet in labels:

@@ -58,8 +58,6 @@ def simulate(
     targets = precision or [".8", ".9", ".95"]
     for target in targets:
         share_of(target, "--precision")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; expected the name of a folder")
     pools = zip(results or [], qrels or [], strict=True)
     replay(
         out,

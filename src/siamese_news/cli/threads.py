@@ -6,12 +6,17 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
+from siamese_news.cli.outputs import (
+    ForceOption,
+    check_query_output,
+    format_of,
+    open_output,
+    write_meta,
+)
 from siamese_news.cli.reading import echo, file_pool
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
-from siamese_news.utils.files import file_sha256, is_stream, write_json
-from siamese_news.utils.provenance import command, provenance
+from siamese_news.utils.provenance import command
 
 
 @search_command(
@@ -54,14 +59,9 @@ def threads(
     echo(str(pool.stream.counts))
     with open_output(out, format) as (target, _):
         write_rows(target, rows, format, columns=COLUMNS)
-    if not is_stream(out):
-        meta = result_meta(results)
-        known = {
-            "command": f"{meta['command']}\n{command()}" if "command" in meta else command(),
-            "provenance": meta.get("provenance") or provenance(),
-            "remarks": [*meta.get("remarks", ()), *remarks],
-            "sha256": file_sha256(out),
-        }
-        write_json(out.with_name(out.name + ".meta.json"), meta | known)
+    meta = result_meta(results)
+    lines = "\n".join(filter(None, [meta.get("command"), command()]))
+    said = [*meta.get("remarks", ()), *remarks]
+    write_meta(out, **{**meta, "command": lines, "remarks": said})
     for line in remarks:
         echo(line)

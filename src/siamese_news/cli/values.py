@@ -1,6 +1,6 @@
 """Several values after one option, as a shell expands ``--posts dump/*.csv``."""
 
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import typer
@@ -15,6 +15,12 @@ REMOVED = {
 }
 """Options and commands of earlier versions, and what replaced them."""
 
+_ELSEWHERE = {
+    "--threshold": "rank lists the best posts (--top); filter keeps those that reach a threshold",
+    "--top": "filter keeps all posts that reach a threshold; rank lists the best",
+}
+_MAYBE_EMPTY = ("--criteria", "--title", "--text")
+
 
 class Commands(TyperGroup):
     """The commands; one that was removed says what replaced it."""
@@ -23,6 +29,16 @@ class Commands(TyperGroup):
         """Find the command that the first argument names."""
         if args[0] in REMOVED:
             raise typer.BadParameter(f"{args[0]} was removed: {REMOVED[args[0]]}", ctx=ctx)
+        words = chain.from_iterable(
+            word.split("=", 1) if word.startswith("--") else [word] for word in args
+        )
+        for name, value in pairwise(words):
+            if not value and name.startswith("--") and name not in _MAYBE_EMPTY:
+                raise typer.BadParameter(
+                    f"{name} has an empty value; add one, or leave the option out (a variable of "
+                    "the shell that is not set gives an empty value)",
+                    ctx=ctx,
+                )
         return super().resolve_command(ctx, args)
 
 
@@ -36,10 +52,13 @@ class ManyValues(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spread the values over their options, then parse as usual."""
+        known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
         for word in args:
             name = word.partition("=")[0]
             if name.startswith("--") and name in REMOVED:
                 raise typer.BadParameter(f"{name} was removed: {REMOVED[name]}", ctx=ctx)
+            if name in _ELSEWHERE and name not in known and self.name in ("rank", "filter"):
+                raise typer.BadParameter(f"no such option: {name}; {_ELSEWHERE[name]}", ctx=ctx)
         lists: dict[str, str] = {}
         others: set[str] = set()
         for parameter in self.params:
@@ -47,7 +66,6 @@ class ManyValues(TyperCommand):
                 lists.update(dict.fromkeys(parameter.opts, parameter.opts[0]))
             elif parameter.param_type_name == "option" and not getattr(parameter, "is_flag", False):
                 others.update(parameter.opts)
-        known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
         for word, after in pairwise(args):
             if (word in lists or word in others) and after in known:
                 raise typer.BadParameter(

@@ -65,11 +65,7 @@ def desk(
 
 
 def _serve(project: "Project", port: int, *, browser: bool) -> None:
-    """Serve a project's page until interrupted, with a new token.
-
-    Raises:
-        InputError: the port is taken, or the project is open elsewhere.
-    """
+    """Serve a project's page until interrupted; an `InputError` if the port is taken."""
     import uvicorn
 
     from siamese_news.desk.app import application
@@ -87,7 +83,9 @@ def _serve(project: "Project", port: int, *, browser: bool) -> None:
             threading.Thread(target=project.load_results, daemon=True).start()
         try:
             if browser and _opened(opening, f"{address}?token={token}"):
-                typer.echo(f"the page of {project.folder} is open in the browser; Ctrl-C ends it")
+                typer.echo(
+                    f"the page for {project.folder} is open in the browser; press Ctrl-C to stop"
+                )
             else:
                 typer.echo(f"{address}?token={token}")
             config = uvicorn.Config(

@@ -74,7 +74,7 @@ class _Planned(Generic[Plan]):
     def _results_to_plan(self) -> Path:
         results = self._project.require_results()
         if self.planned:
-            raise InputError("the plan is fixed already and cannot be changed any more")
+            raise InputError("the plan is already fixed and can no longer be changed")
         return results
 
     def _open(self) -> Plan:
@@ -90,23 +90,14 @@ class _Planned(Generic[Plan]):
 
 
 class Findings(NamedTuple):
-    """The state of a certificate.
+    """The state of a certificate."""
 
-    Attributes:
-        content: of the certificate, as the command writes it.
-        claims: the posts of each claim.
-        labels: from which they follow.
-        sentences: each claim in words.
-        conflicts: sampled posts whose annotators disagree; they count as not relevant.
-        descents: of each claim the last sets that were tested, the last one first.
-    """
-
-    content: dict[str, Any]
+    content: dict[str, Any]  # as the command writes it
     claims: list[Claim]
     labels: Labels
-    sentences: list[str]
-    conflicts: int
-    descents: list[list[dict[str, Any]]]
+    sentences: list[str]  # each claim in words
+    conflicts: int  # sampled posts whose annotators disagree; they count as not relevant
+    descents: list[list[dict[str, Any]]]  # of each claim the last sets tested, the last one first
 
 
 class Certificate(_Planned[Certification]):
@@ -124,11 +115,7 @@ class Certificate(_Planned[Certification]):
         return plans_over(Population(results)) if results.exists() and not self.planned else 0
 
     def plan(self, settings: Settings, *, again: bool) -> None:
-        """Fix everything before the first label.
-
-        Raises:
-            InputError: invalid values, no results, or there is a plan already.
-        """
+        """Fix everything before the first label; an `InputError` if there is a plan already."""
         with self._guard:
             results = self._results_to_plan()
             if not 1 <= settings.budget <= BUDGET_CAP:
@@ -248,11 +235,7 @@ class Goals(_Planned[Stopping]):
         super().__init__(project, log, Stopping, "goals.jsonl")
 
     def plan(self, goal: Goal, *, again: bool) -> None:
-        """Fix the goals.
-
-        Raises:
-            InputError: the goals are impossible, or some are fixed already.
-        """
+        """Fix the goals; an `InputError` if they are impossible, or some are fixed already."""
         with self._guard:
             results = self._results_to_plan()
             self._work = Stopping.start(

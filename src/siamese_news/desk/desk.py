@@ -9,11 +9,7 @@ from siamese_news.labels.journal import LabelJournal
 
 
 class Desk:
-    """An open project.
-
-    Args:
-        project: its folder, which must be held.
-    """
+    """An open project, whose folder must be held."""
 
     def __init__(self, project: Project) -> None:
         self.project = project

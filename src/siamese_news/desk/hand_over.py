@@ -31,11 +31,7 @@ Maker = Callable[[Desk, Path], Path | None]
 
 
 def make(desk: Desk, kind: str) -> Path:
-    """Write a file into the project's export folder and return its path.
-
-    Raises:
-        InputError: something that it is made from does not exist yet.
-    """
+    """Write a file into the project's export folder; an `InputError` if its source is missing."""
     name, maker = KINDS[kind]
     path = desk.project.exports / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,7 +192,7 @@ def _certificate(ending: str) -> Maker:
 
 def _commands(desk: Desk, path: Path) -> None:
     with atomic_write(path) as stream:
-        stream.write("# Run in the folder of the project, which contains project.json.\n")
+        stream.write("# Run in the project folder, which contains project.json.\n")
         stream.write("\n".join(commands(desk)) + "\n")
 
 

@@ -95,8 +95,7 @@ class Learning:
     def learn(self) -> dict[str, Any]:
         """Learn in a process of its own, so that the page stays quick; returns the same as `found`.
 
-        Raises:
-            InputError: nothing can be learned from the labels, and why.
+        Too few labels are an `InputError`.
         """
         with self._guard:
             results = self._project.require_results()

@@ -76,15 +76,8 @@ def items(
 ) -> str:
     """Entries of a list of posts, with their labels.
 
-    Args:
-        desk: the project.
-        posts: in the order of the list.
-        annotator: who reads it.
-        blind: whether to hide scores, and the marks of matched words: the more of them a post has,
-            the higher its score.
-        independent: whether to hide the labels of others.
-        learned: (N,) by rank the rank in the learned order, to show it.
-        threads: of the search, to show them.
+    `blind` hides scores and the marks of matched words, which tell them; `independent` hides the
+    labels of others. `learned` (N,) has the rank in the learned order by rank.
     """
     results, log, machine = desk.project.load_results(), desk.log, desk.machine
     titles = desk.project.meta().get("titles") or {}
@@ -122,13 +115,7 @@ def turns(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def charts(results: Results, threshold: float, whole: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The charts of a view of results.
-
-    Args:
-        results: of the search, with at least one post.
-        threshold: to draw.
-        whole: the histogram of all posts that were scanned, if known.
-    """
+    """The charts of a view of at least one post; `whole` is the histogram of all posts scanned."""
     if whole:
         histogram = Histogram(whole["edges"], whole["counts"])
     else:

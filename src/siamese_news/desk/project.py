@@ -74,13 +74,23 @@ class Project:
         self._file = self.folder / "project.json"
         self._loading = threading.Lock()
         self._results: tuple[Path, Results] | None = None
+        try:
+            self._make()
+        except OSError as error:
+            raise InputError(
+                f"{folder}: cannot be the folder of a project ({error.strerror}: "
+                f"{error.filename}); name another --project, or change the permissions"
+            ) from error
+        self._config = self._read()  # nobody else writes it while the folder is held
+
+    def _make(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"{folder}: is a file; expected the folder of a project")
+            raise InputError(f"{self.folder}: is a file; expected the folder of a project")
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(
-                    f"{folder}: contains other files but no project.json; expected a new folder "
-                    "or an existing project: name another --project"
+                    f"{self.folder}: contains other files but no project.json; expected a new "
+                    "folder or an existing project: name another --project"
                 )
             self.folder.mkdir(parents=True, exist_ok=True)
             new = {"format": FORMAT, "version": __version__, "search": 0, "options": _OPTIONS}
@@ -89,7 +99,6 @@ class Project:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # A file there opens the page to anyone who can read it.
         self.private.chmod(0o700)
-        self._config = self._read()  # nobody else writes it while the folder is held
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -243,7 +252,7 @@ class Project:
             return self._results[1]
 
     def require_results(self) -> Path:
-        """The file of results of the current search; an error if it does not exist."""
+        """`results`; an error if it does not exist."""
         if not self.results.exists():
             raise InputError("there are no results yet; search first")
         return self.results
@@ -312,6 +321,7 @@ def safe_name(name: str) -> str:
 def _absolute(names: Sequence[str]) -> list[str]:
     """Absolute paths, because the search runs in the folder of the project."""
     for name in names:
-        if name == "-":
-            raise InputError("standard input (-) cannot be a page's input; name a file")
+        if name in ("-", ""):
+            what = "standard input (-)" if name else "an empty name"
+            raise InputError(f"{what} cannot be a page's input; name a file")
     return [os.path.abspath(name) for name in names]

@@ -80,7 +80,7 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         plain = str(error).replace(str(path), path.name)
-        raise InputError(f"{plain}; nothing was taken") from None
+        raise InputError(f"{plain}; nothing was imported") from None
 
 
 def text_in(row: Mapping[str, Any], name: str) -> str:

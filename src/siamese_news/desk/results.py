@@ -64,10 +64,7 @@ class Filter:
 
 
 class Results:
-    """The posts that a search found.
-
-    Args:
-        parquet: the file that ``filter`` wrote; the database is built next to it if missing.
+    """The posts of a file that ``filter`` wrote; a missing database is built next to it.
 
     Attributes:
         scores: (N,) by rank.
@@ -323,11 +320,7 @@ def _hour(created: str) -> str:
 
 
 def _day(text: str) -> np.datetime64:
-    """A day that a user chose.
-
-    Raises:
-        InputError: for another text.
-    """
+    """A day that a user chose; an `InputError` for another text."""
     try:
         return np.datetime64(date.fromisoformat(text))
     except ValueError as error:

@@ -24,11 +24,7 @@ _READ = 20_000  # bytes of the output of a search, from its beginning and its en
 
 
 def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
-    """The query of the page's form, with paths relative to the project's folder.
-
-    Raises:
-        InputError: articles or posts are missing, or an option is invalid.
-    """
+    """The query of the form, with relative paths; an `InputError` without articles or posts."""
     named = {kind: project.sources(kind) for kind in ("articles", "posts", "not")}
     for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
         if not named[kind]:
@@ -78,11 +74,7 @@ class Search:
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self, options: dict[str, Any]) -> str:
-        """Start a search or resume a stopped one; returns the command.
-
-        Raises:
-            InputError: one is running, or an option is invalid.
-        """
+        """Start or resume a search: its command; an `InputError` if one is running."""
         with self._guard:
             project = self._project
             state = self.status()["state"]
@@ -128,11 +120,7 @@ class Search:
             os.kill(process, signal.SIGINT)  # on Windows it ends at once; what is saved remains
 
     def discard(self) -> None:
-        """Delete an interrupted search, and return to the earlier results.
-
-        Raises:
-            InputError: while it is running.
-        """
+        """Delete an interrupted search, but not while it runs; the earlier results are back."""
         with self._guard:
             state = self.status()["state"]
             if state == "running":

@@ -9,7 +9,7 @@ one("#plan")?.addEventListener("submit", async (event) => {
 });
 one("#certify")?.addEventListener("click", async () => {
   await send("/api/certify", {});
-  one("#written").value = "Written into the project.";
+  one("#written").value = "Written to the project folder.";
 });
 one("#goal")?.addEventListener("submit", async (event) => {
   event.preventDefault();

@@ -48,14 +48,14 @@ if (card) {
     if (!entry) {
       empty.innerHTML = "";
       empty.textContent = {
-        rank: "You have labeled every post of the list.",
-        learned: "You have labeled every post of the list.",
-        teach: "Every text of the list has a label.",
-        threshold: "Every post of the list has a label.",
+        rank: "You have labeled every post in the list.",
+        learned: "You have labeled every post in the list.",
+        teach: "Every text in the list has a label.",
+        threshold: "Every post in the list has a label.",
         second: "You have labeled every post that others have labeled.",
-        conflict: "There is no post on which you disagree with others.",
-        unsure: "There is no post that you were unsure about.",
-      }[kind.value] ?? "No more labels are needed: the plan is complete, or its budget is spent. Decide shows the result.";
+        conflict: "You do not disagree with others about any post.",
+        unsure: "You have not marked any post as unsure.",
+      }[kind.value] ?? "No more labels are needed: the plan is complete, or its budget is spent. The view Decide shows the result.";
     } else {
       entry.item.querySelector("details.whole")?.setAttribute("open", "");
       entry.item.focus({ preventScroll: true });

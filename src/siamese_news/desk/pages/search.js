@@ -141,13 +141,13 @@ const show = (status) => {
   const bar = one("#bar");
   if (status.share === null || status.state === "indexing") bar.removeAttribute("value");
   else bar.value = status.share;
-  let text = "Reading the model and the articles …";
-  if (status.state === "indexing") text = "Preparing the list …";
+  let text = "Reading the model and the articles…";
+  if (status.state === "indexing") text = "Preparing the list…";
   else if (status.posts) {
     const turn = status.turn > 1 ? `Pass ${status.turn}: ` : "";
     text = `${turn}${count(status.posts)} posts`;
-    text += status.share === null ? ", preparing the results …" : `, ${Math.floor(status.share * 100)}%`;
-    if (status.seconds !== null) text += `, about ${time(status.seconds)} left of this pass`;
+    text += status.share === null ? ", preparing the results…" : `, ${Math.floor(status.share * 100)}%`;
+    if (status.seconds !== null) text += `, about ${time(status.seconds)} left in this pass`;
   }
   one("#how-far").textContent = text;
   if (busy) return;
@@ -180,7 +180,7 @@ form.addEventListener("submit", async (event) => {
   const started = await send("/api/search", row);
   const command = one(".command");
   command.open = true;
-  one("code", command).textContent = `# in the folder of the project\n${started.command}\n`;
+  one("code", command).textContent = `# in the project folder\n${started.command}\n`;
   show({ state: "running", share: null, posts: 0 });
   watch();
 });
