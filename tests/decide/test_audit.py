@@ -236,6 +236,14 @@ def test_an_audit_that_is_tried_again_pays(tmp_path):
     assert "confidence 0.9" in done.stdout
 
 
+def test_audits_end_before_the_confidence_does(tmp_path):
+    scored(tmp_path / "scored.jsonl")
+    start(tmp_path, "--confidence", ".4")
+    again = ("audit", "--results", tmp_path / "scored.jsonl", "--again", "--confidence", ".6")
+    done = run(*again, "--out", tmp_path / "b.csv", "--seed", "1")
+    assert done.exit_code == 2 and "no confidence is left" in done.stderr
+
+
 def test_two_annotators_through_the_command(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl")
     start(tmp_path, "--budget", "200")

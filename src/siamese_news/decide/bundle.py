@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news import __version__
-from siamese_news.decide.certificate import certificate_of, same_findings, sentence_of
+from siamese_news.decide.certificate import (
+    certificate_of,
+    same_findings,
+    sentence_of,
+    sheets_of_certificate,
+)
 from siamese_news.decide.certification import Certification
 from siamese_news.decide.plan.files import SEAL, made, read_sealed
 from siamese_news.decide.plan.population import Population
@@ -145,7 +150,7 @@ def _add_certificate(
     work = Certification.resume(plan_path, results=scores, posts=posts)
     if work.plan[SEAL] != content["plan"]["sha256"]:
         raise InputError(f"{path}: is the certificate of another plan than {plan_path}")
-    sheets = [path.with_name(Path(one["file"]).name) for one in content["labels"]["files"]]
+    sheets = sheets_of_certificate(path, content)
     labels = read_labels(sheets, work.sampled)
     if not same_findings(content, certificate_of(work, work.claims(labels), labels)):
         raise InputError(f"{path}: its labels say something else now; run certify again first")

@@ -15,7 +15,7 @@ from siamese_news.decide.plan.files import SEAL, made, read_sealed, write_sealed
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
-from siamese_news.utils.terminal import guarded
+from siamese_news.utils.terminal import counted, guarded
 
 FORMAT = "siamese_news certificate 1"
 
@@ -52,8 +52,25 @@ def certificate_of(
             "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
         },
         "claims": [_claim(work, claim) for claim in claims],
-        "remarks": labels.remarks(),
+        "remarks": labels.remarks() + _other_criteria(plan.get("other_criteria", 0)),
     }
+
+
+def _other_criteria(plans: int) -> list[str]:
+    if not plans:
+        return []
+    return [
+        f"{counted(plans, 'other plan')} over these posts "
+        + ("has" if plans == 1 else "have")
+        + " other criteria; the confidence does not cover a choice among certificates"
+    ]
+
+
+def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
+    """The files of labels of a certificate: next to it, or else where they were."""
+    found = [Path(one["file"]) for one in content["labels"]["files"]]
+    beside = [path.with_name(one.name) for one in found]
+    return [b if b.exists() or not f.exists() else f for b, f in zip(beside, found, strict=True)]
 
 
 def write_certificate(path: Path, content: Mapping[str, Any]) -> None:
@@ -103,11 +120,12 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
             f"{100 * (1 - content['confidence']):.3g} are wrong on average."
         )
     given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
+    which = f"{shown:,} verdicts behind it"
+    if claim["exact"] and not shown:
+        given, shown = content["labels"]["used"], population["posts"]
+        which = f"verdicts on all {shown:,} {units}"
     if given < shown:
-        how += (
-            f" The {shown:,} verdicts behind it come from {given:,} labels, because copies of a "
-            "text share one label."
-        )
+        how += f" The {which} come from {given:,} labels, because copies of a text share one label."
     return (
         f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {list_of(claim)}. "
         f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "

@@ -402,8 +402,6 @@ class Certification(SamplingPlan):
 
     def _whole_pool(self, verdicts: KnownVerdicts) -> NDArray[np.int8] | None:
         """The labels by rank, if every post of the pool has one."""
-        if len(verdicts.ranks) < min(len(self.population), self.settings.budget):
-            return None
         pieces: list[NDArray[np.int8]] = []
         start, end, total = 0, _PIECE, len(self.population)
         while start < total:  # piece by piece, because usually the first one has a gap

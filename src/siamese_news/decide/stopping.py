@@ -26,6 +26,7 @@ from siamese_news.decide.plan.texts import Texts, text_key
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
+from siamese_news.utils.terminal import counted
 
 RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
@@ -459,6 +460,12 @@ class Stopping(SamplingPlan):
         row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
         parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
         parts += [rule.status(known) for rule in self.rules]
+        if self.goal.recall is not None and self.plan["earlier"]:
+            left = max(Fraction(0), Fraction(self.goal.confidence) - self.earlier_error)
+            parts.append(
+                f"the confidence of the recall is {float(left):g}, after "
+                f"{counted(len(self.plan['earlier']), 'earlier plan')}"
+            )
         if compared := self.compared(labels):
             given, random, relevant = compared
             parts.append(

@@ -212,6 +212,7 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
         raise InputError(
             f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
             f"expected the sheets of {drawn.path}"
+            + ("" if drawn.by_key else ", which is missing or empty: copy it to the plan's folder")
         )
     return labels
 

@@ -21,13 +21,14 @@ T = TypeVar("T")
 
 _KNOWN = {"key", "post", "article", "text", "link", "label", "check"}
 _WORDS = {
-    YES: "1 1.0 yes y true relevant r accept x ja j oui o si sim",
-    NO: "0 0.0 no n false irrelevant not_relevant reject nein non nao",
+    YES: "1 1.0 yes y true relevant r accept x ja j wahr oui o vrai pertinent si verdadero vero "
+    "sim verdadeiro 1,0",
+    NO: "0 0.0 no n false irrelevant not_relevant reject nein falsch nicht_relevant non faux "
+    "non_pertinent falso nao 0,0",
     SKIP: "skip skipped ? unsure ignore",
 }
-"""Words that annotators use, whatever the case and accents."""
+"""Words that annotators use, and those of spreadsheets for true and false; see `_verdict`."""
 _VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
-_VERDICTS["not relevant"] = NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class RawLabel:
 
 
 def _verdict(label: str) -> str | None:
-    plain = unicodedata.normalize("NFKD", " ".join(label.split()).lower())
+    """The meaning of a word, whatever its case and accents; a blank is an underscore."""
+    plain = unicodedata.normalize("NFKD", "_".join(label.split()).lower())
     return _VERDICTS.get("".join(c for c in plain if not unicodedata.combining(c)))
 
 

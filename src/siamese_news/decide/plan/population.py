@@ -33,6 +33,7 @@ class Population:
         scores: (N,) descending.
         sketch: the smallest hashes of the ids, by which `ledger` recognizes the same posts whatever
             the file and the scores.
+        best: hashes of the ids of the best posts, by which it recognizes the head of a list.
 
     Raises:
         InputError: for a file without ids and scores, and one with a repeated unit.
@@ -60,13 +61,16 @@ class Population:
             again = self._repeated()
             if again is not None:
                 raise InputError(
-                    f"{path}: {again!r} occurs twice; expected each post once in a list: remove one"
+                    f"{path}: {again!r} occurs twice; expected each post once in a list: remove "
+                    "one, or write the file again if a spreadsheet shortened its ids"
                 )
         np.negative(scores, out=scores)
         rows = np.argsort(scores, kind="stable")
         self._rows: NDArray[Any] = rows.astype(np.int32 if len(rows) < 2**31 else np.int64)
         self.scores: NDArray[np.float64] = -scores[rows]
         self._ranks: dict[str, int] = {}
+        top = Strings.of(ids.at(self._rows[:SKETCH].tolist()))
+        self.best: list[int] = np.unique(_keys(top)).tolist()
 
     def __len__(self) -> int:
         return len(self.scores)

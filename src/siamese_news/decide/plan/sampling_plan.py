@@ -15,6 +15,7 @@ from siamese_news.labels.matching import SampledPosts, VerdictLog
 from siamese_news.labels.results import result_meta
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
+from siamese_news.utils.terminal import counted
 
 ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
 """How the random order is drawn; a plan with another order cannot be resumed."""
@@ -105,7 +106,7 @@ class SamplingPlan:
             old = read_sealed(path, "plan")
             if ledger.identity(old) != ledger.identity(plan):
                 raise InputError(f"{path}: this file has another plan; use another --out")
-        plan["earlier"] = ledger.register(
+        plan |= ledger.register(
             population,
             plan,
             path,
@@ -172,6 +173,11 @@ def _unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> P
         raise InputError(
             f"{results}.meta.json: the model was {plan['model']['sha256'][:12]}, is "
             f"{model['sha256'][:12]}. {_NEW}"
+        )
+    if plan["corpus"] and len(plan["corpus"]) != len(corpus):
+        raise InputError(
+            f"the plan was made with {counted(len(plan['corpus']), 'file')} of posts, and --posts "
+            f"names {len(corpus)}; expected the same files"
         )
     for was, now in zip(plan["corpus"], corpus, strict=False):
         if not now.exists():
