@@ -19,10 +19,7 @@ def blocks_of(scores: Callable[[int, int], np.ndarray], n_posts: int) -> Blocks:
 
     Args:
         scores: (start, stop) -> (A, stop - start) float32.
-        n_posts: P, how many posts there are.
-
-    Returns:
-        A restartable source of (first column, (A, n) scores).
+        n_posts: P.
 
     Example:
         >>> import numpy as np
@@ -45,9 +42,6 @@ def cosine_blocks(articles: np.ndarray, posts: np.ndarray) -> Blocks:
     Args:
         articles: (A, D) float32.
         posts: (P, D) float32.
-
-    Returns:
-        See `blocks_of`.
 
     Example:
         >>> import numpy as np
@@ -90,12 +84,8 @@ class Relevance:
     ) -> None:
         """Look the ids of the qrels up in the matrix.
 
-        Articles of the qrels that are not in the matrix are not evaluated.
-
-        Args:
-            article_ids: (A,) distinct ids, the rows.
-            post_ids: (P,) distinct ids, the columns.
-            qrels: article id -> post id -> grade; a post without a grade is not relevant.
+        Articles of the qrels that are not in the matrix are not evaluated; a post without a grade
+        is not relevant.
 
         Raises:
             InputError: an id is used twice, or no pair of the matrix is relevant.
