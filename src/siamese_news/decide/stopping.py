@@ -314,21 +314,10 @@ def prior_posterior(
     `hits` of the `drawn` posts, sampled without replacement, are relevant; `first` and `second` are
     the parameters of the beta-binomial prior.
     """
-    from scipy.special import betaln, gammaln
+    from scipy.stats import betabinom, hypergeom
 
-    relevant, hits, drawn = (np.asarray(n, np.float64) for n in (relevant, hits, drawn))
-    rest, misses = size - relevant, drawn - hits
-    marginal = betaln(first + hits, second + misses) - betaln(first, second)
-    likelihood = (
-        gammaln(relevant + 1)
-        - gammaln(np.maximum(relevant - hits, 0) + 1)
-        + gammaln(np.maximum(rest, 0) + 1)
-        - gammaln(np.maximum(rest - misses, 0) + 1)
-        - gammaln(size + 1)
-        + gammaln(size - drawn + 1)
-    )
-    impossible = (relevant < hits) | (rest < misses)
-    return np.where(impossible, np.inf, marginal - likelihood)
+    marginal = betabinom.logpmf(hits, drawn, first, second)
+    return np.asarray(marginal - hypergeom.logpmf(hits, size, relevant, drawn))
 
 
 def binomial_place(recall: float, error: float, positives: int) -> int | None:

@@ -39,11 +39,6 @@ class SampledPost:
         """The post's id."""
         return self.name.rpartition("\t")[2]
 
-    @property
-    def article(self) -> str:
-        """The article's id; empty if units are posts."""
-        return self.name.rpartition("\t")[0]
-
 
 class SampledPosts:
     """The drawn units of a plan in the order in which they were drawn; it only grows.
