@@ -26,8 +26,14 @@ def certificate_of(
     work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """The certificate as JSON: the claims of a plan, from these labels in these sheets."""
-    plan = work.plan
+    plan, rate = work.plan, work.settings.false_positive
     relevant = sum(label.relevant for label in labels.of.values())
+    judged = "as judged by the annotator"
+    if rate is not None:
+        judged = (
+            f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant, "
+            "with independent errors on different texts"
+        )
     return {
         "format": FORMAT,
         **made(),
@@ -41,7 +47,7 @@ def certificate_of(
         "confidence": float(1 - work.error),
         "joint_confidence": float(1 - work.joint_error),
         "earlier_plans": len(plan["earlier"]),
-        "judged": _judged(work),
+        "judged": judged,
         "labels": {
             "used": len(labels.of),
             "relevant": relevant,
@@ -200,16 +206,6 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
                 if any(lists):
                     writer.writerow([*map(guarded, name.split("\t")), f"{score:g}", *lists])
     return True
-
-
-def _judged(work: Certification) -> str:
-    rate = work.settings.false_positive
-    if rate is None:
-        return "as judged by the annotator"
-    return (
-        f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant, with "
-        "independent errors on different texts"
-    )
 
 
 def write_page(path: Path, content: Mapping[str, Any]) -> None:

@@ -92,11 +92,8 @@ class RandomPositives(Rule):
     Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which is an upper bound
     of the hypergeometric one here).
 
-    Args:
-        recall: the wanted share.
-        error: 1 - confidence.
-        positives: random relevant posts to wait for.
-        order: (N,) all ranks in a random order that was fixed before the first label.
+    `order` (N,) are all ranks in a random order that was fixed before the first label; `error` is 1
+    - confidence.
 
     Raises:
         InputError: for too few positives to show the recall.
@@ -161,11 +158,8 @@ class LearnThenRandom(Rule):
     show instead that too many are missing, the next round begins and learns from them. The rounds
     share the error: the first may use .8 of it, the next .8 of what is left, and so on.
 
-    Args:
-        recall: the wanted share.
-        error: 1 - confidence.
-        order: (N,) all ranks in a random order that was fixed before the first label.
-        learner: returns the order of the first part.
+    For `recall`, `error` and `order` see `RandomPositives`; the `learner` returns the order of the
+    first part.
 
     Attributes:
         requested: labels by rank, in the order in which the rule requested them; it ignores others.
@@ -339,8 +333,7 @@ class Goal:
     Attributes:
         find: number of relevant posts to find, or None.
         recall: share of all relevant posts to find, or None.
-        rule: `RANDOM_FIRST` or `LEARN_FIRST`.
-        positives: with ``random-first``: random relevant posts to wait for.
+        positives: with `RANDOM_FIRST`: random relevant posts to wait for.
     """
 
     find: int | None
