@@ -181,14 +181,9 @@ def _score(value: Any, where: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A post (or an article-post pair) to judge.
+    """A post (or an article-post pair) to judge, with its `name` in the random order and the labels.
 
-    Attributes:
-        name: in the random order and the labels.
-        post: the post's id.
-        article: of its list, if the results have several lists; otherwise empty.
-        text: of the post; empty if the results have none.
-        link: to the post.
+    `article` is empty if the results are a single list, `text` and `link` if they have none.
     """
 
     name: str
@@ -201,8 +196,7 @@ class Unit:
 def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The place (for messages) and the fields of each row of a file of results.
 
-    Args:
-        path: .parquet, .jsonl, .csv, .tsv, .trec or .run; all but the first plain, .gz or .zst.
+    Parquet, or JSON lines, CSV, TSV or a TREC run: the last four plain, .gz or .zst.
 
     Raises:
         InputError: for another file, and an unreadable row.

@@ -43,13 +43,10 @@ def spent_by(labels: NDArray[np.int64], size: int, error: float, turn: int) -> N
 
 
 class Tables:
-    """The tables of nested sets, computed on demand.
+    """The tables of nested sets of these sizes, computed on demand.
 
-    Args:
-        sizes: posts of each set.
-        nulls: the smallest number of errors with which each set misses the target.
-        error: the error budget of each set, at most one half.
-        turn: see `turn_of`.
+    `nulls` are the smallest numbers of errors with which the sets miss the target, `error` is the
+    error budget of each, at most one half; for `turn` see `turn_of`.
     """
 
     def __init__(

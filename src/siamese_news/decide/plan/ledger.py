@@ -66,7 +66,7 @@ def register(
             no confidence left.
     """
     shared, private = lists_of(population.path)
-    entry, criteria = identity(plan), plan["criteria"]
+    entry, criteria = identity(plan), " ".join(plan["criteria"].lower().split())
     seal = seal_of(entry)
     given_up = [seal_of(identity(read_sealed(one, "plan"))) for one in withdraw]
     own = {
@@ -74,7 +74,7 @@ def register(
         "kind": entry["kind"],
         "posts": population.sketch,
         "best": population.best,
-        "criteria": _hashed(" ".join(criteria.lower().split())) if criteria.strip() else "",
+        "criteria": criteria and hashlib.sha256(criteria.encode()).hexdigest()[:16],
         "order": _order(entry),
         "error": str(error),
     }
@@ -99,7 +99,11 @@ def register(
             # A plan that promises nothing, such as one with --find alone, cannot fail either.
             promises = [line for line in plans.values() if Fraction(line["error"])]
             same = [line for line in promises if _same_posts(line, own)]
-            others = [line for line in same if _same_question(line, own)]
+            # A plan without criteria may be about the same question as any other.
+            asked = (
+                {"", own["criteria"]} if own["criteria"] else {line["criteria"] for line in same}
+            )
+            others = [line for line in same if line["criteria"] in asked]
             own["other_criteria"] = len(same) - len(others)
             active = [line for line in others if line["sha256"] not in withdrawn]
             if active and not again:
@@ -180,19 +184,10 @@ def _same_posts(line: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     )
 
 
-def _same_question(line: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether two plans may have the same criteria, because one has none."""
-    return line["criteria"] in ("", own["criteria"]) or not own["criteria"]
-
-
 def _overlap(first: Sequence[int], second: Sequence[int]) -> bool:
     """Whether two populations share half of their posts, by their sketches."""
     both = sorted({*first, *second})[:SKETCH]
     return 2 * len({*first} & {*second} & {*both}) >= len(both)
-
-
-def _hashed(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any]) -> str:
@@ -203,7 +198,7 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
         for name in now
         if name in before and before[name] != now[name]
     ]
-    where = f"{last['plan']}" if "plan" in last else "in another folder"
+    where = last.get("plan", "in another folder")
     cost = sum(Fraction(line["error"]) for line in others)
     return (
         f"{path}: there is already a plan over the same posts ({where}"

@@ -26,9 +26,6 @@ class Population:
     Ids and scores are in memory; texts are read when needed. If a post is in several lists, each
     (article, post) pair is a unit.
 
-    Args:
-        path: Parquet, JSON lines, CSV or a TREC run; the last three plain, .gz or .zst.
-
     Attributes:
         scores: (N,) descending.
         sketch: the smallest hashes of the ids, by which `ledger` recognizes the same posts whatever
@@ -108,19 +105,13 @@ class Population:
 
     def ranks_of(self, names: Sequence[str]) -> dict[str, int]:
         """The ranks of the known names among these."""
-        wanted = [name for name in dict.fromkeys(names) if name not in self._ranks]
-        if wanted:
-            self._look_up(wanted)
+        if new := [name for name in dict.fromkeys(names) if name not in self._ranks]:
+            wanted, start, rows = _keys(Strings.of(new)), 0, []
+            for piece in self._pieces():
+                rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
+                start += len(piece)
+            self.names_at(np.flatnonzero(np.isin(self._rows, np.concatenate(rows))).tolist())
         return {name: self._ranks[name] for name in names if name in self._ranks}
-
-    def _look_up(self, names: Sequence[str]) -> None:
-        """Find the ranks of units by a pass over all names."""
-        wanted, start, rows = keys_of(0, names, purpose="repeated"), 0, []
-        for piece in self._pieces():
-            rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
-            start += len(piece)
-        ranks = np.flatnonzero(np.isin(self._rows, np.concatenate(rows)))
-        self.names_at(ranks.tolist())
 
     def units(self, ranks: Iterable[int]) -> list[Unit]:
         """The units at these ranks, with their texts."""

@@ -116,13 +116,7 @@ def replay(
 ) -> Replay:
     """Label in the random order until the budget is spent, as `annotate` does.
 
-    Args:
-        tables: of the nested sets.
-        order: the random order of their posts.
-        relevant: (N,) the label of each post by rank.
-        target: the precision.
-        budget: labels to spend.
-        sets: how many of the tables' sets the pool has; None for all.
+    `relevant` (N,) are the labels by rank; the pool has as many `sets` of the tables, or all.
     """
     sizes = tables.sizes[:sets]
     due = errors_due(sizes, tables.nulls[:sets], target)
