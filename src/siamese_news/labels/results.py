@@ -181,7 +181,7 @@ def _score(value: Any, where: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A post (or an article-post pair) to judge, with its `name` in the random order and the labels.
+    """A post (or an article-post pair) to judge; `name` is that of the order and the labels.
 
     `article` is empty if the results are a single list, `text` and `link` if they have none.
     """

@@ -27,12 +27,13 @@ def noisy_nulls(
 ) -> NDArray[np.int64]:
     """The smallest number (K,) of posts called not relevant in a set that misses the target.
 
-    `nulls` (K,) are the same numbers of truly not relevant posts, for sets of these sizes (K,).
     This holds except with probability `RESERVED`, which is paid only once, because only the first
     set that misses the target counts. Copies of a text get one verdict, so their errors come
     together; the bound assumes that the texts with the most copies are the ones in question.
 
     Args:
+        sizes: (K,) posts of each set.
+        nulls: (K,) the smallest number of truly not relevant posts with which it misses the target.
         false_positive: at most this share of not relevant texts is called relevant.
         false_negative: at least this share of relevant texts is called not relevant; 0 is safe.
         copies: (N,) see `Texts.copies`; None if all texts differ.

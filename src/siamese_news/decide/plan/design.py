@@ -134,7 +134,7 @@ class Order:
     """The first posts of each nested set in the random order.
 
     Sets, of these sizes (K,), are visited from the smallest on. Keys are computed only as far down
-    as the descent goes, and only the requested number of posts of each set is held, `hold` at first.
+    as the descent goes, and only the requested posts of each set are held, `hold` of them at first.
     """
 
     def __init__(self, sizes: NDArray[np.int64], keys: Keys, *, hold: int = 1024) -> None:

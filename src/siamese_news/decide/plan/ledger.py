@@ -100,10 +100,8 @@ def register(
             promises = [line for line in plans.values() if Fraction(line["error"])]
             same = [line for line in promises if _same_posts(line, own)]
             # A plan without criteria may be about the same question as any other.
-            asked = (
-                {"", own["criteria"]} if own["criteria"] else {line["criteria"] for line in same}
-            )
-            others = [line for line in same if line["criteria"] in asked]
+            asked = own["criteria"]
+            others = [line for line in same if not asked or line["criteria"] in ("", asked)]
             own["other_criteria"] = len(same) - len(others)
             active = [line for line in others if line["sha256"] not in withdrawn]
             if active and not again:
