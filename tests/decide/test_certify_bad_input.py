@@ -328,7 +328,7 @@ def test_plans_with_other_criteria_are_counted_where_the_certificate_is_read(poo
         done = start(folder, *options, out=f"{name}.csv")
         assert done.exit_code == 0, done.stderr
     fill(folder / "d.csv", relevant)
-    said = "2 other plans over these posts have other criteria"
+    said = "other plans over these posts, with other criteria: 2"
     assert said in certify(folder, "d.csv").stderr
     assert said in (folder / "d.certificate.html").read_text()
     fill(folder / "sheet.csv", relevant)

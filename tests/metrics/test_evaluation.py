@@ -9,17 +9,11 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from siamese_news.errors import InputError
-from siamese_news.metrics import (
-    RankingCounts,
-    RankingTop,
-    Relevance,
-    blocks_of,
-    by_length,
-    evaluate_blocks,
-    evaluate_run,
-    rounded,
-)
+from siamese_news.metrics import blocks_of, by_length, evaluate_blocks, evaluate_run, rounded
 from siamese_news.metrics import counts as counts_module
+from siamese_news.metrics.counts import RankingCounts
+from siamese_news.metrics.relevance import Relevance
+from siamese_news.metrics.top import RankingTop
 
 
 def cut(scores, bounds):
@@ -143,14 +137,14 @@ def test_without_room_for_per_article_counts_only_the_interval_is_lost(monkeypat
 def test_blocks_may_come_in_any_order():
     scores, _, ids = example()
     relevance = Relevance(**ids)
-    whole, parts = (RankingTop(relevance=relevance, thresholds=(5, 50), depth=7) for _ in range(2))
+    whole, parts = (RankingTop(relevance, (5, 50), 7) for _ in range(2))
     whole.update(0, scores)
     parts.update(150, scores[:, 150:])
     parts.update(0, scores[:, :150])
     assert parts.compute() == whole.compute() and parts.run() == whole.run()
     assert (parts.relevant_keys == whole.relevant_keys).all()
     keys = whole.relevant_keys
-    expected, counts = (RankingCounts(relevance=relevance, relevant_keys=keys) for _ in range(2))
+    expected, counts = (RankingCounts(relevance, keys) for _ in range(2))
     expected.update(0, scores)
     counts.update(33, scores[:, 33:])
     counts.update(0, scores[:, :33])

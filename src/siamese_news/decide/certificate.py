@@ -15,7 +15,7 @@ from siamese_news.decide.plan.files import SEAL, made, read_sealed, write_sealed
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
-from siamese_news.utils.terminal import counted, guarded
+from siamese_news.utils.terminal import guarded
 
 FORMAT = "siamese_news certificate 1"
 
@@ -28,6 +28,12 @@ def certificate_of(
     """The certificate as JSON: the claims of a plan, from these labels in these sheets."""
     plan, rate = work.plan, work.settings.false_positive
     relevant = sum(label.relevant for label in labels.of.values())
+    remarks = labels.remarks()
+    if others := plan.get("other_criteria", 0):
+        remarks.append(
+            f"other plans over these posts, with other criteria: {others}; the confidence does not "
+            "cover a choice among their certificates"
+        )
     judged = "as judged by the annotator"
     if rate is not None:
         judged = (
@@ -58,18 +64,8 @@ def certificate_of(
             "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
         },
         "claims": [_claim(work, claim) for claim in claims],
-        "remarks": labels.remarks() + _other_criteria(plan.get("other_criteria", 0)),
+        "remarks": remarks,
     }
-
-
-def _other_criteria(plans: int) -> list[str]:
-    if not plans:
-        return []
-    return [
-        f"{counted(plans, 'other plan')} over these posts "
-        + ("has" if plans == 1 else "have")
-        + " other criteria; the confidence does not cover a choice among certificates"
-    ]
 
 
 def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:

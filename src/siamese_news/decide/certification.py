@@ -230,24 +230,19 @@ class Certification(SamplingPlan):
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
 
-    @classmethod
-    def resume(
-        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
-    ) -> Self:
-        """See `SamplingPlan.resume`; method, sets and tables must also be those of the plan."""
-        found = super().resume(path, results=results, posts=posts)
-        if found.sizes.tolist() != found.settings.sets(found.population.scores).tolist():
+    def _check(self) -> None:
+        """Method, sets and tables must also be those of the plan."""
+        if self.sizes.tolist() != self.settings.sets(self.population.scores).tolist():
             raise InputError(
-                f"{path}: its sets do not match these scores; restore the plan, or make a new one "
-                "with sample --again"
+                f"{self.path}: its sets do not match these scores; restore the plan, or make a new "
+                "one with sample --again"
             )
-        tables = [table.fingerprint(found.settings.budget) for table in found.tables]
-        if tables != found.plan["tables"]:
+        tables = [table.fingerprint(self.settings.budget) for table in self.tables]
+        if tables != self.plan["tables"]:
             raise InputError(
-                f"{path}: this version of the program computes different tables than the plan "
+                f"{self.path}: this version of the program computes different tables than the plan "
                 "has; finish with the version that made it"
             )
-        return found
 
     def _nulls(self) -> list[list[int]]:
         if self.plan["method"] != METHOD:

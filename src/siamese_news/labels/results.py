@@ -203,10 +203,12 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """
     ending = _ending(path)
     if ending in _PARQUET:
-        yield from _parquet_rows(path)
+        with _parquet(path) as file:
+            rows = (row for batch in file.iter_batches(8192) for row in batch.to_pylist())
+            for number, row in enumerate(rows, 1):
+                yield f"{path}:row {number}", row
     elif ending in _JSON:
-        for number, record in read_jsonl(path):
-            yield f"{path}:{number}", record
+        yield from ((f"{path}:{number}", record) for number, record in read_jsonl(path))
     elif ending in (".csv", ".tsv"):
         yield from _csv_rows(path, "\t" if ending == ".tsv" else ",")
     elif ending in _TREC:
@@ -241,13 +243,6 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
         raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
     finally:
         csv.field_size_limit(limit)
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with _parquet(path) as file:
-        rows = (row for batch in file.iter_batches(8192) for row in batch.to_pylist())
-        for number, row in enumerate(rows, 1):
-            yield f"{path}:row {number}", row
 
 
 def result_meta(path: Path) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """Ranking metrics over unique articles x unique posts, TREC runs, intervals and tests."""
 
-from siamese_news.metrics.counts import RankingCounts
 from siamese_news.metrics.evaluation import Evaluation, evaluate_blocks
 from siamese_news.metrics.ranking import ranked, ranking_figures, rounded
-from siamese_news.metrics.relevance import Blocks, Relevance, blocks_of, cosine_blocks
+from siamese_news.metrics.relevance import Blocks, blocks_of, cosine_blocks
 from siamese_news.metrics.runs import LengthGroup, by_length, evaluate_run, means
 from siamese_news.metrics.statistics import bootstrap_interval, randomization_test
-from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS, RankingTop
+from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS
 
 __all__ = [
     "ALL_ROWS",
@@ -14,9 +13,6 @@ __all__ = [
     "Blocks",
     "Evaluation",
     "LengthGroup",
-    "RankingCounts",
-    "RankingTop",
-    "Relevance",
     "blocks_of",
     "bootstrap_interval",
     "by_length",

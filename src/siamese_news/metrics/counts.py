@@ -20,22 +20,11 @@ class RankingCounts:
 
     Attributes:
         resamples: whether there is room for counts by article, which `weighted` needs to resample.
-
-    Example:
-        >>> import numpy as np
-        >>> from siamese_news.metrics import RankingCounts, RankingTop, Relevance
-        >>> relevance = Relevance(article_ids=["a"], post_ids=["x", "y"], qrels={"a": {"x": 1}})
-        >>> scores, top = np.array([[0.9, 0.1]]), RankingTop(relevance=relevance)
-        >>> top.update(0, scores)
-        >>> counts = RankingCounts(relevance=relevance, relevant_keys=top.relevant_keys)
-        >>> counts.update(0, scores)
-        >>> counts.compute()
-        {'AP': 1.0, 'AUC': 1.0}
     """
 
-    def __init__(self, *, relevance: Relevance, relevant_keys: np.ndarray) -> None:
+    def __init__(self, relevance: Relevance, keys: np.ndarray) -> None:
         """Make an empty state from `RankingTop.relevant_keys` (R,) after its pass."""
-        self.relevance, keys = relevance, relevant_keys
+        self.relevance = relevance
         rows = relevance.shape[0]
         scores = np.unique(keys >> 32)
         self.resamples = rows * len(scores) <= _TABLE

@@ -99,9 +99,9 @@ def evaluate_blocks(
         (1.0, 1.0)
     """
     relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
-    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth)
+    top = RankingTop(relevance, thresholds, depth)
     _stream(blocks, top.update, relevance.shape[1])
-    counts = RankingCounts(relevance=relevance, relevant_keys=top.relevant_keys)
+    counts = RankingCounts(relevance, top.relevant_keys)
     _stream(blocks, counts.update, relevance.shape[1])
 
     per_article = counts.per_article()

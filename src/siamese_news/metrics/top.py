@@ -33,25 +33,11 @@ class RankingTop:
     Attributes:
         relevant_keys: (R,) int64 keys of the relevant pairs.
 
-    Example:
-        >>> import numpy as np
-        >>> from siamese_news.metrics import RankingTop, Relevance
-        >>> relevance = Relevance(article_ids=["a"], post_ids=["x", "y"], qrels={"a": {"x": 1}})
-        >>> top = RankingTop(relevance=relevance, thresholds=(1, 2))
-        >>> top.update(0, np.array([[0.9, 0.1]]))
-        >>> figures = top.compute()
-        >>> figures["P@1"], figures["P@2"]
-        (1.0, 0.5)
+    Raises:
+        ValueError: a threshold (the r of P@r) or the depth of the top lists is below 1.
     """
 
-    def __init__(
-        self, *, relevance: Relevance, thresholds: Sequence[int] = ALL_ROWS, depth: int = 1000
-    ) -> None:
-        """Make an empty state for the r of P@r and top lists of `depth` posts.
-
-        Raises:
-            ValueError: a threshold or the depth is below 1.
-        """
+    def __init__(self, relevance: Relevance, thresholds: Sequence[int], depth: int) -> None:
         if depth < 1 or min(thresholds, default=0) < 1:
             raise ValueError(f"thresholds={thresholds}, depth={depth}; expected whole numbers >= 1")
         self.relevance, self.thresholds = relevance, tuple(thresholds)

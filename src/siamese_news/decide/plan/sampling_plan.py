@@ -145,7 +145,12 @@ class SamplingPlan:
         corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
         population = _unchanged(plan, given, corpus)
         ledger.refuse_withdrawn(path, plan, given)
-        return cls(plan, path, population, corpus)
+        found = cls(plan, path, population, corpus)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raise an `InputError` if a plan that is resumed does not match the scores."""
 
     @property
     def earlier_error(self) -> Fraction:
