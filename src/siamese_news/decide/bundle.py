@@ -12,7 +12,6 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -312,7 +311,5 @@ def _check_certificate(path: Path, certificate: Path) -> None:
     work = Certification(plan, plan_path, Population(certificate.with_name(_SCORES)))
     labels = read_labels([certificate.with_name(_LABELS)], work.sampled)
     found = certificate_of(work, work.claims(labels), labels)
-    with suppress(KeyError):
-        if content["plan"]["sha256"] == plan[SEAL] and same_findings(content, found):
-            return
-    raise InputError(f"{path}: another certificate follows from its plan, scores and labels")
+    if content["plan"]["sha256"] != plan[SEAL] or not same_findings(content, found):
+        raise InputError(f"{path}: another certificate follows from its plan, scores and labels")

@@ -128,21 +128,16 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
         which = f"verdicts on all {shown:,} {units}"
     if given < shown:
         how += f" The {which} come from {given:,} labels, because copies of a text share one label."
+    those = f"those with a score of {claim['threshold']:g} or more"
+    if claim["taken_out"]:
+        those += f", without the {claim['taken_out']:,} that were labeled not relevant"
+    if claim["put_in"]:
+        those += f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
     return (
-        f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {list_of(claim)}. "
+        f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {those}. "
         f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "
         f"(precision {claim['target']} or more). {how}{changed}"
     )
-
-
-def list_of(claim: Mapping[str, Any]) -> str:
-    """The posts of a certified list, in words."""
-    found = f"those with a score of {claim['threshold']:g} or more"
-    if claim["taken_out"]:
-        found += f", without the {claim['taken_out']:,} that were labeled not relevant"
-    if claim["put_in"]:
-        found += f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
-    return found
 
 
 def _claim(work: Certification, claim: Claim) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -148,17 +149,10 @@ def _refuse_wrong_column(
     own = names.index(column)
     if any(len(cells) > own and cells[own].strip() for _, cells in rows):
         return
-    width = max((len(cells) for _, cells in rows), default=0)
-    for place in range(width):
+    for place, cells in enumerate(zip_longest(*(cells for _, cells in rows), fillvalue="")):
         name = names[place] if place < len(names) else ""
-        if name in _KNOWN:
-            continue
-        filled = [
-            (number, cells[place])
-            for number, cells in rows
-            if len(cells) > place and cells[place].strip()
-        ]
-        if filled and all(_verdict(cell) for _, cell in filled):
+        filled = [(row[0], cell) for row, cell in zip(rows, cells, strict=True) if cell.strip()]
+        if name not in _KNOWN and filled and all(_verdict(cell) for _, cell in filled):
             shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
             raise InputError(
                 f"{path}:{filled[0][0]}: the labels seem to be in {shown}, and the column "

@@ -52,15 +52,15 @@ class Population:
             )
         self._ids = ids
         self._articles: Articles | None = None
-        if articles is not None and self._repeated() is not None:
+        again = self._repeated()
+        if again is not None and articles is not None:
             self._articles = articles
-        if self._articles is not None or articles is None:
             again = self._repeated()
-            if again is not None:
-                raise InputError(
-                    f"{path}: {again!r} occurs twice; expected each post once in a list: remove "
-                    "one, or write the file again if a spreadsheet shortened its ids"
-                )
+        if again is not None:
+            raise InputError(
+                f"{path}: {again!r} occurs twice; expected each post once in a list: remove one, "
+                "or write the file again if a spreadsheet shortened its ids"
+            )
         np.negative(scores, out=scores)
         rows = np.argsort(scores, kind="stable")
         self._rows: NDArray[Any] = rows.astype(np.int32 if len(rows) < 2**31 else np.int64)

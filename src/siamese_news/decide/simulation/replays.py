@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
 
@@ -291,10 +292,8 @@ def curve(
         generator = generator_of(seed, "curve", pool.name, target, number)
         order = random_order(sizes, generator, budget)
         done = replay(tables, order, pool.relevant, target=share, budget=budget)
-        known = np.zeros(budget + 1)
-        for labels, posts in done.curve:
-            known[labels:] = posts
-        total += known
+        for (_, before), (labels, posts) in pairwise(done.curve):
+            total[labels:] += posts - before
     return [(labels, float(total[labels] / runs)) for labels in range(budget + 1)]
 
 
