@@ -16,13 +16,7 @@ from siamese_news.decide.bounds.hypergeometric import (
     recall_bound,
     upper_bound,
 )
-from siamese_news.decide.bounds.label_noise import (
-    RESERVED,
-    _at_least,
-    _at_most,
-    _largest,
-    noisy_nulls,
-)
+from siamese_news.decide.bounds.label_noise import RESERVED, _errors, _largest, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import least_errors, nested_sets
 from siamese_news.decide.simulation.pools import border
@@ -104,8 +98,8 @@ def chance(texts, rate):
 @pytest.mark.parametrize("rate", [0.02, 0.2, 0.6])
 def test_errors_of_copies_are_bounded_with_the_chance_that_is_kept(texts, rate):
     exact, half = chance(texts, rate), float(RESERVED) / 2
-    assert exact[_at_most(texts, rate) + 1 :].sum() <= half
-    assert exact[: _at_least(texts, rate)].sum() <= half
+    assert exact[_errors(texts, rate, 1) + 1 :].sum() <= half
+    assert exact[: _errors(texts, rate, -1)].sum() <= half
 
 
 def test_the_texts_with_the_most_copies_are_those_in_question():

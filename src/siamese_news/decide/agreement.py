@@ -101,9 +101,6 @@ def agreements(log: LabelJournal) -> dict[str, Any] | None:
     return {"pairs": found, "posts": len(units), "annotators": len(names), "alpha": alpha}
 
 
-_BANDS = 3
-
-
 def machine_lines(
     machine: MachineVerdicts, verdicts: Mapping[int, bool], ranks: NDArray[np.int64]
 ) -> list[str]:
@@ -121,10 +118,10 @@ def machine_lines(
     called, ranks = machine.values[both] >= machine.cut, ranks[both]
     order = np.argsort(ranks)
     parts = [("", order)]
-    if len(order) >= 10 * _BANDS:
+    if len(order) >= 30:
         parts += [
             (f", ranks {ranks[part[0]]:,} to {ranks[part[-1]]:,}", part)
-            for part in np.array_split(order, _BANDS)
+            for part in np.array_split(order, 3)
         ]
     for where, part in parts:
         said, own = relevant[part], called[part]

@@ -105,7 +105,7 @@ def write_bundle(
             "commands": commands,
             "files": pack.files,
         }
-        pack.add(_MANIFEST, _json(manifest))
+        pack.add(_MANIFEST, _json(manifest, 1))
         return list(pack.files)
 
 
@@ -153,7 +153,7 @@ def _add_certificate(
     labels = read_labels(sheets, work.sampled)
     if not same_findings(content, certificate_of(work, work.claims(labels), labels)):
         raise InputError(f"{path}: its labels say something else now; run certify again first")
-    lines = (_json_line(row) for row in _scored(work, shown))
+    lines = (_json(row) for row in _scored(work, shown))
     pack.add(_SCORES, b"".join(lines), [work.results])
     pack.add(_LABELS, _labels(sheets), sheets)
     for file in (path, plan_path, work.sampled.path, path.with_suffix(".csv")):
@@ -186,12 +186,12 @@ def _labels(sheets: Sequence[Path]) -> bytes:
 def _add_results(pack: _Pack, path: Path, name: str, texts: bool, commands: list[str]) -> str:
     meta = result_meta(path)
     lines = [
-        _json_line({key: value for key, value in row.items() if texts or key in _COLUMNS})
+        _json({key: value for key, value in row.items() if texts or key in _COLUMNS})
         for _, row in result_rows(path)
     ]
     pack.add(f"{name}.jsonl", b"".join(lines), [path])
     if meta:
-        pack.add(f"{name}.jsonl.meta.json", _json(meta))
+        pack.add(f"{name}.jsonl.meta.json", _json(meta, 1))
         commands.append(str(meta.get("command", "")))
     threshold = meta.get("threshold")
     over = "" if threshold is None else f", the posts with a score of {threshold:g} or more"
@@ -204,12 +204,8 @@ def _hashed(text: str) -> str:
     return f"sha256:{sha256(plain.encode('utf-8', 'replace')).hexdigest()[:32]}" if plain else ""
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n").encode()
-
-
-def _json_line(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, default=str) + "\n").encode()
+def _json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
+    return (json.dumps(value, indent=indent, ensure_ascii=False, default=str) + "\n").encode()
 
 
 def _citation(title: str) -> str:

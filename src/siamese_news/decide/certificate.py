@@ -17,8 +17,6 @@ from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
 from siamese_news.utils.terminal import guarded
 
-FORMAT = "siamese_news certificate 1"
-
 _ROWS = 65_536  # of a list written at one time
 
 
@@ -41,7 +39,7 @@ def certificate_of(
             "with independent errors on different texts"
         )
     return {
-        "format": FORMAT,
+        "format": "siamese_news certificate 1",
         **made(),
         "method": plan["method"],
         "plan": {"file": work.path.name, "sha256": plan[SEAL], "tables": plan["tables"]},
@@ -220,20 +218,18 @@ def _picture(claim: Mapping[str, Any]) -> str:
     if not steps:
         return ""
     target = float(claim["target"])
-    passed = [(size, 1 - errors / labels) for size, labels, errors, good in steps if good]
-    failed = [(size, 1 - errors / labels) for size, labels, errors, good in steps if not good]
+    shares = [(size, 1 - errors / labels, good) for size, labels, errors, good in steps]
     ends = [float(steps[0][0]), float(max(steps[-1][0], steps[0][0] + 1))]
     lines = [Line("target", [(x, target) for x in ends], "#555", dashed=True)]
-    if passed:
-        lines.append(Line("passed", passed, "#1a6b3c", dots=True))
-    if failed:
-        lines.append(Line("not passed", failed, "#a33", dots=True))
+    for name, color, kind in (("passed", "#1a6b3c", True), ("not passed", "#a33", False)):
+        if points := [(size, share) for size, share, good in shares if good == kind]:
+            lines.append(Line(name, points, color, dots=True))
     return line_chart(
         lines,
         title="Share of relevant posts among the labeled ones of each set",
         x_name="posts in the set, from the top of the ranking",
         y_name="share relevant",
         log_x=True,
-        low=min(0.5, *(y for _, y in passed + failed)),
+        low=min(0.5, *(share for _, share, _ in shares)),
         high=1.0,
     )

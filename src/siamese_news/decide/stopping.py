@@ -68,19 +68,19 @@ class Rule:
         return None
 
 
+@dataclass(frozen=True, slots=True)
 class Find(Rule):
     """From the top down until `wanted` relevant posts are found, among `size` posts."""
 
-    def __init__(self, wanted: int, size: int) -> None:
-        self._wanted = wanted
-        self._size = size
+    wanted: int
+    size: int
 
     def _queue(self, known: Known) -> Iterable[int]:
-        return range(0 if sum(known.values()) >= self._wanted else self._size)
+        return range(0 if sum(known.values()) >= self.wanted else self.size)
 
     def status(self, known: Known) -> str:
         """See `Rule`."""
-        return f"{sum(known.values()):,} of {self._wanted:,} relevant posts found"
+        return f"{sum(known.values()):,} of {self.wanted:,} relevant posts found"
 
 
 class RandomPositives(Rule):
@@ -432,8 +432,7 @@ class Stopping(SamplingPlan):
         if not totals or not found:
             return None
         total = max(totals[0], found)
-        random = found * (len(self.population) + 1) / (total + 1)
-        return len(known), round(random), round(total)
+        return len(known), round(found * (len(self.population) + 1) / (total + 1)), round(total)
 
     def status(self, labels: Labels) -> str:
         """The progress in words."""

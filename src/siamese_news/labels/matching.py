@@ -156,18 +156,15 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
         InputError: with ``path:line``, for an invalid label, one in a wrong column, and
             contradicting ones; for files without any drawn post.
     """
-    labels = Labels()
-    rows = 0
+    labels, rows = Labels(), 0
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
         for raw in read_rows(path):
             rows += 1
             said = raw.verdict()
             found = _find(raw, drawn, labels)
-            if not said:
-                continue
-            if found is None:
-                labels.not_drawn += 1
+            if not said or found is None:
+                labels.not_drawn += bool(said)
                 continue
             _check_row(raw, found, labels)
             sheet.append((found, said))

@@ -98,33 +98,19 @@ def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.f
                     f"{path}: a post has no id or no score; expected both in every row"
                 )
             start, end = end, end + len(batch)
-            scores[start:end] = _numbers(path, batch.column("score"))
-            ids.append(_texts(batch.column("post")))
+            try:
+                scores[start:end] = batch.column("score").cast(pa.float64()).to_numpy()
+            except pa.ArrowException as error:
+                raise InputError(f"{path}: column 'score' is not a number ({error})") from error
+            wide = batch.column("post").cast(pa.large_string())
+            places = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][: len(wide) + 1]
+            ids.append(Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), places))
             if coded:
                 own = batch.column("article").dictionary_encode()
                 of = [names.setdefault(str(n), len(names)) for n in own.dictionary.to_pylist()]
                 codes.append(np.array(of, np.int32)[own.indices.to_numpy()])
     articles = (np.concatenate(codes), list(names)) if codes else None
     return Strings.joined(ids), articles, scores
-
-
-def _numbers(path: Path, column: Any) -> NDArray[np.float64]:
-    import pyarrow as pa
-
-    try:
-        found: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: column 'score' is not a number ({error})") from error
-    return found
-
-
-def _texts(column: Any) -> Strings:
-    import pyarrow as pa
-
-    wide = column.cast(pa.large_string())
-    starts = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset : wide.offset + len(wide) + 1]
-    content = wide.buffers()[2]
-    return Strings(np.frombuffer(content or b"", np.uint8), starts)
 
 
 def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:

@@ -225,7 +225,7 @@ def _listed(value: Any, kind: type[T], where: str) -> list[T]:
     return found
 
 
-FORMATS = ("csv", "jsonl", "labelstudio", "prodigy")
+_ENDINGS = {".prodigy.jsonl": "prodigy", ".jsonl": "jsonl", ".csv": "csv", ".json": "labelstudio"}
 COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
@@ -233,14 +233,8 @@ def format_of(path: Path, asked: str | None = None) -> str:
     """The format of a sheet: the given one, else that of the ending of its name."""
     if asked is not None:
         return asked
-    name = path.name.lower()
-    for ending, found in (
-        (".prodigy.jsonl", "prodigy"),
-        (".jsonl", "jsonl"),
-        (".csv", "csv"),
-        (".json", "labelstudio"),
-    ):
-        if name.endswith(ending):
+    for ending, found in _ENDINGS.items():
+        if path.name.lower().endswith(ending):
             return found
     raise InputError(
         f"{path}: the format of the sheet is unknown; expected a name that ends with .csv, .jsonl, "

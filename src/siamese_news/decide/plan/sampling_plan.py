@@ -38,10 +38,7 @@ class PlanOptions(TypedDict, total=False):
 
 
 class SamplingPlan:
-    """A plan, with the content of its file, over a population of scored posts.
-
-    `posts` are files with the texts, if the results have none.
-    """
+    """A plan, with the content of its file, over a population of scored posts."""
 
     kind: ClassVar[str]
 
