@@ -239,6 +239,16 @@ def test_the_goal_cannot_be_changed_after_the_first_label(pool):
     assert done.exit_code == 2 and "this file has another plan" in done.stderr
 
 
+def test_recall_that_is_tried_again_says_what_confidence_is_left(pool):
+    folder, _ = pool
+    recall = ("--recall", ".5", "--positives", "10")
+    first = run_with_input(folder, "y", *recall, labels="first.jsonl")
+    assert "confidence" not in first.stdout
+    again = run_with_input(folder, "y", *recall, "--seed", "2", "--again", labels="second.jsonl")
+    assert again.exit_code == 0, again.stderr
+    assert "the confidence of the recall is 0.9, after 1 earlier plan" in again.stdout
+
+
 def test_a_number_of_posts_promises_nothing_so_a_later_plan_does_not_pay_for_it(pool):
     folder, _ = pool
     assert run_with_input(folder, "y", "--find", "5", labels="found.jsonl").exit_code == 0

@@ -16,13 +16,7 @@ from siamese_news.decide.bounds.hypergeometric import (
     recall_bound,
     upper_bound,
 )
-from siamese_news.decide.bounds.label_noise import (
-    RESERVED,
-    _at_least,
-    _at_most,
-    _largest,
-    noisy_nulls,
-)
+from siamese_news.decide.bounds.label_noise import RESERVED, _errors, _largest, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import least_errors, nested_sets
 from siamese_news.decide.simulation.pools import border
@@ -104,8 +98,8 @@ def chance(texts, rate):
 @pytest.mark.parametrize("rate", [0.02, 0.2, 0.6])
 def test_errors_of_copies_are_bounded_with_the_chance_that_is_kept(texts, rate):
     exact, half = chance(texts, rate), float(RESERVED) / 2
-    assert exact[_at_most(texts, rate) + 1 :].sum() <= half
-    assert exact[: _at_least(texts, rate)].sum() <= half
+    assert exact[_errors(texts, rate, 1) + 1 :].sum() <= half
+    assert exact[: _errors(texts, rate, -1)].sum() <= half
 
 
 def test_the_texts_with_the_most_copies_are_those_in_question():
@@ -234,6 +228,14 @@ def test_an_audit_that_is_tried_again_pays(tmp_path):
     fill(tmp_path / "b.csv", relevant)
     done = run("audit", "--labels", tmp_path / "b.csv")
     assert "confidence 0.9" in done.stdout
+
+
+def test_audits_end_before_the_confidence_does(tmp_path):
+    scored(tmp_path / "scored.jsonl")
+    start(tmp_path, "--confidence", ".4")
+    again = ("audit", "--results", tmp_path / "scored.jsonl", "--again", "--confidence", ".6")
+    done = run(*again, "--out", tmp_path / "b.csv", "--seed", "1")
+    assert done.exit_code == 2 and "no confidence is left" in done.stderr
 
 
 def test_two_annotators_through_the_command(tmp_path):

@@ -4,10 +4,14 @@ Every corpus is the least favorable one: each set has the errors that its test h
 """
 
 import json
+import tempfile
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.certification import Certification, Settings
@@ -41,7 +45,7 @@ def labeled(work, truth):
     return labels
 
 
-def settings(seed):
+def chosen(seed):
     return Settings(targets=(str(TARGET),), confidence=".95", budget=BUDGET, seed=seed)
 
 
@@ -51,7 +55,7 @@ def other_seeds(folder, rows, truth):
     for number in range(TRIES):
         try:
             work = Certification.start(
-                folder / "scored.jsonl", folder / f"{number}.plan.json", settings(number)
+                folder / "scored.jsonl", folder / f"{number}.plan.json", chosen(number)
             )
         except InputError:
             continue
@@ -67,7 +71,7 @@ def other_decimals(folder, rows, truth):
         moved = [{**row, "score": row["score"] + number * 1e-7} for row in rows]
         results.write_text("".join(json.dumps(row) + "\n" for row in moved))
         try:
-            found.append(Certification.start(results, folder / f"{number}.plan.json", settings(0)))
+            found.append(Certification.start(results, folder / f"{number}.plan.json", chosen(0)))
         except InputError:
             continue
     return found
@@ -79,7 +83,7 @@ def withdraws(folder, rows, truth):
     for number in range(TRIES):
         path = folder / f"{number}.plan.json"
         work = Certification.start(
-            folder / "scored.jsonl", path, settings(number), withdraw=given_up[-1:]
+            folder / "scored.jsonl", path, chosen(number), withdraw=given_up[-1:]
         )
         given_up.append(path)
         if any(claim.size for claim in work.claims(labeled(work, truth))):
@@ -127,6 +131,56 @@ def test_no_second_try_is_free(tmp_path, user):
     if user is withdraws:
         tries = len(list(own.glob("*.plan.json")))
         assert tries > 1 and plans[0].error == Fraction(tries, 20)
+
+
+CHANGES = ("none", "seed", "decimal", "name", "rows", "head", "target")
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(CHANGES), st.sampled_from(("", "again", "withdraw"))), max_size=5
+    )
+)
+def test_whatever_is_tried_the_later_plan_pays_for_the_earlier_ones(tries):
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        rows = [{"post": f"p{n}", "score": 1 - n / 1000} for n in range(150)]
+        made, given_up = [], set()
+        for number, (change, how) in enumerate([("none", ""), *tries]):
+            results, seed, target = folder / "scored.jsonl", 0, ".9"
+            mine = rows
+            if change == "seed":
+                seed = number
+            elif change == "decimal":
+                mine = [{**row, "score": row["score"] + number * 1e-7} for row in rows]
+            elif change == "rows":
+                mine = rows[::-1]
+            elif change == "head":
+                mine = rows[: 70 - number]
+            elif change == "target":
+                target = f".{50 + number}"
+            if mine is not rows or change == "name":
+                results = folder / f"{number}.jsonl"
+            results.write_text("".join(json.dumps(row) + "\n" for row in mine))
+            asked = Settings((target,), ".95", 20, first=40, ratio="2", seed=seed)
+            path, active = folder / f"{number}.plan.json", [p for p, _ in made if p not in given_up]
+            withdraw = active if how == "withdraw" else ()
+            try:
+                work = Certification.start(
+                    results, path, asked, again=how == "again", withdraw=withdraw
+                )
+            except InputError:
+                assert made
+                continue
+            assert not made or how
+            given_up |= set(withdraw)
+            # One with the same order may replace another: each target is tested once.
+            place = work.plan["population"]["sha256"], seed
+            paid = [p for p, own in made if p not in given_up or own != place]
+            assert work.error == Fraction(1 + len(paid), 20)
+            made.append((path, place))
 
 
 @pytest.mark.slow

@@ -271,6 +271,9 @@ def test_verdicts_in_other_languages(pool):
     start(folder, "--at-least", "60")
     rows = rows_of(folder / "sheet.csv")
     words = (("ja", "nein"), ("OUI", "non"), ("s\u00ed", "no"), ("si\u0301", "No "), ("x", "N"))
+    # What spreadsheets in these languages make of TRUE and FALSE, and words of coders.
+    words += (("VRAI", "FAUX"), ("WAHR", "FALSCH"), ("VERDADERO", "FALSO"), ("1,0", "0,0"))
+    words += (("pertinent", "non pertinent"), ("Relevant", "nicht relevant"))
     for number, row in enumerate(rows[:-1]):
         yes, no = words[number % len(words)]
         row["label"] = yes if row["post"] in relevant else no
@@ -297,6 +300,98 @@ def test_trying_again_until_it_passes_is_refused_or_paid_for(pool):
     certify(folder, "d.csv")
     found = json.loads((folder / "d.certificate.json").read_text())
     assert found["confidence"] == 0.8 and found["earlier_plans"] == 3
+
+
+def test_the_head_of_a_list_is_not_another_population(pool):
+    folder, _ = pool
+    start(folder)
+    rows = [json.loads(line) for line in (folder / "scored.jsonl").open()]
+    best = sorted(rows, key=lambda row: row["rank"])[:200]
+    (folder / "best.jsonl").write_text("".join(json.dumps(row) + "\n" for row in best))
+    refused(start(folder, results="best.jsonl", out="b.csv"), "already a plan", "sheet.plan.json")
+    done = start(folder, "--again", results="best.jsonl", out="b.csv")
+    assert done.exit_code == 0 and "confidence: 0.9 " in done.stderr
+    # The head of the rest shares no post with it.
+    (folder / "rest.jsonl").write_text(
+        "".join(json.dumps(r) + "\n" for r in rows if r["rank"] > 400)
+    )
+    assert start(folder, results="rest.jsonl", out="c.csv").exit_code == 0
+
+
+def test_plans_with_other_criteria_are_counted_where_the_certificate_is_read(pool):
+    folder, relevant = pool
+    start(folder, "--criteria", "about the flood")
+    again = start(folder, "--criteria", "About  the flood", out="b.csv", precision=".9")
+    refused(again, "already a plan")
+    for number, name in enumerate("cd", 1):
+        options = ("--criteria", f"the flood, {number}", "--seed", number)
+        done = start(folder, *options, out=f"{name}.csv")
+        assert done.exit_code == 0, done.stderr
+    fill(folder / "d.csv", relevant)
+    said = "other plans over these posts, with other criteria: 2"
+    assert said in certify(folder, "d.csv").stderr
+    assert said in (folder / "d.certificate.html").read_text()
+    fill(folder / "sheet.csv", relevant)
+    assert "other criteria" not in certify(folder).stderr
+
+
+def test_tries_end_before_the_confidence_does(pool):
+    folder, _ = pool
+    start(folder, "--confidence", ".6")
+    assert start(folder, "--confidence", ".6", "--seed", "1", "--again", out="b.csv").exit_code == 0
+    done = start(folder, "--confidence", ".6", "--seed", "2", "--again", out="c.csv")
+    refused(done, "c.plan.json", "2 earlier plans", "no confidence is left")
+    assert not (folder / "c.plan.json").exists()
+
+
+def test_a_pool_known_by_its_copies_says_how_many_labels_that_took(tmp_path):
+    scored(tmp_path / "scored.jsonl", size=60, text=lambda n: f"text {n // 6}")
+    start(tmp_path)
+    done, _ = finish(tmp_path, {f"p{n}" for n in range(30)})
+    assert "30 of 60 posts are certified" in done.stdout
+    assert "This is certain" in done.stdout
+    assert "verdicts on all 60 posts come from 10 labels, because copies" in done.stdout
+
+
+def test_labels_in_another_folder_are_found_again(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    (folder / "coder").mkdir()
+    sheet = (folder / "sheet.csv").rename(folder / "coder" / "labels.csv")
+    plan = folder / "sheet.plan.json"
+    assert run("certify", "--plan", plan, "--labels", sheet).exit_code == 0
+    done = run("certify", "--check", folder / "sheet.certificate.json")
+    assert done.exit_code == 0, done.stderr
+    made = ["--certificate", folder / "sheet.certificate.json", "--out", folder / "b.zip"]
+    assert run("bundle", *made).exit_code == 0
+    assert run("bundle", "--check", folder / "b.zip").exit_code == 0
+
+
+def test_a_plan_that_was_moved_without_its_drawn_posts(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    (folder / "sheet.drawn.jsonl").unlink()
+    refused(certify(folder), "sheet.drawn.jsonl", "is missing")
+
+
+def test_other_files_of_posts_than_planned(pool):
+    folder, relevant = pool
+    for name in ("a", "b"):
+        (folder / f"{name}.jsonl").write_text(json.dumps({"id": "p0", "text": "one text"}) + "\n")
+    a, b = ("--posts", folder / "a.jsonl"), ("--posts", folder / "b.jsonl")
+    start(folder, *a)
+    fill(folder / "sheet.csv", relevant)
+    refused(certify(folder, more=[*a, *b]), "1 file", "2")
+
+
+def test_ids_that_a_spreadsheet_shortened(pool):
+    folder, _ = pool
+    row = {"post": "1.23E+18", "score": 1}
+    (folder / "excel.jsonl").write_text(2 * (json.dumps(row) + "\n"))
+    done = start(folder, results="excel.jsonl", out="b.csv")
+    refused(done, "'1.23E+18' occurs twice", "shortened its ids")
 
 
 def test_a_plan_that_somebody_edited(pool):

@@ -151,6 +151,8 @@ def test_the_command_writes_tables_and_a_picture(tmp_path):
 def test_the_command_says_what_is_missing(tmp_path):
     assert run("simulate", "--out", tmp_path).exit_code == 2
     families = ("simulate", "--families", "1", "--runs", "1")
+    done = run(*families, "--confidence", ".3", "--out", tmp_path / "out")
+    assert done.exit_code == 2 and "--confidence is .3; expected at least .5" in done.stderr
     assert run(*families, "--budget", "0", "--out", tmp_path).exit_code == 2
     (tmp_path / "file").touch()
     done = run(*families, "--out", tmp_path / "file")

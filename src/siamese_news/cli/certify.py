@@ -45,6 +45,7 @@ def certify(
         certificate_of,
         same_findings,
         sentence_of,
+        sheets_of_certificate,
         write_certificate,
         write_lists,
         write_page,
@@ -58,7 +59,7 @@ def certify(
     old = None
     if check is not None:
         old = read_sealed(check, "certificate")
-        labels = [check.with_name(Path(f["file"]).name) for f in old["labels"]["files"]]
+        labels = sheets_of_certificate(check, old)
         plan = plan or check.with_name(old["plan"]["file"])
     assert labels
     path = plan or plan_of(labels)
@@ -80,7 +81,7 @@ def certify(
         return
     write_certificate(sibling(path, "certificate.json"), content)
     write_page(sibling(path, "certificate.html"), content)
-    for remark in said.remarks():
+    for remark in content["remarks"]:
         echo(remark)
     for claim in content["claims"]:
         typer.echo(sentence_of(content, claim))

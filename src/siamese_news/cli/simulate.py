@@ -53,11 +53,12 @@ def simulate(
         raise InputError(
             "there is nothing to replay; expected --results with --qrels, or --families"
         )
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; expected the name of a folder for the tables")
     targets = precision or [".8", ".9", ".95"]
     for target in targets:
         share_of(target, "--precision")
+    error = 1 - share_of(confidence, "--confidence")
+    if error > 0.5:
+        raise InputError(f"--confidence is {confidence}; expected at least .5")
     pools = zip(results or [], qrels or [], strict=True)
     replay(
         out,
@@ -66,7 +67,7 @@ def simulate(
         targets=targets,
         budgets=budget or [100, 300, 1000],
         runs=runs,
-        error=float(1 - share_of(confidence, "--confidence")),
+        error=float(error),
         seed=seed,
         cores=cores or os.cpu_count() or 1,
         say=echo,

@@ -21,11 +21,9 @@ class Agreement:
     Attributes:
         posts: labeled by both.
         disagreements: posts on which they differ.
-        rate: the error rate, if it is the same for both annotators and both kinds of posts; None if
-            they disagree more often than chance allows.
-        low: lower end of the 95% interval of the rate.
-        high: upper end.
-        alpha: Krippendorff's alpha for nominal data; None if all labels are the same.
+        rate: the error rate, if it is the same for both annotators and both kinds of posts, with
+            its 95% interval `low` to `high`; None if they disagree more often than chance allows.
+        alpha: see `krippendorff`.
     """
 
     posts: int
@@ -42,17 +40,11 @@ def agreement(first: Sequence[int], second: Sequence[int]) -> Agreement:
     With one symmetric error rate e, two annotators disagree with probability ``2 e (1 - e)``; the
     interval is the exact one of Clopper and Pearson, transformed to e.
     """
-    count = len(first)
-    differ = sum(a != b for a, b in zip(first, second, strict=True))
-    low, high = interval(differ, count, 0.95)
-    return Agreement(
-        count,
-        differ,
-        _rate(differ / count),
-        _rate(low) or 0.0,
-        _rate(high),
-        krippendorff(list(zip(first, second, strict=True))),
-    )
+    pairs = list(zip(first, second, strict=True))
+    differ = sum(a != b for a, b in pairs)
+    low, high = interval(differ, len(pairs), 0.95)
+    rates = _rate(differ / len(pairs)), _rate(low) or 0.0, _rate(high)
+    return Agreement(len(pairs), differ, *rates, krippendorff(pairs))
 
 
 def _rate(disagreement: float) -> float | None:
@@ -109,9 +101,6 @@ def agreements(log: LabelJournal) -> dict[str, Any] | None:
     return {"pairs": found, "posts": len(units), "annotators": len(names), "alpha": alpha}
 
 
-_BANDS = 3
-
-
 def machine_lines(
     machine: MachineVerdicts, verdicts: Mapping[int, bool], ranks: NDArray[np.int64]
 ) -> list[str]:
@@ -129,10 +118,10 @@ def machine_lines(
     called, ranks = machine.values[both] >= machine.cut, ranks[both]
     order = np.argsort(ranks)
     parts = [("", order)]
-    if len(order) >= 10 * _BANDS:
+    if len(order) >= 30:
         parts += [
             (f", ranks {ranks[part[0]]:,} to {ranks[part[-1]]:,}", part)
-            for part in np.array_split(order, _BANDS)
+            for part in np.array_split(order, 3)
         ]
     for where, part in parts:
         said, own = relevant[part], called[part]

@@ -1,6 +1,5 @@
 """Audits: of the precision of a list, and of the recall at a threshold."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 from itertools import repeat
 from pathlib import Path
@@ -65,18 +64,12 @@ class Audit(SamplingPlan):
             raise InputError(f"{path}: there is already a plan in this file; use another --out")
         return cls._fix(path, population, settings, error=error, **options)
 
-    @classmethod
-    def resume(
-        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
-    ) -> Self:
-        """See `SamplingPlan.resume`; the parts must also match the scores."""
-        found = super().resume(path, results=results, posts=posts)
-        chosen = found.settings
+    def _check(self) -> None:
+        chosen = self.settings
         if chosen["threshold"] is not None:
-            above = _above(found.population, chosen["threshold"], chosen["population"])
+            above = _above(self.population, chosen["threshold"], chosen["population"])
             if chosen.get("above") != above:
-                raise InputError(f"{path}: its parts do not match these scores; restore the plan")
-        return found
+                raise InputError(f"{self.path}: its parts do not match these scores; restore it")
 
     @property
     def confidence(self) -> Fraction:

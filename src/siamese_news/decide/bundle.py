@@ -12,14 +12,18 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from siamese_news import __version__
-from siamese_news.decide.certificate import certificate_of, same_findings, sentence_of
+from siamese_news.decide.certificate import (
+    certificate_of,
+    same_findings,
+    sentence_of,
+    sheets_of_certificate,
+)
 from siamese_news.decide.certification import Certification
 from siamese_news.decide.plan.files import SEAL, made, read_sealed
 from siamese_news.decide.plan.population import Population
@@ -101,7 +105,7 @@ def write_bundle(
             "commands": commands,
             "files": pack.files,
         }
-        pack.add(_MANIFEST, _json(manifest))
+        pack.add(_MANIFEST, _json(manifest, 1))
         return list(pack.files)
 
 
@@ -145,11 +149,11 @@ def _add_certificate(
     work = Certification.resume(plan_path, results=scores, posts=posts)
     if work.plan[SEAL] != content["plan"]["sha256"]:
         raise InputError(f"{path}: is the certificate of another plan than {plan_path}")
-    sheets = [path.with_name(Path(one["file"]).name) for one in content["labels"]["files"]]
+    sheets = sheets_of_certificate(path, content)
     labels = read_labels(sheets, work.sampled)
     if not same_findings(content, certificate_of(work, work.claims(labels), labels)):
         raise InputError(f"{path}: its labels say something else now; run certify again first")
-    lines = (_json_line(row) for row in _scored(work, shown))
+    lines = (_json(row) for row in _scored(work, shown))
     pack.add(_SCORES, b"".join(lines), [work.results])
     pack.add(_LABELS, _labels(sheets), sheets)
     for file in (path, plan_path, work.sampled.path, path.with_suffix(".csv")):
@@ -182,12 +186,12 @@ def _labels(sheets: Sequence[Path]) -> bytes:
 def _add_results(pack: _Pack, path: Path, name: str, texts: bool, commands: list[str]) -> str:
     meta = result_meta(path)
     lines = [
-        _json_line({key: value for key, value in row.items() if texts or key in _COLUMNS})
+        _json({key: value for key, value in row.items() if texts or key in _COLUMNS})
         for _, row in result_rows(path)
     ]
     pack.add(f"{name}.jsonl", b"".join(lines), [path])
     if meta:
-        pack.add(f"{name}.jsonl.meta.json", _json(meta))
+        pack.add(f"{name}.jsonl.meta.json", _json(meta, 1))
         commands.append(str(meta.get("command", "")))
     threshold = meta.get("threshold")
     over = "" if threshold is None else f", the posts with a score of {threshold:g} or more"
@@ -200,12 +204,8 @@ def _hashed(text: str) -> str:
     return f"sha256:{sha256(plain.encode('utf-8', 'replace')).hexdigest()[:32]}" if plain else ""
 
 
-def _json(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n").encode()
-
-
-def _json_line(value: Mapping[str, Any]) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, default=str) + "\n").encode()
+def _json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
+    return (json.dumps(value, indent=indent, ensure_ascii=False, default=str) + "\n").encode()
 
 
 def _citation(title: str) -> str:
@@ -307,7 +307,5 @@ def _check_certificate(path: Path, certificate: Path) -> None:
     work = Certification(plan, plan_path, Population(certificate.with_name(_SCORES)))
     labels = read_labels([certificate.with_name(_LABELS)], work.sampled)
     found = certificate_of(work, work.claims(labels), labels)
-    with suppress(KeyError):
-        if content["plan"]["sha256"] == plan[SEAL] and same_findings(content, found):
-            return
-    raise InputError(f"{path}: another certificate follows from its plan, scores and labels")
+    if content["plan"]["sha256"] != plan[SEAL] or not same_findings(content, found):
+        raise InputError(f"{path}: another certificate follows from its plan, scores and labels")

@@ -17,8 +17,6 @@ from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
 from siamese_news.utils.terminal import guarded
 
-FORMAT = "siamese_news certificate 1"
-
 _ROWS = 65_536  # of a list written at one time
 
 
@@ -26,10 +24,22 @@ def certificate_of(
     work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """The certificate as JSON: the claims of a plan, from these labels in these sheets."""
-    plan = work.plan
+    plan, rate = work.plan, work.settings.false_positive
     relevant = sum(label.relevant for label in labels.of.values())
+    remarks = labels.remarks()
+    if others := plan.get("other_criteria", 0):
+        remarks.append(
+            f"other plans over these posts, with other criteria: {others}; the confidence does not "
+            "cover a choice among their certificates"
+        )
+    judged = "as judged by the annotator"
+    if rate is not None:
+        judged = (
+            f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant, "
+            "with independent errors on different texts"
+        )
     return {
-        "format": FORMAT,
+        "format": "siamese_news certificate 1",
         **made(),
         "method": plan["method"],
         "plan": {"file": work.path.name, "sha256": plan[SEAL], "tables": plan["tables"]},
@@ -41,7 +51,7 @@ def certificate_of(
         "confidence": float(1 - work.error),
         "joint_confidence": float(1 - work.joint_error),
         "earlier_plans": len(plan["earlier"]),
-        "judged": _judged(work),
+        "judged": judged,
         "labels": {
             "used": len(labels.of),
             "relevant": relevant,
@@ -52,8 +62,15 @@ def certificate_of(
             "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
         },
         "claims": [_claim(work, claim) for claim in claims],
-        "remarks": labels.remarks(),
+        "remarks": remarks,
     }
+
+
+def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
+    """The files of labels of a certificate: next to it, or else where they were."""
+    found = [Path(one["file"]) for one in content["labels"]["files"]]
+    beside = [path.with_name(one.name) for one in found]
+    return [b if b.exists() or not f.exists() else f for b, f in zip(beside, found, strict=True)]
 
 
 def write_certificate(path: Path, content: Mapping[str, Any]) -> None:
@@ -103,26 +120,22 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
             f"{100 * (1 - content['confidence']):.3g} are wrong on average."
         )
     given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
+    which = f"{shown:,} verdicts behind it"
+    if claim["exact"] and not shown:
+        given, shown = content["labels"]["used"], population["posts"]
+        which = f"verdicts on all {shown:,} {units}"
     if given < shown:
-        how += (
-            f" The {shown:,} verdicts behind it come from {given:,} labels, because copies of a "
-            "text share one label."
-        )
+        how += f" The {which} come from {given:,} labels, because copies of a text share one label."
+    those = f"those with a score of {claim['threshold']:g} or more"
+    if claim["taken_out"]:
+        those += f", without the {claim['taken_out']:,} that were labeled not relevant"
+    if claim["put_in"]:
+        those += f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
     return (
-        f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {list_of(claim)}. "
+        f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {those}. "
         f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "
         f"(precision {claim['target']} or more). {how}{changed}"
     )
-
-
-def list_of(claim: Mapping[str, Any]) -> str:
-    """The posts of a certified list, in words."""
-    found = f"those with a score of {claim['threshold']:g} or more"
-    if claim["taken_out"]:
-        found += f", without the {claim['taken_out']:,} that were labeled not relevant"
-    if claim["put_in"]:
-        found += f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
-    return found
 
 
 def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
@@ -184,16 +197,6 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
     return True
 
 
-def _judged(work: Certification) -> str:
-    rate = work.settings.false_positive
-    if rate is None:
-        return "as judged by the annotator"
-    return (
-        f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant, with "
-        "independent errors on different texts"
-    )
-
-
 def write_page(path: Path, content: Mapping[str, Any]) -> None:
     """Write the page of a certificate; an earlier one is replaced."""
     import jinja2
@@ -215,20 +218,18 @@ def _picture(claim: Mapping[str, Any]) -> str:
     if not steps:
         return ""
     target = float(claim["target"])
-    passed = [(size, 1 - errors / labels) for size, labels, errors, good in steps if good]
-    failed = [(size, 1 - errors / labels) for size, labels, errors, good in steps if not good]
+    shares = [(size, 1 - errors / labels, good) for size, labels, errors, good in steps]
     ends = [float(steps[0][0]), float(max(steps[-1][0], steps[0][0] + 1))]
     lines = [Line("target", [(x, target) for x in ends], "#555", dashed=True)]
-    if passed:
-        lines.append(Line("passed", passed, "#1a6b3c", dots=True))
-    if failed:
-        lines.append(Line("not passed", failed, "#a33", dots=True))
+    for name, color, kind in (("passed", "#1a6b3c", True), ("not passed", "#a33", False)):
+        if points := [(size, share) for size, share, good in shares if good == kind]:
+            lines.append(Line(name, points, color, dots=True))
     return line_chart(
         lines,
         title="Share of relevant posts among the labeled ones of each set",
         x_name="posts in the set, from the top of the ranking",
         y_name="share relevant",
         log_x=True,
-        low=min(0.5, *(y for _, y in passed + failed)),
+        low=min(0.5, *(share for _, share, _ in shares)),
         high=1.0,
     )

@@ -54,12 +54,9 @@ class Settings:
 
     Attributes:
         targets: precisions.
-        confidence: of each target, or of all of them together.
+        confidence: of each target, or with `joint` of all of them together.
         budget: planned labels.
         first: posts of the first set; None for `first_set`.
-        ratio: of the size of each set to the one before.
-        seed: of the random order.
-        joint: whether all targets together hold at the confidence, or each by itself.
         false_positive: share of not relevant posts that the annotator may call relevant; None for a
             certificate about the annotator's own verdicts.
         false_negative: least share of relevant posts that the annotator calls not relevant.
@@ -150,10 +147,6 @@ class Settings:
         turn = turn_of(self.budget)
         return [Tables(sizes.tolist(), own, error=float(error), turn=turn) for own in nulls]
 
-    def fingerprint(self, tables: Sequence[Tables]) -> list[str]:
-        """The hash of the tables of each target up to the budget."""
-        return [table.fingerprint(self.budget) for table in tables]
-
 
 _PIECE = 1024  # posts looked up first to check whether all have labels
 
@@ -163,13 +156,11 @@ class Claim:
     """The findings of the labels for one target precision.
 
     Attributes:
-        target: as typed.
         size: posts at the threshold or above; 0 if nothing is certified.
         threshold: the lowest certified score; None if nothing is certified.
         taken_out: ranks of posts above the threshold that were labeled not relevant and are left
             out of the list.
         put_in: ranks of posts below the threshold that were labeled relevant and are in the list.
-        outcome: of the descent.
         step: the set behind the list; None if there is none, or if it is the whole pool.
         exact: whether every post above was labeled, so that nothing is left to chance.
         given: labels behind the verdicts of the certified set; the other verdicts are of copies.
@@ -234,28 +225,24 @@ class Certification(SamplingPlan):
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
             "nulls": nulls,
-            "tables": settings.fingerprint(settings.tables(sizes, nulls)),
+            "tables": [t.fingerprint(settings.budget) for t in settings.tables(sizes, nulls)],
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
 
-    @classmethod
-    def resume(
-        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
-    ) -> Self:
-        """See `SamplingPlan.resume`; method, sets and tables must also be those of the plan."""
-        found = super().resume(path, results=results, posts=posts)
-        if found.sizes.tolist() != found.settings.sets(found.population.scores).tolist():
+    def _check(self) -> None:
+        """Method, sets and tables must also be those of the plan."""
+        if self.sizes.tolist() != self.settings.sets(self.population.scores).tolist():
             raise InputError(
-                f"{path}: its sets do not match these scores; restore the plan, or make a new one "
-                "with sample --again"
+                f"{self.path}: its sets do not match these scores; restore the plan, or make a new "
+                "one with sample --again"
             )
-        if found.settings.fingerprint(found.tables) != found.plan["tables"]:
+        tables = [table.fingerprint(self.settings.budget) for table in self.tables]
+        if tables != self.plan["tables"]:
             raise InputError(
-                f"{path}: this version of the program computes different tables than the plan "
+                f"{self.path}: this version of the program computes different tables than the plan "
                 "has; finish with the version that made it"
             )
-        return found
 
     def _nulls(self) -> list[list[int]]:
         if self.plan["method"] != METHOD:
@@ -270,8 +257,7 @@ class Certification(SamplingPlan):
                 f"{self.path}: its 'nulls' are missing or damaged; restore the file, or make a new "
                 "plan with sample --again"
             )
-        found: list[list[int]] = nulls
-        return found
+        return [list(row) for row in nulls]
 
     @property
     def error(self) -> Fraction:
@@ -283,13 +269,12 @@ class Certification(SamplingPlan):
         """The same for any of the targets."""
         return min(Fraction(1), self.error - self.settings.error + self.settings.spent)
 
-    def verdicts(self, labels: Labels) -> KnownVerdicts:
-        """The labels by rank."""
+    def _verdicts(self, labels: Labels) -> KnownVerdicts:
         return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)
 
     def claims(self, labels: Labels) -> list[Claim]:
         """The findings for each target."""
-        verdicts = self.verdicts(labels)
+        verdicts = self._verdicts(labels)
         sure = self.settings.false_positive is None  # labels count as the truth
         whole = self._whole_pool(verdicts) if len(labels.of) else None
         found = []
@@ -327,7 +312,7 @@ class Certification(SamplingPlan):
             at_least: fill the batch up to this size with the posts that follow if the whole batch
                 turns out relevant; some of them may not be needed.
         """
-        verdicts = self.verdicts(labels)
+        verdicts = self._verdicts(labels)
         used, total = len(labels.of), len(self.population)
         budget = max(self.settings.budget, used + more)
         if budget >= total:
@@ -402,8 +387,6 @@ class Certification(SamplingPlan):
 
     def _whole_pool(self, verdicts: KnownVerdicts) -> NDArray[np.int8] | None:
         """The labels by rank, if every post of the pool has one."""
-        if len(verdicts.ranks) < min(len(self.population), self.settings.budget):
-            return None
         pieces: list[NDArray[np.int8]] = []
         start, end, total = 0, _PIECE, len(self.population)
         while start < total:  # piece by piece, because usually the first one has a gap

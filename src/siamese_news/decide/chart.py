@@ -36,9 +36,8 @@ def line_chart(
     """
     xs = [x for line in lines for x, _ in line.points]
     x_low, x_high = min(xs), max(xs)
-    y_low, y_high = low, high
     x_high = x_high if x_high > x_low else x_low + 1
-    y_high = y_high if y_high > y_low else y_low + 1
+    high = high if high > low else low + 1
 
     def at_x(value: float) -> float:
         if log_x:
@@ -48,7 +47,7 @@ def line_chart(
         return _LEFT + part * (_WIDTH - _LEFT - _RIGHT)
 
     def at_y(value: float) -> float:
-        part = (min(max(value, y_low), y_high) - y_low) / (y_high - y_low)
+        part = (min(max(value, low), high) - low) / (high - low)
         return _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
 
     parts = [
@@ -59,7 +58,7 @@ def line_chart(
         f'<text x="{_LEFT}" y="18" font-size="14" fill="#111">{escape(title)}</text>',
     ]
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    for value in _ticks(y_low, y_high):
+    for value in _ticks(low, high):
         y = at_y(value)
         parts.append(f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
         parts.append(

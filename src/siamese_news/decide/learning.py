@@ -60,22 +60,19 @@ class Feedback:
     """The learned order, and its comparison with that of the search.
 
     Attributes:
-        relevant: labeled posts that are relevant.
-        other: labeled posts that are not.
+        relevant: labeled posts that are relevant; `other` are not.
         scores: (N,) of the posts: that of the search, standardized, plus the learned part.
         odds: (N,) logits that the posts are relevant.
         far: random posts from far down that were taken as not relevant.
         before: average precision of the search's order on the labeled and the far posts; NaN, like
-            the next three, if there are too few labels to judge.
+            the next four, if there are too few labels to judge.
         after: the same of the learned order, where no post is judged by what was learned from it.
-        low: lower end of the 95% interval of the difference (paired bootstrap over texts).
-        high: upper end.
+        low: to `high`, the 95% interval of the difference (paired bootstrap over texts).
         information: log-likelihood gained over the odds of the search, in nats, on posts that were
             not learned from.
         chance: probability that an uninformed machine ranks the relevant labeled posts this far
             above the others (Mann and Whitney, one-sided, each text once); 1 without a machine.
         words: that count most for a post, and most against it.
-        machine: its name; empty without one.
     """
 
     relevant: int
@@ -230,7 +227,7 @@ def learn(
     found, coefficients = _words(features, rows, said, weights)
     views, chance = [_standardized(scores)], 1.0
     if machine is not None:
-        views.append(_standard_machine(machine))
+        views.append(_standardized(machine))
         chance = _by_chance(machine[labeled], said[: len(labeled)], groups[: len(labeled)])
     unseen, own, odds = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros((2, len(rows)))
     folds = _folds(said, groups, generator)
@@ -265,20 +262,9 @@ def learn(
         tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
-    return Feedback(
-        relevant,
-        other,
-        joined / shares[0],
-        joined + intercept,
-        len(far),
-        float(before[0]),
-        float(after[0]),
-        low,
-        high,
-        float(surprise[0] - surprise[1]),
-        chance,
-        typical,
-    )
+    judgment = float(before[0]), float(after[0]), low, high, float(surprise[0] - surprise[1])
+    both = joined / shares[0], joined + intercept
+    return Feedback(relevant, other, *both, len(far), *judgment, chance, typical)
 
 
 def _represented(
@@ -356,18 +342,10 @@ def unjudged(
     scores: NDArray[np.float64], verdicts: Mapping[int, bool], machine: NDArray[np.float64]
 ) -> Feedback:
     """The order of search and machine while people's labels are too few to judge it."""
-    joined = _standardized(scores) + MACHINE * _standard_machine(machine)
+    joined = _standardized(scores) + MACHINE * _standardized(machine)
     relevant = sum(verdicts.values())
     odds = joined - np.quantile(joined, 0.95)
     return Feedback(relevant, len(verdicts) - relevant, joined, odds)
-
-
-def _standard_machine(machine: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A machine's verdicts (N,), standardized over the posts that have one; 0 elsewhere."""
-    there = ~np.isnan(machine)
-    found = np.zeros(len(machine))
-    found[there] = _standardized(machine[there])
-    return found
 
 
 def _by_chance(
@@ -389,7 +367,12 @@ def _by_chance(
 
 
 def _standardized(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    return np.asarray((values - values.mean()) / (values.std() or 1.0), np.float64)
+    """The values (N,), standardized over the posts that have one; 0 for NaN."""
+    there = ~np.isnan(values)
+    known = values[there]
+    found = np.zeros(len(values))
+    found[there] = (known - known.mean()) / (known.std() or 1.0)
+    return found
 
 
 def _folds(
@@ -456,7 +439,7 @@ def next_posts(
         groups: (N,) clusters of near-duplicates.
         labeled: places of posts with labels -> whether they are relevant; None for skipped posts.
         count: number of posts; fewer if the pool has no more texts.
-        mix: see `MIX`; three whole numbers.
+        mix: see `MIX`.
         seed: of the random posts.
 
     Raises:

@@ -53,14 +53,11 @@ def read_verdicts(
 
 @dataclass(frozen=True, slots=True)
 class LabeledResults:
-    """A list of posts, with labels of people and of a machine.
+    """A list of posts with their texts (`table`), and labels of people and of a machine.
 
     Attributes:
-        path: Parquet with one list of posts and their texts.
-        table: its content.
         verdicts: place of a labeled post -> whether it is relevant.
         missing: unused labels, of posts that are not in the list.
-        machine: its verdicts.
     """
 
     path: Path

@@ -26,6 +26,7 @@ from siamese_news.decide.plan.texts import Texts, text_key
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
+from siamese_news.utils.terminal import counted
 
 RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
@@ -67,19 +68,19 @@ class Rule:
         return None
 
 
+@dataclass(frozen=True, slots=True)
 class Find(Rule):
     """From the top down until `wanted` relevant posts are found, among `size` posts."""
 
-    def __init__(self, wanted: int, size: int) -> None:
-        self._wanted = wanted
-        self._size = size
+    wanted: int
+    size: int
 
     def _queue(self, known: Known) -> Iterable[int]:
-        return range(0 if sum(known.values()) >= self._wanted else self._size)
+        return range(0 if sum(known.values()) >= self.wanted else self.size)
 
     def status(self, known: Known) -> str:
         """See `Rule`."""
-        return f"{sum(known.values()):,} of {self._wanted:,} relevant posts found"
+        return f"{sum(known.values()):,} of {self.wanted:,} relevant posts found"
 
 
 class RandomPositives(Rule):
@@ -91,11 +92,8 @@ class RandomPositives(Rule):
     Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which is an upper bound
     of the hypergeometric one here).
 
-    Args:
-        recall: the wanted share.
-        error: 1 - confidence.
-        positives: random relevant posts to wait for.
-        order: (N,) all ranks in a random order that was fixed before the first label.
+    `order` (N,) are all ranks in a random order that was fixed before the first label; `error` is 1
+    - confidence.
 
     Raises:
         InputError: for too few positives to show the recall.
@@ -160,11 +158,8 @@ class LearnThenRandom(Rule):
     show instead that too many are missing, the next round begins and learns from them. The rounds
     share the error: the first may use .8 of it, the next .8 of what is left, and so on.
 
-    Args:
-        recall: the wanted share.
-        error: 1 - confidence.
-        order: (N,) all ranks in a random order that was fixed before the first label.
-        learner: returns the order of the first part.
+    For `recall`, `error` and `order` see `RandomPositives`; the `learner` returns the order of the
+    first part.
 
     Attributes:
         requested: labels by rank, in the order in which the rule requested them; it ignores others.
@@ -313,21 +308,10 @@ def prior_posterior(
     `hits` of the `drawn` posts, sampled without replacement, are relevant; `first` and `second` are
     the parameters of the beta-binomial prior.
     """
-    from scipy.special import betaln, gammaln
+    from scipy.stats import betabinom, hypergeom
 
-    relevant, hits, drawn = (np.asarray(n, np.float64) for n in (relevant, hits, drawn))
-    rest, misses = size - relevant, drawn - hits
-    marginal = betaln(first + hits, second + misses) - betaln(first, second)
-    likelihood = (
-        gammaln(relevant + 1)
-        - gammaln(np.maximum(relevant - hits, 0) + 1)
-        + gammaln(np.maximum(rest, 0) + 1)
-        - gammaln(np.maximum(rest - misses, 0) + 1)
-        - gammaln(size + 1)
-        + gammaln(size - drawn + 1)
-    )
-    impossible = (relevant < hits) | (rest < misses)
-    return np.where(impossible, np.inf, marginal - likelihood)
+    marginal = betabinom.logpmf(hits, drawn, first, second)
+    return np.asarray(marginal - hypergeom.logpmf(hits, size, relevant, drawn))
 
 
 def binomial_place(recall: float, error: float, positives: int) -> int | None:
@@ -349,8 +333,7 @@ class Goal:
     Attributes:
         find: number of relevant posts to find, or None.
         recall: share of all relevant posts to find, or None.
-        rule: `RANDOM_FIRST` or `LEARN_FIRST`.
-        positives: with ``random-first``: random relevant posts to wait for.
+        positives: with `RANDOM_FIRST`: random relevant posts to wait for.
     """
 
     find: int | None
@@ -449,8 +432,7 @@ class Stopping(SamplingPlan):
         if not totals or not found:
             return None
         total = max(totals[0], found)
-        random = found * (len(self.population) + 1) / (total + 1)
-        return len(known), round(random), round(total)
+        return len(known), round(found * (len(self.population) + 1) / (total + 1)), round(total)
 
     def status(self, labels: Labels) -> str:
         """The progress in words."""
@@ -459,6 +441,12 @@ class Stopping(SamplingPlan):
         row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
         parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
         parts += [rule.status(known) for rule in self.rules]
+        if self.goal.recall is not None and self.plan["earlier"]:
+            left = max(Fraction(0), Fraction(self.goal.confidence) - self.earlier_error)
+            parts.append(
+                f"the confidence of the recall is {float(left):g}, after "
+                f"{counted(len(self.plan['earlier']), 'earlier plan')}"
+            )
         if compared := self.compared(labels):
             given, random, relevant = compared
             parts.append(

@@ -50,15 +50,7 @@ LENGTH_EDGES = (250, 500, 1000)
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """One system on one evaluation set.
-
-    Attributes:
-        system: its name in the table.
-        kind: the kind of its scores (cosine, BM25, ...).
-        test: the name of the evaluation set.
-        evaluation: the figures and the run.
-        lengths: words of each article, by id.
-    """
+    """One system on one evaluation set: names, kind of scores, figures, words of each article."""
 
     system: str
     kind: str
@@ -161,9 +153,6 @@ def write_results(
         results: of one evaluation set, in the order of the table.
         published: print the AST paper's figures next to ours.
         tests: system -> p of the paired randomization test against the first system.
-
-    Returns:
-        The Markdown.
     """
     about = provenance()
     for result in results:

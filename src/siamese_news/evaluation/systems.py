@@ -36,11 +36,6 @@ def peer(name: str, *, tokenize: Tokenize, background: Sequence[str]) -> tuple[s
     (all-MiniLM-L6-v2 on the article's first 150 words), ``tfidf_600_lead_minilm_10`` and ``…_30``
     (the last two, with .1 or .3 of MiniLM).
 
-    Args:
-        name: one of `PEERS`.
-        tokenize: text to tokens.
-        background: texts, such as the training news.
-
     Raises:
         InputError: no background text for a peer that needs it, or all-MiniLM-L6-v2 is not
             installed.

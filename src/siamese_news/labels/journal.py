@@ -22,10 +22,9 @@ CONFLICT = "conflict"
 
 
 class Journal:
-    """A file of JSON lines. An incomplete last line was never confirmed to anybody and is removed.
+    """A file of JSON lines, which need not exist yet.
 
-    Args:
-        path: of the file; it need not exist yet.
+    An incomplete last line was never confirmed to anybody and is removed.
 
     Attributes:
         rows: the number (from 1) and the object of each line.
@@ -92,8 +91,6 @@ class Judgment:
         number: of its line, from 1.
         post: its name: its id, or article and id with a tab between them.
         label: one of `LABELS`.
-        annotator: who gave it.
-        note: the annotator's own.
         at: time, UTC.
         copies: names of near-duplicates that it also applies to.
     """
@@ -109,15 +106,7 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A label that its annotator replaced or removed.
-
-    Attributes:
-        post: see `Judgment`.
-        annotator: who gave it.
-        before: the former label.
-        after: the new label; empty if it was removed.
-        at: time, UTC.
-    """
+    """A label that its annotator replaced or removed (`after` is empty); see `Judgment`."""
 
     post: str
     annotator: str
@@ -158,15 +147,9 @@ class _State:
             return
         if row["label"] not in LABELS:
             raise ValueError(f"label {row['label']!r}")
-        new = Judgment(
-            row["n"],
-            row["post"],
-            row["label"],
-            row["annotator"],
-            row.get("note", ""),
-            row.get("at", ""),
-            tuple(row.get("copies", ())),
-        )
+        given = row["n"], row["post"], row["label"], row["annotator"]
+        copies = tuple(row.get("copies", ()))
+        new = Judgment(*given, row.get("note", ""), row.get("at", ""), copies)
         self.given[new.number] = new
         for post in (new.post, *new.copies):
             self.said.setdefault(post, {}).setdefault(new.annotator, []).append(new)
@@ -198,11 +181,8 @@ class LabelJournal:
 
     Several threads may add labels; lines that arrive while the disk is busy are written together,
     with a single wait for the disk. A label that replaces another names it, so two tabs cannot
-    overwrite each other. Removing a label appends a line too.
-
-    Args:
-        path: of the file; it need not exist yet.
-        plan: the seal of the plan that it belongs to, or empty.
+    overwrite each other. Removing a label appends a line too. The file need not exist yet; `plan`
+    is the seal of its plan, or empty.
 
     Raises:
         InputError: for a damaged line other than the last, and for the journal of another plan.
@@ -236,16 +216,10 @@ class LabelJournal:
         copies: tuple[str, ...] = (),
         seen: int | None = None,
     ) -> Judgment:
-        """Write a label; it is on the disk when this returns.
+        """Write a label (see `Judgment`); it is on the disk when this returns.
 
-        Args:
-            post: see `Judgment`.
-            label: one of `LABELS`.
-            annotator: their name.
-            note: any text.
-            copies: near-duplicates that it also applies to.
-            seen: the number of this annotator's label of the post that the page showed, 0 for none;
-                None to skip the check.
+        `seen` is the number of this annotator's label of the post that the page showed, 0 for none;
+        None skips the check.
 
         Raises:
             InputError: for an unknown label, and an empty name.
@@ -272,10 +246,10 @@ class LabelJournal:
         """Remove the annotator's last label and return it; None if there is none."""
         name = annotator_name(annotator)
         with self._guard:
-            mine = [n for n, given in self._state.given.items() if given.annotator == name]
-            if not mine:
+            mine = (given for given in self._state.given.values() if given.annotator == name)
+            last = max(mine, key=lambda given: given.number, default=None)
+            if last is None:
                 return None
-            last = self._state.given[max(mine)]
             number = self._state.lines + 1
             row = {"n": number, "at": now(), "annotator": name, "undo": last.number}
             batch = self._collect(row)

@@ -22,7 +22,6 @@ class MachineVerdicts:
     """The verdicts of a machine.
 
     Attributes:
-        name: of the machine.
         values: (N,) for the posts of the results; NaN where there is none.
         cut: the lowest value of a relevant post: .5 for labels and probabilities, None for scores.
         unknown: unused verdicts, of posts that the results do not have.
@@ -52,12 +51,9 @@ class MachineVerdicts:
 
 
 def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts:
-    """Read a column of labels, probabilities or scores.
+    """Read a machine's column of labels, probabilities or scores, for posts in this order.
 
-    Args:
-        path: CSV or JSON lines with the columns post and one of `COLUMNS`.
-        name: of the machine.
-        posts: ids, in the order of the results.
+    The file is CSV or JSON lines with the columns post and one of `COLUMNS`.
 
     Raises:
         InputError: with ``path:line``, for a verdict that is neither a label nor a number, and for

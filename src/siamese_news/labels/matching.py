@@ -22,13 +22,7 @@ _ROUNDED = 15  # digits of a number that a spreadsheet keeps
 
 @dataclass(frozen=True, slots=True)
 class SampledPost:
-    """A drawn unit.
-
-    Attributes:
-        key: identifies it in sheets; no spreadsheet takes it for a number.
-        name: in the population.
-        part: of a plan with several samples; otherwise empty.
-    """
+    """A drawn unit: its key in sheets, its name in the population, and its part of the sample."""
 
     key: str
     name: str
@@ -39,18 +33,9 @@ class SampledPost:
         """The post's id."""
         return self.name.rpartition("\t")[2]
 
-    @property
-    def article(self) -> str:
-        """The article's id; empty if units are posts."""
-        return self.name.rpartition("\t")[0]
-
 
 class SampledPosts:
-    """The drawn units of a plan in the order in which they were drawn; it only grows.
-
-    Args:
-        path: JSON lines; the file need not exist yet.
-        plan: the seal of its plan.
+    """The drawn units of the plan with this seal, in their order; the file only grows.
 
     Raises:
         InputError: for a damaged file.
@@ -69,20 +54,16 @@ class SampledPosts:
 
     def draw(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[SampledPost]:
         """Record units, of these parts, that are not yet recorded; returns all of them."""
-        found, new = [], []
+        new = []
         for unit, part in zip(units, parts or [""] * len(units), strict=True):
-            drawn = self.by_name.get(unit.name)
-            if drawn is None:
+            if unit.name not in self.by_name:
                 drawn = SampledPost(self._key(unit.name), unit.name, part)
                 self._take(drawn)
-                new.append(drawn)
-            found.append(drawn)
+                row = {"key": drawn.key, "name": drawn.name}
+                new.append(row | {"part": part} if part else row)
         if new:
-            self._journal.append(
-                {"key": one.key, "name": one.name} | ({"part": one.part} if one.part else {})
-                for one in new
-            )
-        return found
+            self._journal.append(new)
+        return [self.by_name[unit.name] for unit in units]
 
     def keyed(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[tuple[str, Unit]]:
         """Record units and return them with their keys, as `write_sheet` takes them."""
@@ -148,14 +129,9 @@ _REMARKS = {
 
 @dataclass(slots=True)
 class Labels:
-    """The labels of a plan.
+    """The labels of a plan by the name of the unit, in the order of the files.
 
-    Attributes:
-        of: by the name of the unit, in the order of the files.
-        repeated: labels that were given twice, the same both times.
-        not_drawn: unused labels, of posts that the plan has not drawn.
-        mangled: rows whose id a program changed; the posts were found by their keys.
-        unchecked: labels in rows without a check value.
+    The numbers are those of `_REMARKS`.
     """
 
     of: dict[str, Label] = field(default_factory=dict)
@@ -180,18 +156,15 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
         InputError: with ``path:line``, for an invalid label, one in a wrong column, and
             contradicting ones; for files without any drawn post.
     """
-    labels = Labels()
-    rows = 0
+    labels, rows = Labels(), 0
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
         for raw in read_rows(path):
             rows += 1
             said = raw.verdict()
             found = _find(raw, drawn, labels)
-            if not said:
-                continue
-            if found is None:
-                labels.not_drawn += 1
+            if not said or found is None:
+                labels.not_drawn += bool(said)
                 continue
             _check_row(raw, found, labels)
             sheet.append((found, said))
@@ -212,6 +185,7 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
         raise InputError(
             f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
             f"expected the sheets of {drawn.path}"
+            + ("" if drawn.by_key else ", which is missing or empty: copy it to the plan's folder")
         )
     return labels
 

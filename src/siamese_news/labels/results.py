@@ -98,33 +98,19 @@ def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.f
                     f"{path}: a post has no id or no score; expected both in every row"
                 )
             start, end = end, end + len(batch)
-            scores[start:end] = _numbers(path, batch.column("score"))
-            ids.append(_texts(batch.column("post")))
+            try:
+                scores[start:end] = batch.column("score").cast(pa.float64()).to_numpy()
+            except pa.ArrowException as error:
+                raise InputError(f"{path}: column 'score' is not a number ({error})") from error
+            wide = batch.column("post").cast(pa.large_string())
+            places = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][: len(wide) + 1]
+            ids.append(Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), places))
             if coded:
                 own = batch.column("article").dictionary_encode()
                 of = [names.setdefault(str(n), len(names)) for n in own.dictionary.to_pylist()]
                 codes.append(np.array(of, np.int32)[own.indices.to_numpy()])
     articles = (np.concatenate(codes), list(names)) if codes else None
     return Strings.joined(ids), articles, scores
-
-
-def _numbers(path: Path, column: Any) -> NDArray[np.float64]:
-    import pyarrow as pa
-
-    try:
-        found: NDArray[np.float64] = column.cast(pa.float64()).to_numpy()
-    except pa.ArrowException as error:
-        raise InputError(f"{path}: column 'score' is not a number ({error})") from error
-    return found
-
-
-def _texts(column: Any) -> Strings:
-    import pyarrow as pa
-
-    wide = column.cast(pa.large_string())
-    starts = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset : wide.offset + len(wide) + 1]
-    content = wide.buffers()[2]
-    return Strings(np.frombuffer(content or b"", np.uint8), starts)
 
 
 def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -181,14 +167,9 @@ def _score(value: Any, where: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A post (or an article-post pair) to judge.
+    """A post (or an article-post pair) to judge; `name` is that of the order and the labels.
 
-    Attributes:
-        name: in the random order and the labels.
-        post: the post's id.
-        article: of its list, if the results have several lists; otherwise empty.
-        text: of the post; empty if the results have none.
-        link: to the post.
+    `article` is empty if the results are a single list, `text` and `link` if they have none.
     """
 
     name: str
@@ -201,18 +182,19 @@ class Unit:
 def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The place (for messages) and the fields of each row of a file of results.
 
-    Args:
-        path: .parquet, .jsonl, .csv, .tsv, .trec or .run; all but the first plain, .gz or .zst.
+    Parquet, or JSON lines, CSV, TSV or a TREC run: the last four plain, .gz or .zst.
 
     Raises:
         InputError: for another file, and an unreadable row.
     """
     ending = _ending(path)
     if ending in _PARQUET:
-        yield from _parquet_rows(path)
+        with _parquet(path) as file:
+            rows = (row for batch in file.iter_batches(8192) for row in batch.to_pylist())
+            for number, row in enumerate(rows, 1):
+                yield f"{path}:row {number}", row
     elif ending in _JSON:
-        for number, record in read_jsonl(path):
-            yield f"{path}:{number}", record
+        yield from ((f"{path}:{number}", record) for number, record in read_jsonl(path))
     elif ending in (".csv", ".tsv"):
         yield from _csv_rows(path, "\t" if ending == ".tsv" else ",")
     elif ending in _TREC:
@@ -247,13 +229,6 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
         raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
     finally:
         csv.field_size_limit(limit)
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    with _parquet(path) as file:
-        rows = (row for batch in file.iter_batches(8192) for row in batch.to_pylist())
-        for number, row in enumerate(rows, 1):
-            yield f"{path}:row {number}", row
 
 
 def result_meta(path: Path) -> dict[str, Any]:

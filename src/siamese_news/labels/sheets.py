@@ -6,8 +6,9 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,13 +22,14 @@ T = TypeVar("T")
 
 _KNOWN = {"key", "post", "article", "text", "link", "label", "check"}
 _WORDS = {
-    YES: "1 1.0 yes y true relevant r accept x ja j oui o si sim",
-    NO: "0 0.0 no n false irrelevant not_relevant reject nein non nao",
+    YES: "1 1.0 yes y true relevant r accept x ja j wahr oui o vrai pertinent si verdadero vero "
+    "sim verdadeiro 1,0",
+    NO: "0 0.0 no n false irrelevant not_relevant reject nein falsch nicht_relevant non faux "
+    "non_pertinent falso nao 0,0",
     SKIP: "skip skipped ? unsure ignore",
 }
-"""Words that annotators use, whatever the case and accents."""
+"""Words that annotators use, and those of spreadsheets for true and false; see `_verdict`."""
 _VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
-_VERDICTS["not relevant"] = NO
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class RawLabel:
 
 
 def _verdict(label: str) -> str | None:
-    plain = unicodedata.normalize("NFKD", " ".join(label.split()).lower())
+    """The meaning of a word, whatever its case and accents; a blank is an underscore."""
+    plain = unicodedata.normalize("NFKD", "_".join(label.split()).lower())
     return _VERDICTS.get("".join(c for c in plain if not unicodedata.combining(c)))
 
 
@@ -68,11 +71,8 @@ def read_rows(path: Path, columns: Sequence[str] = ("label",)) -> Iterator[RawLa
     """The rows of a file of labels.
 
     CSV (comma, semicolon or tab; any line ends; UTF-8, UTF-16 or Windows), JSON lines, Label Studio
-    JSON, Prodigy JSON lines, or a journal.
-
-    Args:
-        path: the file.
-        columns: names for the column of labels; the first one that the file has counts.
+    JSON, Prodigy JSON lines, or a journal. Of the `columns` for labels, the first one that the file
+    has counts.
 
     Raises:
         InputError: for a missing file, one that is not a sheet, and labels in a wrong column.
@@ -114,29 +114,25 @@ def _decoded(path: Path) -> str:
 def _table(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
     delimiter = max(",;\t", key=text.splitlines()[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows = []
+    rows: list[tuple[int, list[str]]] = []
     line = 0
     try:
         for cells in reader:
-            rows.append((line + 1, cells))
+            if any(cell.strip() for cell in cells) or not rows:
+                rows.append((line + 1, cells))
             line = reader.line_num
     except csv.Error as error:
         raise InputError(f"{path}:{line + 1}: not CSV ({error}); save the sheet again") from error
     names = [name.strip().strip('"').lower() for name in rows.pop(0)[1]]
     column = _column(f"{path}:1", "columns", names, columns)
-    _refuse_wrong_column(
-        path, names, column, [(number, cells) for number, cells in rows if any(cells)]
-    )
+    _refuse_wrong_column(path, names, column, rows)
     for number, cells in rows:
-        if any(cell.strip() for cell in cells):
-            row = dict(zip(names, cells, strict=False))
-            plain = {k: unguarded(v).strip() for k, v in row.items()}
-            yield _raw(f"{path}:{number}", plain | {"label": plain.get(column, "")})
+        row = {k: unguarded(v).strip() for k, v in zip(names, cells, strict=False)}
+        yield _raw(f"{path}:{number}", row | {"label": row.get(column, "")})
 
 
-def _column(where: str, what: str, names: Iterable[str], columns: Sequence[str]) -> str:
+def _column(where: str, what: str, names: Collection[str], columns: Sequence[str]) -> str:
     """The column of the labels, in a table that also identifies the posts."""
-    names = list(names)
     column = next((name for name in columns if name in names), None)
     if column is None or not {"key", "post"} & set(names):
         raise InputError(
@@ -153,17 +149,10 @@ def _refuse_wrong_column(
     own = names.index(column)
     if any(len(cells) > own and cells[own].strip() for _, cells in rows):
         return
-    width = max((len(cells) for _, cells in rows), default=0)
-    for place in range(width):
+    for place, cells in enumerate(zip_longest(*(cells for _, cells in rows), fillvalue="")):
         name = names[place] if place < len(names) else ""
-        if name in _KNOWN:
-            continue
-        filled = [
-            (number, cells[place])
-            for number, cells in rows
-            if len(cells) > place and cells[place].strip()
-        ]
-        if filled and all(_verdict(cell) for _, cell in filled):
+        filled = [(row[0], cell) for row, cell in zip(rows, cells, strict=True) if cell.strip()]
+        if name not in _KNOWN and filled and all(_verdict(cell) for _, cell in filled):
             shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
             raise InputError(
                 f"{path}:{filled[0][0]}: the labels seem to be in {shown}, and the column "
@@ -172,19 +161,8 @@ def _refuse_wrong_column(
 
 
 def _raw(where: str, row: dict[str, Any]) -> RawLabel:
-    def cell(name: str) -> str:
-        value = row.get(name)
-        return "" if value is None else _plain(value)
-
-    names = ("key", "post", "article", "label", "text", "check")
-    return RawLabel(where, *(cell(name) for name in names))
-
-
-def _plain(value: Any) -> str:
-    """A value as the text of a cell: true is 1."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return str(value)
+    values = (row.get(name) for name in ("key", "post", "article", "label", "text", "check"))
+    return RawLabel(where, *("" if value is None else str(value) for value in values))
 
 
 def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
@@ -247,7 +225,7 @@ def _listed(value: Any, kind: type[T], where: str) -> list[T]:
     return found
 
 
-FORMATS = ("csv", "jsonl", "labelstudio", "prodigy")
+_ENDINGS = {".prodigy.jsonl": "prodigy", ".jsonl": "jsonl", ".csv": "csv", ".json": "labelstudio"}
 COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
@@ -255,14 +233,8 @@ def format_of(path: Path, asked: str | None = None) -> str:
     """The format of a sheet: the given one, else that of the ending of its name."""
     if asked is not None:
         return asked
-    name = path.name.lower()
-    for ending, found in (
-        (".prodigy.jsonl", "prodigy"),
-        (".jsonl", "jsonl"),
-        (".csv", "csv"),
-        (".json", "labelstudio"),
-    ):
-        if name.endswith(ending):
+    for ending, found in _ENDINGS.items():
+        if path.name.lower().endswith(ending):
             return found
     raise InputError(
         f"{path}: the format of the sheet is unknown; expected a name that ends with .csv, .jsonl, "
@@ -271,12 +243,7 @@ def format_of(path: Path, asked: str | None = None) -> str:
 
 
 def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> None:
-    """Write posts to label, in the order to label them, without scores or ranks.
-
-    Args:
-        path: a new file.
-        rows: the keys of the sampled posts, and the posts.
-        format: one of `FORMATS`.
+    """Write posts to label with their keys, in the order to label them, without scores or ranks.
 
     Raises:
         InputError: the file exists.
@@ -299,7 +266,10 @@ def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> No
         for key, unit in rows
     ]
     with atomic_write(path) as stream:
-        _WRITERS[format](stream, records)
+        if format == "csv":
+            _write_csv(stream, records)
+        else:
+            _write_json(stream, records, format)
 
 
 def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
@@ -312,35 +282,23 @@ def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
         writer.writerow([guarded(cell) for cell in cells])
 
 
-def _write_jsonl(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
+def _write_json(stream: Any, records: Sequence[Mapping[str, str]], format: str) -> None:
+    rows: list[dict[str, Any]] = []
     for record in records:
-        row = {**record, "label": None}
-        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _write_label_studio(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
-    tasks = [
-        {"data": {name: value for name, value in record.items() if name not in ("label", "note")}}
-        for record in records
-    ]
-    json.dump(tasks, stream, indent=1, ensure_ascii=False)
-    stream.write("\n")
-
-
-def _write_prodigy(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
-    for record in records:
-        names = ("key", "post", "article", "link", "check")
-        meta = {name: record[name] for name in names if record[name]}
-        task = {"text": record["text"], "label": "RELEVANT", "meta": meta}
-        stream.write(json.dumps(task, ensure_ascii=False) + "\n")
-
-
-_WRITERS = {
-    "csv": _write_csv,
-    "jsonl": _write_jsonl,
-    "labelstudio": _write_label_studio,
-    "prodigy": _write_prodigy,
-}
+        if format == "jsonl":
+            rows.append({**record, "label": None})
+        elif format == "prodigy":
+            names = ("key", "post", "article", "link", "check")
+            meta = {name: record[name] for name in names if record[name]}
+            rows.append({"text": record["text"], "label": "RELEVANT", "meta": meta})
+        else:
+            data = {name: record[name] for name in record if name not in ("label", "note")}
+            rows.append({"data": data})
+    if format == "labelstudio":
+        json.dump(rows, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+    else:
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 _BOUND = 500  # characters of a text behind its check value

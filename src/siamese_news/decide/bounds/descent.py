@@ -35,14 +35,12 @@ _BEYOND = 20  # budgets of labels that an estimate may reach
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One set of the descent.
+    """One set of the descent; `number` counts from 0.
 
     Attributes:
-        number: of the set, from 0.
         size: its posts.
         labels: the number of labels that certified it, or that it has without a gap.
         errors: posts among these that are not relevant.
-        certified: whether it passed.
     """
 
     number: int
@@ -100,8 +98,7 @@ def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0)
         whole = int(gaps[0]) if len(gaps) else len(labels)
         found = int(errors[whole - 1]) if whole else 0
         steps.append(Step(number, size, whole, found, False))
-        needed = _needed(tables, order, number, labels, verdicts)
-        return Outcome(tuple(steps), needed)
+        return Outcome(tuple(steps), _needed(tables, order, number, labels, verdicts))
     return Outcome(tuple(steps))
 
 
@@ -128,7 +125,7 @@ def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) ->
     that.
     """
     size = int(tables.sizes[number])
-    found: list[NDArray[np.int8]] = []
+    found = [np.empty(0, np.int8)]
     start, last, bad, step = 0, 0, 0, _STEP
     while start < size:
         labels = verdicts(order.first(number, start + step)[start:])
@@ -144,8 +141,7 @@ def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) ->
         if bad * size > start * allowed + 2 * size and 2 * gaps > len(labels):
             break
         step = start
-    joined = np.concatenate(found) if found else np.empty(0, np.int8)
-    return joined[:last]
+    return np.concatenate(found)[:last]
 
 
 def _needed(

@@ -36,8 +36,7 @@ def noisy_nulls(
         nulls: (K,) the smallest number of truly not relevant posts with which it misses the target.
         false_positive: at most this share of not relevant texts is called relevant.
         false_negative: at least this share of relevant texts is called not relevant; 0 is safe.
-        copies: (N,) for the post at each rank, the number of posts down to it with its text,
-            including itself; None if all texts differ.
+        copies: (N,) see `Texts.copies`; None if all texts differ.
     """
     seen = np.ones(int(sizes[-1]), np.int64) if copies is None else copies
     found, start = [], 0
@@ -46,8 +45,8 @@ def noisy_nulls(
         counts += np.bincount(seen[start:size], minlength=len(counts))
         start = size
         texts = counts[1:-1] - counts[2:]  # so many with 1, 2, ... copies in this set
-        missed = _at_most(_largest(texts, null), false_positive)
-        gained = _at_least(_largest(texts, size - null), false_negative)
+        missed = _errors(_largest(texts, null), false_positive, 1)
+        gained = _errors(_largest(texts, size - null), false_negative, -1)
         found.append(max(null - missed + gained, 0))
     return np.array(found, np.int64)
 
@@ -67,8 +66,8 @@ def _largest(texts: NDArray[np.int64], posts: int) -> dict[int, int]:
     return {size: count for size, count in found.items() if size and count}
 
 
-def _at_most(texts: dict[int, int], rate: float) -> int:
-    """The most posts in error, if each text is with probability `rate`.
+def _errors(texts: dict[int, int], rate: float, side: int) -> int:
+    """The most (`side` 1) or the fewest (-1) posts in error, if each text is at this `rate`.
 
     Exact (binomial) if no text has copies, otherwise the Chernoff bound.
     """
@@ -76,22 +75,11 @@ def _at_most(texts: dict[int, int], rate: float) -> int:
 
     half = float(RESERVED) / 2
     if set(texts) <= {1}:
-        return int(binom.ppf(1 - half, texts.get(1, 0), rate))
-    bounds = (_log_mean(texts, rate, _SLOPES) - math.log(half)) / _SLOPES
+        return int(binom.ppf(1 - half if side > 0 else half, texts.get(1, 0), rate))
+    bounds = side * (_log_mean(texts, rate, side * _SLOPES) - math.log(half)) / _SLOPES
+    if side < 0:
+        return max(int(bounds.max()), 0)
     return min(int(bounds.min()), sum(size * count for size, count in texts.items()))
-
-
-def _at_least(texts: dict[int, int], rate: float) -> int:
-    """The fewest posts in error; see `_at_most`."""
-    from scipy.stats import binom
-
-    half = float(RESERVED) / 2
-    if rate == 0:
-        return 0
-    if set(texts) <= {1}:
-        return int(binom.ppf(half, texts.get(1, 0), rate))
-    bounds = (math.log(half) - _log_mean(texts, rate, -_SLOPES)) / _SLOPES
-    return max(int(bounds.max()), 0)
 
 
 def _log_mean(texts: dict[int, int], rate: float, slopes: NDArray[np.float64]) -> Any:

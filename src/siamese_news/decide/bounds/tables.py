@@ -43,13 +43,10 @@ def spent_by(labels: NDArray[np.int64], size: int, error: float, turn: int) -> N
 
 
 class Tables:
-    """The tables of nested sets, computed on demand.
+    """The tables of nested sets of these sizes, computed on demand.
 
-    Args:
-        sizes: posts of each set.
-        nulls: the smallest number of errors with which each set misses the target.
-        error: the error budget of each set, at most one half.
-        turn: see `turn_of`.
+    `nulls` are the smallest numbers of errors with which the sets miss the target, `error` is the
+    error budget of each, at most one half; for `turn` see `turn_of`.
     """
 
     def __init__(
@@ -61,8 +58,7 @@ class Tables:
         self.nulls = np.asarray(nulls, np.int64)
         self.error = error
         self.turn = turn
-        self._found: dict[int, NDArray[np.int32]] = {}
-        self._far: dict[int, NDArray[np.int32]] = {}
+        self._found: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def bounds(self, number: int, labels: int) -> NDArray[np.int32]:
         """The most errors with which set `number` is certified after 0, 1, ... `labels` labels.
@@ -70,18 +66,16 @@ class Tables:
         -1 where no number is few enough; (min(labels, size) + 1,), never decreasing.
         """
         labels = min(labels, int(self.sizes[number]))
-        if labels > _FAR * self.turn:
-            return self._far_bounds(number, labels)
-        group = number // _TOGETHER
-        found = self._found.get(group)
+        together = 1 if labels > _FAR * self.turn else _TOGETHER
+        start = number - number % together
+        found = self._found.get((start, together))
         if found is None or found.shape[1] <= labels:
-            start = group * _TOGETHER
-            part = slice(start, start + _TOGETHER)
+            part = slice(start, start + together)
             # Twice as far as needed, so that one more label needs no new table.
             upto = labels if found is None else max(labels, 2 * found.shape[1])
             found = _tables(self.sizes[part], self.nulls[part], self.error, self.turn, upto)
-            self._found[group] = found
-        return found[number % _TOGETHER, : labels + 1]
+            self._found[start, together] = found
+        return found[number - start, : labels + 1]
 
     def ceiling(self, number: int, labels: int) -> NDArray[np.int64]:
         """Upper bounds (labels + 1,) of the table of a set, without computing it.
@@ -90,15 +84,6 @@ class Tables:
         the median, which is within one of the mean.
         """
         return np.arange(labels + 1) * self.nulls[number] // self.sizes[number] + 2
-
-    def _far_bounds(self, number: int, labels: int) -> NDArray[np.int32]:
-        """The same as `bounds`, for a single set far beyond the budget."""
-        found = self._far.get(number)
-        if found is None or len(found) <= labels:
-            part = slice(number, number + 1)
-            (found,) = _tables(self.sizes[part], self.nulls[part], self.error, self.turn, labels)
-            self._far[number] = found
-        return found[: labels + 1]
 
     def fingerprint(self, labels: int) -> str:
         """SHA-256 of all tables up to this number of labels."""

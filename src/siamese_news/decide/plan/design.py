@@ -91,12 +91,8 @@ def nested_sets(
 ) -> NDArray[np.int64]:
     """The sizes (K,) of the nested sets from the top of a ranking, strictly increasing up to N.
 
-    A set never splits equal scores, so it may be larger than asked.
-
-    Args:
-        scores: (N,) of all posts, descending.
-        first: posts of the first set; a pool with fewer posts is one set.
-        ratio: of each size to the one before.
+    `scores` (N,) are descending. A set never splits equal scores, so it may be larger than asked; a
+    pool with fewer posts than the `first` set is one set.
     """
     total = len(scores)
     rising = scores[::-1]
@@ -130,21 +126,15 @@ def keys_of(
     The same seed, purpose and id give the same key, whatever the order of the rows in a file.
     Orders for different purposes are independent.
     """
-    texts = names if isinstance(names, Strings) else Strings.of(names)
     key = hashlib.blake2b(f"{purpose}:{seed}".encode(), digest_size=16).digest()
-    return siphash(texts, key)
+    return siphash(names if isinstance(names, Strings) else Strings.of(names), key)
 
 
 class Order:
     """The first posts of each nested set in the random order.
 
-    Sets are visited from the smallest on. Keys are computed only as far down as the descent goes,
-    and only the requested number of posts of each set is held.
-
-    Args:
-        sizes: (K,) of the nested sets.
-        keys: of the posts by rank.
-        hold: posts of each set to hold at first.
+    Sets, of these sizes (K,), are visited from the smallest on. Keys are computed only as far down
+    as the descent goes, and only the requested posts of each set are held, `hold` of them at first.
     """
 
     def __init__(self, sizes: NDArray[np.int64], keys: Keys, *, hold: int = 1024) -> None:

@@ -50,7 +50,7 @@ def register(
     error: Fraction,
     again: bool,
     withdraw: Sequence[Path],
-) -> list[dict[str, str]]:
+) -> dict[str, Any]:
     """Write a plan to the lists, unless it is already there.
 
     `error` is the largest probability that it certifies wrongly. With `again` the user wants a
@@ -58,20 +58,23 @@ def register(
     criteria answer another question.
 
     Returns:
-        ``sha256`` and ``error`` of the plans that the certificate must pay for.
+        ``earlier``: ``sha256`` and ``error`` of the plans that the certificate must pay for, and
+        the number of plans over the same posts with ``other_criteria``, for which it does not pay.
 
     Raises:
-        InputError: for a further plan that neither `again` nor `withdraw` allows.
+        InputError: for a further plan that neither `again` nor `withdraw` allows, and for one with
+            no confidence left.
     """
     shared, private = lists_of(population.path)
-    entry, criteria = identity(plan), plan["criteria"]
+    entry, criteria = identity(plan), " ".join(plan["criteria"].lower().split())
     seal = seal_of(entry)
     given_up = [seal_of(identity(read_sealed(one, "plan"))) for one in withdraw]
     own = {
         "sha256": seal,
         "kind": entry["kind"],
         "posts": population.sketch,
-        "criteria": _hashed(" ".join(criteria.lower().split())) if criteria.strip() else "",
+        "best": population.best,
+        "criteria": criteria and hashlib.sha256(criteria.encode()).hexdigest()[:16],
         "order": _order(entry),
         "error": str(error),
     }
@@ -91,11 +94,15 @@ def register(
                 raise InputError(
                     f"{there}: is this very plan already; label its sheets, or move them here"
                 )
-            own["earlier"] = plans[seal]["earlier"]
+            own |= {name: plans[seal].get(name, 0) for name in ("earlier", "other_criteria")}
         else:
             # A plan that promises nothing, such as one with --find alone, cannot fail either.
             promises = [line for line in plans.values() if Fraction(line["error"])]
-            others = [line for line in promises if _same_posts(line, own)]
+            same = [line for line in promises if _same_posts(line, own)]
+            # A plan without criteria may be about the same question as any other.
+            asked = own["criteria"]
+            others = [line for line in same if not asked or line["criteria"] in ("", asked)]
+            own["other_criteria"] = len(same) - len(others)
             active = [line for line in others if line["sha256"] not in withdrawn]
             if active and not again:
                 raise InputError(_refusal(shared, active, entry))
@@ -104,6 +111,12 @@ def register(
                 for line in others
                 if line in active or line["order"] != own["order"]
             ]
+            cost = sum(Fraction(line["error"]) for line in own["earlier"])
+            if error and cost >= Fraction(entry["settings"]["confidence"]):
+                raise InputError(
+                    f"{path}: after {len(own['earlier'])} earlier plans over the same posts, no "
+                    "confidence is left for this one; continue with one of them"
+                )
         gone = [{"withdrawn": one} for one in given_up]
         name = os.path.relpath(path.absolute(), shared.parent)
         here = {**own, "settings": entry["settings"], "plan": name}
@@ -111,8 +124,7 @@ def register(
         Journal(shared).append(gone if known else [*gone, here])
         with suppress(OSError):
             Journal(private).append(gone if known else [*gone, own])
-    earlier: list[dict[str, str]] = own["earlier"]
-    return earlier
+    return {name: own[name] for name in ("earlier", "other_criteria")}
 
 
 def plans_over(population: Population) -> int:
@@ -160,11 +172,13 @@ def _order(entry: Mapping[str, Any]) -> str:
 
 
 def _same_posts(line: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether two plans ask the same question about largely the same posts."""
-    return (
-        line["kind"] == own["kind"]
-        and (not line["criteria"] or not own["criteria"] or line["criteria"] == own["criteria"])
-        and _overlap(line["posts"], own["posts"])
+    """Whether two plans of a kind are about largely the same posts.
+
+    A certificate is about the best posts, so lists with the same head count as the same.
+    """
+    return line["kind"] == own["kind"] and (
+        _overlap(line["posts"], own["posts"])
+        or (own["kind"] == "precision" and _overlap(line.get("best", ()), own["best"]))
     )
 
 
@@ -172,10 +186,6 @@ def _overlap(first: Sequence[int], second: Sequence[int]) -> bool:
     """Whether two populations share half of their posts, by their sketches."""
     both = sorted({*first, *second})[:SKETCH]
     return 2 * len({*first} & {*second} & {*both}) >= len(both)
-
-
-def _hashed(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any]) -> str:
@@ -186,7 +196,7 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
         for name in now
         if name in before and before[name] != now[name]
     ]
-    where = f"{last['plan']}" if "plan" in last else "in another folder"
+    where = last.get("plan", "in another folder")
     cost = sum(Fraction(line["error"]) for line in others)
     return (
         f"{path}: there is already a plan over the same posts ({where}"

@@ -26,13 +26,11 @@ class Population:
     Ids and scores are in memory; texts are read when needed. If a post is in several lists, each
     (article, post) pair is a unit.
 
-    Args:
-        path: Parquet, JSON lines, CSV or a TREC run; the last three plain, .gz or .zst.
-
     Attributes:
         scores: (N,) descending.
         sketch: the smallest hashes of the ids, by which `ledger` recognizes the same posts whatever
             the file and the scores.
+        best: hashes of the ids of the best posts, by which it recognizes the head of a list.
 
     Raises:
         InputError: for a file without ids and scores, and one with a repeated unit.
@@ -54,19 +52,22 @@ class Population:
             )
         self._ids = ids
         self._articles: Articles | None = None
-        if articles is not None and self._repeated() is not None:
+        again = self._repeated()
+        if again is not None and articles is not None:
             self._articles = articles
-        if self._articles is not None or articles is None:
             again = self._repeated()
-            if again is not None:
-                raise InputError(
-                    f"{path}: {again!r} occurs twice; expected each post once in a list: remove one"
-                )
+        if again is not None:
+            raise InputError(
+                f"{path}: {again!r} occurs twice; expected each post once in a list: remove one, "
+                "or write the file again if a spreadsheet shortened its ids"
+            )
         np.negative(scores, out=scores)
         rows = np.argsort(scores, kind="stable")
         self._rows: NDArray[Any] = rows.astype(np.int32 if len(rows) < 2**31 else np.int64)
         self.scores: NDArray[np.float64] = -scores[rows]
         self._ranks: dict[str, int] = {}
+        top = Strings.of(ids.at(self._rows[:SKETCH].tolist()))
+        self.best: list[int] = np.unique(_keys(top)).tolist()
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -104,19 +105,13 @@ class Population:
 
     def ranks_of(self, names: Sequence[str]) -> dict[str, int]:
         """The ranks of the known names among these."""
-        wanted = [name for name in dict.fromkeys(names) if name not in self._ranks]
-        if wanted:
-            self._look_up(wanted)
+        if new := [name for name in dict.fromkeys(names) if name not in self._ranks]:
+            wanted, start, rows = _keys(Strings.of(new)), 0, []
+            for piece in self._pieces():
+                rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
+                start += len(piece)
+            self.names_at(np.flatnonzero(np.isin(self._rows, np.concatenate(rows))).tolist())
         return {name: self._ranks[name] for name in names if name in self._ranks}
-
-    def _look_up(self, names: Sequence[str]) -> None:
-        """Find the ranks of units by a pass over all names."""
-        wanted, start, rows = keys_of(0, names, purpose="repeated"), 0, []
-        for piece in self._pieces():
-            rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
-            start += len(piece)
-        ranks = np.flatnonzero(np.isin(self._rows, np.concatenate(rows)))
-        self.names_at(ranks.tolist())
 
     def units(self, ranks: Iterable[int]) -> list[Unit]:
         """The units at these ranks, with their texts."""

@@ -15,6 +15,7 @@ from siamese_news.labels.matching import SampledPosts, VerdictLog
 from siamese_news.labels.results import result_meta
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
+from siamese_news.utils.terminal import counted
 
 ORDER = "SipHash-2-4 of the ids, keyed by purpose, seed and scores"
 """How the random order is drawn; a plan with another order cannot be resumed."""
@@ -37,10 +38,7 @@ class PlanOptions(TypedDict, total=False):
 
 
 class SamplingPlan:
-    """A plan, with the content of its file, over a population of scored posts.
-
-    `posts` are files with the texts, if the results have none.
-    """
+    """A plan, with the content of its file, over a population of scored posts."""
 
     kind: ClassVar[str]
 
@@ -105,7 +103,7 @@ class SamplingPlan:
             old = read_sealed(path, "plan")
             if ledger.identity(old) != ledger.identity(plan):
                 raise InputError(f"{path}: this file has another plan; use another --out")
-        plan["earlier"] = ledger.register(
+        plan |= ledger.register(
             population,
             plan,
             path,
@@ -144,7 +142,12 @@ class SamplingPlan:
         corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
         population = _unchanged(plan, given, corpus)
         ledger.refuse_withdrawn(path, plan, given)
-        return cls(plan, path, population, corpus)
+        found = cls(plan, path, population, corpus)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raise an `InputError` if a plan that is resumed does not match the scores."""
 
     @property
     def earlier_error(self) -> Fraction:
@@ -172,6 +175,11 @@ def _unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> P
         raise InputError(
             f"{results}.meta.json: the model was {plan['model']['sha256'][:12]}, is "
             f"{model['sha256'][:12]}. {_NEW}"
+        )
+    if plan["corpus"] and len(plan["corpus"]) != len(corpus):
+        raise InputError(
+            f"the plan was made with {counted(len(plan['corpus']), 'file')} of posts, and --posts "
+            f"names {len(corpus)}; expected the same files"
         )
     for was, now in zip(plan["corpus"], corpus, strict=False):
         if not now.exists():

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,10 +69,8 @@ class Texts:
             if post.id in wanted:
                 link = post.metadata.get("permalink") or post.metadata.get("url") or ""
                 texts[post.id] = (post.text, str(link))
-        return [
-            Unit(unit.name, unit.post, unit.article, *texts.get(unit.post, (unit.text, unit.link)))
-            for unit in units
-        ]
+        own = ((unit, texts.get(unit.post, (unit.text, unit.link))) for unit in units)
+        return [replace(unit, text=text, link=link) for unit, (text, link) in own]
 
 
 class KnownVerdicts:

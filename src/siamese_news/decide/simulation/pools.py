@@ -39,12 +39,9 @@ class LabeledPool:
 
 
 def read_pool(results: Path, qrels: Path) -> LabeledPool:
-    """Read the results of `rank` for a whole pool, and their qrels.
+    """Read the results of `rank` for a whole pool, and their qrels as in a BEIR folder.
 
-    Args:
-        results: the scored posts.
-        qrels: ``query-id, corpus-id, score`` with tabs, as in a BEIR folder. Where the results are
-            one list for all articles, a post is relevant if it is relevant to any of them.
+    Where the results are one list for all articles, a post is relevant if it is relevant to any.
 
     Raises:
         InputError: for a damaged line, and for qrels of another pool.

@@ -5,11 +5,12 @@ The loops of `annotate` are computed at once here, because the labels are known;
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
 
@@ -70,13 +71,13 @@ def naive_size(
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The result of a descent.
+    """The result of a descent; the counts are those of `certification.Claim`.
 
     Attributes:
         size: posts of the returned set; 0 if none is certified.
         relevant: truly relevant posts of the set.
-        taken_out: posts of the set that were labeled not relevant and are left out of the list.
-        put_in: posts from further down that were labeled relevant and are added to the list.
+        taken_out: its posts that are left out of the list.
+        put_in: posts from further down that are added to the list.
         labels: number of labels spent.
         curve: (labels, posts in the list) after each set.
         labeled: ranks of the labeled posts.
@@ -116,13 +117,7 @@ def replay(
 ) -> Replay:
     """Label in the random order until the budget is spent, as `annotate` does.
 
-    Args:
-        tables: of the nested sets.
-        order: the random order of their posts.
-        relevant: (N,) the label of each post by rank.
-        target: the precision.
-        budget: labels to spend.
-        sets: how many of the tables' sets the pool has; None for all.
+    `relevant` (N,) are the labels by rank; the pool has as many `sets` of the tables, or all.
     """
     sizes = tables.sizes[:sets]
     due = errors_due(sizes, tables.nulls[:sets], target)
@@ -218,11 +213,7 @@ def replay_cell(
         ``naive`` threshold is wrong.
     """
     setting = target, budget, error, seed
-    task: Callable[[Sequence[int]], list[_Run]] = (
-        partial(_family_runs, source, *setting)
-        if isinstance(source, str)
-        else partial(_pool_runs, source, *setting)
-    )
+    task = partial(_runs, source, *setting)
     parts = [part.tolist() for part in np.array_split(np.arange(runs), max(1, min(cores, runs)))]
     if len(parts) == 1:
         found = task(parts[0])
@@ -256,41 +247,36 @@ def replay_cell(
     }
 
 
-def _pool_runs(
-    pool: LabeledPool, target: str, budget: int, error: float, seed: int, numbers: Sequence[int]
+def _runs(
+    source: LabeledPool | str,
+    target: str,
+    budget: int,
+    error: float,
+    seed: int,
+    numbers: Sequence[int],
 ) -> list[_Run]:
-    share = Fraction(target)
-    sizes = nested_sets(pool.scores, first=first_set(budget))
-    tables = tables_of(sizes, share, budget, error)
-    oracle = pool.oracle(share)
-    found = []
-    for number in numbers:
-        generator = generator_of(seed, pool.name, target, budget, number)
-        naive = pool.misses(naive_size(pool, share, oracle, budget, generator), share)
-        order = random_order(sizes, generator, budget)
-        found.append((replay(tables, order, pool.relevant, target=share, budget=budget), naive))
-    return found
-
-
-def _family_runs(
-    family: str, target: str, budget: int, error: float, seed: int, numbers: Sequence[int]
-) -> list[_Run]:
-    share = Fraction(target)
-    # Without ties the sets of all pools are the same, except the last one, which is the whole pool.
-    grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64), first=first_set(budget))
+    share, found = Fraction(target), []
+    fixed = None if isinstance(source, str) else (source, source.oracle(share))
+    # Without ties the sets of all pools of a family are the same, except the last one, the pool.
+    scores = fixed[0].scores if fixed else -np.arange(_LARGEST, dtype=np.float64)
+    grid = nested_sets(scores, first=first_set(budget))
     shared = tables_of(grid, share, budget, error)
-    found = []
     for number in numbers:
-        generator = generator_of(seed, family, target, budget, number)
-        pool = FAMILIES[family](generator, share, budget)
-        size = naive_size(pool, share, pool.oracle(share), budget, generator)
+        name = fixed[0].name if fixed else source
+        generator = generator_of(seed, name, target, budget, number)
+        if fixed:
+            pool, oracle = fixed
+        else:
+            pool = FAMILIES[str(source)](generator, share, budget)
+            oracle = pool.oracle(share)
+        naive = pool.misses(naive_size(pool, share, oracle, budget, generator), share)
         sizes = nested_sets(pool.scores, first=first_set(budget))
-        sets, tables = len(sizes) - 1, shared
-        if not sets or not np.array_equal(sizes[:-1], grid[:sets]):
+        sets, tables = len(sizes) - (fixed is None), shared
+        if not sets or not np.array_equal(sizes[:sets], grid[:sets]):
             sets, tables = len(sizes), tables_of(sizes, share, budget, error)
         order = random_order(sizes, generator, budget)
         done = replay(tables, order, pool.relevant, target=share, budget=budget, sets=sets)
-        found.append((done, pool.misses(size, share)))
+        found.append((done, naive))
     return found
 
 
@@ -306,10 +292,8 @@ def curve(
         generator = generator_of(seed, "curve", pool.name, target, number)
         order = random_order(sizes, generator, budget)
         done = replay(tables, order, pool.relevant, target=share, budget=budget)
-        known = np.zeros(budget + 1)
-        for labels, posts in done.curve:
-            known[labels:] = posts
-        total += known
+        for (_, before), (labels, posts) in pairwise(done.curve):
+            total[labels:] += posts - before
     return [(labels, float(total[labels] / runs)) for labels in range(budget + 1)]
 
 
