@@ -9,7 +9,7 @@ import numpy as np
 from siamese_news.metrics.counts import RankingCounts
 from siamese_news.metrics.relevance import Blocks, Relevance
 from siamese_news.metrics.runs import means
-from siamese_news.metrics.statistics import bootstrap_interval, percentile_interval, resample_counts
+from siamese_news.metrics.statistics import percentile_interval, resample_counts
 from siamese_news.metrics.top import ALL_ROWS, RankingTop
 
 
@@ -74,7 +74,8 @@ def evaluate_blocks(
     counts in the pooled figures and is left out of the per-article means.
 
     Args:
-        blocks: read twice; each pass has every column once.
+        blocks: called once for each of two passes; yields (first column, (A, n) scores), and
+            over a pass every column once.
         article_ids: (A,) distinct ids.
         post_ids: (P,) distinct ids.
         qrels: article id -> post id -> grade, relevant = grade >= 1, no grade = not relevant.
@@ -82,6 +83,9 @@ def evaluate_blocks(
         depth: how many posts per article `run` keeps.
         bootstrap: resamples of the articles for the intervals, 0 for none.
         seed: of the resampling.
+
+    Returns:
+        The figures.
 
     Raises:
         InputError: an id is used twice, a score is not finite, or no pair is relevant.
@@ -99,9 +103,12 @@ def evaluate_blocks(
         (1.0, 1.0)
     """
     relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
-    top = RankingTop(relevance, thresholds, depth)
+    # The blocks are the whole matrix, so nothing is summed over processes.
+    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth, sync_on_compute=False)
     _stream(blocks, top.update, relevance.shape[1])
-    counts = RankingCounts(relevance, top.relevant_keys)
+    counts = RankingCounts(
+        relevance=relevance, relevant_keys=top.relevant_keys, sync_on_compute=False
+    )
     _stream(blocks, counts.update, relevance.shape[1])
 
     per_article = counts.per_article()
@@ -152,8 +159,9 @@ def _intervals(
     intervals = {}
     for name, values in per_article.items():
         if values:
-            data = list(values.values())
-            intervals[f"macro/{name}"] = bootstrap_interval(data, samples=samples, seed=seed)
+            data = np.array(list(values.values()))
+            draws = resample_counts(len(data), samples, seed) @ data / len(data)
+            intervals[f"macro/{name}"] = percentile_interval(draws)
     if counts.resamples:
         weights = resample_counts(counts.relevance.shape[0], samples, seed)
         for name, draws in counts.weighted(weights).items():

@@ -18,14 +18,17 @@ _MAGNITUDE = np.int32(0x7FFFFFFF)
 
 
 def rounded(scores: np.ndarray) -> np.ndarray:
-    """Round scores to float32 with 6 decimals as a reader of a TREC run sees them.
+    """Round scores to 6 decimals as a reader of a TREC run sees them.
 
     trec_eval keeps scores as 32-bit floats, so in addition to the 6 decimals of a run file, two
     scores above 16 also tie if float32 cannot tell them apart. The result printed with 6
-    decimals and read again is the result: a written run has exactly these ties. It is never -0.
+    decimals and read again is the result: a written run has exactly these ties.
 
     Args:
         scores: any shape.
+
+    Returns:
+        float32 of the same shape, never -0.
 
     Raises:
         InputError: a score is NaN, infinite or outside float32.
@@ -47,7 +50,13 @@ def rounded(scores: np.ndarray) -> np.ndarray:
 
 
 def id_ranks(ids: Sequence[str]) -> np.ndarray:
-    """Rank (P,) of each id in ascending order: the greater, the earlier it comes among ties.
+    """Rank of each id in ascending order: the greater, the earlier it comes among ties.
+
+    Args:
+        ids: (P,) distinct ids.
+
+    Returns:
+        (P,) int64.
 
     Raises:
         InputError: an id occurs twice.
@@ -68,9 +77,14 @@ def order_of(scores: np.ndarray) -> np.ndarray:
 
 
 def sort_keys(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Keys (..., n) that order posts by rounded score, then by id; the greatest ranks first.
+    """Keys that order posts by rounded score, then by id.
 
-    `scores` (..., n) are rounded here; `ranks` (n,) are those of `id_ranks`.
+    Args:
+        scores: (..., n), rounded here.
+        ranks: (n,) from `id_ranks`.
+
+    Returns:
+        (..., n) int64; the greatest key ranks first.
     """
     return (order_of(rounded(scores)) << 32) | ranks
 
@@ -92,6 +106,9 @@ def ranked(scores: Mapping[str, float], *, depth: int | None = None) -> list[tup
     Args:
         scores: post id -> score.
         depth: keep this many, or all.
+
+    Returns:
+        (id, rounded score), best first.
 
     Example:
         >>> from siamese_news.metrics import ranked

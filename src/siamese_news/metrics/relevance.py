@@ -19,7 +19,10 @@ def blocks_of(scores: Callable[[int, int], np.ndarray], n_posts: int) -> Blocks:
 
     Args:
         scores: (start, stop) -> (A, stop - start) float32.
-        n_posts: P.
+        n_posts: P, how many posts there are.
+
+    Returns:
+        A restartable source of (first column, (A, n) scores).
 
     Example:
         >>> import numpy as np
@@ -42,6 +45,9 @@ def cosine_blocks(articles: np.ndarray, posts: np.ndarray) -> Blocks:
     Args:
         articles: (A, D) float32.
         posts: (P, D) float32.
+
+    Returns:
+        See `blocks_of`.
 
     Example:
         >>> import numpy as np
@@ -67,11 +73,12 @@ class Relevance:
         all_grades: for each of the A articles the grades of all its relevant posts, including
             those outside the pool: trec_eval counts them in its denominators.
 
-    Articles of the qrels that are not in the matrix are not evaluated; a post without a grade is
-    not relevant.
-
-    Raises:
-        InputError: an id is used twice, or no pair of the matrix is relevant.
+    Example:
+        >>> from siamese_news.metrics import Relevance
+        >>> qrels = {"a": {"y": 2, "elsewhere": 1}}
+        >>> relevance = Relevance(article_ids=["a", "b"], post_ids=["x", "y"], qrels=qrels)
+        >>> relevance.shape, relevance.columns.tolist(), relevance.missing
+        ((2, 2), [1], 1)
     """
 
     def __init__(
@@ -81,6 +88,18 @@ class Relevance:
         post_ids: Sequence[str],
         qrels: Mapping[str, Mapping[str, int]],
     ) -> None:
+        """Look the ids of the qrels up in the matrix.
+
+        Articles of the qrels that are not in the matrix are not evaluated.
+
+        Args:
+            article_ids: (A,) distinct ids, the rows.
+            post_ids: (P,) distinct ids, the columns.
+            qrels: article id -> post id -> grade; a post without a grade is not relevant.
+
+        Raises:
+            InputError: an id is used twice, or no pair of the matrix is relevant.
+        """
         self.article_ids, self.post_ids = article_ids, post_ids
         self.article_ranks, self.post_ranks = id_ranks(article_ids), id_ranks(post_ids)
         column_of = {post: column for column, post in enumerate(post_ids)}

@@ -58,7 +58,10 @@ def means(per_query: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Mean of every metric over its queries; the mean of AP is MAP.
 
     Args:
-        per_query: metric name -> query id -> value; a metric without a query has no mean.
+        per_query: metric name -> query id -> value, such as `evaluate_run` returns.
+
+    Returns:
+        metric name -> mean; a metric without a query has none.
 
     Example:
         >>> from siamese_news.metrics import means
@@ -88,12 +91,15 @@ class LengthGroup(NamedTuple):
 def by_length(
     per_article_values: Mapping[str, float], lengths: Mapping[str, int], edges: Sequence[float]
 ) -> list[LengthGroup]:
-    """Group one per-article figure by article length; an empty group has mean NaN.
+    """Group one per-article figure by article length.
 
     Args:
         per_article_values: article id -> value, such as ``Evaluation.per_article["AP"]``.
         lengths: article id -> length, at least for these articles.
         edges: ascending inner bounds; n edges give n + 1 groups from 0 to infinity.
+
+    Returns:
+        The groups, shortest articles first; an empty group has mean NaN.
 
     Raises:
         ValueError: the edges do not ascend, or an article has no length.

@@ -21,14 +21,17 @@ def bootstrap_interval(
     seed: int = 0,
     statistic: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean (Efron 1979), with the coverage `level`.
+    """Percentile bootstrap interval of the mean (Efron 1979).
 
     Args:
         values: (n,) one value per article or query, n >= 1.
         samples: how many resamples.
-        level: between 0 and 1.
+        level: coverage, between 0 and 1.
         seed: of the resampling.
         statistic: (samples, n) draw counts -> (samples,) instead of the mean.
+
+    Returns:
+        The lower and the upper bound.
 
     Raises:
         ValueError: there are no values, or an option is out of range.
@@ -78,7 +81,7 @@ def randomization_test(
         seed: of the drawing.
 
     Returns:
-        The share of exchanges whose absolute difference is at least the observed one.
+        p: the share of exchanges whose absolute difference is at least the observed one.
 
     Raises:
         ValueError: the two do not match or are empty.
