@@ -12,8 +12,8 @@ import numpy as np
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.labels.results import result_rows
-from siamese_news.search.records import metadata_text, post_columns
+from siamese_news.search.records import found_rows, metadata_text, post_columns
+from siamese_news.utils.terminal import counted
 
 COLUMNS = (
     "article",
@@ -144,7 +144,7 @@ def read_found(path: Path) -> list[Found]:
     Ranks that all differ are those of one list; so are posts that all differ, without ranks.
     """
     rows: list[Found] = []
-    for where, row in result_rows(path):
+    for where, row in found_rows(path):
         terms = row.get("terms") or ()
         try:
             score, rank = float(row["score"]), int(row.get("rank") or 0)
@@ -156,8 +156,6 @@ def read_found(path: Path) -> list[Found]:
             ) from None
         found.terms = terms.split("; ") if isinstance(terms, str) else terms
         rows.append(found)
-    if not rows:
-        raise InputError(f"{path}: no row in the file, expected at least one post")
     rows.sort(key=lambda own: -own.score)
     ranked = all(own.rank > 0 for own in rows)
     one_list = len({own.rank if ranked else own.post for own in rows}) == len(rows)
@@ -276,8 +274,8 @@ def bring_threads(
         "circles of answers": links.cycles,
     }
     return rows, [
-        f"threads: {rows[-1]['thread_rank']:,}, of {roles['found']:,} posts found, "
-        f"{roles['answered']:,} that they answer and {roles['reply']:,} replies",
+        f"threads: {rows[-1]['thread_rank']:,}, of {counted(roles['found'], 'post')} found, "
+        f"{roles['answered']:,} that they answer and {counted(roles['reply'], 'reply')}",
         *(f"{name}: {count:,}" for name, count in counts.items() if count),
     ]
 

@@ -80,11 +80,11 @@ class FilePool(StreamPool):
         """Of the rows of the files."""
         return plain_counts(self.stream.counts)
 
-    def summary(self, scored: int) -> list[str]:
-        """The counts, the speed, and a remark if many posts are empty."""
+    def summary(self, scored: int, done: str = "scored") -> list[str]:
+        """The counts, how many posts were `done` and how fast, and a remark on empty posts."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         counts = self.stream.counts
-        speed = f"{scored:,} scored in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
+        speed = f"{scored:,} {done} in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
         return [f"{counts}; {speed}", *empty_remarks(counts)]
 
     def remarks(self) -> list[str]:

@@ -33,6 +33,7 @@ from siamese_news.search.report import read_results, write_report
 from siamese_news.search.rows import ranking_rows
 from siamese_news.search.scan import ReplayablePosts, StreamPool
 from siamese_news.search.seeds import Seeds
+from siamese_news.utils.terminal import counted
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
@@ -46,7 +47,7 @@ class Records(list[dict[str, Any]]):
 
     def __repr__(self) -> str:
         columns = ", ".join(self[0]) if self else "none"
-        return f"<{len(self):,} records; columns: {columns}>"
+        return f"<{counted(len(self), 'record')}; columns: {columns}>"
 
     def to_pandas(self) -> Any:
         """A data frame with a row for each record.
@@ -69,7 +70,8 @@ class Records(list[dict[str, Any]]):
             f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in line)}</tr>"
             for tag, line in zip(["th", *["td"] * len(rows)], lines, strict=True)
         ]
-        return f"<table>{''.join(parts)}</table><p>{len(rows):,} of {len(self):,} records</p>"
+        total = counted(len(self), "record")
+        return f"<table>{''.join(parts)}</table><p>{len(rows):,} of {total}</p>"
 
 
 def _cell(value: Any) -> str:
@@ -345,7 +347,7 @@ def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
             continue
         records.append(_named({name: row.get(name) for name in query.columns}))
     if empty:
-        log.info("%d posts with an empty text are left out of the result", empty)
+        log.info("%s with an empty text left out of the result", counted(empty, "post"))
     return records
 
 

@@ -15,6 +15,7 @@ from siamese_news.search.compare import FEW, Word, bursts, wilson, words_of
 from siamese_news.search.files import FilePool
 from siamese_news.search.report.charts import BarChart, moment, timeline_chart
 from siamese_news.search.report.results import ReportData, ReportPost
+from siamese_news.utils.terminal import counted
 
 SHOWN = 20
 """Groups with a row of their own, those with the most posts found; one more row has the rest."""
@@ -136,7 +137,7 @@ def compare(
     rows = [(name, [name]) for name in names[:SHOWN]]
     if by in TIMES:
         rows.sort()
-    rows += [(f"other ({len(rest):,} groups)", rest)] * bool(rest)
+    rows += [(f"other ({counted(len(rest), 'group')})", rest)] * bool(rest)
     rows += [(NONE, [NONE])] * (NONE in sizes)
     own = [[post for one in members for post in mine.get(one, ())] for _, members in rows]
     texts = [_texts(data, posts) for posts in own]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from siamese_news.errors import InputError
-from siamese_news.labels.results import result_meta, result_rows, web_link
+from siamese_news.labels.results import result_meta, web_link
 from siamese_news.search.clusters import cluster_posts
+from siamese_news.search.records import found_rows
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
@@ -130,12 +131,10 @@ def read_results(
         InputError: for a file or a field that cannot be read.
     """
     source = Path(path)
-    if source.is_dir():
-        raise InputError(f"{source}: is a folder; expected a file that rank or filter wrote")
-    rows = [_checked(row, where) for where, row in result_rows(source)]
+    rows = [_checked(row, where) for where, row in found_rows(source)]
     found = [row for row in rows if row["role"] == "found"]
     if not found:
-        raise InputError(f"{source}: has no row; expected at least one post")
+        raise InputError(f"{source}: no row has the role 'found'; expected all rows of the file")
     threaded = "thread" in found[0]
     if any(("thread" in row) != threaded for row in rows):
         raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")

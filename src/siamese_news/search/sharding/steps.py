@@ -27,6 +27,7 @@ from siamese_news.search.scan import Block, Spool, StreamPool, blocks
 from siamese_news.search.seeds import Decided
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.terminal import counted
 
 
 class ShardFolder:
@@ -162,7 +163,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
     }
     write_json(folder.file(index, "read.json"), done)
-    return f"{stream.counts.read:,} posts read"
+    return f"{counted(stream.counts.read, 'post')} read"
 
 
 def _observe(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
@@ -190,7 +191,7 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     spool.close()
     done = {"scored": total, "kept": rows, "bytes": path.stat().st_size}
     write_json(folder.file(index, "scored.json"), done | {"histogram": counts.plain()})
-    return f"{total:,} posts scored, {rows:,} kept"
+    return f"{counted(total, 'post')} scored, {rows:,} kept"
 
 
 def _opened(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[Scorer, Spool]:

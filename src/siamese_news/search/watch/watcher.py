@@ -36,6 +36,7 @@ from siamese_news.utils.terminal import counted
 
 _COMMIT, _STATUS = 1.0, 60.0  # seconds
 _EARLY = "2000"  # dates before it come from clocks that were not set
+_COUNTED = {"duplicates": "duplicate", "gap": "gap"}  # counts of things, and their name for one
 _ODD = ("duplicates", "dated before 2000", "dated tomorrow or later", "gap")
 _LEAST = 100  # posts of a reference, for an alarm that can be raised
 _REMEDY = "start over with another --out"
@@ -373,10 +374,14 @@ class Watch:
         rejected = sum(count for name, count in counts.items() if name.startswith("rejected"))
         window = self.window
         first = window.chunks[0].start if window.chunks else window.growing.start
-        line = f"{counts['read']:,} posts, {counts['found']:,} found, {rate:,.0f} posts/s; "
+        line = f"{counted(counts['read'], 'post')}, {counts['found']:,} found, "
+        line += f"{rate:,.0f} posts/s; "
         line += f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
         line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
-        line += "".join(f"; {counts[name]:,} {name}" for name in _ODD if counts[name])
+        for name in _ODD:
+            if number := counts[name]:
+                one = _COUNTED.get(name)
+                line += f"; {counted(number, one) if one else f'{number:,} {name}'}"
         line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
         self._tell(line + ("; ALARM: the stream has drifted" if self._drift.alarm else ""))
         metrics = {

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -145,8 +146,9 @@ class PostWindow:
         newest = max((chunk.date for chunk in self.chunks if chunk.date), default=None)
         bound = ""
         if self._days is not None and newest is not None:
-            moment = datetime.fromisoformat(newest) - timedelta(days=self._days)
-            bound = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+            with suppress(OverflowError):  # older than any date
+                moment = datetime.fromisoformat(newest) - timedelta(days=self._days)
+                bound = moment.isoformat().replace("+00:00", "Z")
         first = self.position - self._posts
         for chunk in list(self.chunks):
             if chunk.start < first or (chunk.date is not None and chunk.date < bound):
