@@ -58,15 +58,11 @@ class Found:
 
 @dataclass(slots=True)
 class Thread:
-    """The part of a conversation that belongs to found posts.
+    """The part of a conversation that belongs to found posts, known by the hashes of their ids.
 
-    Posts are known by the hash of their id until their texts are read.
-
-    Attributes:
-        key: of the post that began the conversation, as far as that is known.
-        found: post -> its row of the results, best first.
-        shown: post -> its role: ``found``, ``answered`` or ``reply``.
-        left_out: number of posts over the limit, which are not shown.
+    `key` is the post that began it, as far as that is known. `found` are rows of the results, best
+    first; `shown` has each post's role, ``found``, ``answered`` or ``reply``; `left_out` counts the
+    posts over the limit.
     """
 
     key: int

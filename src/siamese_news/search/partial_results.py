@@ -69,15 +69,10 @@ def _lock(out: Path) -> Path:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a search.
+    """The progress of a search: finished blocks of this pass, and what belongs to them.
 
-    Attributes:
-        blocks: finished ones of the current pass.
-        size: bytes of the part file that belong to them.
-        rows: number of rows in the part file.
-        scored: posts scored in this pass.
-        histogram: of their scores (`ScoreCounts.plain`).
-        scorer: its state after observing these blocks.
+    `size` and `rows` are the bytes and rows of the part file; `scored` posts are counted in the
+    `histogram` (`ScoreCounts.plain`); `scorer` is the state that has observed them.
     """
 
     blocks: int = 0
@@ -92,12 +87,8 @@ class PartialResults:
     """``<out>.part``, rows in the order of the input, and ``<out>.part.json``, its progress.
 
     The progress is written once the rows it counts are on the disk; later rows are cut off when the
-    run is resumed. The output must be held with `output_lock`.
-
-    Args:
-        out: the results' file.
-        job: plain values, by name, that must be the same to resume.
-        resume: continue an earlier run of the same job, if there is one.
+    run is resumed. The output must be held with `output_lock`. `job` has plain values that must be
+    the same to resume.
 
     Raises:
         InputError: there is an unfinished run, and it is of another job or `resume` is False.

@@ -19,14 +19,7 @@ MAP_POINTS = 2000
 
 @dataclass(frozen=True, slots=True)
 class RankedPost:
-    """A post at its rank.
-
-    Attributes:
-        article: the seed article; in one list over several seeds, the one it is nearest to.
-        rank: from 1.
-        score: rounded to 6 decimals, of the kind `Scorer.kind`.
-        post: the post.
-    """
+    """A post at its rank, from 1, for the seed of the list that it is nearest to."""
 
     article: Article
     rank: int

@@ -44,12 +44,8 @@ class Spool:
     """Blocks in a temporary file: a pass over them reads no input and cuts no text into tokens.
 
     A post takes about 150 bytes. The file has no name, so it disappears however the process ends.
-    If the disk is full, the spool is dropped and the input is read again.
-
-    Args:
-        folder: of the file; None for the folder of temporary files.
-        watch: wraps a pass over the blocks, to report progress.
-        path: a file with a name instead, for other processes; a full disk is then an error.
+    If the disk is full, the spool is dropped and the input is read again. With a `path`, for other
+    processes, it has a name, and a full disk is an error. `watch` reports the progress of a pass.
     """
 
     def __init__(

@@ -78,17 +78,9 @@ def explain(
 ) -> list[Explained]:
     """Explain the scores of posts for an article.
 
-    Args:
-        model: any model.
-        article: the article.
-        posts: the posts.
-        scorer: a scorer of the model, for this article and any others, that has observed the pool,
-            to explain its scores; None to explain scores without a pool.
-        number: of the article among the scorer's, from 0.
-        stop_words: tokens that the scorer leaves out of the article (`open_scorer`).
-
-    Raises:
-        InputError: there is no post.
+    `scorer` is one of the model for this article, the `number`-th from 0, and any others, and has
+    observed the pool; with None, scores without a pool are explained. `stop_words` are the tokens
+    that it leaves out of the article (`open_scorer`). Without a post it is an InputError.
     """
     if not posts:
         raise InputError("no posts to explain; expected at least one")

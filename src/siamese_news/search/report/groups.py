@@ -53,12 +53,9 @@ class Share:
 class Group:
     """A row of the comparison.
 
-    Attributes:
-        share: found posts of the group out of all its posts; without a pool, out of all found.
-        times: number and name of each time with found posts, and the same share for it; without a
-            pool, out of all dated posts found of the group.
-        words: that set it apart (`words_of`).
-        texts: number of different texts found; below `FEW` there are no words.
+    `share` is the group's found posts out of all its posts, or without a pool out of all found.
+    `times` are number, name and share of each time with found posts; without a pool, out of the
+    group's dated ones. Of fewer different `texts` than `FEW` there are no `words` (`words_of`).
     """
 
     name: str
@@ -104,13 +101,10 @@ class Comparison:
 def compare(
     data: ReportData, by: str, known: Iterable[tuple[str, Mapping[str, Any]]], *, pool: bool
 ) -> Comparison:
-    """Compare groups of the posts found.
+    """Compare groups of the posts found by a name of their metadata, a column, or one of `TIMES`.
 
-    Args:
-        data: the results.
-        by: a name of a post's metadata or of a column, or one of `TIMES`.
-        known: id and values of posts; their ``group`` takes precedence over `by`.
-        pool: whether these are all posts that were searched, or only those of the results.
+    `known` are id and values of posts, of all that were searched if `pool` is set, otherwise of
+    those found; their ``group`` takes precedence over `by`.
     """
     found = {post.id: post for post in reversed(data.posts)}
     chart, slots = _timeline(found.values())

@@ -26,16 +26,10 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class ReportPost:
-    """One row of the results.
+    """One row of the results, with `rank` from 1 for its seed, whose id is `seed`.
 
-    Attributes:
-        rank: from 1, for its seed.
-        cluster: number of its cluster of near-duplicates, of `cluster_size` posts.
-        seed: id of the seed article.
-        created_at: in any form that `iso_date` reads.
-        terms: words to highlight.
-        link: to the post itself; http or https.
-        place: its (x, y) on the map, if there is one.
+    `created_at` is in any form that `iso_date` reads; `terms` are highlighted; `link` is http or
+    https; `place` is (x, y) on the map.
     """
 
     rank: int
@@ -80,20 +74,10 @@ class Histogram:
 class ReportData:
     """All of the page; it names the parts that are None or empty, and leaves them out.
 
-    Attributes:
-        command: the command line of the search.
-        provenance: versions, hashes, machine; values may be mappings.
-        seeds: all articles that the posts name.
-        posts: the results, in the order of the ranking.
-        histogram: scores of all posts that were scanned, or of the results only.
-        histogram_note: which of the two.
-        threshold_note: the origin of the threshold.
-        counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, from the search.
-        remarks: for the reader, one sentence each.
-        threads: if the results are threads: the posts of each in reading order, by the ``cluster``
-            of its found posts.
-        groups: the comparison of groups (`groups.Comparison`).
-        bursts: in the timeline, named by their words (`groups.Burst`).
+    The histogram is of all posts that were scanned or of the results only, which its note says;
+    that of the threshold says its origin. `counts` are those of the search, such as ``read`` and
+    ``kept``. `threads` has the posts of each in reading order, by the ``cluster`` of its found
+    posts. `groups` is a `groups.Comparison`, and `bursts` are `groups.Burst`.
     """
 
     title: str

@@ -58,14 +58,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The posts that arrived together.
+    """The posts that arrived together, in their order; ids may be repeated.
 
-    Attributes:
-        posts: in their order; ids may be repeated.
-        cursor: the place in the source after them.
-        rejections: rows that could not be used.
-        counts: of other rows.
-        events: for the user.
+    The cursor is the place in the source after them. With them come the rows that could not be
+    used, the counts of other rows, and events.
     """
 
     posts: Sequence[Post]
@@ -76,12 +72,7 @@ class Batch:
 
 
 class LineReader:
-    """Reads posts from JSON lines as they arrive; their format is detected in the first ones.
-
-    Args:
-        name: of the source, for messages.
-        head: the first lines.
-        fields: how posts are read, as in `Query.reading`.
+    """Reads posts from JSON lines as they arrive; `head`, the first ones, tells their format.
 
     Raises:
         InputError: these are not posts.

@@ -51,24 +51,12 @@ class Watch:
     holds the cursor, the window and the sizes of all growing files; bytes beyond these sizes are
     cut off when the watch is continued, and written again.
 
-    Args:
-        opened: the query with its present seeds.
-        read: reads the seeds again, at each update of the scores.
-        tell: prints a line for the user.
-        source: where the posts come from, as the user named it.
-        window: most posts that the scores are based on.
-        days: oldest age of these posts, by their dates; None: by number only.
-        rotate: bytes after which a new output file begins; ``day``; None: one file.
-        alarm_rate: the chance of a false drift alarm over the whole stream.
-        idle: seconds without a post after which the watch ends; None: never.
-
-    Attributes:
-        cursor: the place in the source; empty at the start.
-        fresh: whether nothing was committed yet.
-        counts: of posts and events, by name.
-        generation: how often the scores were updated.
-        state: identifies the scores of a row: the generation, and a hash of the seeds and the
-            window.
+    `read` reads the seeds again at each update of the scores, and `tell` prints a line. `window`
+    and `days` bound the window (`PostWindow`). A new output file begins after `rotate` bytes, or
+    each ``day``. `alarm_rate` is the chance of a false alarm over the whole stream; the watch ends
+    after `idle` seconds without a post. A watch that is `fresh` has committed nothing yet. Its
+    `state` identifies the scores of a row: how often they were updated, and a hash of seeds and
+    window.
 
     Raises:
         InputError: an earlier watch with this output was another one, or its files were changed.

@@ -48,14 +48,9 @@ def next_settling(position: int, window: int) -> int:
 
 @dataclass(slots=True)
 class Chunk:
-    """Posts between two updates of the scores.
+    """Posts between two updates of the scores, in a file of `size` bytes that the number names.
 
-    Attributes:
-        number: of the chunk, which names its files.
-        start: the position of its first post; below 0 in a warm start.
-        size: bytes of its file.
-        sha256: of these bytes.
-        date: the median date of its posts, if any has one.
+    `start` is the position of the first post, below 0 in a warm start, and `date` the median date.
     """
 
     number: int
@@ -69,21 +64,11 @@ class PostWindow:
     """The last posts, a chunk for each update of the scores; the newest chunk grows.
 
     The posts are in ``window/`` as JSON lines, which any command reads; the states of scorers that
-    observed a finished chunk are in ``learned/``.
+    observed a finished chunk are in ``learned/``. At most `posts` are kept, and no chunk that is
+    `days` older than the newest one. `saved` is a state of `plain`; later files are removed.
 
-    Args:
-        folder: of the state.
-        opened: the query with its present seeds.
-        posts: most posts of the window.
-        days: drop chunks that are so much older than the newest one; None: by number only.
-        saved: the state of `plain` to continue from; later files are removed.
-
-    Attributes:
-        chunks: the finished ones, oldest first.
-        growing: the newest one.
-        position: number of posts that came from the stream.
-        known: the ids of the stream's posts in the window.
-        sample: some posts of the growing chunk.
+    `position` is the number of posts that came from the stream, `known` has the ids of those in the
+    window, and `sample` some posts of the growing chunk.
     """
 
     def __init__(
