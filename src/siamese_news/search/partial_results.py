@@ -97,7 +97,7 @@ class PartialResults:
     def __init__(self, out: Path, job: Mapping[str, Any], *, resume: bool) -> None:
         self.path = out.with_name(out.name + ".part")
         self._state = out.with_name(out.name + ".part.json")
-        self._job = json.loads(json.dumps(dict(job)))
+        self._job = dict(job)
         self.progress = Progress()
         if self._state.exists():
             self._continue(resume)
@@ -169,11 +169,16 @@ class PartialResults:
             raise InputError(
                 f"{self.path}: left by an unfinished run; continue with --resume, or {self._remedy}"
             )
-        if other := difference(job, self._job):
-            raise InputError(
-                f"{self.path}: was made with other settings ({other}); resume with the same "
-                f"command, or {self._remedy}"
-            )
+        check_job(self.path, job, self._job, self._remedy)
+
+
+def check_job(path: Path, job: Mapping[str, Any], mine: Mapping[str, Any], remedy: str) -> None:
+    """Raise an `InputError` if the earlier job that left a file or folder is not this run's."""
+    if other := difference(job, json.loads(json.dumps(dict(mine)))):
+        raise InputError(
+            f"{path}: was made with other settings ({other}); continue with the same command and "
+            f"files, or {remedy}"
+        )
 
 
 def difference(job: Mapping[str, Any], mine: Mapping[str, Any]) -> str:

@@ -222,7 +222,11 @@ class Reader:
             )
             for name in dict.fromkeys([*words, *dense, *surface])
         ]
-        attention = self._attention(read, places)
+        # By name, (sentences, H): the attention of the relay or the mean token to each one.
+        attention = {}
+        for name, weights in read.attention.items():
+            attention[name] = np.zeros((count, weights.shape[1]))
+            np.add.at(attention[name], self._of_id[places], weights)
         return Explained(
             article=self._article,
             post=post,
@@ -306,16 +310,6 @@ class Reader:
         """The places of the ids that the encoder reads."""
         last = self._model.limits["keep"] == "last"
         return _kept(ids, self._model.cut([ids], side)[0], last=last)
-
-    def _attention(
-        self, read: Contributions, places: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float64]]:
-        """By name, (sentences, H): the attention of the relay or the mean token to each one."""
-        found = {}
-        for name, given in read.attention.items():
-            found[name] = np.zeros((len(self._sentences), given.shape[1]))
-            np.add.at(found[name], self._of_id[places], given)
-        return found
 
 
 def _joined(pieces: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,4 +1,9 @@
-"""The steps of one part of a filter, the folder of all parts, and the sums of their data."""
+"""The steps of one part of a filter, the folder of all parts, and the sums of their data.
+
+Any process that can access the output folder can do the next step of a part (`step_of`). Rows and
+scores are those of a single process: observations can be added in any order, and a score depends
+only on the article, the post and the pool.
+"""
 
 import json
 import shutil
@@ -21,7 +26,7 @@ from siamese_news.search.files import empty_remarks, plain_counts
 from siamese_news.search.filter import Filtered, kept_rows, write_filtered
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.partial_results import difference
+from siamese_news.search.partial_results import check_job
 from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks
 from siamese_news.search.seeds import Decided
@@ -52,12 +57,8 @@ class ShardFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, {"job": dict(job), "shards": shards})
-        found, mine = self._read(path), json.loads(json.dumps(dict(job)))
-        if said := difference(found.get("job", {}), mine):
-            raise InputError(
-                f"{self.path}: was made with other settings ({said}); continue with the same "
-                "command, model and posts, or remove the folder to start over"
-            )
+        found = self._read(path)
+        check_job(self.path, found.get("job", {}), job, "remove the folder to start over")
         self.shards = int(found["shards"])
 
     def file(self, index: int, name: str) -> Path:
@@ -74,8 +75,8 @@ class ShardFolder:
 
     def taken(self, index: int) -> list[str]:
         """The ids that come earlier in another part than `index`."""
-        known = self.file(index, "taken.json").exists()
-        return list(self.read(index, "taken.json")["ids"]) if known else []
+        path = self.file(index, "taken.json")
+        return list(self._read(path)["ids"]) if path.exists() else []
 
     @property
     def passes(self) -> int:
@@ -93,8 +94,7 @@ class ShardFolder:
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            return dict(found)
+            return dict(json.loads(path.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"

@@ -25,7 +25,7 @@ from siamese_news.model.base import BLOCK
 from siamese_news.search.filter import rows_over
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import write_rows
-from siamese_news.search.partial_results import difference
+from siamese_news.search.partial_results import check_job
 from siamese_news.search.records import Sample, metadata_text
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.watch.drift import DriftAlarm
@@ -82,11 +82,15 @@ class Watch:
         self._folder = self._out.with_name(self._out.name + ".watch")
         self._path = self._folder / "checkpoint.json"
         job = opened.job([])
-        self._job = {name: job[name] for name in ("version", "model", "threads")}
-        self._job["options"] = opened.query.job()
-        self._job |= {"source": source, "window": window, "window_days": days}
-        self._job |= {"rotate": rotate, "alarm_rate": alarm_rate}
-        self._job = json.loads(json.dumps(self._job))
+        self._job = {
+            **{name: job[name] for name in ("version", "model", "threads")},
+            "options": opened.query.job(),
+            "source": source,
+            "window": window,
+            "window_days": days,
+            "rotate": rotate,
+            "alarm_rate": alarm_rate,
+        }
         saved = self._saved()
         self.fresh = not saved
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -207,14 +211,10 @@ class Watch:
             return {}
         try:
             saved: dict[str, Any] = json.loads(self._path.read_bytes())
-            other = difference(saved["job"], self._job)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            job = dict(saved["job"])
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self._path}: is damaged ({error}); {_REMEDY}") from error
-        if other:
-            raise InputError(
-                f"{self._folder}: was made with other settings ({other}); continue with the same "
-                f"command, or {_REMEDY}"
-            )
+        check_job(self._folder, job, self._job, _REMEDY)
         return saved
 
     def _with(self, seeds: Seeds) -> OpenQuery:
