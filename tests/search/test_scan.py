@@ -10,10 +10,11 @@ from siamese_news.errors import InputError
 from siamese_news.search import rank, scan
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.inputs import ReplayablePosts
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
 from siamese_news.search.rank import TopPosts, search
-from siamese_news.search.scan import ReplayablePosts, StreamPool
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
 
 A, B, C = (Article(name, f"story {name}") for name in "abc")

@@ -80,9 +80,8 @@ class Thread:
 class Links:
     """Which post answers which; 24 bytes for each post that answers another.
 
-    Attributes:
-        own: number of posts that answer themselves; such links are left out.
-        cycles: number of circles of answers that walks from found posts met.
+    Links of the `own` posts that answer themselves are left out. `cycles` counts the circles of
+    answers that walks from found posts met.
     """
 
     def __init__(self, posts: Iterable[Post]) -> None:

@@ -20,7 +20,7 @@ from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
 from siamese_news.search.filter import filter_posts, filtered_rows
 from siamese_news.search.index.pool import PostIndex, open_index
-from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
+from siamese_news.search.inputs import Articles, Posts, ReplayablePosts, articles_of, posts_of
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import COLUMNS, write_rows
@@ -31,7 +31,7 @@ from siamese_news.search.rank import search
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
 from siamese_news.search.rows import ranking_rows
-from siamese_news.search.scan import ReplayablePosts, StreamPool
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.terminal import counted
 
@@ -50,11 +50,7 @@ class Records(list[dict[str, Any]]):
         return f"<{counted(len(self), 'record')}; columns: {columns}>"
 
     def to_pandas(self) -> Any:
-        """A data frame with a row for each record.
-
-        Raises:
-            InputError: pandas is not installed.
-        """
+        """A data frame with a row for each record; an `InputError` if pandas is not installed."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:

@@ -158,9 +158,8 @@ def name_neighbors(
 class Reader:
     """The sentences of an article, ready to explain any number of posts; see `explain`.
 
-    Attributes:
-        read: the sentences of which the model reads something; without one of the others the score
-            is unchanged.
+    Of the sentences that are `read` the model reads something; without another one no score
+    changes.
     """
 
     def __init__(

@@ -82,12 +82,9 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of groups by a column.
+    """A comparison of groups by a column, with shares of all posts searched if there is a `pool`.
 
-    Attributes:
-        pool: whether shares are of all posts that were searched.
-        chart: the timeline of all posts found; None without dates.
-        slots: number of its times from the first to the last.
+    The chart is the timeline of all posts found, with `slots` times; None without dates.
     """
 
     by: str

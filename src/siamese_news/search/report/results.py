@@ -48,12 +48,9 @@ class ReportPost:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A post in its thread: a result, or one that a result answers or that answers it.
+    """A post in its thread: one ``found``, one ``answered`` by these, or a ``reply``.
 
-    Attributes:
-        role: ``found``, ``answered`` or ``reply``.
-        depth: number of posts of the thread above it.
-        left_out: number of posts of the thread that the results lack.
+    It has `depth` posts of the thread above it; the results lack `left_out` posts of the thread.
     """
 
     post: ReportPost

@@ -38,13 +38,10 @@ from siamese_news.utils.terminal import counted
 class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
-    ``work.json`` has the job and the number of parts. For part n there are
+    ``work.json`` has the job and the number of parts, `shards`. For part n there are
     ``n.read.json`` (once its posts are read), ``n.observed-r`` (its observations in pass r),
-    ``n.scored.json`` (once its rows are written), and the files that these name.
-    ``pool-r`` has the sum of the observations in pass r; ``settled`` appears after the last pass.
-
-    Attributes:
-        shards: how many parts there are, once `start` has been called.
+    ``n.scored.json`` (once its rows are written), and the files that these name. ``pool-r`` has the
+    sum of the observations in pass r; ``settled`` appears after the last pass.
     """
 
     def __init__(self, out: Path) -> None:
@@ -215,8 +212,7 @@ _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
 def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
     """Join the observations of all parts in this pass.
 
-    Returns:
-        The parts that must be read again first, because another part has one of their ids.
+    The parts that it returns must be read again first: another part has one of their ids.
     """
     turn = folder.passes + 1
     if turn == 1:

@@ -366,7 +366,7 @@ class Folder:
 
 def _is_whole(line: bytes, fields: Mapping[str, Any]) -> bool:
     """Whether a line is one JSON object, to which nothing can be added."""
-    stream = io.BufferedReader(io.BytesIO(line.removeprefix(BOM_UTF8)))
+    stream: Any = io.BufferedReader(io.BytesIO(line.removeprefix(BOM_UTF8)))
     try:
         decode_object(as_utf8(stream, check_encoding(fields["encoding"] or UTF8)).read())
     except BadRow:
