@@ -50,7 +50,9 @@ def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
 def test_ties_are_ordered_by_id(scores):
     ids = [str(row * 37 % 101) for row in range(len(scores))]
     expected = sorted(range(len(scores)), key=lambda row: (scores[row], ids[row]), reverse=True)
-    assert _order(np.array(scores, np.int64), ids.__getitem__).tolist() == expected
+    assert (
+        _order(np.array(scores, np.int64), lambda place: {"post": ids[place]}).tolist() == expected
+    )
 
 
 scores_of_two = st.lists(

@@ -71,10 +71,12 @@ def _ids(results: Path) -> set[str]:
     """The ids in a file of results."""
     from siamese_news.search.records import found_rows
 
-    rows = found_rows(results)
-    if any("post" not in row for _, row in rows):
-        raise InputError(
-            f"{results}: has no column 'post'; expected a file that rank or filter wrote, for "
-            "--results: to search for stories first, name them with --articles"
-        )
-    return {str(row["post"]) for _, row in rows}
+    ids = set()
+    for where, row in found_rows(results):
+        if "post" not in row:
+            raise InputError(
+                f"{where}: has no column 'post'; expected a file that rank or filter wrote, for "
+                "--results: to search for stories first, name them with --articles"
+            )
+        ids.add(str(row["post"]))
+    return ids
