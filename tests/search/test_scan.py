@@ -13,7 +13,7 @@ from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.inputs import ReplayablePosts
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
-from siamese_news.search.rank import TopPosts, search
+from siamese_news.search.rank import Ranking, search
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
 
@@ -31,7 +31,7 @@ A, B, C = (Article(name, f"story {name}") for name in "abc")
 def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rank, "_SLACK", slack)
-        found = TopPosts(2, size)
+        found = Ranking(Seeds([A, B]), size)
         pairs = []
         for block in blocks:
             # Ids that sort otherwise than they come.

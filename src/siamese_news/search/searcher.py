@@ -343,7 +343,8 @@ def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
             continue
         records.append(_named({name: row.get(name) for name in query.columns}))
     if empty:
-        log.info("%s with an empty text left out of the result", counted(empty, "post"))
+        some = f"{counted(empty, 'post')} with an empty text {'is' if empty == 1 else 'are'}"
+        log.info("%s left out of the result", some)
     return records
 
 
