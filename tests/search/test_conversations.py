@@ -299,4 +299,4 @@ def test_results_without_a_row_are_named_as_such(dump, monkeypatch, name, comman
     posts = ["posts.jsonl"] if options[-1] == "--posts" else []
     run = command(verb, "--results", name, *options, *posts)
     assert run.returncode == 2
-    assert f"{name}: has no row, so the search found no post" in run.stderr
+    assert f"{name}: has no row; an empty file is left by a search that found no post" in run.stderr

@@ -52,8 +52,8 @@ def found_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     rows = [] if empty else list(result_rows(path))
     if not rows:
         raise InputError(
-            f"{path}: has no row, so the search found no post; search again with a lower "
-            "--threshold, or name other results"
+            f"{path}: has no row; an empty file is left by a search that found no post: search "
+            "again with a lower --threshold, or name other results"
         )
     return rows
 
