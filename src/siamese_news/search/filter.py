@@ -69,14 +69,18 @@ def kept_rows(
     wanted = Wanted(seeds.at_most, lambda: np.array([least]))
     for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
         scores, best = seeds.combine(block.scores)
-        rows = rows_over(scorer, seeds, block.posts, scores[0], best, query)
-        yield block, scores, [orjson.dumps(row) + b"\n" for row in rows]
+        yield block, scores, _lines(scorer, seeds, block, scores[0], best, query)
 
 
 def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
     part.progress.histogram = counts.plain()
     part.progress.scorer = scorer.state()
     part.save()
+
+
+def _lines(scorer: Scorer, seeds: Seeds, block: Scored, *more: Any) -> list[bytes]:
+    rows = rows_over(scorer, seeds, block.posts, *more)
+    return [orjson.dumps(row) + b"\n" for row in rows]
 
 
 def rows_over(
