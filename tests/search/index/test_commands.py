@@ -130,7 +130,7 @@ def test_a_file_is_no_index_and_ids_are_taken_literally(pool):
 def test_an_index_that_is_replaced_while_it_is_opened_is_opened_anew(pool, monkeypatch):
     write(pool / "few.jsonl", posts(30, seed=5))
     done = run("index", "--posts", pool / "few.jsonl", "--out", pool / "few.index")
-    assert "30 posts read; 30 indexed in" in done.stderr
+    assert "; 30 indexed in" in done.stderr
     open_segments, replaced = Manifest.open_segments, []
 
     def late(manifest, folder):
