@@ -1,5 +1,6 @@
 """`filter` in parts gives what one process gives: the same rows, rejected rows and facts."""
 
+import errno
 import json
 import os
 import random
@@ -214,6 +215,17 @@ def unfinished(root, steps, monkeypatch):
 
 def resumed(root, *more):
     return run(*command(root, "x.jsonl", "--workers", 2, "--resume", *more))
+
+
+def test_a_full_disk_is_named_and_finished_parts_are_kept(small, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(workers, "local_workers", here)
+    monkeypatch.setattr(workers, "step_of", lambda folder: ("read.json", full))
+    done = run(*command(small, "x.jsonl", "--workers", 2))
+    assert done.exit_code == 2
+    assert "x.jsonl.shards: No space left on device; finished parts are kept" in done.output
 
 
 @pytest.mark.parametrize("steps", [1, 3, 5])

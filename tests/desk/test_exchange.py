@@ -142,7 +142,7 @@ def test_the_list_shows_a_thread_as_one_entry(project):
     assert status == 400 and "threads are not found yet" in json.loads(content)["error"]
     assert served.ask("/files/threads")[0] == served.ask("/api/threads/1")[0] == 400
     said = served.json("/api/threads", {})["said"]
-    assert "0 that they answer and 1 replies" in said[0]
+    assert "0 that they answer and 1 reply" in said[0]
     shown = served.json("/api/count?threads=1")["found"]
     kept = len(list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode()))))
     assert kept <= before and shown == kept - 2

@@ -196,7 +196,7 @@ def test_the_command(dump, ending):
         "threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl", "--out", out
     )
     assert run.returncode == 0, run.stderr
-    assert "threads: 1, of 1 posts found, 0 that they answer and 1 replies" in run.stderr
+    assert "threads: 1, of 1 post found, 0 that they answer and 1 reply" in run.stderr
     if ending == "jsonl":
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         assert [(r["post"], r["role"]) for r in rows] == [("1", "found"), ("2", "reply")]
@@ -286,3 +286,17 @@ def test_the_report_shows_each_thread_with_its_posts(tmp_path):
     page = render(data)
     assert page.count('<li class="cluster"') == 2 and page.count("an earlier post") == 1
     assert "2</strong> posts in this thread, 1 found" in page
+
+
+@pytest.mark.parametrize("name", ["empty.jsonl", "empty.csv"])
+@pytest.mark.parametrize(
+    "command_line", ["threads --out t.jsonl --posts", "report --out t.html", "keywords --posts"]
+)
+def test_results_without_a_row_are_named_as_such(dump, monkeypatch, name, command_line):
+    monkeypatch.chdir(dump)
+    (dump / name).write_text("" if name == "empty.jsonl" else "article,rank,score,post,text\n")
+    verb, *options = command_line.split()
+    posts = ["posts.jsonl"] if options[-1] == "--posts" else []
+    run = command(verb, "--results", name, *options, *posts)
+    assert run.returncode == 2
+    assert f"{name}: has no row; an empty file is left by a search that found no post" in run.stderr

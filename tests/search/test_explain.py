@@ -34,7 +34,7 @@ from siamese_news.search.explain.explainer import (
     without,
 )
 from siamese_news.search.explain.output import check_words, record_of, write_explained
-from siamese_news.search.explain.records import alike, check
+from siamese_news.search.explain.records import Check, alike, check
 from siamese_news.sparsity import AdaptiveEntmax
 from siamese_news.text import Vocabulary
 
@@ -252,6 +252,16 @@ def test_nothing_in_common_is_no_error(mixture, text, article):
     json.dumps(record_of(one), allow_nan=False)
     if not one.score:
         assert check_words(one) == "No sentence carries the score."
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [(1, "without the 1 other sentence about"), (2, "without any of 2 other sentences about")],
+)
+def test_one_other_sentence_is_in_the_singular(mixture, others, said):
+    one = explain(mixture, STORY, POSTS[:1])[0]
+    tested = Check(sentence=0, drop=0.1, others=others, greatest=0.05)
+    assert said in check_words(dataclasses.replace(one, check=tested))
 
 
 def test_each_post_is_explained_for_its_nearest_article(mixture):

@@ -13,10 +13,11 @@ from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import open_scorer
 from siamese_news.search import scan
+from siamese_news.search.inputs import ReplayablePosts
 from siamese_news.search.output import write_ranking
 from siamese_news.search.query import Query
 from siamese_news.search.rank import search
-from siamese_news.search.scan import ReplayablePosts, StreamPool
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.terminal import clean
 

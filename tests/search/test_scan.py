@@ -10,10 +10,11 @@ from siamese_news.errors import InputError
 from siamese_news.search import rank, scan
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.inputs import ReplayablePosts
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
-from siamese_news.search.rank import TopPosts, search
-from siamese_news.search.scan import ReplayablePosts, StreamPool
+from siamese_news.search.rank import Ranking, search
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import MILLION, Seeds
 
 A, B, C = (Article(name, f"story {name}") for name in "abc")
@@ -30,7 +31,7 @@ A, B, C = (Article(name, f"story {name}") for name in "abc")
 def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rank, "_SLACK", slack)
-        found = TopPosts(2, size)
+        found = Ranking(Seeds([A, B]), size)
         pairs = []
         for block in blocks:
             # Ids that sort otherwise than they come.
@@ -49,7 +50,9 @@ def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
 def test_ties_are_ordered_by_id(scores):
     ids = [str(row * 37 % 101) for row in range(len(scores))]
     expected = sorted(range(len(scores)), key=lambda row: (scores[row], ids[row]), reverse=True)
-    assert _order(np.array(scores, np.int64), ids.__getitem__).tolist() == expected
+    assert (
+        _order(np.array(scores, np.int64), lambda place: {"post": ids[place]}).tolist() == expected
+    )
 
 
 scores_of_two = st.lists(

@@ -85,7 +85,11 @@ def explain(
         pool, found = _searched(query, scorer, set(wanted))
     if missing := [id for id in wanted if id not in found]:
         source = query.index or query.posts[0]
-        raise InputError(f"{source}: there is no post {missing[0]!r}; check the id")
+        shown = ", ".join(map(repr, missing[:3]))
+        raise InputError(
+            f"{source}: there is no post {shown}; check the ids: every blank and leading zero "
+            "counts"
+        )
     posts = [found[id] for id in wanted]
     posts += [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
     stop_words = opened.languages.stop_words(model)

@@ -13,6 +13,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import PartialResults, output_lock
 from siamese_news.search.query import FILTER, Query
+from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered
@@ -73,7 +74,7 @@ def filter(
             searched = found.scored
         else:
             found, searched = _alone(query, seeds, out, resume=resume)
-    echo(f"{out}: {found.kept:,} of {searched:,} posts")
+    echo(f"{out}: {found.kept:,} of {counted(searched, 'post')}")
 
 
 def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[Filtered, int]":

@@ -98,7 +98,7 @@ def _index_posts(query: Query, out: Path, *, add: bool, force: bool) -> "Changed
         changed = IndexChange(out).add(pool, model, sources=sources)
     else:
         changed = build(out, pool, model, name=which["folder"], sources=sources)
-    for line in (*pool.summary(changed.added), *pool.remarks()):
+    for line in (*pool.summary(changed.added, "indexed"), *pool.remarks()):
         echo(line)
     return changed
 

@@ -69,19 +69,15 @@ def keywords(
 
 
 def _ids(results: Path) -> set[str]:
-    """The ids in a file of results, which may hold no text."""
-    from siamese_news.data.readers import open_posts
-    from siamese_news.utils.terminal import unguarded
+    """The ids in a file of results."""
+    from siamese_news.search.records import found_rows
 
-    if results.is_dir():
-        raise InputError(f"{results}: is a folder; expected a file that rank or filter wrote")
-    try:
-        stream = open_posts([results], id_field="post", text_field="post")
-    except InputError as error:
-        if "(--text-field)" not in str(error):
-            raise
-        raise InputError(
-            f"{results}: has no column 'post'; expected a file that rank or filter wrote, for "
-            "--results: to search for stories first, name them with --articles"
-        ) from error
-    return {unguarded(post.id) for post in stream}
+    ids = set()
+    for where, row in found_rows(results):
+        if "post" not in row:
+            raise InputError(
+                f"{where}: has no column 'post'; expected a file that rank or filter wrote, for "
+                "--results: to search for stories first, name them with --articles"
+            )
+        ids.add(str(row["post"]))
+    return ids

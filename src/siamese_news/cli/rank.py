@@ -72,7 +72,7 @@ def rank(
                 scored, scores = write_scores(stream, format, scorer, seeds, pool, opened.window)
             remarks = _report(opened, scorer, pool, scored, [])
             opened.write_meta(scorer, pool.counts(), {"scored": scored}, scores, remarks)
-            echo(f"{out}: the scores of {scored:,} posts")
+            echo(f"{out}: the scores of {counted(scored, 'post')}")
             return
         bare = format == "trec"
         ranking = search(

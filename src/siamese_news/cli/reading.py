@@ -129,7 +129,7 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
 
     index = open_index(path, model)
     index.again = lambda reason: echo(f"the scores depend on all posts: {reason}")
-    echo(f"index {path}: {len(index):,} posts")
+    echo(f"index {path}: {counted(len(index), 'post')}")
     for name in index.manifest.changed_sources():
         echo(
             f"{name}: has changed since the index was built; add new posts with siamese-news index "

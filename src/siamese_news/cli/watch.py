@@ -16,6 +16,7 @@ from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import FILTER, Query
 from siamese_news.utils.files import is_stream
+from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
@@ -126,7 +127,7 @@ def watch(
             if watch.fresh:
                 watch.begin(_warm(warm_start or [], query, opened.model))
             else:
-                echo(f"{out}: continues after {watch.counts['read']:,} posts")
+                echo(f"{out}: continues after {counted(watch.counts['read'], 'post')}")
             echo(
                 f"scores {watch.state} are based on the last {window:,} posts"
                 + (f" and {window_days:g} days" if window_days else "")
@@ -135,7 +136,7 @@ def watch(
             watch.run(batches)
         finally:
             watch.close()
-    echo(f"{out}: {watch.counts['found']:,} of {watch.counts['read']:,} posts")
+    echo(f"{out}: {watch.counts['found']:,} of {counted(watch.counts['read'], 'post')}")
 
 
 def _rotation(said: str | None) -> int | str | None:

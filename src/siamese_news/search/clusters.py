@@ -98,6 +98,7 @@ def _is_sign(character: str) -> bool:
 def _near(forms: list[str], threshold: float) -> list[int]:
     """The component of each of some different normal forms."""
     from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
 
     components = np.arange(len(forms))
     long = [row for row, form in enumerate(forms) if len(form) >= SHORT]
@@ -113,7 +114,7 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         (np.ones(len(columns), np.int32), columns, np.concatenate([[0], np.cumsum(sizes)])),
         shape=(len(long), len(vocabulary)),
     )
-    found = np.arange(len(long))
+    found, pairs = np.arange(len(long)), np.empty((2, 0), np.intp)
     for band in bands:
         left, right = _proposed(band, same)
         # Pairs that are already together, or of sizes too far apart, need no comparison.
@@ -121,22 +122,11 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         keep = (found[left] != found[right]) & (small >= threshold * large)
         left, right = left[keep], right[keep]
         near = _verified(matrix, sizes, left, right, threshold)
-        found = _joined(found, left[near], right[near])
+        pairs = np.hstack([pairs, [left[near], right[near]]])
+        graph = csr_array((np.ones(len(pairs[0]), bool), pairs), shape=(len(long), len(long)))
+        found = connected_components(graph, directed=False)[1]
     components[long] = len(forms) + found
     return components.tolist()
-
-
-def _joined(components: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The components of n texts after pairs of texts are joined; each has the number of a text."""
-    while True:
-        low, high = np.sort(np.stack([components[left], components[right]]), axis=0)
-        if (low == high).all():
-            return components
-        lowest = np.arange(len(components))
-        np.minimum.at(lowest, high, low)
-        while (lowest != lowest[lowest]).any():
-            lowest = lowest[lowest]
-        components = lowest[components]
 
 
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:

@@ -30,14 +30,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word, or two in a row, and its use by a group.
+    """A word, or two in a row, and the numbers of texts of a group and of the others with it.
 
-    Attributes:
-        found: number of texts of the group with the word.
-        others: number of texts of the other groups with it.
-        log_odds: how much likelier it is in the group; natural log.
-        error: its standard error.
-        sure: whether it sets the group apart, corrected for all words and groups tried.
+    `log_odds`, natural, says how much likelier it is in the group; `error` is its standard error. A
+    word that is `sure` sets the group apart, corrected for all words and groups tried.
     """
 
     term: str

@@ -12,8 +12,8 @@ import numpy as np
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.labels.results import result_rows
-from siamese_news.search.records import metadata_text, post_columns
+from siamese_news.search.records import found_rows, metadata_text, post_columns
+from siamese_news.utils.terminal import counted
 
 COLUMNS = (
     "article",
@@ -58,15 +58,11 @@ class Found:
 
 @dataclass(slots=True)
 class Thread:
-    """The part of a conversation that belongs to found posts.
+    """The part of a conversation that belongs to found posts, known by the hashes of their ids.
 
-    Posts are known by the hash of their id until their texts are read.
-
-    Attributes:
-        key: of the post that began the conversation, as far as that is known.
-        found: post -> its row of the results, best first.
-        shown: post -> its role: ``found``, ``answered`` or ``reply``.
-        left_out: number of posts over the limit, which are not shown.
+    `key` is the post that began it, as far as that is known. `found` are rows of the results, best
+    first; `shown` has each post's role, ``found``, ``answered`` or ``reply``; `left_out` counts the
+    posts over the limit.
     """
 
     key: int
@@ -84,9 +80,8 @@ class Thread:
 class Links:
     """Which post answers which; 24 bytes for each post that answers another.
 
-    Attributes:
-        own: number of posts that answer themselves; such links are left out.
-        cycles: number of circles of answers that walks from found posts met.
+    Links of the `own` posts that answer themselves are left out. `cycles` counts the circles of
+    answers that walks from found posts met.
     """
 
     def __init__(self, posts: Iterable[Post]) -> None:
@@ -144,7 +139,7 @@ def read_found(path: Path) -> list[Found]:
     Ranks that all differ are those of one list; so are posts that all differ, without ranks.
     """
     rows: list[Found] = []
-    for where, row in result_rows(path):
+    for where, row in found_rows(path):
         terms = row.get("terms") or ()
         try:
             score, rank = float(row["score"]), int(row.get("rank") or 0)
@@ -156,8 +151,6 @@ def read_found(path: Path) -> list[Found]:
             ) from None
         found.terms = terms.split("; ") if isinstance(terms, str) else terms
         rows.append(found)
-    if not rows:
-        raise InputError(f"{path}: no row in the file, expected at least one post")
     rows.sort(key=lambda own: -own.score)
     ranked = all(own.rank > 0 for own in rows)
     one_list = len({own.rank if ranked else own.post for own in rows}) == len(rows)
@@ -276,8 +269,8 @@ def bring_threads(
         "circles of answers": links.cycles,
     }
     return rows, [
-        f"threads: {rows[-1]['thread_rank']:,}, of {roles['found']:,} posts found, "
-        f"{roles['answered']:,} that they answer and {roles['reply']:,} replies",
+        f"threads: {rows[-1]['thread_rank']:,}, of {counted(roles['found'], 'post')} found, "
+        f"{roles['answered']:,} that they answer and {counted(roles['reply'], 'reply')}",
         *(f"{name}: {count:,}" for name, count in counts.items() if count),
     ]
 

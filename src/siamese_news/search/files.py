@@ -23,7 +23,7 @@ _MANY = 0.2  # share of empty texts from which they are named
 
 
 @contextmanager
-def _shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
+def shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
     """The function that reports how much of a pass is done, of `total`, and how many posts."""
     started = shown = time.monotonic()
 
@@ -80,11 +80,11 @@ class FilePool(StreamPool):
         """Of the rows of the files."""
         return plain_counts(self.stream.counts)
 
-    def summary(self, scored: int) -> list[str]:
-        """The counts, the speed, and a remark if many posts are empty."""
+    def summary(self, scored: int, done: str = "scored") -> list[str]:
+        """The counts, how many posts were `done` and how fast, and a remark on empty posts."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         counts = self.stream.counts
-        speed = f"{scored:,} scored in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
+        speed = f"{scored:,} {done} in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
         return [f"{counts}; {speed}", *empty_remarks(counts)]
 
     def remarks(self) -> list[str]:
@@ -98,7 +98,7 @@ class FilePool(StreamPool):
     def _read(self) -> Iterator[Post]:
         """A pass over the files."""
         self._passes += 1
-        with _shown(self._passes, self.stream.total_bytes) as show:
+        with shown(self._passes, self.stream.total_bytes) as show:
             for number, post in enumerate(timed_items(self.stream, "reading"), 1):
                 if number % _STEP == 0:
                     show(self.stream.bytes_read, number)
@@ -110,7 +110,7 @@ class FilePool(StreamPool):
         """A pass over `posts` posts from the spool, with the same bar."""
         self._passes += 1
         done = 0
-        with _shown(self._passes, posts) as show:
+        with shown(self._passes, posts) as show:
             for block in timed_items(blocks, "reading"):
                 yield block
                 done += len(block.posts)

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -158,30 +159,28 @@ def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:
             row: dict[str, Any] = orjson.loads(stream.readline())
             return row | {"score": int(found[place]) / MILLION}
 
-        order = _order(found, lambda place: row_at(place)["post"])
+        order = _order(found, row_at)
         if opened.second_look is not None:
             first = order[: opened.second_look.count(found)]
             texts = [row_at(place)["text"] for place in first.tolist()]
             found[first] += opened.second_look.added(0, texts)
-            order = _order(found, lambda place: row_at(place)["post"])
+            order = _order(found, row_at)
+
+        def rows() -> Iterator[dict[str, Any]]:
+            return map(row_at, order.tolist())
 
         def posts() -> Iterator[Post]:
-            return (Post(row["post"], row["text"]) for row in map(row_at, order.tolist()))
+            return (Post(row["post"], row["text"]) for row in rows())
 
-        rows = map(row_at, order.tolist())
-        yield from finished_rows([rows], len(order), posts, posts, opened)
+        yield from finished_rows([rows()], len(order), posts, posts, opened)
 
 
-def _order(scores: np.ndarray, id_of: Callable[[int], str]) -> np.ndarray:
-    """Rows by score descending, then by id descending; ids are read only where scores tie."""
+def _order(scores: np.ndarray, row_at: Callable[[int], dict[str, Any]]) -> np.ndarray:
+    """Places by score descending, then by id descending; rows are read only where scores tie."""
     order = np.argsort(-scores, kind="stable")
-    ordered = scores[order]
-    bounds = np.flatnonzero(np.diff(ordered)) + 1
-    ends = [*bounds.tolist(), len(order)]
-    start = 0
-    for end in ends:
+    bounds = np.flatnonzero(np.diff(scores[order])) + 1
+    for start, end in pairwise([0, *bounds.tolist(), len(order)]):
         if end - start > 1:
             tied = order[start:end].tolist()
-            order[start:end] = sorted(tied, key=id_of, reverse=True)
-        start = end
+            order[start:end] = sorted(tied, key=lambda place: row_at(place)["post"], reverse=True)
     return order

@@ -1,14 +1,18 @@
 """Input from Python: lists, iterators and data frames, without importing their libraries."""
 
 import math
+import pickle
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from siamese_news.data.articles import article_of
 from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.fields import (
     IDS,
     LINE,
@@ -19,8 +23,10 @@ from siamese_news.data.readers.fields import (
     generic,
     normal,
 )
-from siamese_news.data.records import Article, Post, clean_text
+from siamese_news.data.records import Article, Post, check_id, clean_text
 from siamese_news.errors import InputError
+from siamese_news.search.files import shown
+from siamese_news.search.scan import blocks
 
 _ARTICLE_IDS = {"_id", "id", "url", "link"}
 _FILE = re.compile(r"\S*\.\w{1,7}")
@@ -58,6 +64,49 @@ def posts_of(inputs: Posts) -> Iterable[Post]:
     converters: dict[tuple[str, ...], Convert] = {}
     found = _Records(inputs, "posts", Post, partial(_post, converters=converters))
     return iter(found) if isinstance(inputs, Iterator) else found
+
+
+class ReplayablePosts:
+    """Posts of any kind, with checked ids; an iterator is copied to disk, to be read again.
+
+    The number of posts is reported to `progress` after each `BLOCK` of them and at the end; True
+    shows it on standard error.
+    """
+
+    def __init__(
+        self, posts: Iterable[Post], progress: bool | Callable[[int], None] = False
+    ) -> None:
+        self._posts, self._progress = posts, progress
+        self._copy = tempfile.TemporaryFile() if isinstance(posts, Iterator) else None
+        self._blocks = 0
+
+    def __iter__(self) -> Iterator[Post]:
+        count = 0
+        with shown(1, None) if self._progress is True else nullcontext() as bar:
+            for block in self._again() if self._copy and self._blocks else self._checked():
+                yield from block
+                count += len(block)
+                if bar is not None:
+                    bar(count, count)
+                elif callable(self._progress):
+                    self._progress(count)
+
+    def _again(self) -> Iterator[list[Post]]:
+        assert self._copy is not None
+        self._copy.seek(0)
+        for _ in range(self._blocks):
+            yield pickle.load(self._copy)
+
+    def _checked(self) -> Iterator[list[Post]]:
+        with closing(SeenIds()) as seen:
+            for block in blocks(self._posts):
+                ids = [check_id(post.id, "a post's id") for post in block]
+                for index in seen.add(ids):
+                    raise InputError(f"post id {ids[index]!r} occurs twice; ids must be unique")
+                if self._copy is not None:
+                    pickle.dump(block, self._copy, pickle.HIGHEST_PROTOCOL)
+                    self._blocks += 1
+                yield block
 
 
 class _Records(Generic[Record]):

@@ -21,15 +21,11 @@ _MANY = 20  # accepted posts from which a term must be in two of them
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One term of the list.
+    """One term of the list: a word, a hashtag, or two consecutive words in quotation marks.
 
-    Attributes:
-        term: a word, a hashtag, or two consecutive words in quotation marks.
-        adds: number of accepted posts that it finds and no term above it does.
-        found: number of accepted posts that the list down to this term finds.
-        accepted: number of accepted posts with the term.
-        others: number of other posts of the pool with the term.
-        log_odds: how much likelier it is in an accepted post than in another one; natural log.
+    It is in `accepted` accepted posts and `others` of the pool. It `adds` those that no term above
+    it finds, `found` with the terms above. `log_odds`, natural, says how much likelier it is in an
+    accepted post than in another one.
     """
 
     term: str

@@ -26,12 +26,10 @@ _CODES = {"in": "id", "iw": "he", "fil": "tl", "nb": "no", "nn": "no", "ckb": "k
 
 
 class SearchLanguages:
-    """The languages of a search: of its seeds, and of a sample of its pool.
+    """The languages of a search: of its seeds, by article id, and of a sample of its pool.
 
-    Attributes:
-        seeds: language by article id; English if it is unknown.
-        shares: share of each language among the noted posts whose language is known; empty if
-            there are too few of them, or the pool is plainly English.
+    A seed of unknown language counts as English. `shares` are those of languages among the noted
+    posts whose language is known; empty if these are too few, or the pool is plainly English.
     """
 
     def __init__(self, articles: Sequence[Article], negatives: Sequence[Article] = ()) -> None:

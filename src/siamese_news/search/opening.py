@@ -23,11 +23,10 @@ from siamese_news.utils.provenance import command, provenance
 
 
 class OpenQuery:
-    """A query with its seeds and its model, whose folder and hash are `which` (`open_named`).
+    """A query with its seeds, its model, and the window of its dates with its counts.
 
-    Attributes:
-        languages: of the seeds, and of posts passed to `SearchLanguages.note`.
-        window: which posts by date, with its counts.
+    `which` has the model's folder and hash (`open_named`); `languages` are told of posts by
+    `SearchLanguages.note`.
     """
 
     def __init__(

@@ -75,15 +75,10 @@ def _lock(out: Path) -> Path:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a search.
+    """The progress of a search: finished blocks of this pass, and what belongs to them.
 
-    Attributes:
-        blocks: finished ones of the current pass.
-        size: bytes of the part file that belong to them.
-        rows: number of rows in the part file.
-        scored: posts scored in this pass.
-        histogram: of their scores (`ScoreCounts.plain`).
-        scorer: its state after observing these blocks.
+    `size` and `rows` are the bytes and rows of the part file; `scored` posts are counted in the
+    `histogram` (`ScoreCounts.plain`); `scorer` is the state that has observed them.
     """
 
     blocks: int = 0
@@ -98,12 +93,8 @@ class PartialResults:
     """``<out>.part``, rows in the order of the input, and ``<out>.part.json``, its progress.
 
     The progress is written once the rows it counts are on the disk; later rows are cut off when the
-    run is resumed. The output must be held with `output_lock`.
-
-    Args:
-        out: the results' file.
-        job: plain values, by name, that must be the same to resume.
-        resume: continue an earlier run of the same job, if there is one.
+    run is resumed. The output must be held with `output_lock`. `job` has plain values that must be
+    the same to resume.
 
     Raises:
         InputError: there is an unfinished run, and it is of another job or `resume` is False.
@@ -112,7 +103,7 @@ class PartialResults:
     def __init__(self, out: Path, job: Mapping[str, Any], *, resume: bool) -> None:
         self.path = out.with_name(out.name + ".part")
         self._state = out.with_name(out.name + ".part.json")
-        self._job = json.loads(json.dumps(dict(job)))
+        self._job = dict(job)
         self.progress = Progress()
         if self._state.exists():
             self._continue(resume)
@@ -184,11 +175,16 @@ class PartialResults:
             raise InputError(
                 f"{self.path}: left by an unfinished run; continue with --resume, or {self._remedy}"
             )
-        if other := difference(job, self._job):
-            raise InputError(
-                f"{self.path}: was made with other settings ({other}); resume with the same "
-                f"command, or {self._remedy}"
-            )
+        check_job(self.path, job, self._job, self._remedy)
+
+
+def check_job(path: Path, job: Mapping[str, Any], mine: Mapping[str, Any], remedy: str) -> None:
+    """Raise an `InputError` if the earlier job that left a file or folder is not this run's."""
+    if other := difference(job, json.loads(json.dumps(dict(mine)))):
+        raise InputError(
+            f"{path}: was made with other settings ({other}); continue with the same command and "
+            f"files, or {remedy}"
+        )
 
 
 def difference(job: Mapping[str, Any], mine: Mapping[str, Any]) -> str:

@@ -111,14 +111,11 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A block of posts with its scores.
+    """Block `number`, from 0, of P posts within the window, with their (A, P) scores.
 
-    Attributes:
-        number: of the block, from 0.
-        posts: P posts within the window (of an index, only those that can change the results).
-        scores: (A, P).
-        last: whether the block has no further part.
-        rows: (P,) places of the posts in the pool; None if all posts come in its order.
+    An index yields only posts that can change the results. `last` says whether the block has no
+    further part, and `rows` are the (P,) places of the posts in the pool; None if all come in its
+    order.
     """
 
     number: int
@@ -132,10 +129,9 @@ class Scored:
 class Wanted:
     """Which posts can still change the results.
 
-    Attributes:
-        at_most: (A, P) upper and (A, P) lower bounds of the scores for the articles -> (lists, P)
-            upper bounds for the lists.
-        least: (lists,) lowest scores in millionths that a list accepts now.
+    `at_most` makes (lists, P) upper bounds for the lists of (A, P) upper and (A, P) lower bounds of
+    the scores for the articles. `least` are (lists,) lowest scores in millionths that they accept
+    now.
     """
 
     at_most: Callable[[Floats, Floats], Floats]

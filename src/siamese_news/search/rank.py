@@ -22,20 +22,21 @@ from siamese_news.search.seeds import MILLION, Seeds
 _SLACK, _ALL_SLACK = 8192, 1 << 22
 
 
-class TopPosts:
-    """Keeps the `top` posts of each of some lists; ties go by post id, descending.
+class Ranking:
+    """The `top` posts of each list of a search; ties go by post id, descending.
 
     Only posts that some list may still need are kept, with their scores in numpy arrays, so lists
-    as long as the pool cost little more than the pool.
+    as long as the pool cost little more than the pool. Iterating makes one list at a time.
     """
 
-    def __init__(self, lists: int, top: int) -> None:
-        self._top = top
+    def __init__(self, seeds: Seeds, top: int) -> None:
+        self.seeds, self._top, self.scores = seeds, top, ScoreCounts()
+        lists = seeds.lists
         self._scores = [np.empty(0, np.int64) for _ in range(lists)]
         self._rows = [np.empty(0, np.int64) for _ in range(lists)]
         self._floors = np.full(lists, np.iinfo(np.int64).min)
         self._posts: dict[int, tuple[Post, int]] = {}
-        self._slack = min(_SLACK, _ALL_SLACK // max(lists, 1))
+        self._slack = min(_SLACK, _ALL_SLACK // lists)
         self._limit = 2 * _SLACK
         self.seen = 0
 
@@ -136,14 +137,6 @@ class TopPosts:
         live = np.unique(np.concatenate(self._rows)).tolist()
         self._posts = {row: self._posts[row] for row in live}
         self._limit = 2 * len(live) + 2 * _SLACK
-
-
-class Ranking(TopPosts):
-    """The lists of a search, made one at a time: they may be as long as the pool."""
-
-    def __init__(self, seeds: Seeds, top: int) -> None:
-        super().__init__(seeds.lists, top)
-        self.seeds, self.scores = seeds, ScoreCounts()
 
     def remarks(self) -> list[str]:
         """Warnings about lists that say little; there must be a post."""

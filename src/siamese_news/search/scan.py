@@ -4,7 +4,7 @@ import os
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from siamese_news.data.readers.duplicates import SeenIds
-from siamese_news.data.records import Post, check_id
+from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import Content, Scorer
@@ -44,12 +43,8 @@ class Spool:
     """Blocks in a temporary file: a pass over them reads no input and cuts no text into tokens.
 
     A post takes about 150 bytes. The file has no name, so it disappears however the process ends.
-    If the disk is full, the spool is dropped and the input is read again.
-
-    Args:
-        folder: of the file; None for the folder of temporary files.
-        watch: wraps a pass over the blocks, to report progress.
-        path: a file with a name instead, for other processes; a full disk is then an error.
+    If the disk is full, the spool is dropped and the input is read again. With a `path`, for other
+    processes, it has a name, and a full disk is an error. `watch` reports the progress of a pass.
     """
 
     def __init__(
@@ -259,58 +254,3 @@ def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:
     stream = iter(posts)
     while block := list(islice(stream, BLOCK)):
         yield block
-
-
-class ReplayablePosts:
-    """Posts of any kind, with checked ids; an iterator is copied to disk, to be read again.
-
-    The number of posts is reported to `progress` after each `BLOCK` of them and at the end; True
-    shows it on standard error.
-    """
-
-    def __init__(
-        self, posts: Iterable[Post], progress: bool | Callable[[int], None] = False
-    ) -> None:
-        self._posts, self._progress = posts, progress
-        self._copy = tempfile.TemporaryFile() if isinstance(posts, Iterator) else None
-        self._blocks = 0
-
-    def __iter__(self) -> Iterator[Post]:
-        count = 0
-        with _reporting(self._progress) as report:
-            for block in self._again() if self._copy and self._blocks else self._checked():
-                yield from block
-                count += len(block)
-                report(count)
-
-    def _again(self) -> Iterator[list[Post]]:
-        assert self._copy is not None
-        self._copy.seek(0)
-        for _ in range(self._blocks):
-            yield pickle.load(self._copy)
-
-    def _checked(self) -> Iterator[list[Post]]:
-        with closing(SeenIds()) as seen:
-            for block in blocks(self._posts):
-                ids = [check_id(post.id, "a post's id") for post in block]
-                for index in seen.add(ids):
-                    raise InputError(f"post id {ids[index]!r} occurs twice; ids must be unique")
-                if self._copy is not None:
-                    pickle.dump(block, self._copy, pickle.HIGHEST_PROTOCOL)
-                    self._blocks += 1
-                yield block
-
-
-@contextmanager
-def _reporting(progress: bool | Callable[[int], None]) -> Iterator[Callable[[int], Any]]:
-    """The function that is told how many posts of a pass have been read."""
-    if progress is not True:
-        yield progress or (lambda count: None)
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} posts"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        bar = shown.add_task("posts", total=None)
-        yield lambda count: shown.update(bar, completed=count)

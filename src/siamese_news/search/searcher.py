@@ -20,7 +20,7 @@ from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
 from siamese_news.search.filter import filter_posts, filtered_rows
 from siamese_news.search.index.pool import PostIndex, open_index
-from siamese_news.search.inputs import Articles, Posts, articles_of, posts_of
+from siamese_news.search.inputs import Articles, Posts, ReplayablePosts, articles_of, posts_of
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import COLUMNS, write_rows
@@ -31,8 +31,9 @@ from siamese_news.search.rank import search
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
 from siamese_news.search.rows import ranking_rows
-from siamese_news.search.scan import ReplayablePosts, StreamPool
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
+from siamese_news.utils.terminal import counted
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
@@ -46,14 +47,10 @@ class Records(list[dict[str, Any]]):
 
     def __repr__(self) -> str:
         columns = ", ".join(self[0]) if self else "none"
-        return f"<{len(self):,} records; columns: {columns}>"
+        return f"<{counted(len(self), 'record')}; columns: {columns}>"
 
     def to_pandas(self) -> Any:
-        """A data frame with a row for each record.
-
-        Raises:
-            InputError: pandas is not installed.
-        """
+        """A data frame with a row for each record; an `InputError` if pandas is not installed."""
         try:
             pandas = import_module("pandas")
         except ImportError as error:
@@ -69,7 +66,8 @@ class Records(list[dict[str, Any]]):
             f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in line)}</tr>"
             for tag, line in zip(["th", *["td"] * len(rows)], lines, strict=True)
         ]
-        return f"<table>{''.join(parts)}</table><p>{len(rows):,} of {len(self):,} records</p>"
+        total = counted(len(self), "record")
+        return f"<table>{''.join(parts)}</table><p>{len(rows):,} of {total}</p>"
 
 
 def _cell(value: Any) -> str:
@@ -345,7 +343,8 @@ def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
             continue
         records.append(_named({name: row.get(name) for name in query.columns}))
     if empty:
-        log.info("%d posts with an empty text are left out of the result", empty)
+        some = f"{counted(empty, 'post')} with an empty text {'is' if empty == 1 else 'are'}"
+        log.info("%s left out of the result", some)
     return records
 
 

@@ -36,14 +36,9 @@ _TOGETHER = 256  # texts that are read before their values are saved
 class SecondLook:
     """Adds to the scores of a search by a transformer.
 
-    Args:
-        folder: of a model of sentence-transformers or model2vec, or of a cross-encoder.
-        seeds: the articles of the search.
-        posts: K; None lets the scores decide: twice as many posts as score .1 or more, from 200 to
-            5,000.
-
-    Attributes:
-        most: the largest number of posts of a list that are read.
+    `folder` is that of a model of sentence-transformers or model2vec, or of a cross-encoder, which
+    reads K `posts` of each list, `most` at most; None lets the scores decide: twice as many posts
+    as score .1 or more, from 200 to 5,000.
     """
 
     def __init__(self, folder: Path, seeds: Seeds, posts: int | None = None) -> None:

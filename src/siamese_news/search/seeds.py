@@ -22,16 +22,12 @@ _SHARPNESS = 10.0  # of softmax: seeds that are .1 apart weigh 1 to 2.7
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Seed articles, negative articles, and how several scores become one.
+    """Seed articles, negative articles about different stories, and how several scores become one.
 
     ``max`` favors a post near any of the seeds, ``mean`` one near all of them; ``softmax`` is the
     mean weighted by ``exp(10 score)``, which lies between the two. The scores of the negative seeds
-    are combined by the same rule and subtracted.
-
-    Attributes:
-        negatives: articles about different stories.
-        one_story: one list over all seeds; otherwise one list for each.
-        set_aside: the reasons why articles were left out.
+    are combined by the same rule and subtracted. `one_story` means one list over all seeds instead
+    of one for each; `set_aside` are the reasons why articles were left out.
     """
 
     articles: Sequence[Article]
@@ -117,15 +113,11 @@ _WANTED = {
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The decisions of a search, and the number of results of the other choices.
+    """The decisions of a search by seed id (`Scorer.decisions`), and the results of other choices.
 
-    Attributes:
-        asked: ``auto``, ``event`` or ``article``.
-        decisions: of each seed, by its id (`Scorer.decisions`); empty if nothing is decided.
-        least: the lowest score of the texts in `counts`.
-        counts: different texts by ``decided`` and, where known, by each other choice; over all
-            seeds together for one list, otherwise added up.
-        capped: those of `counts` that may be higher, as only the best texts of a seed are known.
+    `counts` are different texts that score `least` or more, by ``decided`` and, where known, by
+    each other choice; over all seeds together for one list, otherwise added up. Those that are
+    `capped` may be higher, as only the best texts of a seed are known.
     """
 
     asked: About

@@ -19,8 +19,9 @@ def clean(text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, such as ``1 post`` and ``1,200 posts``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """A number and its noun, such as ``1 post``, ``1,200 posts`` and ``2 replies``."""
+    plural = f"{noun[:-1]}ies" if noun.endswith(("ly", "py", "ry")) else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 @contextmanager

@@ -189,3 +189,49 @@ def test_a_folder_that_is_taken_away_is_waited_for(tmp_path):
     folder.mkdir()
     (folder / "a.jsonl").write_text(line(1))
     assert ids(drained(batches, 2)) == ["p1"]
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (line(1).rstrip().encode(), None),
+        (b"\xef\xbb\xbf" + line(1).rstrip().encode(), None),
+        ('{"id": "p1", "text": "a flood in a café"}'.encode("cp1252"), "cp1252"),
+    ],
+)
+def test_a_lone_line_without_an_end_is_read(tmp_path, data, encoding):
+    (tmp_path / "a.jsonl").write_bytes(data)
+    fields = {**FIELDS, "encoding": encoding}
+    found = drained(iter(Folder(tmp_path, {}, fields)))
+    assert ids(found) == ["p1"]
+    assert not any("\ufffd" in post.text for batch in found for post in batch.posts)
+
+
+def test_a_torn_line_is_reported_and_read_once_its_rest_is_there(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(line(1) + line(2)[:12])
+    batches = iter(Folder(tmp_path, {}, FIELDS))
+    found = drained(batches)
+    assert ids(found) == ["p1"]
+    assert [event.name for batch in found for event in batch.events] == ["unfinished"]
+    path.write_text(line(1) + line(2).rstrip())
+    found = drained(batches)
+    assert ids(found) == ["p2"]
+    assert not [bad for batch in found for bad in batch.rejections]
+
+
+def test_a_line_without_an_end_is_read_from_a_quiet_pipe(monkeypatch):
+    reader, writer = os.pipe()
+    os.write(writer, line(1).encode() + line(2).rstrip().encode())
+    with open(reader) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        batches = standard_input({}, FIELDS)
+        assert ids(drained(batches, 2)) == ["p1", "p2"]
+        os.write(writer, ("\n" + line(3) + line(4)[:9]).encode())
+        found = drained(batches, 2)
+        assert ids(found) == ["p3"]
+        os.write(writer, line(4)[9:].encode() + b"[]\n")
+        os.close(writer)
+        found = list(batches)
+        assert ids(found) == ["p4"]
+        assert [bad.line for batch in found for bad in batch.rejections] == [5]

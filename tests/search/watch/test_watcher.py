@@ -244,3 +244,20 @@ def test_fusion_by_ranks_is_refused(watching, stories, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="--fusion reciprocal"):
         one.begin(stories[0][:50])
     one.close()
+
+
+@pytest.mark.parametrize(("year", "days"), [(2026, 1e9), (1, 100), (9999, 100)])
+def test_no_age_and_no_date_is_too_large(watching, stories, year, days):
+    date = {"created_at": f"{year:04}-01-02T00:00:00Z"}
+    posts = [Post(post.id, post.text, date) for post in stories[0][:60]]
+    one = watching(rows=posts, window=50, days=days)
+    assert [chunk.start for chunk in one.window.chunks] == list(range(10, 60, 5))
+
+
+def test_one_of_a_kind_is_counted_in_the_singular(watching, stories):
+    posts = stories[0]
+    one = watching(rows=[posts[0], posts[0]])
+    assert one.said[-1].startswith("1 post, ") and "; 1 duplicate" in one.said[-1]
+    assert "1 duplicates" not in one.said[-1]
+    more = watching(rows=[*posts[:3], *posts[:2]], out="more.jsonl")
+    assert more.said[-1].startswith("3 posts, ") and "; 2 duplicates" in more.said[-1]

@@ -78,17 +78,9 @@ def explain(
 ) -> list[Explained]:
     """Explain the scores of posts for an article.
 
-    Args:
-        model: any model.
-        article: the article.
-        posts: the posts.
-        scorer: a scorer of the model, for this article and any others, that has observed the pool,
-            to explain its scores; None to explain scores without a pool.
-        number: of the article among the scorer's, from 0.
-        stop_words: tokens that the scorer leaves out of the article (`open_scorer`).
-
-    Raises:
-        InputError: there is no post.
+    `scorer` is one of the model for this article, the `number`-th from 0, and any others, and has
+    observed the pool; with None, scores without a pool are explained. `stop_words` are the tokens
+    that it leaves out of the article (`open_scorer`). Without a post it is an InputError.
     """
     if not posts:
         raise InputError("no posts to explain; expected at least one")
@@ -166,9 +158,8 @@ def name_neighbors(
 class Reader:
     """The sentences of an article, ready to explain any number of posts; see `explain`.
 
-    Attributes:
-        read: the sentences of which the model reads something; without one of the others the score
-            is unchanged.
+    Of the sentences that are `read` the model reads something; without another one no score
+    changes.
     """
 
     def __init__(
@@ -230,7 +221,11 @@ class Reader:
             )
             for name in dict.fromkeys([*words, *dense, *surface])
         ]
-        attention = self._attention(read, places)
+        # By name, (sentences, H): the attention of the relay or the mean token to each one.
+        attention = {}
+        for name, weights in read.attention.items():
+            attention[name] = np.zeros((count, weights.shape[1]))
+            np.add.at(attention[name], self._of_id[places], weights)
         return Explained(
             article=self._article,
             post=post,
@@ -314,16 +309,6 @@ class Reader:
         """The places of the ids that the encoder reads."""
         last = self._model.limits["keep"] == "last"
         return _kept(ids, self._model.cut([ids], side)[0], last=last)
-
-    def _attention(
-        self, read: Contributions, places: NDArray[np.int64]
-    ) -> dict[str, NDArray[np.float64]]:
-        """By name, (sentences, H): the attention of the relay or the mean token to each one."""
-        found = {}
-        for name, given in read.attention.items():
-            found[name] = np.zeros((len(self._sentences), given.shape[1]))
-            np.add.at(found[name], self._of_id[places], given)
-        return found
 
 
 def _joined(pieces: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -60,7 +60,8 @@ def check_words(one: Explained) -> str:
     if one.check.greatest is None:
         return f"Tested: {found}; no other sentence is about as long, so there is no comparison."
     best, count = one.score - one.check.greatest, counted(one.check.others, "other sentence")
-    found += f"; without any of {count} about as long, it is at least {best:.4f}"
+    which = "the" if one.check.others == 1 else "any of"
+    found += f"; without {which} {count} about as long, it is at least {best:.4f}"
     if one.check.holds:
         return f"Tested, the explanation holds: {found}."
     return f"Tested, the explanation does not hold: {found}. Trust the column 'without' here."
@@ -114,7 +115,7 @@ def _sentences(one: Explained) -> Any:
         add_row(table, cells, style="bold" if mark else "")
     rest = [s.contribution for number, s in enumerate(one.sentences) if number not in shown]
     others = {
-        f"{len(rest)} other sentences": sum(rest) if rest else None,
+        counted(len(rest), "other sentence"): sum(rest) if rest else None,
         "(by its best posts in the pool)": one.feedback or None,
         "(no sentence accounts for this)": (
             one.rest if abs(one.rest) > _NOISE * one.score else None
@@ -144,7 +145,7 @@ def _neighbors(one: Explained) -> Any:
     table = empty_table(title, ("share", "added", "post", "text"), texts=("post", "text"))
     rows = [(near.added, clean(near.post or ""), clean(near.text)) for near in one.neighbors]
     if rest := rows[SHOWN:]:
-        rows[SHOWN:] = [(sum(added for added, *_ in rest), "", f"{len(rest)} others")]
+        rows[SHOWN:] = [(sum(added for added, *_ in rest), "", counted(len(rest), "other"))]
     for added, *named in rows:
         add_row(table, [_percent(added, one), f"{added:.4f}", *named])
     return table

@@ -14,14 +14,11 @@ EQUAL = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the article.
+    """A sentence of the article, and the article's score `without` it.
 
-    Attributes:
-        tokens: number of its tokens, including those beyond the model's limits.
-        contribution: its part of the score.
-        expected: its part if all of the article fitted the post equally well.
-        attention: by name of the attention, the weight that each head gives the sentence.
-        without: the score of the article without the sentence.
+    `tokens` includes those beyond the model's limits. `contribution` is its part of the score, and
+    `expected` the part if all of the article fitted the post equally well. `attention` has, by the
+    name of the attention, the weight that each head gives the sentence.
     """
 
     text: str
@@ -34,13 +31,9 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of the post, or two in a row, and its parts of the score.
+    """A word of the post, or two in a row: its parts of the score by words, vectors and n-grams.
 
-    Attributes:
-        lexical: by words.
-        dense: by vectors.
-        surface: by n-grams inside words.
-        fields: that contain it, of a post whose text is joined from several.
+    `fields` contain it, if the post's text is joined from several.
     """
 
     term: str
@@ -57,14 +50,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NeighborPost:
-    """A similar post of the pool, which lends the explained one a part of its score.
+    """A similar post of the pool: `weight` times its score is `added` to that of the explained one.
 
-    Attributes:
-        post: its id; None if it was not looked up in the pool.
-        text: its text; without an id its content words, those that the model knows.
-        weight: the part of its score that is added.
-        added: that part times its score.
-        key: its word ids, by which two posts are the same to the model.
+    `key` are its word ids, by which two posts are the same to the model. Before it is looked up in
+    the pool, `post` is None and `text` the content words that the model knows.
     """
 
     post: str | None
@@ -78,11 +67,8 @@ class NeighborPost:
 class Check:
     """The test of the explanation: the sentence it names against those of about equal length.
 
-    Attributes:
-        sentence: index of the sentence with the greatest surplus.
-        drop: by how much the score falls without it.
-        others: number of sentences of about equal length (`EQUAL`).
-        greatest: the greatest drop without one of these; None if there are none.
+    Without the sentence, the one with the greatest surplus, the score falls by `drop`; without one
+    of the `others` (`EQUAL`) it falls by `greatest` at most, which is None if there are none.
     """
 
     sentence: int
@@ -100,20 +86,12 @@ class Check:
 class Explained:
     """The score of a post for an article, by its parts.
 
-    Attributes:
-        kind: of the score (`Scorer.kind`).
-        lexical: part of the score from the products of words.
-        dense: part of the score from vectors.
-        surface: part of the score from n-grams inside words.
-        neighbors: similar posts of the pool whose scores are parts of this one (`Smoothing`), the
-            greatest part first.
-        feedback: part of the score that the article's best posts account for
-            (`lexical_head.RocchioFeedback`).
-        rest: part of the score that neither these nor a sentence accounts for.
-        sentences: in the order of the article.
-        terms: strongest first.
-        alphas: of each head, by the name of the sparsity.
-        check: None if no sentence contributes anything.
+    `lexical`, `dense` and `surface` come from words, vectors and n-grams inside words. `neighbors`
+    are similar posts whose scores are parts of this one (`Smoothing`), the greatest part first.
+    `feedback` is the part that the article's best posts account for
+    (`lexical_head.RocchioFeedback`), and `rest` the part that neither these nor a sentence does.
+    `sentences` are in the order of the article, `terms` strongest first, `alphas` those of each
+    head by the name of the sparsity. `check` is None if no sentence contributes anything.
     """
 
     article: Article

@@ -163,7 +163,10 @@ class IndexChange:
         missing = [id for id in wanted if id not in found]
         if not found:
             shown = ", ".join(repr(id) for id in missing[:3])
-            raise InputError(f"{self.path}: has no post {shown}; check the ids")
+            raise InputError(
+                f"{self.path}: has no post {shown}; check the ids: every blank and leading "
+                "zero counts"
+            )
         with self._change() as manifest:
             for number, (entry, segment) in enumerate(
                 zip(manifest.segments, segments, strict=True)

@@ -79,6 +79,8 @@ class Manifest:
         """
         path = folder / NAME
         with reading(folder):
+            if folder.is_file():
+                raise InputError(f"{folder}: is a file; expected the folder of an index")
             if not folder.is_dir():
                 raise InputError(
                     f"{folder}: no such index; make one with "

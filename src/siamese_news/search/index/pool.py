@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
+from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import MixtureScorer, Scorer
@@ -18,11 +19,12 @@ from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
-from siamese_news.search.index.manifest import Manifest
+from siamese_news.search.index.manifest import NAME, Manifest
 from siamese_news.search.index.segment import Segment, find_posts
 from siamese_news.search.pool import Floats, Pool, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.terminal import counted
 
 
 class PostIndex(Pool):
@@ -80,7 +82,7 @@ class PostIndex(Pool):
 
     def summary(self, scored: int) -> list[str]:
         """See `Pool`."""
-        return [f"{len(self):,} posts in the index, {scored:,} scored"]
+        return [f"{counted(len(self), 'post')} in the index, {scored:,} scored"]
 
     def remarks(self) -> list[str]:
         """See `Pool`."""
@@ -93,7 +95,7 @@ class PostIndex(Pool):
 
     def job(self) -> list[Any]:
         """See `Pool`."""
-        manifest = (self.path / "manifest.json").stat()
+        manifest = (self.path / NAME).stat()
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
     def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
@@ -162,7 +164,21 @@ def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
         InputError: there is no index, it is damaged, incomplete or has another version, or it was
             built with another model or one that reads posts differently today.
     """
-    return PostIndex(Path(path), indexable(model))
+    folder, model = Path(path), indexable(model)
+    while True:
+        before = _version(folder)
+        try:
+            return PostIndex(folder, model)
+        except (InputError, FileNotFoundError):
+            if _version(folder) == before:
+                raise
+            # Its files were replaced while it was opened.
+
+
+def _version(folder: Path) -> int | None:
+    """When the index was last changed."""
+    path = folder / NAME
+    return path.stat().st_mtime_ns if path.is_file() else None
 
 
 # Two sums in single precision, and a sum of squares.

@@ -15,6 +15,7 @@ from siamese_news.search.compare import FEW, Word, bursts, wilson, words_of
 from siamese_news.search.files import FilePool
 from siamese_news.search.report.charts import BarChart, moment, timeline_chart
 from siamese_news.search.report.results import ReportData, ReportPost
+from siamese_news.utils.terminal import counted
 
 SHOWN = 20
 """Groups with a row of their own, those with the most posts found; one more row has the rest."""
@@ -52,12 +53,9 @@ class Share:
 class Group:
     """A row of the comparison.
 
-    Attributes:
-        share: found posts of the group out of all its posts; without a pool, out of all found.
-        times: number and name of each time with found posts, and the same share for it; without a
-            pool, out of all dated posts found of the group.
-        words: that set it apart (`words_of`).
-        texts: number of different texts found; below `FEW` there are no words.
+    `share` is the group's found posts out of all its posts, or without a pool out of all found.
+    `times` are number, name and share of each time with found posts; without a pool, out of the
+    group's dated ones. Of fewer different `texts` than `FEW` there are no `words` (`words_of`).
     """
 
     name: str
@@ -84,12 +82,9 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of groups by a column.
+    """A comparison of groups by a column, with shares of all posts searched if there is a `pool`.
 
-    Attributes:
-        pool: whether shares are of all posts that were searched.
-        chart: the timeline of all posts found; None without dates.
-        slots: number of its times from the first to the last.
+    The chart is the timeline of all posts found, with `slots` times; None without dates.
     """
 
     by: str
@@ -103,13 +98,10 @@ class Comparison:
 def compare(
     data: ReportData, by: str, known: Iterable[tuple[str, Mapping[str, Any]]], *, pool: bool
 ) -> Comparison:
-    """Compare groups of the posts found.
+    """Compare groups of the posts found by a name of their metadata, a column, or one of `TIMES`.
 
-    Args:
-        data: the results.
-        by: a name of a post's metadata or of a column, or one of `TIMES`.
-        known: id and values of posts; their ``group`` takes precedence over `by`.
-        pool: whether these are all posts that were searched, or only those of the results.
+    `known` are id and values of posts, of all that were searched if `pool` is set, otherwise of
+    those found; their ``group`` takes precedence over `by`.
     """
     found = {post.id: post for post in reversed(data.posts)}
     chart, slots = _timeline(found.values())
@@ -136,7 +128,7 @@ def compare(
     rows = [(name, [name]) for name in names[:SHOWN]]
     if by in TIMES:
         rows.sort()
-    rows += [(f"other ({len(rest):,} groups)", rest)] * bool(rest)
+    rows += [(f"other ({counted(len(rest), 'group')})", rest)] * bool(rest)
     rows += [(NONE, [NONE])] * (NONE in sizes)
     own = [[post for one in members for post in mine.get(one, ())] for _, members in rows]
     texts = [_texts(data, posts) for posts in own]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from siamese_news.errors import InputError
-from siamese_news.labels.results import result_meta, result_rows, web_link
+from siamese_news.labels.results import result_meta, web_link
 from siamese_news.search.clusters import cluster_posts
+from siamese_news.search.records import found_rows
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
@@ -25,16 +26,10 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class ReportPost:
-    """One row of the results.
+    """One row of the results, with `rank` from 1 for its seed, whose id is `seed`.
 
-    Attributes:
-        rank: from 1, for its seed.
-        cluster: number of its cluster of near-duplicates, of `cluster_size` posts.
-        seed: id of the seed article.
-        created_at: in any form that `iso_date` reads.
-        terms: words to highlight.
-        link: to the post itself; http or https.
-        place: its (x, y) on the map, if there is one.
+    `created_at` is in any form that `iso_date` reads; `terms` are highlighted; `link` is http or
+    https; `place` is (x, y) on the map.
     """
 
     rank: int
@@ -53,12 +48,9 @@ class ReportPost:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A post in its thread: a result, or one that a result answers or that answers it.
+    """A post in its thread: one ``found``, one ``answered`` by these, or a ``reply``.
 
-    Attributes:
-        role: ``found``, ``answered`` or ``reply``.
-        depth: number of posts of the thread above it.
-        left_out: number of posts of the thread that the results lack.
+    It has `depth` posts of the thread above it; the results lack `left_out` posts of the thread.
     """
 
     post: ReportPost
@@ -79,20 +71,10 @@ class Histogram:
 class ReportData:
     """All of the page; it names the parts that are None or empty, and leaves them out.
 
-    Attributes:
-        command: the command line of the search.
-        provenance: versions, hashes, machine; values may be mappings.
-        seeds: all articles that the posts name.
-        posts: the results, in the order of the ranking.
-        histogram: scores of all posts that were scanned, or of the results only.
-        histogram_note: which of the two.
-        threshold_note: the origin of the threshold.
-        counts: ``read``, ``rejected``, ``duplicates``, ``kept`` and others, from the search.
-        remarks: for the reader, one sentence each.
-        threads: if the results are threads: the posts of each in reading order, by the ``cluster``
-            of its found posts.
-        groups: the comparison of groups (`groups.Comparison`).
-        bursts: in the timeline, named by their words (`groups.Burst`).
+    The histogram is of all posts that were scanned or of the results only, which its note says;
+    that of the threshold says its origin. `counts` are those of the search, such as ``read`` and
+    ``kept``. `threads` has the posts of each in reading order, by the ``cluster`` of its found
+    posts. `groups` is a `groups.Comparison`, and `bursts` are `groups.Burst`.
     """
 
     title: str
@@ -130,12 +112,10 @@ def read_results(
         InputError: for a file or a field that cannot be read.
     """
     source = Path(path)
-    if source.is_dir():
-        raise InputError(f"{source}: is a folder; expected a file that rank or filter wrote")
-    rows = [_checked(row, where) for where, row in result_rows(source)]
+    rows = [_checked(row, where) for where, row in found_rows(source)]
     found = [row for row in rows if row["role"] == "found"]
     if not found:
-        raise InputError(f"{source}: has no row; expected at least one post")
+        raise InputError(f"{source}: no row has the role 'found'; expected all rows of the file")
     threaded = "thread" in found[0]
     if any(("thread" in row) != threaded for row in rows):
         raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")

@@ -1,4 +1,9 @@
-"""The steps of one part of a filter, the folder of all parts, and the sums of their data."""
+"""The steps of one part of a filter, the folder of all parts, and the sums of their data.
+
+Any process that can access the output folder can do the next step of a part (`step_of`). Rows and
+scores are those of a single process: observations can be added in any order, and a score depends
+only on the article, the post and the pool.
+"""
 
 import json
 import shutil
@@ -21,24 +26,22 @@ from siamese_news.search.files import empty_remarks, plain_counts
 from siamese_news.search.filter import Filtered, kept_rows, write_filtered
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.partial_results import difference
+from siamese_news.search.partial_results import check_job
 from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks
 from siamese_news.search.seeds import Decided
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.terminal import counted
 
 
 class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
-    ``work.json`` has the job and the number of parts. For part n there are
+    ``work.json`` has the job and the number of parts, `shards`. For part n there are
     ``n.read.json`` (once its posts are read), ``n.observed-r`` (its observations in pass r),
-    ``n.scored.json`` (once its rows are written), and the files that these name.
-    ``pool-r`` has the sum of the observations in pass r; ``settled`` appears after the last pass.
-
-    Attributes:
-        shards: how many parts there are, once `start` has been called.
+    ``n.scored.json`` (once its rows are written), and the files that these name. ``pool-r`` has the
+    sum of the observations in pass r; ``settled`` appears after the last pass.
     """
 
     def __init__(self, out: Path) -> None:
@@ -51,12 +54,8 @@ class ShardFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, {"job": dict(job), "shards": shards})
-        found, mine = self._read(path), json.loads(json.dumps(dict(job)))
-        if said := difference(found.get("job", {}), mine):
-            raise InputError(
-                f"{self.path}: was made with other settings ({said}); continue with the same "
-                "command, model and posts, or remove the folder to start over"
-            )
+        found = self._read(path)
+        check_job(self.path, found.get("job", {}), job, "remove the folder to start over")
         self.shards = int(found["shards"])
 
     def file(self, index: int, name: str) -> Path:
@@ -73,8 +72,8 @@ class ShardFolder:
 
     def taken(self, index: int) -> list[str]:
         """The ids that come earlier in another part than `index`."""
-        known = self.file(index, "taken.json").exists()
-        return list(self.read(index, "taken.json")["ids"]) if known else []
+        path = self.file(index, "taken.json")
+        return list(self._read(path)["ids"]) if path.exists() else []
 
     @property
     def passes(self) -> int:
@@ -92,8 +91,7 @@ class ShardFolder:
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            return dict(found)
+            return dict(json.loads(path.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
@@ -162,7 +160,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
     }
     write_json(folder.file(index, "read.json"), done)
-    return f"{stream.counts.read:,} posts read"
+    return f"{counted(stream.counts.read, 'post')} read"
 
 
 def _observe(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
@@ -190,7 +188,7 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     spool.close()
     done = {"scored": total, "kept": rows, "bytes": path.stat().st_size}
     write_json(folder.file(index, "scored.json"), done | {"histogram": counts.plain()})
-    return f"{total:,} posts scored, {rows:,} kept"
+    return f"{counted(total, 'post')} scored, {rows:,} kept"
 
 
 def _opened(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[Scorer, Spool]:
@@ -214,8 +212,7 @@ _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
 def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
     """Join the observations of all parts in this pass.
 
-    Returns:
-        The parts that must be read again first, because another part has one of their ids.
+    The parts that it returns must be read again first: another part has one of their ids.
     """
     turn = folder.passes + 1
     if turn == 1:

@@ -72,7 +72,9 @@ class Worker:
             _, step = step_of(self._folder)
             return part, step(self._opened, self._folder, part)
         except OSError as error:
-            raise InputError(str(error)) from error
+            raise InputError(
+                f"{error.filename or self._folder.path}: {error.strerror or error}; {_KEPT}"
+            ) from error
 
 
 _workers: list[Worker] = []

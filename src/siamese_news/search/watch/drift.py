@@ -11,12 +11,8 @@ class DriftAlarm:
     Both samples are scored by a scorer that learned from neither. If the posts of the reference, of
     the window and of the stream are drawn from one population, the scores are exchangeable, so the
     exact Kolmogorov-Smirnov test is valid at every update, whatever the scorer learned. The n-th
-    test has the level ``rate / (n (n + 1))``; these add up to `rate`, so the chance that there is
-    ever a false alarm is at most `rate`. The first alarm stays.
-
-    Attributes:
-        tests: number of tests so far, earlier runs included.
-        alarm: ``test``, ``p``, ``level`` and ``distance`` of the alarm, if one was raised.
+    test, earlier runs included, has the level ``rate / (n (n + 1))``; these add up to `rate`, so
+    the chance that there is ever a false alarm is at most `rate`. The first alarm stays.
 
     Example:
         >>> import numpy as np

@@ -33,14 +33,9 @@ def jetstream(
 
     Each connection asks for the events since five seconds before the last one; repeated posts are
     recognized by their ids. If the oldest event of the answer is newer than the last one, the
-    server no longer has the events between: a gap.
-
-    Args:
-        address: ``ws://`` or ``wss://``.
-        cursor: of an earlier run; empty for none.
-        fields: how posts are read.
-        stall: seconds without an event after which the connection is opened again.
-        pauses: seconds before the first new attempt, and at most; each is twice the one before.
+    server no longer has the events between: a gap. After `stall` seconds without an event the
+    connection is opened again. `pauses` are the seconds before the first new attempt and at most;
+    each is twice the one before.
 
     Raises:
         InputError: the address is not one of a websocket.

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -20,7 +21,7 @@ from typing import IO, Any
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers.detect import Detected, detect
-from siamese_news.data.readers.encodings import as_utf8
+from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding
 from siamese_news.data.readers.fields import Choice
 from siamese_news.data.readers.inputs import LINES, Input, folder_files, is_own
 from siamese_news.data.readers.rows import Counts, Rejection, json_rows, post_blocks
@@ -57,14 +58,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The posts that arrived together.
+    """The posts that arrived together, in their order; ids may be repeated.
 
-    Attributes:
-        posts: in their order; ids may be repeated.
-        cursor: the place in the source after them.
-        rejections: rows that could not be used.
-        counts: of other rows.
-        events: for the user.
+    The cursor is the place in the source after them. With them come the rows that could not be
+    used, the counts of other rows, and events.
     """
 
     posts: Sequence[Post]
@@ -75,12 +72,7 @@ class Batch:
 
 
 class LineReader:
-    """Reads posts from JSON lines as they arrive; their format is detected in the first ones.
-
-    Args:
-        name: of the source, for messages.
-        head: the first lines.
-        fields: how posts are read, as in `Query.reading`.
+    """Reads posts from JSON lines as they arrive; `head`, the first ones, tells their format.
 
     Raises:
         InputError: these are not posts.
@@ -161,7 +153,10 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
 
 
 def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
-    """Complete lines of standard input; empty bytes if none came for a second."""
+    """Complete lines of standard input; empty bytes if none came for a second.
+
+    After that second, a JSON object without a line end is complete as well.
+    """
     chunks: queue.Queue[bytes | BaseException] = queue.Queue(8)
     threading.Thread(target=_pump, args=(chunks, fields), daemon=True).start()
     held = b""
@@ -169,7 +164,8 @@ def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
         try:
             more = chunks.get(timeout=TICK)
         except queue.Empty:
-            yield b""
+            ready, held = (held, b"") if _is_whole(held, fields) else (b"", held)
+            yield ready
             continue
         if isinstance(more, BaseException):
             with reading("standard input"):
@@ -268,16 +264,14 @@ class Folder:
         raw: Any = io.BufferedReader(io.BytesIO(head))
         if packing(raw) or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
             return False
-        return path.suffix.lower() in LINES or _is_object(
-            head.lstrip(b"\xef\xbb\xbf").split(b"\n")[0]
-        )
+        return path.suffix.lower() in LINES or _is_whole(head.split(b"\n")[0], self._fields)
 
     def _lines(self, path: Path, at: Place | None, head: bytes, look: Look) -> Iterator[Batch]:
         name = self._name(path)
         at = at or {"whole": False, "offset": 0, "lines": 0, "looked": 0}
         with path.open("rb") as stream:
             stream.seek(at["offset"])
-            for lines in _written(stream):
+            for lines in self._written(stream, path, look):
                 if not at["looked"]:
                     head, at = lines[:_READ], {**at, "looked": min(len(lines), _READ)}
                 if name not in self._readers:
@@ -293,8 +287,7 @@ class Folder:
 
     def _whole(self, path: Path, at: Place | None, look: Look) -> Iterator[Batch]:
         name, taken = self._name(path), 0 if at is None else at["posts"]
-        if 0 <= time.time() - look[1] / 1e9 < _QUIET:
-            del self._looks[name]  # look again even if it does not change
+        if not self._quiet(path, look):
             return
         with open_binary(path) as stream:
             try:
@@ -316,6 +309,32 @@ class Folder:
             yield self._batch(Batch(some, self._cursor()))
         self._files[name] = {**done, "posts": taken, "done": True}
         yield self._batch(Batch([], self._cursor(), counts=stream_of.counts))
+
+    def _written(self, stream: IO[bytes], path: Path, look: Look) -> Iterator[bytes]:
+        """Complete lines, and a last JSON object without a line end, which is complete as well.
+
+        Another last line may be torn, so it is left until its rest is written, and reported.
+        """
+        held = b""
+        while data := stream.read(_READ):
+            lines, held = cut(held + data)
+            if lines:
+                yield lines
+        if _is_whole(held, self._fields):
+            yield held
+        elif held.strip() and self._quiet(path, look):
+            self._tell(
+                "unfinished",
+                f"{path}: its last line has no end and is not a whole JSON object; it is read "
+                "once its rest, or a line end, is written",
+            )
+
+    def _quiet(self, path: Path, look: Look) -> bool:
+        """Whether a file has not changed for a while; if it has, it is looked at again."""
+        quiet = not 0 <= time.time() - look[1] / 1e9 < _QUIET
+        if not quiet:
+            self._looks.pop(self._name(path), None)
+        return quiet
 
     def _same(self, path: Path, at: Place, size: int) -> bool:
         """Whether the part of a file that was read is unchanged."""
@@ -345,20 +364,11 @@ class Folder:
         return replace(batch, events=events) if events else batch
 
 
-def _written(stream: IO[bytes]) -> Iterator[bytes]:
-    """Complete lines, and a last JSON object without a line end, which is complete as well."""
-    held = b""
-    while data := stream.read(_READ):
-        lines, held = cut(held + data)
-        if lines:
-            yield lines
-    if _is_object(held):
-        yield held
-
-
-def _is_object(line: bytes) -> bool:
+def _is_whole(line: bytes, fields: Mapping[str, Any]) -> bool:
+    """Whether a line is one JSON object, to which nothing can be added."""
+    stream: Any = io.BufferedReader(io.BytesIO(line.removeprefix(BOM_UTF8)))
     try:
-        decode_object(line)
+        decode_object(as_utf8(stream, check_encoding(fields["encoding"] or UTF8)).read())
     except BadRow:
         return False
     return True

@@ -25,7 +25,7 @@ from siamese_news.model.base import BLOCK
 from siamese_news.search.filter import rows_over
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import write_rows
-from siamese_news.search.partial_results import difference
+from siamese_news.search.partial_results import check_job
 from siamese_news.search.records import Sample, metadata_text
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.watch.drift import DriftAlarm
@@ -36,6 +36,7 @@ from siamese_news.utils.terminal import counted
 
 _COMMIT, _STATUS = 1.0, 60.0  # seconds
 _EARLY = "2000"  # dates before it come from clocks that were not set
+_COUNTED = {"duplicates": "duplicate", "gap": "gap"}  # counts of things, and their name for one
 _ODD = ("duplicates", "dated before 2000", "dated tomorrow or later", "gap")
 _LEAST = 100  # posts of a reference, for an alarm that can be raised
 _REMEDY = "start over with another --out"
@@ -50,24 +51,12 @@ class Watch:
     holds the cursor, the window and the sizes of all growing files; bytes beyond these sizes are
     cut off when the watch is continued, and written again.
 
-    Args:
-        opened: the query with its present seeds.
-        read: reads the seeds again, at each update of the scores.
-        tell: prints a line for the user.
-        source: where the posts come from, as the user named it.
-        window: most posts that the scores are based on.
-        days: oldest age of these posts, by their dates; None: by number only.
-        rotate: bytes after which a new output file begins; ``day``; None: one file.
-        alarm_rate: the chance of a false drift alarm over the whole stream.
-        idle: seconds without a post after which the watch ends; None: never.
-
-    Attributes:
-        cursor: the place in the source; empty at the start.
-        fresh: whether nothing was committed yet.
-        counts: of posts and events, by name.
-        generation: how often the scores were updated.
-        state: identifies the scores of a row: the generation, and a hash of the seeds and the
-            window.
+    `read` reads the seeds again at each update of the scores, and `tell` prints a line. `window`
+    and `days` bound the window (`PostWindow`). A new output file begins after `rotate` bytes, or
+    each ``day``. `alarm_rate` is the chance of a false alarm over the whole stream; the watch ends
+    after `idle` seconds without a post. A watch that is `fresh` has committed nothing yet. Its
+    `state` identifies the scores of a row: how often they were updated, and a hash of seeds and
+    window.
 
     Raises:
         InputError: an earlier watch with this output was another one, or its files were changed.
@@ -93,11 +82,15 @@ class Watch:
         self._folder = self._out.with_name(self._out.name + ".watch")
         self._path = self._folder / "checkpoint.json"
         job = opened.job([])
-        self._job = {name: job[name] for name in ("version", "model", "threads")}
-        self._job["options"] = opened.query.job()
-        self._job |= {"source": source, "window": window, "window_days": days}
-        self._job |= {"rotate": rotate, "alarm_rate": alarm_rate}
-        self._job = json.loads(json.dumps(self._job))
+        self._job = {
+            **{name: job[name] for name in ("version", "model", "threads")},
+            "options": opened.query.job(),
+            "source": source,
+            "window": window,
+            "window_days": days,
+            "rotate": rotate,
+            "alarm_rate": alarm_rate,
+        }
         saved = self._saved()
         self.fresh = not saved
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -218,14 +211,10 @@ class Watch:
             return {}
         try:
             saved: dict[str, Any] = json.loads(self._path.read_bytes())
-            other = difference(saved["job"], self._job)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            job = dict(saved["job"])
+        except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self._path}: is damaged ({error}); {_REMEDY}") from error
-        if other:
-            raise InputError(
-                f"{self._folder}: was made with other settings ({other}); continue with the same "
-                f"command, or {_REMEDY}"
-            )
+        check_job(self._folder, job, self._job, _REMEDY)
         return saved
 
     def _with(self, seeds: Seeds) -> OpenQuery:
@@ -373,10 +362,14 @@ class Watch:
         rejected = sum(count for name, count in counts.items() if name.startswith("rejected"))
         window = self.window
         first = window.chunks[0].start if window.chunks else window.growing.start
-        line = f"{counts['read']:,} posts, {counts['found']:,} found, {rate:,.0f} posts/s; "
+        line = f"{counted(counts['read'], 'post')}, {counts['found']:,} found, "
+        line += f"{rate:,.0f} posts/s; "
         line += f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
         line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
-        line += "".join(f"; {counts[name]:,} {name}" for name in _ODD if counts[name])
+        for name in _ODD:
+            if number := counts[name]:
+                one = _COUNTED.get(name)
+                line += f"; {counted(number, one) if one else f'{number:,} {name}'}"
         line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
         self._tell(line + ("; ALARM: the stream has drifted" if self._drift.alarm else ""))
         metrics = {

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -14,10 +15,10 @@ import orjson
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.model.base import BLOCK
 from siamese_news.scoring import Content, Scorer
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.records import Sample, metadata_text
+from siamese_news.search.scan import blocks
 from siamese_news.utils.files import GrowingFile, atomic_write
 
 WINDOW = 1_000_000
@@ -47,14 +48,9 @@ def next_settling(position: int, window: int) -> int:
 
 @dataclass(slots=True)
 class Chunk:
-    """Posts between two updates of the scores.
+    """Posts between two updates of the scores, in a file of `size` bytes that the number names.
 
-    Attributes:
-        number: of the chunk, which names its files.
-        start: the position of its first post; below 0 in a warm start.
-        size: bytes of its file.
-        sha256: of these bytes.
-        date: the median date of its posts, if any has one.
+    `start` is the position of the first post, below 0 in a warm start, and `date` the median date.
     """
 
     number: int
@@ -68,21 +64,11 @@ class PostWindow:
     """The last posts, a chunk for each update of the scores; the newest chunk grows.
 
     The posts are in ``window/`` as JSON lines, which any command reads; the states of scorers that
-    observed a finished chunk are in ``learned/``.
+    observed a finished chunk are in ``learned/``. At most `posts` are kept, and no chunk that is
+    `days` older than the newest one. `saved` is a state of `plain`; later files are removed.
 
-    Args:
-        folder: of the state.
-        opened: the query with its present seeds.
-        posts: most posts of the window.
-        days: drop chunks that are so much older than the newest one; None: by number only.
-        saved: the state of `plain` to continue from; later files are removed.
-
-    Attributes:
-        chunks: the finished ones, oldest first.
-        growing: the newest one.
-        position: number of posts that came from the stream.
-        known: the ids of the stream's posts in the window.
-        sample: some posts of the growing chunk.
+    `position` is the number of posts that came from the stream, `known` has the ids of those in the
+    window, and `sample` some posts of the growing chunk.
     """
 
     def __init__(
@@ -96,35 +82,34 @@ class PostWindow:
         self._folder, self._opened, self._posts, self._days = folder, opened, posts, days
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        self.chunks: list[Chunk] = []
-        self.position = 0
+        saved = saved or {"position": 0, "chunks": [], "growing": asdict(Chunk(0, 0))}
+        self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
         self.known: set[str] = set()
-        if saved is None:
-            self._begin(Chunk(0, 0))
-        else:
-            self._restore(saved)
+        for chunk in self.chunks:
+            if chunk.start >= 0:
+                self.known.update(post.id for post in posts_in(self._path(chunk)))
+        self._begin(Chunk(**saved["growing"]))
+        for some in blocks(posts_in(self._path(self.growing))):
+            self._take(some, self.content(some), b"".join(map(line_of, some)))
+        self.position: int = saved["position"]
+        self.tidy()
 
     @property
     def room(self) -> int:
         """Number of posts until the next update of the scores."""
         return next_settling(self.position, self._posts) - self.position
 
-    def warm_up(self, posts: Iterable[Post], left_out: set[str]) -> int:
-        """Begin with the last of these posts, which are not scored; return their number.
-
-        Posts whose ids are `left_out` stay out of the window.
-        """
+    def warm_up(self, posts: Iterable[Post], left_out: set[str]) -> None:
+        """Begin with the last of these posts, which are not scored, without those `left_out`."""
         kept = deque((post for post in posts if post.id not in left_out), maxlen=self._posts)
         self.position = -len(kept)
         self._begin(Chunk(0, self.position))
-        every, stream = max(self._posts // _PARTS, 1), iter(kept)
-        while some := list(islice(stream, every)):
-            for at in range(0, len(some), BLOCK):
-                piece = some[at : at + BLOCK]
+        stream = iter(kept)
+        while some := list(islice(stream, max(self._posts // _PARTS, 1))):
+            for piece in blocks(some):
                 self.add(piece, self.content(piece))
             self._close()
         self.known.clear()
-        return len(kept)
 
     def content(self, posts: Sequence[Post]) -> Content:
         """The form of posts that the scorers of this window read."""
@@ -145,8 +130,9 @@ class PostWindow:
         newest = max((chunk.date for chunk in self.chunks if chunk.date), default=None)
         bound = ""
         if self._days is not None and newest is not None:
-            moment = datetime.fromisoformat(newest) - timedelta(days=self._days)
-            bound = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+            with suppress(OverflowError):  # older than any date
+                moment = datetime.fromisoformat(newest) - timedelta(days=self._days)
+                bound = moment.isoformat().replace("+00:00", "Z")
         first = self.position - self._posts
         for chunk in list(self.chunks):
             if chunk.start < first or (chunk.date is not None and chunk.date < bound):
@@ -189,18 +175,6 @@ class PostWindow:
             "chunks": [asdict(chunk) for chunk in self.chunks],
             "growing": asdict(growing),
         }
-
-    def _restore(self, saved: Mapping[str, Any]) -> None:
-        self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
-        for chunk in self.chunks:
-            if chunk.start >= 0:
-                self.known.update(post.id for post in posts_in(self._path(chunk)))
-        self._begin(Chunk(**saved["growing"]))
-        posts = posts_in(self._path(self.growing))
-        while some := list(islice(posts, BLOCK)):
-            self._take(some, self.content(some), b"".join(map(line_of, some)))
-        self.position = saved["position"]
-        self.tidy()
 
     def tidy(self) -> None:
         """Remove the files of dropped chunks; call it only after a commit."""
@@ -252,8 +226,8 @@ class PostWindow:
         path = self._state(chunk)
         if path.exists():
             return path.read_bytes()
-        observer, posts = self._opened.scorer(), posts_in(self._path(chunk))
-        while some := list(islice(posts, BLOCK)):
+        observer = self._opened.scorer()
+        for some in blocks(posts_in(self._path(chunk))):
             observer.observe(self.content(some))
         return self._save(chunk, observer)
 
