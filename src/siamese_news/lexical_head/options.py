@@ -63,7 +63,7 @@ class RocchioFeedback:
     focused_posts: int = 5
     least: int = 3
     score: float = 0.15
-    weight: float = 0.3
+    weight: float = 0.25
     alike: float = 0.3
     foreign_posts: int = 40
     foreign_least: int = 5
