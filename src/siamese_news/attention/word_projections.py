@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 
 def projected(linear: nn.Linear, states: Tensor, out: Tensor | None = None) -> Tensor:
@@ -65,12 +66,12 @@ class WordColumns(Columns):
         self.words = words
         self.rows = rows
 
+    @override
     def __getitem__(self, tokens: slice) -> "WordColumns":
-        """See `Columns`."""
         return WordColumns(self.words, self.rows[tokens])
 
+    @override
     def through(self, linear: nn.Linear) -> Tensor:
-        """See `Columns`."""
         # Whole rows and a transpose: columns of a large table would each miss the cache.
         return self.words.through(linear).index_select(0, self.rows).t().contiguous()
 

@@ -16,6 +16,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from siamese_news.decide.learning import PostWords, TooFewLabels, learn
 from siamese_news.decide.plan.design import share_of
@@ -78,8 +79,8 @@ class Find(Rule):
     def _queue(self, known: Known) -> Iterable[int]:
         return range(0 if sum(known.values()) >= self.wanted else self.size)
 
+    @override
     def status(self, known: Known) -> str:
-        """See `Rule`."""
         return f"{sum(known.values()):,} of {self.wanted:,} relevant posts found"
 
 
@@ -118,8 +119,8 @@ class RandomPositives(Rule):
         depth = self._depth(known)
         return self._order if depth is None else range(depth + 1)
 
+    @override
     def status(self, known: Known) -> str:
-        """See `Rule`."""
         depth = self._depth(known)
         if depth is None:
             hits = sum(map(known.__getitem__, self._drawn(known)))
@@ -127,8 +128,8 @@ class RandomPositives(Rule):
         left = sum(rank not in known for rank in range(depth + 1))
         return f"recall {self._recall:g}: down to post {depth + 1:,}, {left:,} to label"
 
+    @override
     def relevant(self, known: Known) -> float | None:
-        """See `Rule`."""
         drawn = self._drawn(known)
         hits = sum(map(known.__getitem__, drawn))
         return len(self._order) * hits / len(drawn) if drawn else None
@@ -181,16 +182,16 @@ class LearnThenRandom(Rule):
         self._steps = self._rounds()
         self._needed: Sequence[int] | NDArray[np.int64] | None = None
 
+    @override
     def status(self, known: Known) -> str:
-        """See `Rule`."""
         self._queue(known)
         if self._sample is None:
             return f"down the learned order: {sum(self.requested.values()):,} relevant"
         _, rest, drawn, hits = self._sample
         return f"random posts of the other {rest:,}: {hits} of {drawn:,} relevant"
 
+    @override
     def relevant(self, known: Known) -> float | None:
-        """See `Rule`."""
         self._queue(known)
         if len(self.requested) == len(self._order):
             return float(sum(self.requested.values()))

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from torch import Tensor, nn
+from typing_extensions import override
 
 from siamese_news.encoders.base import Encoder, weighted_mean
 from siamese_news.utils.choices import check_choice
@@ -54,7 +55,7 @@ class BagEncoder(Encoder):
             # An orthogonal map leaves the cosines of the bag unchanged.
             nn.init.orthogonal_(self.output.weight)
 
+    @override
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        """See `Encoder`."""
         mean = weighted_mean(embeddings, mask, weights if self.uses_weights else None, self.lead)
         return mean if self.output is None else self.output(mean)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from typing_extensions import override
 
 from siamese_news.encoders.base import Encoder
 
@@ -46,8 +47,8 @@ class CNNEncoder(Encoder):
         self.convolutions = nn.ModuleList(nn.Conv1d(input_dim, filters, size) for size in ngrams)
         self.output = nn.Linear(filters * len(ngrams), output_dim)
 
+    @override
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        """See `Encoder`."""
         lengths = mask.sum(1, keepdim=True)
         states = (embeddings * mask[:, :, None]).transpose(1, 2)
         features = []

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor, nn
+from typing_extensions import override
 
 from siamese_news.attention import Attention
 from siamese_news.encoders.base import Encoder, sinusoids, weighted_mean
@@ -91,8 +92,8 @@ class TransformerEncoder(Encoder):
         self.norms = nn.ModuleList(nn.LayerNorm(input_dim) for _ in range(2 * layers + 1))
         self.dropout = nn.Dropout(dropout)
 
+    @override
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        """See `Encoder`."""
         nodes = embeddings
         if self.positions:
             nodes = nodes + sinusoids(mask.shape[1], self.input_dim, nodes)

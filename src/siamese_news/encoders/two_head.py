@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from siamese_news.encoders.base import Encoder, weighted_mean
 from siamese_news.encoders.star import StarEncoder
@@ -91,18 +92,18 @@ class TwoHeadEncoder(Encoder):
             else:
                 nn.init.orthogonal_(self.output.weight)
 
+    @override
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        """See `Encoder`."""
         if self.context is None:
             pooled = weighted_mean(embeddings, mask, weights, self.lead)
         else:
             pooled = self.context(embeddings, mask, weights)
         return self._mapped(pooled, mask)
 
+    @override
     def heads(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """See `Encoder`."""
         if self.context is None:
             nodes = embeddings
             pooled = relay = weighted_mean(embeddings, mask, weights, self.lead)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from typing_extensions import override
 
 from siamese_news.attention.ring import RingAttention
 from siamese_news.attention.word_projections import Words
@@ -66,13 +67,13 @@ class Model(TextModel, nn.Module):
         return self.encoder.output_dim
 
     @property
+    @override
     def has_factors(self) -> bool:
-        """See `TextModel`."""
         return self.encoder.has_factors
 
     @property
+    @override
     def drops_unknown(self) -> bool:
-        """See `TextModel`."""
         return self.embedding.unknown_weight == 0 and self.encoder.uses_weights
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -132,8 +133,8 @@ class Model(TextModel, nn.Module):
             summed = encoder.output(summed)
         return _normalized(summed)
 
+    @override
     def text_heads(self) -> Heads:
-        """See `TextModel`."""
         if not self.encoder.has_factors:
             return super().text_heads()
         if not (isinstance(self.encoder, TwoHeadEncoder) and self.encoder.by_word):
@@ -190,12 +191,12 @@ class Model(TextModel, nn.Module):
             {name: alphas.tolist() for name, alphas in explanation.alphas.items()},
         )
 
+    @override
     def embedding_config(self) -> dict[str, Any]:
-        """See `TextModel`."""
         return self.embedding.config()
 
+    @override
     def weights(self) -> dict[str, np.ndarray]:
-        """See `TextModel`."""
         return arrays_of(self.state_dict())
 
     def stored(self, rows: int | None = None) -> dict[str, np.ndarray]:

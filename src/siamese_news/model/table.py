@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from typing_extensions import override
 
 from siamese_news.model.base import Contributions, Precision, TextModel, words_of
 from siamese_news.model.folder import Content, check_arrays, fitting
@@ -76,17 +77,17 @@ class TableModel(TextModel):
         length = np.linalg.norm(shares @ self._matrix[ids])
         return Contributions(shares * (self._matrix[ids] @ towards) / max(length, 1e-12))
 
+    @override
     def embedding_config(self) -> dict[str, Any]:
-        """See `TextModel`."""
         return dict(self._embedding)
 
+    @override
     def weights(self) -> dict[str, np.ndarray]:
-        """See `TextModel`."""
         token_weights = self._arrays["embedding.token_weights"]
         return {"embedding.matrix": self._matrix, "embedding.token_weights": token_weights}
 
+    @override
     def stored(self) -> dict[str, np.ndarray]:
-        """See `TextModel`."""
         return dict(self._arrays)
 
     @classmethod

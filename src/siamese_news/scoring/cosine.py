@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import sparse
+from typing_extensions import override
 
 from siamese_news.model.base import TextModel
 from siamese_news.scoring.features import Encodes
@@ -27,8 +28,8 @@ class CosineScorer(Scorer):
         self._articles = articles.astype(np.float64)
 
     @timed("scoring")
+    @override
     def scores(self, posts: Content) -> np.ndarray:
-        """See `Scorer`."""
         if isinstance(posts, TokenIds):
             assert isinstance(self._model, TextModel)
             vectors = self._model.encode_ids(posts, "post", 4096)

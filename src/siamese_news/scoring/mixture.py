@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from typing_extensions import override
 
 from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
@@ -117,18 +118,18 @@ class MixtureScorer(Scorer):
         self._choices: list[About] = []
 
     @property
+    @override
     def observing(self) -> bool:
-        """See `Scorer`."""
         return not self._settled
 
+    @override
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
-        """See `Scorer`."""
         check_texts(posts, "token_ids: posts")
         return self._read.token_ids(posts)
 
     @timed("scoring")
+    @override
     def observe(self, posts: Content) -> None:
-        """See `Scorer`."""
         assert not self._settled
         if not isinstance(posts, TokenIds):
             check_texts(posts, "observe: posts")
@@ -156,8 +157,8 @@ class MixtureScorer(Scorer):
         self._pool.candidates.add(self._weights.mixed(lexical, dense), posts.ids, posts.said)
 
     @timed("scoring")
+    @override
     def settle(self) -> str:
-        """See `Scorer`."""
         if self._settled:
             return ""
         self._degrees = self._decided(self._about, self._pool.about, self._pool.counts.posts)
@@ -349,8 +350,8 @@ class MixtureScorer(Scorer):
         return found
 
     @timed("scoring")
+    @override
     def scores(self, posts: Content) -> np.ndarray:
-        """See `Scorer`."""
         if not isinstance(posts, TokenIds):
             check_texts(posts, "scores: posts")
         found = np.zeros((len(self._articles), len(posts)), np.float32)
@@ -376,14 +377,14 @@ class MixtureScorer(Scorer):
             check_texts(posts, "scores: posts")
         return self._articles.heads(self._read(posts))
 
+    @override
     def decisions(self) -> list[str]:
-        """See `Scorer`."""
         if not self._settled:
             return []
         return [rules.DECISIONS[degree] for degree in self._degrees[: self._positives].tolist()]
 
+    @override
     def choices(self, least: float) -> dict[str, list[set[int]]]:
-        """See `Scorer`."""
         if self._smoothed is None or not self._choices:
             return {}
         found = self._smoothed.reaching(least)
@@ -413,8 +414,8 @@ class MixtureScorer(Scorer):
                 found[place] = list(named)[:limit]
         return found
 
+    @override
     def parts_of(self, post: str, article: int) -> ScoreParts:
-        """See `Scorer`."""
         articles, (share, excess, quantile) = self._articles, self._weights.of(article)
         group, row = articles.group_of(article)
         read = self._read([post])
@@ -458,29 +459,29 @@ class MixtureScorer(Scorer):
             neighbors=sorted(around, key=lambda one: -one.added),
         )
 
+    @override
     def article_term_shares(self, article: int) -> dict[int, float]:
-        """See `Scorer`."""
         return self._articles.term_shares(article)
 
+    @override
     def article_weight(self, article: int) -> float:
-        """See `Scorer`."""
         return float(self._articles.kept[article])
 
+    @override
     def state(self) -> bytes:
-        """See `Scorer`."""
         settled = np.array(self._settled)
         return self._pool.saved(settled=settled, degrees=self._degrees)
 
+    @override
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
-        """See `Scorer`."""
         saved = self._pool.restore(state, of)
         if saved["settled"]:
             which = range(len(saved["degrees"])) if of is None else of
             self._degrees = saved["degrees"][list(which)]
             self._apply(compare=of is None)
 
+    @override
     def merge(self, state: bytes) -> None:
-        """See `Scorer`."""
         pool = self._pool
         size, counters = pool.candidates.count, len(pool.surface)
         other = PoolState(len(pool.counts.counts[0]), len(self._articles), size, counters)

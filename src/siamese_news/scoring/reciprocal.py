@@ -4,6 +4,7 @@ import io
 from collections.abc import Sequence
 
 import numpy as np
+from typing_extensions import override
 
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.scorer import Content, ScoreParts, Scorer
@@ -41,13 +42,13 @@ class ReciprocalScorer(Scorer):
         """See `Scorer`: first the mixture observes, then ranks are counted."""
         return not self._settled
 
+    @override
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
-        """See `Scorer`."""
         return self._mixture.token_ids(posts)
 
     @timed("scoring")
+    @override
     def observe(self, posts: Content) -> None:
-        """See `Scorer`."""
         if self._mixture.observing:
             self._mixture.observe(posts)
             return
@@ -58,8 +59,8 @@ class ReciprocalScorer(Scorer):
                 row += np.bincount(bins, minlength=len(row))
 
     @timed("scoring")
+    @override
     def settle(self) -> str:
-        """See `Scorer`."""
         if self._mixture.observing:
             return self._mixture.settle()
         self._settled = True
@@ -75,8 +76,8 @@ class ReciprocalScorer(Scorer):
         fused: np.ndarray = 1 / (K + self._ranks(0, lexical)) + 1 / (K + self._ranks(1, dense))
         return fused * np.float32((K + 1) / 2)
 
+    @override
     def decisions(self) -> list[str]:
-        """See `Scorer`."""
         return self._mixture.decisions()
 
     def _ranks(self, part: int, scores: np.ndarray) -> np.ndarray:
@@ -91,24 +92,24 @@ class ReciprocalScorer(Scorer):
         inside = np.clip(scores.astype(np.float64), _LOWEST, _HIGHEST)
         return np.rint((inside - _LOWEST) * _BINS_A_UNIT).astype(np.int64)
 
+    @override
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
-        """See `Scorer`."""
         return self._mixture.matched_terms(posts, limit)
 
     def parts_of(self, post: str, article: int) -> ScoreParts:
         """What the score that the mixture would have is made of."""
         return self._mixture.parts_of(post, article)
 
+    @override
     def article_term_shares(self, article: int) -> dict[int, float]:
-        """See `Scorer`."""
         return self._mixture.article_term_shares(article)
 
+    @override
     def article_weight(self, article: int) -> float:
-        """See `Scorer`."""
         return self._mixture.article_weight(article)
 
+    @override
     def state(self) -> bytes:
-        """See `Scorer`."""
         stream = io.BytesIO()
         places = np.flatnonzero(self._counts)
         np.savez(
@@ -122,8 +123,8 @@ class ReciprocalScorer(Scorer):
         )
         return stream.getvalue()
 
+    @override
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
-        """See `Scorer`."""
         with np.load(io.BytesIO(state), allow_pickle=False) as saved:
             self._settled = bool(saved["settled"])
             counts = np.zeros(saved["shape"], np.int64)
@@ -131,8 +132,8 @@ class ReciprocalScorer(Scorer):
             self._counts = counts if of is None else counts[:, list(of)]
             self._mixture.restore(saved["mixture"].tobytes(), of)
 
+    @override
     def merge(self, state: bytes) -> None:
-        """See `Scorer`."""
         with np.load(io.BytesIO(state), allow_pickle=False) as saved:
             if self._mixture.observing:
                 self._mixture.merge(saved["mixture"].tobytes())

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from siamese_news.sparsity.entmax import Backend, entmax
 
@@ -79,8 +80,8 @@ class Softmax(Sparsity):
         tensor([[[0.5000, 0.5000, 0.0000]]])
     """
 
+    @override
     def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
-        """See `Sparsity`."""
         wide = scores if scores.dtype == torch.float64 else scores.float()
         if mask is not None:
             wide = torch.where(mask, wide, -math.inf)
@@ -91,12 +92,12 @@ class Softmax(Sparsity):
         weights = wide.masked_fill(empty, 0.0).softmax(dim).masked_fill(empty, 0.0)
         return weights.to(scores.dtype)
 
+    @override
     def exponential(self, scores: Tensor) -> Tensor:
-        """See `Sparsity`."""
         return scores.exp()
 
+    @override
     def alphas(self) -> Tensor:
-        """See `Sparsity`."""
         return torch.ones(self.heads)
 
 
@@ -117,20 +118,20 @@ class _Entmax(Sparsity):
             )
         self.backend = backend
 
+    @override
     def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
-        """See `Sparsity`."""
         return entmax(scores, self._alpha_for(scores), mask, dim, self.backend)
 
+    @override
     def exponential(self, scores: Tensor) -> Tensor:
-        """See `Sparsity`."""
         rate = self._alpha_for(scores) - 1
         return torch.relu(1 + rate * scores) ** (1 / rate)
 
     def _alpha_for(self, scores: Tensor) -> Any:
         return self.alpha
 
+    @override
     def alphas(self) -> Tensor:
-        """See `Sparsity`."""
         return torch.full((self.heads,), self.alpha)
 
 
@@ -205,8 +206,8 @@ class AdaptiveEntmax(_Entmax):
     def _alpha_for(self, scores: Tensor) -> Tensor:
         return self.alpha.view(1, self.heads, *[1] * (scores.dim() - 2))
 
+    @override
     def alphas(self) -> Tensor:
-        """See `Sparsity`."""
         return self.alpha.detach()
 
 

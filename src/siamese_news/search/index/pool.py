@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -72,20 +73,20 @@ class PostIndex(Pool):
             ]
         return self._sample
 
+    @override
     def counts(self) -> dict[str, int]:
-        """See `Pool`."""
         return {"read": len(self), "rejected": 0, "duplicates": 0, "skipped": 0}
 
+    @override
     def searched(self, scored: int) -> int:
-        """See `Pool`."""
         return len(self)
 
+    @override
     def summary(self, scored: int) -> list[str]:
-        """See `Pool`."""
         return [f"{counted(len(self), 'post')} in the index, {scored:,} scored"]
 
+    @override
     def remarks(self) -> list[str]:
-        """See `Pool`."""
         if self.scored >= len(self):
             return []
         return [
@@ -93,8 +94,8 @@ class PostIndex(Pool):
             "results were scored; the counts of scores are of these."
         ]
 
+    @override
     def job(self) -> list[Any]:
-        """See `Pool`."""
         manifest = (self.path / NAME).stat()
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
