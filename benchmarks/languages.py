@@ -18,7 +18,7 @@ from siamese_news.data.sources import open_source
 from siamese_news.model.base import BLOCK
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.search.languages import SearchLanguages
+from siamese_news.search.languages import SearchLanguages, language_of_post
 
 
 def scores_of(model, text, posts, stop_words):
@@ -52,8 +52,7 @@ def figures_of(model, *, stop_words=True):
     qrels = source.split("dev")
     posts = list(source.posts.values())
     texts = [post.text for post in posts]
-    teller = SearchLanguages([])
-    told = np.array([teller.of_post(post) or "" for post in posts])
+    told = np.array([language_of_post(post) or "" for post in posts])
     found = defaultdict(list)
     for id, article in source.articles.items():
         event = str(article.metadata["event"])

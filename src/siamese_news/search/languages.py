@@ -59,7 +59,7 @@ class SearchLanguages:
         noted = sample.posts
         if BACKGROUND in self.seeds.values() and _plainly_english(noted):
             return
-        found = Counter(filter(None, map(_of_post, noted)))
+        found = Counter(filter(None, map(language_of_post, noted)))
         total = found.total()
         if total >= _FEWEST:
             self.shares = {name: round(n / total, 3) for name, n in found.most_common()}
@@ -86,7 +86,7 @@ def _language(article: Article) -> str:
     return language_of_seed(article.full_text) or BACKGROUND
 
 
-def _of_post(post: Post) -> str | None:
+def language_of_post(post: Post) -> str | None:
     """The language of a post as the platform says, else as it seems."""
     said = (metadata_text(post, "lang") or "und").replace("_", "-").split("-")[0].lower()
     return language_of(post.text) if said == "und" else _CODES.get(said, said)
