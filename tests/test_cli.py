@@ -551,8 +551,8 @@ def test_a_query_is_the_options_that_ask_for_it():
     [
         (["--posts", "--out", "x.csv"], "--posts needs a value, but --out follows"),
         (["--out", "--force"], "--out needs a value, but --force follows"),
-        (["--articles", ""], "--articles has an empty name"),
-        (["--not", ""], "--not has an empty name"),
+        (["--articles", ""], "--articles has an empty value"),
+        (["--not", ""], "--not has an empty value"),
         (["--out", "made"], "made: is a folder; expected the name of a file"),
         (["--out", "story.txt/x.csv"], "story.txt/x.csv: story.txt is a file, not a folder"),
     ],

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from siamese_news.model.folder import _sha256
+from siamese_news.utils.files import file_sha256
 
 from .commands import siamese_news as process
 
@@ -291,7 +291,7 @@ def changed(folder, name, data):
     (folder / name).write_bytes(data)
     sums = folder / "SHA256SUMS"
     kept = [line for line in sums.read_text().splitlines() if not line.endswith(f"  {name}")]
-    sums.write_text("\n".join([*kept, f"{_sha256(folder / name)}  {name}"]) + "\n")
+    sums.write_text("\n".join([*kept, f"{file_sha256(folder / name)}  {name}"]) + "\n")
 
 
 def test_weights_of_another_type_are_refused(files):

@@ -506,7 +506,8 @@ def test_feedback_weighs_as_much_as_the_best_posts_are_alike(two_heads, smooth):
         scorer = MixtureScorer(two_heads, ARTICLES[:1], vectors=False, options=options)
         observe_all(scorer, [*FOUND, *OTHER[:1] * (size - len(FOUND))])
         large = min(size / 2000, 1)
-        expected = 1 - 0.3 * min(max(1 / (factor * large) - 1, 1 - large, 0), 1)
+        weight = options.feedback.weight
+        expected = 1 - weight * min(max(1 / (factor * large) - 1, 1 - large, 0), 1)
         assert scorer.article_weight(0) == pytest.approx(expected, abs=1e-6)
 
 

@@ -84,8 +84,8 @@ def test_the_explanation_is_as_shown(followed):
 def test_what_the_text_promises_of_the_results(followed):
     folder, _ = followed
     found = (folder / "flood" / "found.jsonl").read_text(encoding="utf-8")
-    assert "Gull Cottage" not in found
-    assert "Gull Cottage" in (folder / "flood" / "top.csv").read_text(encoding="utf-8")
+    assert "hardship payment" not in found
+    assert "hardship payment" in (folder / "flood" / "top.csv").read_text(encoding="utf-8")
     ids = (folder / "flood" / "ids.csv").read_text(encoding="utf-8")
     assert len(ids.splitlines()) == len(found.splitlines()) + 1
     assert "Harlow" not in ids

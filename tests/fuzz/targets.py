@@ -254,7 +254,7 @@ def _strange_folder(data: bytes, whole: Path) -> Path:
     """A copy of a model folder in which one file is another."""
     import torch
 
-    from siamese_news.model.folder import _sha256
+    from siamese_news.utils.files import file_sha256
 
     torch.set_num_threads(1)
     choices = Choices(data)
@@ -272,7 +272,7 @@ def _strange_folder(data: bytes, whole: Path) -> Path:
     (target / name).write_bytes(content)
     if name != "SHA256SUMS":
         listed = (target / "SHA256SUMS").read_text().splitlines()
-        sums = [f"{_sha256(target / line[66:])}  {line[66:]}" for line in listed]
+        sums = [f"{file_sha256(target / line[66:])}  {line[66:]}" for line in listed]
         (target / "SHA256SUMS").write_text("\n".join(sums) + "\n")
     return target
 

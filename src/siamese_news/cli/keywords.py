@@ -70,7 +70,7 @@ def keywords(
 
 def _ids(results: Path) -> set[str]:
     """The ids in a file of results."""
-    from siamese_news.search.records import found_rows
+    from siamese_news.labels.results import found_rows
 
     ids = set()
     for where, row in found_rows(results):

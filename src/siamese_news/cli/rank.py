@@ -12,7 +12,6 @@ from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import thread_count, use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
-from siamese_news.text.languages import load_detector
 from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ def rank(
     from siamese_news.search.output import write_rows
     from siamese_news.search.rank import search, write_scores
     from siamese_news.search.rows import ranking_rows
+    from siamese_news.text.languages import load_detector
 
     use_threads(query.threads)
     if query.expand is not False and thread_count() > 1:

@@ -56,6 +56,8 @@ def simulate(
     targets = precision or [".8", ".9", ".95"]
     for target in targets:
         share_of(target, "--precision")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file; expected the name of a folder")
     error = 1 - share_of(confidence, "--confidence")
     if error > 0.5:
         raise InputError(f"--confidence is {confidence}; expected at least .5")

@@ -12,7 +12,8 @@ import numpy as np
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.search.records import found_rows, metadata_text, post_columns
+from siamese_news.labels.results import found_rows
+from siamese_news.search.records import metadata_text, post_columns
 from siamese_news.utils.terminal import counted
 
 COLUMNS = (

@@ -1,14 +1,10 @@
 """Small records that the whole search shares."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from siamese_news.data.records import Article, Post
-from siamese_news.errors import InputError
-from siamese_news.labels.results import result_rows
 
 SAMPLE = 999
 """Number of posts from which the languages of a pool are detected."""
@@ -42,20 +38,6 @@ def post_columns(post: Post) -> dict[str, Any]:
         "created_at": metadata_text(post, "created_at"),
         "link": metadata_text(post, "permalink"),
     }
-
-
-def found_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """The rows of `result_rows`, of a search that found something; InputError if it did not."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; expected a file that rank or filter wrote")
-    empty = path.is_file() and not path.stat().st_size
-    rows = [] if empty else list(result_rows(path))
-    if not rows:
-        raise InputError(
-            f"{path}: has no row; an empty file is left by a search that found no post: search "
-            "again with a lower --threshold, or name other results"
-        )
-    return rows
 
 
 class Sample:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from siamese_news.errors import InputError
-from siamese_news.labels.results import result_meta, web_link
+from siamese_news.labels.results import found_rows, result_meta, web_link
 from siamese_news.search.clusters import cluster_posts
-from siamese_news.search.records import found_rows
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
