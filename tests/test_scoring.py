@@ -472,7 +472,7 @@ def test_feedback_moves_the_dense_head_as_well(two_heads):
 
 
 def naive_likeness(model, posts, first, smoothing):
-    """`RocchioFeedback.alike`, word by word."""
+    """`RocchioFeedback.alike` without vectors, word by word."""
     weights = model.terms.background()
 
     def cosine(one, other):
@@ -488,7 +488,6 @@ def naive_likeness(model, posts, first, smoothing):
         for other in set(range(len(posts))) - {post}:
             same = 0.5 * cosine(words[post], words[other])
             same += 0.5 * cosine(bigram_ids(words[post]), bigram_ids(words[other]))
-            same *= 1 - smoothing.dense
             total += same**smoothing.exponent if same > smoothing.least else 0.0
         gains.append(total / (total + smoothing.prior))
     return float(np.mean(gains))

@@ -80,7 +80,8 @@ def likeness(posts: Posts, weights: TermWeights, options: Smoothing, first: int)
         options: the numbers.
         first: how many count.
     """
-    full = replace(options, weight=1.0)
+    # Without vectors the words alone tell; they must not be less alike for it.
+    full = replace(options, weight=1.0, dense=options.dense if posts.vectors is not None else 0.0)
     gains = Neighbors.of(unit_terms(posts, weights), _vectors(posts), full).gains
     return float(gains[:first].mean())
 
