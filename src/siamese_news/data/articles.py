@@ -316,7 +316,7 @@ def _own_id(name: str) -> str:
 def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
-    _whole(path, name)  # which refuses what is no article
+    _whole(path, name)  # refuses a file that cannot be an article
     text = "\n".join(clean_text(line) for _, line in read_lines(path, name=name)).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")

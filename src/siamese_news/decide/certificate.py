@@ -69,8 +69,8 @@ def certificate_of(
 def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
     """The files of labels of a certificate: next to it, or else where they were."""
     found = [Path(one["file"]) for one in content["labels"]["files"]]
-    beside = [path.with_name(one.name) for one in found]
-    return [b if b.exists() or not f.exists() else f for b, f in zip(beside, found, strict=True)]
+    moved = [path.with_name(one.name) for one in found]
+    return [m if m.exists() or not f.exists() else f for m, f in zip(moved, found, strict=True)]
 
 
 def write_certificate(path: Path, content: Mapping[str, Any]) -> None:

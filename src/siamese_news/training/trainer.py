@@ -172,7 +172,7 @@ def optimizer_of(task: Mapping[str, Any]) -> Callable[..., torch.optim.Optimizer
     """The function that makes the optimizer of a task.
 
     Raises:
-        InputError: there is no such optimizer, or it refuses one of its options.
+        InputError: the optimizer is unknown, or it refuses one of its options.
     """
     option, parameter = task["optimizer"], torch.nn.Parameter(torch.zeros(1))
     make({**option, "_partial_": False}, "task.optimizer", params=[parameter])

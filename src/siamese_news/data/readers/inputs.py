@@ -221,7 +221,7 @@ _OTHERS = (
     ("rank", "term", "adds", "found"),  # keywords
     ("article", "post", "score", "kind"),  # explain
 )
-_BESIDE = (b'{\n "command": ', b'{"job": {"version": ')  # <out>.meta.json and <out>.part.json
+_OWN_META = (b'{\n "command": ', b'{"job": {"version": ')  # <out>.meta.json and <out>.part.json
 
 
 def is_results(names: Any) -> bool:
@@ -256,7 +256,7 @@ def is_own(path: Path) -> bool:
             line = stream.readline(_LINE)
             if line == b"{\n":
                 line += stream.readline(_LINE)
-        if line.startswith(_BESIDE):
+        if line.startswith(_OWN_META):
             return True
         line = line.removeprefix(b"\xef\xbb\xbf")
         names: Any = ()
