@@ -26,7 +26,7 @@ from siamese_news.search.sharding import workers
 
 WORDS = ["flood", "river", "water", "town", "bridge", "vote", "mayor", "fire", "the", "洪水警報"]
 STORY = "Flood in the town\n\nThe river rose at night and took the old bridge of the town.\n"
-FUSIONS = [["--fusion", "reciprocal"], ["--fusion", "vectors"], ["--no-smooth"], []]
+FUSIONS = [["--fusion", "vectors"], ["--no-smooth"], []]
 
 
 def post(dice, number):

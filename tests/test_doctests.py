@@ -16,7 +16,7 @@ for room in ROOMS:
     MODULES += [module.name for module in found if not module.name.endswith("_triton")]
 PUBLIC = ["siamese_news", *(f"siamese_news.{room}" for room in ROOMS if room != "data.records")]
 # No example can be shorter than what they say: constants, aliases and what others implement.
-WITHOUT = {"Scorer", "CosineScorer", "MixtureScorer", "ReciprocalScorer"}
+WITHOUT = {"Scorer", "CosineScorer", "MixtureScorer"}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -361,7 +361,7 @@ def test_what_the_best_posts_add_is_told_apart(mixture):
     )
     scorer = open_scorer(mixture, ["lake", STORY.full_text], about="event")
     found = ["qwertz bridge boat", "flood of qwertz smoke"]
-    [learned] = observe_all(scorer, [*found, *["vote mayor street"] * 30])
+    learned = observe_all(scorer, [*found, *["vote mayor street"] * 30])
     assert "best posts" in learned
     one = explain(mixture, STORY, POSTS[:1], scorer, 1)[0]
     assert one.score == pytest.approx(float(scorer.scores([POSTS[0].text])[1, 0]), abs=1e-6)

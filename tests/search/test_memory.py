@@ -39,7 +39,6 @@ QUERIES = {
     "rank, all options": lambda s, posts: s.rank(
         [STORY], posts, negatives=[OTHER], one_story=True, dedupe=True, map=True
     ),
-    "rank, reciprocal": lambda s, posts: s.rank([STORY], posts, fusion="reciprocal"),
     "filter": lambda s, posts: s.filter([STORY], posts, threshold=0.01, dedupe=True),
     "keywords": lambda s, posts: s.keywords([{"post_id": "1"}, {"post_id": "2"}], posts),
 }

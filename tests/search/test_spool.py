@@ -60,7 +60,7 @@ class Full:
         return getattr(self._file, name)
 
 
-@pytest.mark.parametrize(("fusion", "passes"), [(None, 2), ("reciprocal", 3), ("vectors", 1)])
+@pytest.mark.parametrize(("fusion", "passes"), [(None, 2), ("vectors", 1)])
 @pytest.mark.parametrize("writes", [None, 0, 4])
 def test_the_posts_are_read_once_and_again_where_the_disk_is_full(
     monkeypatch, model, fusion, passes, writes

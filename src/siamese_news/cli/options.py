@@ -29,8 +29,8 @@ SEARCH = {
     "negatives": "Articles about a different story; their score is subtracted.",
     "about": "Find posts about the event or about the article itself. auto: the event for several "
     "seeds of one story, otherwise as the posts suggest.",
-    "fusion": "Combine words and vectors by a weighted sum or by reciprocal ranks (one more pass), "
-    "or use only one of them (default: as set in the model).",
+    "fusion": "Combine words and vectors by a weighted sum, or use only one of them (default: as "
+    "set in the model).",
     "expand": "Pseudo-relevance feedback: expand each article with its best posts (one more pass; "
     "default: as set in the model, on in the built-in one).",
     "smooth": "Smooth scores over similar posts (default: as set in the model).",

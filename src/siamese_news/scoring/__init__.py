@@ -1,7 +1,7 @@
 """Scores of posts for seed articles: one interface over every kind of model.
 
-`open_scorer` returns the `Scorer` of a model. While it is `observing`, the whole pool is passed to
-`observe`, which gathers statistics (document frequencies, each article's best posts, ranks), and
+`open_scorer` returns the `Scorer` of a model. If it is `observing`, the whole pool is passed to
+`observe`, which gathers statistics (document frequencies, each article's best posts), and
 `settle` ends the pass; `scores` are then those of this pool. The statistics can be saved, and
 merged in any order.
 """
@@ -10,7 +10,6 @@ from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import PostReader
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.opening import observe_all, open_scorer
-from siamese_news.scoring.reciprocal import ReciprocalScorer
 from siamese_news.scoring.scorer import Content, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.surface import BUCKETS, word_grams
 from siamese_news.utils.choices import About, Fusion
@@ -23,7 +22,6 @@ __all__ = [
     "Fusion",
     "MixtureScorer",
     "PostReader",
-    "ReciprocalScorer",
     "ScoreForm",
     "ScoreParts",
     "Scorer",

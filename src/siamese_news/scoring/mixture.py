@@ -54,8 +54,7 @@ class MixtureScorer(Scorer):
         one_story: whether these are one story, judged together.
         about: which posts are wanted; ``auto`` means the event where several articles are one
             story, and otherwise what the pool says by `FocusedPool`.
-        vectors: False leaves the dense head out; True has its cosines among `parts` whatever they
-            weigh; None: as the options say.
+        vectors: False leaves the dense head out, whatever the options say.
         options: the numbers of the mixture, of the rule for focused pools, of feedback and of
             smoothing; None: those of the model's lexical head.
         encoder: a dense model of another library, whose cosines take the place of the model's own.
@@ -72,7 +71,7 @@ class MixtureScorer(Scorer):
         positives: int | None = None,
         one_story: bool = False,
         about: About = "auto",
-        vectors: bool | None = None,
+        vectors: bool = True,
         options: TermOptions | None = None,
         encoder: Encodes | None = None,
         stop_words: Sequence[Collection[str]] | None = None,
@@ -82,10 +81,10 @@ class MixtureScorer(Scorer):
         self._about, self._one_story = about, one_story
         self._positives = len(articles) if positives is None else positives
         self._feedback, self._smoothing = options.feedback, options.smoothing
-        self._excess = DenseExcess(weight=0.0) if vectors is False else options.excess
-        self._weights = MixtureWeights(0.0 if vectors is False else options.dense, len(articles))
-        counts = self._weights.share or self._excess.weight
-        self._read = PostReader(model, dense=bool(vectors or counts), encoder=encoder)
+        self._excess = options.excess if vectors else DenseExcess(weight=0.0)
+        self._weights = MixtureWeights(options.dense if vectors else 0.0, len(articles))
+        dense = bool(self._weights.share or self._excess.weight)
+        self._read = PostReader(model, dense=dense, encoder=encoder)
         self._background = model.terms.background()
         self._articles = ArticleVectors(model, articles, self._read, self._background, stop_words)
         best = self._smoothing.posts if self._smoothing.weight else 0

@@ -4,13 +4,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import RocchioFeedback, Smoothing, Surface
+from siamese_news.lexical_head import RocchioFeedback, Smoothing
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import ExternalModel
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.reciprocal import ReciprocalScorer
 from siamese_news.scoring.scorer import Scorer
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About, Fusion, check_choice
@@ -42,9 +41,9 @@ def open_scorer(
             those about this very article, which a pool that is mostly about the event has to tell
             apart; ``auto``, the event for several articles of one story, and otherwise what the
             pool suggests (`FocusedPool`). That also holds for negative seeds under ``event``.
-        fusion: how words and vectors come together: added with the model's weight, by reciprocal
-            ranks, or only one of the two. None: as the model's folder says, which is ``weighted``
-            for a model with both heads.
+        fusion: how words and vectors come together: added with the model's weight, or only one of
+            the two. None: as the model's folder says, which is ``weighted`` for a model with both
+            heads.
         expand: whether the best posts of the pool expand the articles (`RocchioFeedback`). None: as
             the model's folder says.
         smooth: whether scores are smoothed over similar posts (`Smoothing`). None: as the model's
@@ -102,29 +101,25 @@ def open_scorer(
         feedback = replace(feedback, weight=0.0)
     elif expand and not feedback.weight:
         feedback = replace(feedback, weight=RocchioFeedback().weight)
-    if smooth is False or fusion == "reciprocal":  # ranks are not smoothed
+    if smooth is False:
         smoothing = replace(smoothing, weight=0.0)
     elif smooth and not smoothing.weight:
         smoothing = replace(smoothing, weight=Smoothing().weight)
-    surface = options.surface
-    if fusion == "reciprocal":  # of two ranks
-        surface = Surface(weight=0.0)
-    mixture = MixtureScorer(
+    return MixtureScorer(
         words,
         articles,
         positives=positives,
         one_story=one_story,
         about=about,
-        vectors={"words": False, "reciprocal": True}.get(fusion or "weighted"),
-        options=replace(options, feedback=feedback, smoothing=smoothing, surface=surface),
+        vectors=fusion != "words",
+        options=replace(options, feedback=feedback, smoothing=smoothing),
         encoder=encoder,
         stop_words=stop_words,
     )
-    return ReciprocalScorer(mixture, len(articles)) if fusion == "reciprocal" else mixture
 
 
-def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> list[str]:
-    """Show a scorer a pool that is in memory, as often as it asks for it.
+def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> str:
+    """Show a scorer a pool that is in memory.
 
     Args:
         scorer: any scorer.
@@ -132,20 +127,19 @@ def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> 
         block: posts that are observed at once.
 
     Returns:
-        What was learned in each pass.
+        What was learned, in words; empty if nothing was.
 
     Example:
         >>> from siamese_news import open_model, open_scorer
         >>> from siamese_news.scoring import observe_all
         >>> scorer = open_scorer(open_model(), ["A river floods a town."])
         >>> observe_all(scorer, ["the river is in my cellar", "new phone today"])
-        ['scores are smoothed over similar posts']
+        'scores are smoothed over similar posts'
         >>> scorer.observing
         False
     """
-    learned = []
-    while scorer.observing:
-        for start in range(0, len(posts), block):
-            scorer.observe(posts[start : start + block])
-        learned.append(scorer.settle())
-    return learned
+    if not scorer.observing:
+        return ""
+    for start in range(0, len(posts), block):
+        scorer.observe(posts[start : start + block])
+    return scorer.settle()

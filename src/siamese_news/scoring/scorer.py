@@ -113,7 +113,7 @@ class ScoreParts:
 class Scorer:
     """Scores posts, a block at a time, for the articles it was made with.
 
-    While `observing`, the whole pool must be given to `observe`, in any order and any number of
+    If it is `observing`, the whole pool must be given to `observe`, in any order and any number of
     parts, and `settle` be called; after that `scores` are those of this pool. `scores` can be asked
     for at any time and changes nothing: before a pool was observed they are those without one.
 
@@ -130,18 +130,18 @@ class Scorer:
 
     @property
     def observing(self) -> bool:
-        """Whether a pass over the pool is still to be observed."""
+        """Whether the pool is still to be observed."""
         return False
 
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
-        """The word ids of P posts, to be kept between passes; None where texts are read."""
+        """The word ids of P posts, to be kept between the two passes; None where texts are read."""
         return None
 
     def observe(self, posts: Content) -> None:
         """Gather what P posts teach."""
 
     def settle(self) -> str:
-        """End a pass of `observe`.
+        """End the observing.
 
         Returns:
             What was learned, in words; empty if nothing was.

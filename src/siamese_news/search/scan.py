@@ -196,15 +196,14 @@ class StreamPool(Pool):
         return self._posts
 
     def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """Each pass reads all posts, the first one from block `done` on."""
-        while scorer.observing:
+        """Observe all posts from block `done` on."""
+        if scorer.observing:
             for block in self._pass(scorer, window, done):
                 scorer.observe(block.content)
                 yield block.number + 1
             reason = scorer.settle()
             if reason and self._again is not None:
                 self._again(reason)
-            done = 0
             yield 0
 
     def parts(

@@ -8,8 +8,8 @@ About = Literal["auto", "event", "article"]
 """Which posts are wanted: those about the article's event, or about this very article; ``auto``
 decides by the pool."""
 
-Fusion = Literal["weighted", "reciprocal", "words", "vectors"]
-"""How words and vectors are combined: by the model's weight, by reciprocal ranks, or one alone."""
+Fusion = Literal["weighted", "words", "vectors"]
+"""How words and vectors are combined: by the model's weight, or one alone."""
 
 Aggregate = Literal["max", "mean", "softmax"]
 """How the scores for several seeds are combined."""

@@ -21,7 +21,6 @@ OPTIONS = [
     ["--about", "article"],
     ["--fusion", "words", "--about", "event"],
     ["--fusion", "vectors"],
-    ["--fusion", "reciprocal"],
     ["--about", "event", "--after", "2020-01-10", "--before", "2020-01-20"],
     ["--after", "2020-01-10", "--dated-only"],
 ]

@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -12,7 +11,6 @@ from siamese_news.search.opening import open_query
 from siamese_news.search.query import FILTER
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.watch.sources import Batch
-from siamese_news.search.watch.watcher import Watch
 from siamese_news.search.watch.window import next_settling
 
 
@@ -232,18 +230,6 @@ def test_drift_is_said_once_and_stays(watching, stories, tmp_path):
     assert metrics["drift"]["alarm"]["test"] == 7
     quiet = watching(rows=same, warm=warm, window=1000, seeds=[seed], out="quiet.jsonl")
     assert quiet._drift.tests == 6 and quiet._drift.alarm is None
-
-
-def test_fusion_by_ranks_is_refused(watching, stories, tmp_path, monkeypatch):
-    query = replace(
-        FILTER, threshold=0.1, out=tmp_path / "f.jsonl", articles=("-",), fusion="reciprocal"
-    )
-    seeds = Seeds(stories[1][:1], one_story=True)
-    opened, told = open_query(query, seeds), []
-    one = Watch(opened, lambda: seeds, told.append, source="test", window=100)
-    with pytest.raises(InputError, match="--fusion reciprocal"):
-        one.begin(stories[0][:50])
-    one.close()
 
 
 @pytest.mark.parametrize(("year", "days"), [(2026, 1e9), (1, 100), (9999, 100)])

@@ -110,7 +110,7 @@ class PostIndex(Pool):
             if self._learned is not None:
                 self._observed = self._learned.rows
                 self._settle(scorer)
-        while scorer.observing:
+        if scorer.observing:
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
                 for rows in row_blocks(mask):
                     scorer.observe(segment.token_ids(rows))

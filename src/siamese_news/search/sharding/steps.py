@@ -39,9 +39,8 @@ class ShardFolder:
     """Files of a search in parts. Every file appears whole, or not at all.
 
     ``work.json`` has the job and the number of parts, `shards`. For part n there are
-    ``n.read.json`` (once its posts are read), ``n.observed-r`` (its observations in pass r),
-    ``n.scored.json`` (once its rows are written), and the files that these name. ``pool-r`` has the
-    sum of the observations in pass r; ``settled`` appears after the last pass.
+    ``n.read.json`` (once its posts are read and observed), ``n.scored.json`` (once its rows are
+    written), and the files that these name. ``pool`` has the sum of the observations.
     """
 
     def __init__(self, out: Path) -> None:
@@ -76,18 +75,9 @@ class ShardFolder:
         return list(self._read(path)["ids"]) if path.exists() else []
 
     @property
-    def passes(self) -> int:
-        """How many passes over the pool all parts have done together."""
-        return len(list(self.path.glob("pool-*")))
-
-    def pool(self) -> bytes:
-        """What was observed in the last of these passes."""
-        return (self.path / f"pool-{self.passes}").read_bytes() if self.passes else b""
-
-    @property
-    def settled(self) -> bool:
-        """Whether the parts can be scored."""
-        return (self.path / "settled").exists()
+    def pool(self) -> Path:
+        """What all parts have observed together; with it they can be scored."""
+        return self.path / "pool"
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
@@ -109,11 +99,7 @@ Step = Callable[[OpenQuery, ShardFolder, int], str]
 
 def step_of(folder: ShardFolder) -> tuple[str, Step]:
     """The next step of each part, after the name of the file that it writes last."""
-    if folder.settled:
-        return "scored.json", _score
-    if folder.passes:
-        return f"observed-{folder.passes + 1}", _observe
-    return "read.json", _read
+    return ("scored.json", _score) if folder.pool.exists() else ("read.json", _read)
 
 
 def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
@@ -152,7 +138,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     keys = np.array([hashes, places], np.int64)
     order = np.argsort(keys[0], kind="stable")
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
-    _write_bytes(folder.file(index, "observed-1"), scorer.state())
+    _write_bytes(folder.file(index, "observed"), scorer.state())
     done = {
         "blocks": kept_blocks,
         "counts": asdict(stream.counts),
@@ -163,20 +149,10 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     return f"{counted(stream.counts.read, 'post')} read"
 
 
-def _observe(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Observe the kept posts once more, after the observations of all parts so far."""
-    turn = folder.passes + 1
-    scorer, spool = _opened(opened, folder, index)
-    for block in spool:
-        scorer.observe(block.content)
-    spool.close()
-    _write_bytes(folder.file(index, f"observed-{turn}"), scorer.state())
-    return f"observed, pass {turn}"
-
-
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows at or over the threshold."""
-    scorer, spool = _opened(opened, folder, index)
+    scorer, spool = _scorer(opened, folder), Spool(path=folder.file(index, "spool"))
+    spool.reopen(folder.read(index, "read.json")["blocks"])
     counts, rows, total = ScoreCounts(), 0, 0
     path = folder.file(index, "rows")
     with path.open("wb") as stream:
@@ -191,18 +167,10 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     return f"{counted(total, 'post')} scored, {rows:,} kept"
 
 
-def _opened(opened: OpenQuery, folder: ShardFolder, index: int) -> tuple[Scorer, Spool]:
-    """A scorer of the pool and the posts of a part."""
-    spool = Spool(path=folder.file(index, "spool"))
-    spool.reopen(folder.read(index, "read.json")["blocks"])
-    return _scorer(opened, folder), spool
-
-
-def _scorer(opened: OpenQuery, folder: ShardFolder) -> Any:
-    """A scorer with the observations of all parts so far."""
-    scorer: Any = opened.scorer()
-    if state := folder.pool():
-        scorer.restore(state)
+def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
+    """A scorer with the observations of all parts."""
+    scorer = opened.scorer()
+    scorer.restore(folder.pool.read_bytes())
     return scorer
 
 
@@ -210,27 +178,23 @@ _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
 
 
 def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
-    """Join the observations of all parts in this pass.
+    """Join the observations of all parts.
 
     The parts that it returns must be read again first: another part has one of their ids.
     """
-    turn = folder.passes + 1
-    if turn == 1:
-        if again := _take_duplicates(folder):
-            return again
-        counts = _counted(opened, folder)
-        if not counts.read:
-            raise InputError(f"{opened.query.posts[0]}: no post in the files; {counts}")
-        opened.window.check()
-    scorer = _scorer(opened, folder)
+    if again := _take_duplicates(folder):
+        return again
+    counts = _counted(opened, folder)
+    if not counts.read:
+        raise InputError(f"{opened.query.posts[0]}: no post in the files; {counts}")
+    opened.window.check()
+    scorer = opened.scorer()
     if scorer.observing:
         for index in range(folder.shards):
-            scorer.merge(folder.file(index, f"observed-{turn}").read_bytes())
+            scorer.merge(folder.file(index, "observed").read_bytes())
         if reason := scorer.settle():
             say(reason)
-        _write_bytes(folder.path / f"pool-{turn}", scorer.state())
-    if not scorer.observing:
-        _write_bytes(folder.path / "settled", b"")
+    _write_bytes(folder.pool, scorer.state())
     return []
 
 

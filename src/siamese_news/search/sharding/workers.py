@@ -46,7 +46,7 @@ def run_together(
     while True:
         for index, done in run(folder.missing(step_of(folder)[0])):
             say(f"shard {index + 1} of {folder.shards}: {done}")
-        if folder.settled:
+        if folder.pool.exists():
             return finish(opened, folder, stream)
         if again := merge(opened, folder, lambda reason: say(f"the posts are scored: {reason}")):
             some = ", ".join(str(index + 1) for index in again[:10])

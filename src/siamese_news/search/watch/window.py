@@ -14,7 +14,6 @@ from typing import Any
 import orjson
 
 from siamese_news.data.records import Post
-from siamese_news.errors import InputError
 from siamese_news.scoring import Content, Scorer
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.records import Sample, metadata_text
@@ -141,21 +140,12 @@ class PostWindow:
                     self.known.difference_update(post.id for post in posts_in(self._path(chunk)))
 
     def scorer(self) -> Scorer:
-        """A scorer that has observed the finished chunks.
-
-        Raises:
-            InputError: it needs more than one pass over the posts.
-        """
+        """A scorer that has observed the finished chunks."""
         scorer = self._opened.scorer()
         if scorer.observing and self.chunks:
             for chunk in self.chunks:
                 scorer.merge(self._learned(chunk))
             scorer.settle()
-            if scorer.observing:
-                raise InputError(
-                    "--fusion reciprocal reads the posts twice, which a stream does not allow; "
-                    "leave it out, or search the collected posts with siamese-news filter"
-                )
         return scorer
 
     def ask(self, opened: OpenQuery) -> None:
