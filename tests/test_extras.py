@@ -201,7 +201,7 @@ def test_what_the_root_exports_can_be_imported():
             "from siamese_news import Searcher",
             "Searcher needs scipy.*install siamese-news$",
         ),
-        slow("torchmetrics", "from siamese_news.metrics import RankingTop", "torchm.*\\[eval\\]"),
+        slow("bm25s", "from siamese_news.baselines import BM25", "bm25s.*\\[eval\\]"),
         ("hydra", "import siamese_news.train", "hydra-core.*\\[train\\]"),
     ],
 )
@@ -324,7 +324,7 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
         ("pytorch_lightning", "pytorch-lightning", "train", "train", "encoder=bag"),
         slow("pytorch_metric_learning", "pytorch-metric-learning", "train", "train", "encoder=bag"),
         ("omegaconf", "omegaconf", "evaluate", "eval", "--help"),
-        slow("torchmetrics", "torchmetrics", "evaluate", "eval", "peers=[bm25]"),
+        slow("bm25s", "bm25s", "evaluate", "eval", "peers=[bm25]"),
     ],
 )
 def test_a_module_says_what_is_missing(without, blocked, package, module, extra, option):

@@ -4,22 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from siamese_news.errors import InputError
-from siamese_news.metrics import (
-    RankingCounts,
-    RankingTop,
-    Relevance,
-    blocks_of,
-    by_length,
-    evaluate_blocks,
-    evaluate_run,
-    rounded,
-)
+from siamese_news.metrics import blocks_of, by_length, evaluate_blocks, evaluate_run, rounded
 from siamese_news.metrics import counts as counts_module
 
 
@@ -141,30 +131,14 @@ def test_without_room_for_per_article_counts_only_the_interval_is_lost(monkeypat
     assert any("too many" in note for note in small.notes)
 
 
-def test_metrics_merge_and_reset():
+def test_blocks_may_come_in_any_order():
     scores, _, ids = example()
-    relevance = Relevance(**ids)
-    whole = RankingTop(relevance=relevance, thresholds=(5, 50), depth=7)
-    whole.update(0, scores)
-    left = RankingTop(relevance=relevance, thresholds=(5, 50), depth=7)
-    right = RankingTop(relevance=relevance, thresholds=(5, 50), depth=7)
-    left.update(150, scores[:, 150:])
-    right.update(0, scores[:, :150])
-    left.merge_state(right)
-    assert left.compute() == whole.compute() and left.run() == whole.run()
-    assert torch.equal(left.relevant_keys, whole.relevant_keys)
-    expected = RankingCounts(relevance=relevance, relevant_keys=whole.relevant_keys)
-    expected.update(0, scores)
-    one = RankingCounts(relevance=relevance, relevant_keys=whole.relevant_keys)
-    two = RankingCounts(relevance=relevance, relevant_keys=whole.relevant_keys)
-    one.update(0, scores[:, :33])
-    two.update(33, scores[:, 33:])
-    one.merge_state(two)
-    assert one.compute() == expected.compute()
-    assert one.per_article() == expected.per_article()
-    whole.reset()
-    whole.update(0, scores)
-    assert whole.compute() == left.compute()
+    blocks = list(cut(scores, [33, 150])())
+    whole, parts = (
+        evaluate_blocks(lambda given=given: given, **ids, thresholds=(5, 50), depth=7)
+        for given in ([(0, scores)], blocks[::-1])
+    )
+    assert parts.to_dict() == whole.to_dict() and parts.run == whole.run
 
 
 def test_thousands_of_positives_cap_the_last_rows():

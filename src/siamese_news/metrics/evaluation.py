@@ -102,20 +102,17 @@ def evaluate_blocks(
         >>> evaluation.macro["AP"], evaluation.pooled["AUC"]
         (1.0, 1.0)
     """
-    relevance = Relevance(article_ids=article_ids, post_ids=post_ids, qrels=qrels)
-    # The blocks are the whole matrix, so nothing is summed over processes.
-    top = RankingTop(relevance=relevance, thresholds=thresholds, depth=depth, sync_on_compute=False)
-    _stream(blocks, top.update, relevance.shape[1])
-    counts = RankingCounts(
-        relevance=relevance, relevant_keys=top.relevant_keys, sync_on_compute=False
-    )
-    _stream(blocks, counts.update, relevance.shape[1])
+    relevance = Relevance(article_ids, post_ids, qrels)
+    articles, posts = relevance.shape
+    top = RankingTop(relevance, thresholds, depth)
+    _stream(blocks, top.update, articles, posts)
+    counts = RankingCounts(relevance, top.relevant_keys)
+    _stream(blocks, counts.update, articles, posts)
 
     per_article = counts.per_article()
     per_article[f"AP@{depth}"] = counts.per_article(depth)["AP"]
     with_relevant = len(per_article["AP"])
-    articles, posts = relevance.shape
-    intervals, notes = _intervals(per_article, counts, bootstrap, seed)
+    intervals, notes = _intervals(per_article, counts, articles, bootstrap, seed)
     return Evaluation(
         pooled={**top.compute(), **counts.compute()},
         ceilings=top.ceilings(),
@@ -135,9 +132,17 @@ def evaluate_blocks(
     )
 
 
-def _stream(blocks: Blocks, update: Callable[[int, np.ndarray], None], width: int) -> None:
+def _stream(
+    blocks: Blocks, update: Callable[[int, np.ndarray], None], rows: int, width: int
+) -> None:
+    """Pass each block to `update`; a `ValueError` if they are not the whole matrix."""
     covered = np.zeros(width, dtype=bool)
     for first, scores in blocks():
+        if scores.ndim != 2 or len(scores) != rows or first < 0 or first + scores.shape[1] > width:
+            raise ValueError(
+                f"a block at column {first} has shape {scores.shape}; expected ({rows}, n) within "
+                f"{width} columns: rows are unique articles, columns unique posts"
+            )
         update(first, scores)
         part = covered[first : first + scores.shape[1]]
         if part.any():
@@ -151,7 +156,11 @@ def _stream(blocks: Blocks, update: Callable[[int, np.ndarray], None], width: in
 
 
 def _intervals(
-    per_article: Mapping[str, Mapping[str, float]], counts: RankingCounts, samples: int, seed: int
+    per_article: Mapping[str, Mapping[str, float]],
+    counts: RankingCounts,
+    articles: int,
+    samples: int,
+    seed: int,
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     if not samples:
         return {}, ["no bootstrap intervals: bootstrap=0"]
@@ -163,7 +172,7 @@ def _intervals(
             draws = resample_counts(len(data), samples, seed) @ data / len(data)
             intervals[f"macro/{name}"] = percentile_interval(draws)
     if counts.resamples:
-        weights = resample_counts(counts.relevance.shape[0], samples, seed)
+        weights = resample_counts(articles, samples, seed)
         for name, draws in counts.weighted(weights).items():
             if np.isfinite(draws).any():
                 intervals[f"pooled/{name}"] = percentile_interval(draws)

@@ -62,6 +62,8 @@ def cosine_blocks(articles: np.ndarray, posts: np.ndarray) -> Blocks:
 class Relevance:
     """Relevant pairs (grade >= 1) of unique articles x unique posts.
 
+    `qrels`: article id -> post id -> grade. Their other articles are left out.
+
     Attributes:
         article_ids: (A,) ids.
         post_ids: (P,) ids.
@@ -73,33 +75,16 @@ class Relevance:
         all_grades: for each of the A articles the grades of all its relevant posts, including
             those outside the pool: trec_eval counts them in its denominators.
 
-    Example:
-        >>> from siamese_news.metrics import Relevance
-        >>> qrels = {"a": {"y": 2, "elsewhere": 1}}
-        >>> relevance = Relevance(article_ids=["a", "b"], post_ids=["x", "y"], qrels=qrels)
-        >>> relevance.shape, relevance.columns.tolist(), relevance.missing
-        ((2, 2), [1], 1)
+    Raises:
+        InputError: an id is used twice, or no pair of the matrix is relevant.
     """
 
     def __init__(
         self,
-        *,
         article_ids: Sequence[str],
         post_ids: Sequence[str],
         qrels: Mapping[str, Mapping[str, int]],
     ) -> None:
-        """Look the ids of the qrels up in the matrix.
-
-        Articles of the qrels that are not in the matrix are not evaluated.
-
-        Args:
-            article_ids: (A,) distinct ids, the rows.
-            post_ids: (P,) distinct ids, the columns.
-            qrels: article id -> post id -> grade; a post without a grade is not relevant.
-
-        Raises:
-            InputError: an id is used twice, or no pair of the matrix is relevant.
-        """
         self.article_ids, self.post_ids = article_ids, post_ids
         self.article_ranks, self.post_ranks = id_ranks(article_ids), id_ranks(post_ids)
         column_of = {post: column for column, post in enumerate(post_ids)}
@@ -128,25 +113,7 @@ class Relevance:
         """How many relevant posts of these articles are not in the pool."""
         return sum(map(len, self.all_grades)) - len(self.articles)
 
-    def within(self, start: int, stop: int) -> slice:
-        """The relevant pairs whose column is in [start, stop)."""
-        low, high = np.searchsorted(self.columns, [start, stop])
-        return slice(int(low), int(high))
-
     def contains(self, articles: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether each (row, column) is a relevant pair."""
         width = self.shape[1]
         return np.isin(articles * width + columns, self.articles * width + self.columns)
-
-    def check(self, first: int, scores: np.ndarray) -> None:
-        """Refuse a block that does not fit the matrix.
-
-        Raises:
-            ValueError: it does not have A rows, or exceeds the P columns.
-        """
-        rows, width = self.shape
-        if scores.ndim != 2 or len(scores) != rows or first < 0 or first + scores.shape[1] > width:
-            raise ValueError(
-                f"a block at column {first} has shape {scores.shape}; expected ({rows}, n) within "
-                f"{width} columns: rows are unique articles, columns unique posts"
-            )
