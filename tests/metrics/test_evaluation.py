@@ -1,6 +1,7 @@
 import math
 import tracemalloc
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from siamese_news.errors import InputError
-from siamese_news.metrics import blocks_of, by_length, evaluate_blocks, evaluate_run, rounded
+from siamese_news.evaluation.results import SystemResult, _length_row
+from siamese_news.metrics import blocks_of, evaluate_blocks, evaluate_run, rounded
 from siamese_news.metrics import counts as counts_module
 
 
@@ -215,16 +217,13 @@ def test_evaluation_is_plain():
     assert best == sorted(best, reverse=True)
 
 
-def test_by_length():
-    values = {"a": 1.0, "b": 0.0, "c": 0.5}
-    groups = by_length(values, {"a": 99, "b": 100, "c": 5000}, [100, 1000])
-    assert [(g.low, g.high, g.articles) for g in groups] == [
-        (0, 100, 1),
-        (100, 1000, 1),
-        (1000, math.inf, 1),
-    ]
-    assert [g.mean for g in groups] == [1.0, 0.0, 0.5]
-    with pytest.raises(ValueError, match="no length"):
-        by_length(values, {}, [100])
-    with pytest.raises(ValueError, match="edges"):
-        by_length(values, {"a": 1, "b": 1, "c": 1}, [100, 100])
+def test_means_by_length_of_the_articles():
+    evaluation = SimpleNamespace(per_article={"AP": {"a": 1.0, "b": 0.0, "c": 0.5}})
+    lengths = {"a": 249, "b": 250, "c": 5000}
+    assert _length_row(SystemResult("ours", "", "", evaluation, lengths)) == {
+        "system": "ours",
+        "0–250 words (1)": 1.0,
+        "250–500 words (1)": 0.0,
+        "500–1000 words (0)": None,
+        "1000 and more words (1)": 0.5,
+    }

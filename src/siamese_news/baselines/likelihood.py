@@ -41,8 +41,7 @@ class QueryLikelihood:
             t for text in (posts if background is None else background) for t in text
         )
         self._vocabulary = {token: i for i, token in enumerate(collection)}
-        count_matrix(posts, self._vocabulary, grow=True)
-        self._counts = count_matrix(posts, self._vocabulary)
+        self._counts = count_matrix(posts, self._vocabulary, grow=True)
         self._lengths = np.array([len(post) for post in posts], dtype=np.float64)
         frequencies = np.array([collection[t] for t in self._vocabulary], dtype=np.float64)
         if not frequencies.sum() > 0:

@@ -43,7 +43,7 @@ def certify(
     """
     from siamese_news.decide.certificate import (
         certificate_of,
-        same_findings,
+        follows,
         sentence_of,
         sheets_of_certificate,
         write_certificate,
@@ -56,29 +56,27 @@ def certify(
 
     if bool(labels) == (check is not None):
         raise InputError("expected either --labels or --check")
-    old = None
     if check is not None:
-        old = read_sealed(check, "certificate")
-        labels = sheets_of_certificate(check, old)
-        plan = plan or check.with_name(old["plan"]["file"])
+        content = read_sealed(check, "certificate")
+        labels = sheets_of_certificate(check, content)
+        plan = plan or check.with_name(content["plan"]["file"])
     assert labels
     path = plan or plan_of(labels)
     work = Certification.resume(path, results=results, posts=posts)
     said = read_labels(labels, work.sampled)
-    claims = work.claims(said)
-    if old is None:
-        expect_all(path, labels)
-        work.log.look(said)
-    content = certificate_of(work, claims, said, labels)
-    if old is not None:
-        if old["plan"]["sha256"] != content["plan"]["sha256"] or not same_findings(old, content):
+    if check is not None:
+        if not follows(content, work, said):
             raise InputError(
                 f"{check}: the labels or the plan now lead to another certificate; it held for "
-                f"{old['labels']['used']} labels, there are {content['labels']['used']}"
+                f"{content['labels']['used']} labels, there are {len(said.of)}"
             )
-        changed = changed_sentence(content["labels"]["changed"])
+        changed = changed_sentence(work.log.changed)
         echo(f"{check}: holds; scores, plan, labels and findings are the same.{changed}")
         return
+    expect_all(path, labels)
+    work.log.look(said)
+    claims = work.claims(said)
+    content = certificate_of(work, claims, said, labels)
     write_certificate(sibling(path, "certificate.json"), content)
     write_page(sibling(path, "certificate.html"), content)
     for remark in content["remarks"]:

@@ -18,12 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news import __version__
-from siamese_news.decide.certificate import (
-    certificate_of,
-    same_findings,
-    sentence_of,
-    sheets_of_certificate,
-)
+from siamese_news.decide.certificate import follows, sentence_of, sheets_of_certificate
 from siamese_news.decide.certification import Certification
 from siamese_news.decide.plan.files import SEAL, made, read_sealed
 from siamese_news.decide.plan.population import Population
@@ -151,7 +146,7 @@ def _add_certificate(
         raise InputError(f"{path}: is the certificate of another plan than {plan_path}")
     sheets = sheets_of_certificate(path, content)
     labels = read_labels(sheets, work.sampled)
-    if not same_findings(content, certificate_of(work, work.claims(labels), labels)):
+    if not follows(content, work, labels):
         raise InputError(f"{path}: its labels say something else now; run certify again first")
     lines = (_json(row) for row in _scored(work, shown))
     pack.add(_SCORES, b"".join(lines), [work.results])
@@ -306,6 +301,5 @@ def _check_certificate(path: Path, certificate: Path) -> None:
     plan = read_sealed(plan_path, "plan")
     work = Certification(plan, plan_path, Population(certificate.with_name(_SCORES)))
     labels = read_labels([certificate.with_name(_LABELS)], work.sampled)
-    found = certificate_of(work, work.claims(labels), labels)
-    if content["plan"]["sha256"] != plan[SEAL] or not same_findings(content, found):
+    if not follows(content, work, labels):
         raise InputError(f"{path}: another certificate follows from its plan, scores and labels")

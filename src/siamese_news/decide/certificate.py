@@ -82,12 +82,13 @@ def write_certificate(path: Path, content: Mapping[str, Any]) -> None:
     write_sealed(path, content)
 
 
-def same_findings(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two certificates say the same about the same labels."""
+def follows(content: Mapping[str, Any], work: Certification, labels: Labels) -> bool:
+    """Whether a certificate follows from a plan and labels."""
+    found = certificate_of(work, work.claims(labels), labels)
     names = ("plan", "settings", "population", "confidence", "claims")
     counts = ("used", "relevant", "not_relevant", "skipped")
-    return all(first[name] == second[name] for name in names) and all(
-        first["labels"][name] == second["labels"][name] for name in counts
+    return all(content[name] == found[name] for name in names) and all(
+        content["labels"][name] == found["labels"][name] for name in counts
     )
 
 

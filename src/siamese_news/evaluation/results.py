@@ -1,8 +1,10 @@
 """Results of systems on an evaluation set, the published ones, and files that can be checked."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from siamese_news.data.records import Article, Post
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.data.trec import write_run
-from siamese_news.metrics import ALL_ROWS, Evaluation, by_length, evaluate_blocks
+from siamese_news.metrics import ALL_ROWS, Evaluation, evaluate_blocks
 from siamese_news.metrics.relevance import Blocks, cosine_blocks
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
@@ -243,7 +245,9 @@ def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:
 
 def _length_row(result: SystemResult) -> dict[str, Any]:
     row: dict[str, Any] = {"system": result.system}
-    for group in by_length(result.evaluation.per_article["AP"], result.lengths, LENGTH_EDGES):
-        name = f"{group.low:.0f}–{group.high:.0f} words ({group.articles})"
-        row[name.replace("–inf", " and more")] = group.mean if group.articles else None
+    for low, high in pairwise((0, *LENGTH_EDGES, math.inf)):
+        of_articles = result.evaluation.per_article["AP"].items()
+        values = [ap for article, ap in of_articles if low <= result.lengths[article] < high]
+        name = f"{low}–{high} words ({len(values)})"
+        row[name.replace("–inf", " and more")] = float(np.mean(values)) if values else None
     return row

@@ -3,7 +3,7 @@
 from siamese_news.metrics.evaluation import Evaluation, evaluate_blocks
 from siamese_news.metrics.ranking import ranked, ranking_figures, rounded
 from siamese_news.metrics.relevance import Blocks, blocks_of, cosine_blocks
-from siamese_news.metrics.runs import LengthGroup, by_length, evaluate_run, means
+from siamese_news.metrics.runs import evaluate_run, means
 from siamese_news.metrics.statistics import bootstrap_interval, randomization_test
 from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS
 
@@ -12,10 +12,8 @@ __all__ = [
     "PAPER_ROWS",
     "Blocks",
     "Evaluation",
-    "LengthGroup",
     "blocks_of",
     "bootstrap_interval",
-    "by_length",
     "cosine_blocks",
     "evaluate_blocks",
     "evaluate_run",

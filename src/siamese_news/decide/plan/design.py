@@ -172,16 +172,3 @@ class Order:
         places = np.argsort(keys, kind="stable")
         self._found.append(ranks[places])
         self._found_keys.append(keys[places])
-
-
-def largest_precise(
-    scores: NDArray[np.float64], relevant: NDArray[np.bool_], target: Fraction
-) -> int:
-    """The most posts that a threshold can return at the target precision, if all labels are known.
-
-    `scores` (N,) are descending, with `relevant` (N,); a threshold cannot split equal scores.
-    """
-    ends = np.append(np.flatnonzero(np.diff(scores)) + 1, len(scores))
-    hits = np.cumsum(relevant)[ends - 1]
-    good = hits * target.denominator >= ends * target.numerator
-    return int(ends[good].max()) if good.any() else 0

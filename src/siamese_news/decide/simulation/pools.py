@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.trec import put_grade, rows_of
-from siamese_news.decide.plan.design import (
-    first_set,
-    largest_precise,
-    least_errors,
-    nested_sets,
-    planned_nulls,
-)
+from siamese_news.decide.plan.design import first_set, least_errors, nested_sets, planned_nulls
 from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
 
@@ -31,7 +25,11 @@ class LabeledPool:
 
     def oracle(self, target: Fraction) -> int:
         """The most posts that a threshold can return at the target precision."""
-        return largest_precise(self.scores, self.relevant, target)
+        # A threshold cannot split equal scores.
+        ends = np.append(np.flatnonzero(np.diff(self.scores)) + 1, len(self.scores))
+        hits = np.cumsum(self.relevant)[ends - 1]
+        good = hits * target.denominator >= ends * target.numerator
+        return int(ends[good].max()) if good.any() else 0
 
     def misses(self, size: int, target: Fraction) -> bool:
         """Whether the precision of the best `size` posts is below the target."""
