@@ -139,6 +139,21 @@ def test_recall_by_random_posts_first_through_a_pipe(pool):
     assert re.search(r"recall 0.5: down to post", done.stdout)
 
 
+def test_recall_names_its_posts_and_counts_labels_changed_in_the_file(pool):
+    folder, _ = pool
+    options = ("--recall", ".8", "--positives", "20")
+    done = run_with_input(folder, "y" * 40, *options)
+    assert "changed after" not in done.output
+    path = folder / "mine.jsonl"
+    rows = said(folder)
+    deepest = max(rows[1:], key=lambda row: int(row["post"][1:]))
+    deepest["label"] = "no"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run_with_input(folder, "n" * 300, *options)
+    assert "done: the goal is reached, among the 300 posts of scored.jsonl" in done.stderr
+    assert "1 verdict was changed after the result had been seen" in done.stderr
+
+
 def test_recall_in_a_learned_order_goes_on_where_it_was(pool):
     folder, _ = pool
     relevant = scored(folder / "scored.jsonl", size=500, cut=120)

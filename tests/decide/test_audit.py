@@ -230,6 +230,29 @@ def test_an_audit_that_is_tried_again_pays(tmp_path):
     assert "confidence 0.9" in done.stdout
 
 
+def test_the_best_of_several_lists_of_a_ranking_pays(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl")
+    rows = map(json.loads, (tmp_path / "scored.jsonl").read_text().splitlines())
+    best = sorted(rows, key=lambda row: -row["score"])[:150]
+    (tmp_path / "best.jsonl").write_text("".join(json.dumps(row) + "\n" for row in best))
+    start(tmp_path)
+    recall = ("--threshold", "0.65", "--population", "400", "--budget", "60")
+    second = ("audit", "--results", tmp_path / "best.jsonl", "--out", tmp_path / "b.csv")
+    done = run(*second)
+    assert done.exit_code == 2 and "a plan over the same posts" in done.stderr
+    assert run(*second, "--again").exit_code == 0
+    fill(tmp_path / "b.csv", relevant)
+    assert "confidence 0.9" in run("audit", "--labels", tmp_path / "b.csv").stdout
+    # Recall in a pool is another question than the precision of its head.
+    (tmp_path / "pool").mkdir()
+    scored(tmp_path / "pool/scored.jsonl", ids=lambda n: f"q{n}")
+    assert start(tmp_path / "pool", *recall).exit_code == 0
+    head = tmp_path / "pool/best.jsonl"
+    head.write_text((tmp_path / "best.jsonl").read_text().replace('"post": "p', '"post": "q'))
+    done = run("audit", "--results", head, "--out", tmp_path / "pool/b.csv")
+    assert done.exit_code == 0, done.stderr
+
+
 def test_audits_end_before_the_confidence_does(tmp_path):
     scored(tmp_path / "scored.jsonl")
     start(tmp_path, "--confidence", ".4")

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shutil
 
 import pytest
 from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
@@ -231,6 +232,42 @@ def test_changed_verdicts_are_said_wherever_the_certificate_is_read(pool):
     with (folder / "sheet.verdicts.jsonl").open("a") as stream:
         stream.write('{"key": "half a li')
     assert said in certify(folder).stdout
+
+
+@pytest.mark.parametrize("change", ["log deleted", "renamed", "copied before", "made again"])
+def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
+    folder, relevant = pool
+    start(folder, "--budget", "40", "--at-least", "40")
+    other, sheet = folder, "sheet.csv"
+    if change == "copied before":
+        other = folder / "other"
+        shutil.copytree(folder, other)
+    fill(folder / "sheet.csv", set())
+    assert "changed after" not in certify(folder).stdout
+    if change == "log deleted":
+        (folder / "sheet.verdicts.jsonl").unlink()
+    elif change == "renamed":
+        sheet = "mine.csv"
+        for ending in ("csv", "plan.json", "drawn.jsonl"):
+            (folder / f"sheet.{ending}").rename(folder / f"mine.{ending}")
+    elif change == "made again":
+        for path in folder.glob("sheet.*"):
+            path.unlink()
+        start(folder, "--budget", "40", "--at-least", "40")
+    turned = [row for row in fill(other / sheet, relevant) if row["label"] == "1"]
+    done = certify(other, sheet)
+    assert f"{len(turned)} verdicts were changed after" in done.stdout, done.output
+
+
+def test_other_criteria_are_other_verdicts(pool, tmp_path):
+    folder, relevant = pool
+    other = folder / "other"
+    other.mkdir()
+    shutil.copy(folder / "scored.jsonl", other)
+    for place, words, said in ((folder, "the flood", set()), (other, "the strike", relevant)):
+        assert start(place, "--criteria", words).exit_code == 0
+        fill(place / "sheet.csv", said)
+        assert "changed after" not in certify(place).stdout
 
 
 @pytest.mark.parametrize("column", ["text", "post", "label", "shifted label"])

@@ -69,7 +69,7 @@ def annotate(
     from siamese_news.decide.plan.files import SEAL, sibling
     from siamese_news.decide.stopping import Goal, Stopping
     from siamese_news.labels.journal import LabelJournal
-    from siamese_news.labels.matching import labels_in
+    from siamese_news.labels.matching import changed_sentence, labels_in
 
     if labels.suffix != ".jsonl":
         raise InputError(f"{labels}: expected a name that ends with .jsonl")
@@ -94,10 +94,17 @@ def annotate(
     text = criteria or work.plan["criteria"]
     journal = LabelJournal(labels, work.plan[SEAL])
 
+    recalls = [one for one in goals if isinstance(one, Stopping) and one.goal.recall is not None]
+
     def status() -> str:
         given = labels_in(journal, work.sampled)
         return "; ".join(one.status(given) for one in goals)
 
+    def look() -> None:
+        for one in recalls:
+            one.log.look(labels_in(journal, work.sampled))
+
+    look()
     while True:
         given = labels_in(journal, work.sampled)
         asked = (one.ask(given) for one in goals)
@@ -108,14 +115,19 @@ def annotate(
         _show(unit, text, status())
         if not _labeled(journal, unit, annotator):
             break
+    look()
     typer.echo(f"\n{status()}")
+    for one in recalls:
+        if changed := changed_sentence(one.log.changed):
+            echo(changed.strip())
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:
         files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"
         echo(f"done; now: siamese-news certify {files}")
     else:
-        echo("done: the goal is reached")
+        posts_of = f"{len(work.population):,} posts of {work.results.name}"
+        echo(f"done: the goal is reached, among the {posts_of}")
 
 
 def _labeled(journal: "LabelJournal", unit: "Unit", annotator: str) -> bool:

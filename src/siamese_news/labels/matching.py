@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -208,14 +209,16 @@ class VerdictLog:
     """The verdicts of a plan as they came in; it only grows.
 
     Changing verdicts after seeing the result moves the result, and no confidence covers that. So
-    `look` is called before anything is shown, and `changed` counts the changes.
+    `look` is called before anything is shown, and `changed` counts the changes. The file `path` is
+    with the plan; the user's `copy` knows the verdicts wherever the plan was moved or copied.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._journal = Journal(path)
+    def __init__(self, path: Path, copy: Path) -> None:
+        self._journal, self._copy = Journal(path), Journal(copy)
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
-        self._journal.replay(lambda row: self._take(str(row["key"]), str(row["label"])))
+        for journal in (self._copy, self._journal):
+            journal.replay(lambda row: self._take(str(row["key"]), str(row["label"])))
 
     @property
     def changed(self) -> int:
@@ -230,7 +233,11 @@ class VerdictLog:
         if not new:
             return
         at = now()
-        self._journal.append({"key": key, "label": said, "at": at} for key, said in new.items())
+        rows = [{"key": key, "label": said, "at": at} for key, said in new.items()]
+        self._journal.append(rows)
+        with suppress(OSError):  # a folder that cannot be written
+            self._copy.path.parent.mkdir(parents=True, exist_ok=True)
+            self._copy.append(rows)
         for key, said in new.items():
             self._take(key, said)
 

@@ -38,8 +38,22 @@ def lists_of(results: Path) -> tuple[Path, Path]:
     """The list in the folder of the results (or of their project), and the user's own list."""
     folder = results.absolute().parent
     home = next((p for p in (folder, *folder.parents) if (p / "project.json").exists()), folder)
+    return home / "siamese-news.plans.jsonl", _own_folder() / "plans.jsonl"
+
+
+def question_of(plan: Mapping[str, Any]) -> tuple[str, Path]:
+    """A seal that stays the same if the plan is made again, and the user's copy of its verdicts."""
+    seal = seal_of({**identity(plan), "criteria": _plain(plan["criteria"])})
+    return seal, _own_folder() / "verdicts" / f"{seal}.jsonl"
+
+
+def _own_folder() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return home / "siamese-news.plans.jsonl", Path(state) / "siamese_news" / "plans.jsonl"
+    return Path(state) / "siamese_news"
+
+
+def _plain(criteria: str) -> str:
+    return " ".join(criteria.lower().split())
 
 
 def register(
@@ -66,14 +80,16 @@ def register(
             no confidence left.
     """
     shared, private = lists_of(population.path)
-    entry, criteria = identity(plan), " ".join(plan["criteria"].lower().split())
+    entry, criteria = identity(plan), _plain(plan["criteria"])
     seal = seal_of(entry)
+    # A certificate and the audit of a list are about the best posts, recall is about all of them.
+    about_best = entry["kind"] == "precision" or entry["settings"].get("threshold", "") is None
     given_up = [seal_of(identity(read_sealed(one, "plan"))) for one in withdraw]
     own = {
         "sha256": seal,
         "kind": entry["kind"],
         "posts": population.sketch,
-        "best": population.best,
+        "best": population.best if about_best else [],
         "criteria": criteria and hashlib.sha256(criteria.encode()).hexdigest()[:16],
         "order": _order(entry),
         "error": str(error),
@@ -172,20 +188,16 @@ def _order(entry: Mapping[str, Any]) -> str:
 
 
 def _same_posts(line: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether two plans of a kind are about largely the same posts.
-
-    A certificate is about the best posts, so lists with the same head count as the same.
-    """
+    """Whether two plans of a kind are about largely the same posts, or lists with the same head."""
     return line["kind"] == own["kind"] and (
-        _overlap(line["posts"], own["posts"])
-        or (own["kind"] == "precision" and _overlap(line.get("best", ()), own["best"]))
+        _overlap(line["posts"], own["posts"]) or _overlap(line.get("best", ()), own["best"])
     )
 
 
 def _overlap(first: Sequence[int], second: Sequence[int]) -> bool:
     """Whether two populations share half of their posts, by their sketches."""
     both = sorted({*first, *second})[:SKETCH]
-    return 2 * len({*first} & {*second} & {*both}) >= len(both)
+    return bool(both) and 2 * len({*first} & {*second} & {*both}) >= len(both)
 
 
 def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any]) -> str:

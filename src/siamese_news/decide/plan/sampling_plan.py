@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 from siamese_news.decide.plan import ledger
-from siamese_news.decide.plan.files import SEAL, read_sealed, sibling, write_sealed
+from siamese_news.decide.plan.files import read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
@@ -54,8 +54,9 @@ class SamplingPlan:
         self.population = population
         self.results = population.path
         self.texts = Texts(population, posts)
-        self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), plan[SEAL])
-        self.log = VerdictLog(sibling(path, "verdicts.jsonl"))
+        seal, copy = ledger.question_of(plan)
+        self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), seal)
+        self.log = VerdictLog(sibling(path, "verdicts.jsonl"), copy)
         self._prepare()
 
     def _prepare(self) -> None:
