@@ -272,3 +272,5 @@ def test_two_annotators_through_the_command(tmp_path):
     assert done.exit_code == 0, done.stderr
     text = " ".join(done.stdout.split())
     assert "200 posts labeled twice, 10 labels differ" in text and "0.012 to 0.047" in text
+    done = run("audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "a.csv")
+    assert done.exit_code == 2 and "a.csv: is given for both annotators" in done.stderr

@@ -193,6 +193,19 @@ def test_an_annotator_who_errs_on_copies_alike(tmp_path):
     assert 31 > nulls[0] > nulls[1] > 0
 
 
+def test_both_declared_rates_are_in_the_sentence(tmp_path):
+    """A fifth of the pool is irrelevant: what is certified rests on the labels that are missed."""
+    scored(tmp_path / "scored.jsonl", size=400)
+    rates = ("--false-positive-rate", ".01", "--false-negative-rate", ".3")
+    assert start(tmp_path, *rates, precision=".9").exit_code == 0
+    done, _ = finish(tmp_path, {f"p{n}" for n in range(400) if n % 6})
+    said = " ".join(done.stdout.split())
+    assert "400 of 400 posts are certified" in said
+    assert "at most 0.01 of the irrelevant posts relevant and misses at least 0.3 of" in said
+    # A post that is drawn but not labeled counts as an error, not as a copy.
+    assert "because copies of a text share one label" not in said
+
+
 def test_posts_without_words_are_no_copies(tmp_path):
     scored(tmp_path / "scored.jsonl", text=lambda n: "")
     done = start(tmp_path, "--at-least", "30")

@@ -104,6 +104,9 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     from siamese_news.decide.plan.files import SEAL, read_sealed, sibling
     from siamese_news.labels.matching import SampledPosts, read_labels
 
+    for path in second:
+        if path.resolve() in map(Path.resolve, labels):
+            raise InputError(f"{path}: is given for both annotators; name the sheet of each")
     drawn = SampledPosts(sibling(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
     first, other = read_labels(labels, drawn).of, read_labels(second, drawn).of
     both = [

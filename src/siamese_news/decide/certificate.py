@@ -24,7 +24,8 @@ def certificate_of(
     work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """The certificate as JSON: the claims of a plan, from these labels in these sheets."""
-    plan, rate = work.plan, work.settings.false_positive
+    plan = work.plan
+    rate, least = work.settings.false_positive, work.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
     remarks = labels.remarks()
     if others := plan.get("other_criteria", 0):
@@ -34,9 +35,10 @@ def certificate_of(
         )
     judged = "as judged by the annotator"
     if rate is not None:
+        misses = f" and misses at least {least:g} of the relevant ones" if least else ""
         judged = (
-            f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant, "
-            "with independent errors on different texts"
+            f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant"
+            f"{misses}, with independent errors on different texts"
         )
     return {
         "format": "siamese_news certificate 1",

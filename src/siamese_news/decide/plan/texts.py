@@ -121,9 +121,12 @@ class KnownVerdicts:
         return found
 
     def given(self, ranks: NDArray[np.int64]) -> int:
-        """The number of labels behind the verdicts of these ranks; copies share one."""
-        known = [rank for rank, said in zip(ranks.tolist(), self(ranks), strict=True) if said >= 0]
-        return len(distinct(self._texts.units(known), known))
+        """The number of labels behind the verdicts of these ranks; copies share one.
+
+        A post without a label counts as an error, and as a label.
+        """
+        known = ranks[self(ranks) != UNKNOWN].tolist()
+        return len(ranks) - len(known) + len(distinct(self._texts.units(known), known))
 
     def not_relevant(self, size: int) -> NDArray[np.int64]:
         """Ranks of the first `size` posts that are known to be not relevant, ascending.
