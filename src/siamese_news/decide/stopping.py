@@ -20,7 +20,6 @@ from typing_extensions import override
 
 from siamese_news.decide.learning import PostWords, TooFewLabels, learn
 from siamese_news.decide.plan.design import share_of
-from siamese_news.decide.plan.files import read_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import Texts, text_key
@@ -395,13 +394,13 @@ class Stopping(SamplingPlan):
         goal.check()
         posts = options.get("posts")
         if path.exists():
-            plan = read_sealed(path, "plan")
-            if plan.get("kind") != cls.kind or plan["settings"] != asdict(goal):
+            found = cls.resume(path, results=results, posts=posts)
+            if found.goal != goal:
                 raise InputError(
                     f"{path}: this file has another plan. What is fixed before the first label "
                     "cannot be changed afterwards: repeat its options, or use another --labels"
                 )
-            return cls.resume(path, results=results, posts=posts)
+            return found
         population = Population(results)
         goal.rules(population, Texts(population, posts))
         error = Fraction(0)

@@ -50,13 +50,7 @@ def rounded(scores: np.ndarray) -> np.ndarray:
 
 
 def id_ranks(ids: Sequence[str]) -> np.ndarray:
-    """Rank of each id in ascending order: the greater, the earlier it comes among ties.
-
-    Args:
-        ids: (P,) distinct ids.
-
-    Returns:
-        (P,) int64.
+    """Rank (P,) of each id in ascending order: the greater, the earlier it comes among ties.
 
     Raises:
         InputError: an id occurs twice.
@@ -77,14 +71,9 @@ def order_of(scores: np.ndarray) -> np.ndarray:
 
 
 def sort_keys(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Keys that order posts by rounded score, then by id.
+    """Keys (..., n) by rounded score, then by id; the greatest key ranks first.
 
-    Args:
-        scores: (..., n), rounded here.
-        ranks: (n,) from `id_ranks`.
-
-    Returns:
-        (..., n) int64; the greatest key ranks first.
+    `scores` (..., n) are rounded here; `ranks` (n,) are those of `id_ranks`.
     """
     return (order_of(rounded(scores)) << 32) | ranks
 
@@ -127,8 +116,6 @@ def ranking_figures(
     all_grades: np.ndarray,
     *,
     ks: Sequence[int] = (10, 30),
-    recalls: Sequence[int] = (100, 1000),
-    ndcg: int = 10,
     depth: int | None = None,
 ) -> dict[str, float]:
     """Figures of one ranking.
@@ -142,12 +129,10 @@ def ranking_figures(
         grades: (n,) their grades, >= 1.
         all_grades: (R,) grades of all relevant posts, R >= 1.
         ks: cuts of precision.
-        recalls: cuts of recall.
-        ndcg: cut of nDCG.
         depth: rank beyond which nothing was retrieved, or None.
 
     Returns:
-        AP, Rprec, RR, P@k, R@k and nDCG@k by name.
+        AP, Rprec, RR, nDCG@10, P@k, R@100 and R@1000 by name.
 
     Example:
         >>> import numpy as np
@@ -162,17 +147,17 @@ def ranking_figures(
     if depth is not None:
         ranks, grades = ranks[ranks <= depth], grades[ranks <= depth]
     total = len(all_grades)
-    top = ranks <= ndcg
-    ideal = np.sort(all_grades)[::-1][:ndcg]
+    top = ranks <= 10
+    ideal = np.sort(all_grades)[::-1][:10]
     figures = {
         "AP": float((np.arange(1, len(ranks) + 1) / ranks).sum() / total),
         "Rprec": float((ranks <= total).sum() / total),
         "RR": float(1.0 / ranks[0]) if len(ranks) else 0.0,
-        f"nDCG@{ndcg}": float(
+        "nDCG@10": float(
             (grades[top] / np.log2(ranks[top] + 1.0)).sum()
             / (ideal / np.log2(np.arange(2, len(ideal) + 2))).sum()
         ),
     }
     figures |= {f"P@{k}": float((ranks <= k).sum() / k) for k in ks}
-    figures |= {f"R@{k}": float((ranks <= k).sum() / total) for k in recalls}
+    figures |= {f"R@{k}": float((ranks <= k).sum() / total) for k in (100, 1000)}
     return figures
