@@ -234,7 +234,10 @@ def test_changed_verdicts_are_said_wherever_the_certificate_is_read(pool):
     assert said in certify(folder).stdout
 
 
-@pytest.mark.parametrize("change", ["log deleted", "renamed", "copied before", "made again"])
+CHANGES = ("log deleted", "renamed", "copied before", "made again", "replaced for free")
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
     folder, relevant = pool
     start(folder, "--budget", "40", "--at-least", "40")
@@ -254,6 +257,12 @@ def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
         for path in folder.glob("sheet.*"):
             path.unlink()
         start(folder, "--budget", "40", "--at-least", "40")
+    elif change == "replaced for free":
+        sheet = "b.csv"
+        more = ("--budget", "40", "--at-least", "40", "--withdraw", folder / "sheet.plan.json")
+        start(folder, *more, precision=".75", out=sheet)
+        fill(folder / sheet, set())
+        assert "changed after" not in certify(folder, sheet).stdout
     turned = [row for row in fill(other / sheet, relevant) if row["label"] == "1"]
     done = certify(other, sheet)
     assert f"{len(turned)} verdicts were changed after" in done.stdout, done.output

@@ -206,14 +206,15 @@ def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Lab
 
 
 class VerdictLog:
-    """The verdicts of a plan as they came in; it only grows.
+    """The verdicts of the sampled posts of a plan as they came in; it only grows.
 
     Changing verdicts after seeing the result moves the result, and no confidence covers that. So
     `look` is called before anything is shown, and `changed` counts the changes. The file `path` is
     with the plan; the user's `copy` knows the verdicts wherever the plan was moved or copied.
     """
 
-    def __init__(self, path: Path, copy: Path) -> None:
+    def __init__(self, sampled: SampledPosts, path: Path, copy: Path) -> None:
+        self._sampled = sampled
         self._journal, self._copy = Journal(path), Journal(copy)
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
@@ -228,7 +229,8 @@ class VerdictLog:
     def look(self, labels: Labels) -> None:
         """Record new verdicts; they are on the disk when this returns."""
         given = {label.sampled.key: label.said for label in labels.of.values()}
-        new = {key: given.get(key, "") for key in [*given, *self._last]}
+        known = self._last.keys() & self._sampled.by_key.keys()
+        new = {key: given.get(key, "") for key in [*given, *sorted(known)]}
         new = {key: said for key, said in new.items() if self._last.get(key, "") != said}
         if not new:
             return

@@ -42,8 +42,8 @@ def lists_of(results: Path) -> tuple[Path, Path]:
 
 
 def question_of(plan: Mapping[str, Any]) -> tuple[str, Path]:
-    """A seal that stays the same if the plan is made again, and the user's copy of its verdicts."""
-    seal = seal_of({**identity(plan), "criteria": _plain(plan["criteria"])})
+    """A seal that plans share if they ask for the same verdicts, and the user's copy of these."""
+    seal = seal_of({"order": _order(identity(plan)), "criteria": _plain(plan["criteria"])})
     return seal, _own_folder() / "verdicts" / f"{seal}.jsonl"
 
 

@@ -56,7 +56,7 @@ class SamplingPlan:
         self.texts = Texts(population, posts)
         seal, copy = ledger.question_of(plan)
         self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), seal)
-        self.log = VerdictLog(sibling(path, "verdicts.jsonl"), copy)
+        self.log = VerdictLog(self.sampled, sibling(path, "verdicts.jsonl"), copy)
         self._prepare()
 
     def _prepare(self) -> None:
