@@ -9,6 +9,8 @@ import pytest
 from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
 
 from siamese_news.decide.plan.files import write_sealed
+from siamese_news.labels.matching import Label, Labels, SampledPosts, VerdictLog
+from siamese_news.labels.results import Unit
 
 
 @pytest.fixture
@@ -266,6 +268,20 @@ def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
     turned = [row for row in fill(other / sheet, relevant) if row["label"] == "1"]
     done = certify(other, sheet)
     assert f"{len(turned)} verdicts were changed after" in done.stdout, done.output
+
+
+def test_two_programs_that_are_open_keep_the_verdicts_of_both(tmp_path):
+    sampled = SampledPosts(tmp_path / "drawn.jsonl", "plan")
+    posts = sampled.draw([Unit(f"p{n}", f"p{n}") for n in range(4)])
+    files = sampled, tmp_path / "verdicts.jsonl", tmp_path / "own" / "copy.jsonl"
+    page, command = VerdictLog(*files), VerdictLog(*files)
+    of = {post.name: Label(post, "yes", "") for post in posts}
+    page.look(Labels(dict(list(of.items())[:1])))
+    command.look(Labels(of))
+    page.look(Labels(dict(list(of.items())[:2])))
+    again = VerdictLog(*files)
+    again.look(Labels({name: Label(one.sampled, "no", "") for name, one in of.items()}))
+    assert again.changed == 4
 
 
 def test_other_criteria_are_other_verdicts(pool, tmp_path):

@@ -214,12 +214,11 @@ class VerdictLog:
     """
 
     def __init__(self, sampled: SampledPosts, path: Path, copy: Path) -> None:
-        self._sampled = sampled
-        self._journal, self._copy = Journal(path), Journal(copy)
+        self._sampled, self._path, self._copy = sampled, path, copy
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
-        for journal in (self._copy, self._journal):
-            journal.replay(lambda row: self._take(str(row["key"]), str(row["label"])))
+        for file in (copy, path):
+            Journal(file).replay(lambda row: self._take(str(row["key"]), str(row["label"])))
 
     @property
     def changed(self) -> int:
@@ -236,10 +235,11 @@ class VerdictLog:
             return
         at = now()
         rows = [{"key": key, "label": said, "at": at} for key, said in new.items()]
-        self._journal.append(rows)
+        # Read again, because the page and a command may both be open.
+        Journal(self._path).append(rows)
         with suppress(OSError):  # a folder that cannot be written
-            self._copy.path.parent.mkdir(parents=True, exist_ok=True)
-            self._copy.append(rows)
+            self._copy.parent.mkdir(parents=True, exist_ok=True)
+            Journal(self._copy).append(rows)
         for key, said in new.items():
             self._take(key, said)
 
