@@ -9,13 +9,7 @@ from typing import Any
 
 from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.values import (
-    id_value,
-    metadata_of,
-    put,
-    text_value,
-    without_html,
-)
+from siamese_news.data.readers.values import id_value, metadata_of, put, text_value, without_html
 from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
 
