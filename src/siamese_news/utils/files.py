@@ -183,15 +183,15 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn an error of the operating system, or of a damaged packed file, into an `InputError`."""
     try:
         yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{name}: cannot be read to its end ({error}); the file is damaged or cut off: fetch "
+            "or make it again"
+        ) from error
     except OSError as error:
         raise InputError(
             f"{error.filename or name}: cannot be read ({error.strerror or error}); check that you "
             "may read it, or name another file"
-        ) from error
-    except (EOFError, zlib.error) as error:
-        raise InputError(
-            f"{name}: cannot be read to its end ({error}); the file is damaged or cut off: fetch "
-            "or make it again"
         ) from error
 
 
