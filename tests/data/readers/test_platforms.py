@@ -276,7 +276,7 @@ def test_an_instagram_download_has_captions_and_comments(read):
     _, posts = read("posts_1.json", json.dumps(content))
     assert [(post.text, post.metadata["created_at"]) for post in posts] == [
         ("The river – again", "2024-01-01T10:00:00Z"),
-        ("Two", "2024-01-01T10:00:01Z"),
+        ("Two", "2024-01-01T10:00:03Z"),
         ("so much water", "2024-01-01T10:00:04Z"),
     ]
     assert len({post.id for post in posts}) == 3
