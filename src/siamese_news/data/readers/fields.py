@@ -181,7 +181,7 @@ def find_fields(
     if not chosen and len(ids) > 1 and _stem(texts[:1]) & _stem(ids[1:]):
         # In a table of comments, `post_text` is what they comment on.
         texts = tuple(sorted(texts, key=lambda name: not _stem([name]) & _stem(ids[:1])))
-    metadata = _metadata(outer)
+    metadata = first_present(outer, METADATA)
     check_fields(names, choice, where, records)
     if not texts or not ids:
         absent = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
@@ -195,7 +195,7 @@ def find_fields(
         texts,
         ids,
         metadata,
-        {target: name for target, name in _metadata(inner).items() if target not in metadata},
+        {to: name for to, name in first_present(inner, METADATA).items() if to not in metadata},
         "title" if beir and "title" in names else None,
         None if inside or len(chosen) > 1 else next(iter(present(outer, TITLES)), None),
         len(chosen) > 1,
@@ -272,14 +272,18 @@ def by_normal_name(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _metadata(by_normal: Mapping[str, str]) -> dict[str, str]:
-    found = {target: present(by_normal, options) for target, options in METADATA.items()}
-    return {target: fields[0] for target, fields in found.items() if fields}
+def present(by_normal: Mapping[str, str], options: Iterable[str]) -> tuple[str, ...]:
+    """The fields with these normal names, in their order; a dot may lead into an object."""
+    known = by_normal.keys()
+    return tuple(by_normal.get(n, n) for n in options if n in known or n.split(".")[0] in known)
 
 
-def present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
-    """The fields that have one of the normal names, in the order of these."""
-    return tuple(by_normal[name] for name in options if name in by_normal)
+def first_present(
+    by_normal: Mapping[str, str], options: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """For each key the first of its names that is `present`."""
+    found = ((target, present(by_normal, names)) for target, names in options.items())
+    return {target: fields[0] for target, fields in found if fields}
 
 
 def generic(fields: Fields) -> Convert:
