@@ -155,7 +155,7 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
             _say(f"text from '{found.text_field}', id from '{found.id_field}'", 2)
         texts = () if found.fields is None or found.fields.joined else found.fields.texts[1:]
         if others := ", ".join(f"'{name}'" for name in texts if name in found.names):
-            _say(f"where that is null, and with --text-field in its place: {others}", 2)
+            _say(f"could be the text as well: {others} (choose with --text-field)", 2)
     if len(stream.detected) > _FILES:
         _say(f"and {len(stream.detected) - _FILES} more files", 2)
     for path in stream.skipped.own[:_FILES]:
@@ -173,10 +173,10 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
         without = f"; {left:,} without a readable date" if left else ""
         _say(f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}", 2)
     else:
-        named = {f.fields.metadata.get("created_at") for f in stream.detected if f.fields} - {None}
+        fields = [f.fields.metadata.get("created_at") for f in stream.detected if f.fields]
         advice = "if there are any, name their field with --date-field"
-        if named:
-            advice = f"write those of '{named.pop()}' as 2018-11-10 (10/11/2018 may be two days)"
+        if named := next(filter(None, fields), None):
+            advice = f"write those of '{named}' as 2018-11-10 (10/11/2018 may be two days)"
         _say(f"no dates were found; {advice}", 2)
     for post in first:
         _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
