@@ -183,7 +183,7 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn an error of the operating system, or of a damaged packed file, into an `InputError`."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error) as error:
         raise InputError(
             f"{name}: cannot be read to its end ({error}); the file is damaged or cut off: fetch "
             "or make it again"
@@ -256,9 +256,12 @@ class _Pieces(io.RawIOBase):
 
 
 def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=raw) as stream:
-        while piece := stream.read1(_BUFFER):
-            yield piece
+    try:
+        with gzip.GzipFile(fileobj=raw) as stream:
+            while piece := stream.read1(_BUFFER):
+                yield piece
+    except gzip.BadGzipFile as error:  # an OSError, like those of a file that may not be read
+        raise zlib.error(str(error)) from error
 
 
 def _unzstd(raw: io.BufferedReader, name: str | Path, long_window: bool) -> Iterator[bytes]:
