@@ -74,6 +74,27 @@ def test_posts_in_an_excel_file(files):
     assert "Excel" in looked.stdout + looked.stderr
 
 
+def test_a_cover_page_is_not_the_sheet_with_posts(tmp_path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["Export of posts"])
+    book.active.append([])
+    book.active.append(["Made on", "2024-12-31"])
+    sheet = book.create_sheet("Posts")
+    sheet.append(["Posts about the river"])
+    sheet.append(["id", "date", "text", "note"])
+    sheet.append(["a1", "2024-12-31", "The river rises", "seen"])
+    book.save(tmp_path / "posts.xlsx")
+    stream = open_posts([tmp_path / "posts.xlsx"])
+    assert stream.detected[0].format == (
+        "Excel, sheet 'Posts', header in row 2; 1 other sheet is not read"
+    )
+    assert [(post.id, post.text) for post in stream] == [("a1", "The river rises")]
+    stream = open_posts([tmp_path / "posts.xlsx"], text_field="note")
+    assert [post.text for post in stream] == ["seen"]
+
+
 @pytest.mark.parametrize("form", ["csv", "json", "parquet", "xlsx"])
 def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(tmp_path, form):
     rows = [

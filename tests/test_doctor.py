@@ -76,6 +76,19 @@ def test_the_chosen_fields_are_used(tmp_path):
     assert "| hello" in done.output
 
 
+def test_other_texts_and_unreadable_dates_are_named(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text("id,Time,message,comment\n1,31/12/2024 10:00,the post,a comment\n")
+    done = doctor(path)
+    assert "text from 'message', id from 'id'" in done.output
+    assert "could be the text as well: 'comment' (choose with --text-field)" in done.output
+    assert "no dates were found; write those of 'Time' as 2018-11-10" in done.output
+    done = doctor(path, "--text-field", "comment")
+    assert "could be the text" not in done.output
+    path.write_text("id,text\n1,the post\n")
+    assert "no dates were found; if there are any, name their field" in doctor(path).output
+
+
 def test_articles_and_what_cannot_be_read(tmp_path, posts):
     story = tmp_path / "story.txt"
     story.write_text("A flood\n\nThe river came.\n")

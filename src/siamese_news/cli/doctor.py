@@ -153,6 +153,9 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
         _say(f"{found.source}: {found.described}")
         if found.text_field:
             _say(f"text from '{found.text_field}', id from '{found.id_field}'", 2)
+        texts = () if found.fields is None or found.fields.joined else found.fields.texts[1:]
+        if others := ", ".join(f"'{name}'" for name in texts if name in found.names):
+            _say(f"could be the text as well: {others} (choose with --text-field)", 2)
     if len(stream.detected) > _FILES:
         _say(f"and {len(stream.detected) - _FILES} more files", 2)
     for path in stream.skipped.own[:_FILES]:
@@ -170,7 +173,11 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
         without = f"; {left:,} without a readable date" if left else ""
         _say(f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}", 2)
     else:
-        _say("no dates were found; if there are any, name their field with --date-field", 2)
+        fields = [f.fields.metadata.get("created_at") for f in stream.detected if f.fields]
+        advice = "if there are any, name their field with --date-field"
+        if named := next(filter(None, fields), None):
+            advice = f"write those of '{named}' as 2018-11-10 (10/11/2018 may be two days)"
+        _say(f"no dates were found; {advice}", 2)
     for post in first:
         _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
         if post.metadata:

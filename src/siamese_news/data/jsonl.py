@@ -19,28 +19,25 @@ class Digits(str):
     __slots__ = ()
 
 
-class _Constant:
-    """NaN, Infinity or -Infinity, which JSON does not have."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-_DECODER = json.JSONDecoder(
-    parse_int=Digits,
-    parse_constant=_Constant,
-    strict=False,  # raw control characters inside strings are cleaned, not refused
-)
+def _refuse(constant: str) -> None:
+    raise BadRow(
+        "not JSON", f"has {constant}, which is not JSON; write null or leave the field out"
+    )
 
 
-def decode_value(line: bytes) -> Any:
-    """The JSON value; integers come as `Digits`, NaN and Infinity as `_Constant`.
+# Raw control characters inside strings are cleaned, not refused.
+_LENIENT = json.JSONDecoder(parse_int=Digits, parse_constant=lambda name: None, strict=False)
+_STRICT = json.JSONDecoder(parse_int=Digits, parse_constant=_refuse, strict=False)
+
+
+def decode_value(line: bytes, decoder: json.JSONDecoder = _LENIENT) -> Any:
+    """The JSON value; integers come as `Digits`, NaN and Infinity as null.
 
     Raises:
         BadRow: the line is not JSON in UTF-8, or is nested too deeply.
     """
     try:
-        return _DECODER.decode(decode_text(line).strip())
+        return decoder.decode(decode_text(line).strip())
     except json.JSONDecodeError as error:
         raise BadRow(
             "not JSON",
@@ -51,9 +48,9 @@ def decode_value(line: bytes) -> Any:
         raise BadRow("nested too deeply", "nested too deeply; expected a flat object") from error
 
 
-def decode_object(line: bytes) -> dict[str, Any]:
+def decode_object(line: bytes, decoder: json.JSONDecoder = _LENIENT) -> dict[str, Any]:
     """The JSON object of a line, as by `decode_value`; another value is a `BadRow`."""
-    record = decode_value(line)
+    record = decode_value(line, decoder)
     if not isinstance(record, dict):
         raise not_an_object(record)
     return record
@@ -76,21 +73,16 @@ def read_jsonl(
             for a file without a single record.
     """
     found = False
-    shown = name or path
-    lines = read_lines(path, lambda line: decode_object(line) if line.strip() else None, name=name)
-    for number, record in lines:
-        if record is None:
-            continue
-        for key, value in record.items():
-            if not isinstance(value, str) and (constant := _constant(value)):
-                raise InputError(
-                    f"{shown}:{number}: field '{key}' has {constant}, which is not JSON; "
-                    "write null or leave the field out"
-                )
-        found = True
-        yield number, record
+    for number, record in read_lines(
+        path, lambda line: decode_object(line, _STRICT) if line.strip() else None, name=name
+    ):
+        if record is not None:
+            found = True
+            yield number, record
     if not found:
-        raise InputError(f"{shown}: no record in the file, expected one JSON object per line")
+        raise InputError(
+            f"{name or path}: no record in the file, expected one JSON object per line"
+        )
 
 
 def kind(value: object) -> str:
@@ -99,7 +91,7 @@ def kind(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "a boolean"
-    if isinstance(value, Digits | float | int | _Constant):
+    if isinstance(value, Digits | float | int):
         return "a number"
     names: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
     return names.get(type(value), f"of type {type(value).__name__}")
@@ -113,24 +105,12 @@ def missing(names: Sequence[str], record: Mapping[str, Any]) -> str:
     return f"field '{expected}'{either} is missing; the record has: {have}"
 
 
-def _constant(value: object) -> str:
-    if isinstance(value, _Constant):
-        return value.name
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return next(filter(None, map(_constant, value)), "")
-    return ""
-
-
 def plain_value(value: Any) -> Any:
-    """A JSON value with clean strings, numbers for `Digits`, and None for NaN and Infinity."""
+    """A JSON value with clean strings, and numbers for `Digits`."""
     if isinstance(value, Digits):
         return int(value) if len(value) <= _INT_DIGITS else str(value)
     if isinstance(value, str):
         return clean_text(value)
-    if isinstance(value, _Constant):
-        return None
     if isinstance(value, list):
         return [plain_value(item) for item in value]
     if isinstance(value, dict):

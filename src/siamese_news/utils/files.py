@@ -19,7 +19,6 @@ from siamese_news.errors import InputError
 
 _BUFFER = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_GZIP_FEED = 2**16
 # 4 bytes of zstd can expand to 128 KiB, so 512 bytes at a time become 16 MiB at worst.
 _ZSTD_FEED = 2**9
 
@@ -184,15 +183,15 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn an error of the operating system, or of a damaged packed file, into an `InputError`."""
     try:
         yield
-    except OSError as error:
-        raise InputError(
-            f"{error.filename or name}: cannot be read ({error.strerror or error}); check that you "
-            "may read it, or name another file"
-        ) from error
     except (EOFError, zlib.error) as error:
         raise InputError(
             f"{name}: cannot be read to its end ({error}); the file is damaged or cut off: fetch "
             "or make it again"
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or name}: cannot be read ({error.strerror or error}); check that you "
+            "may read it, or name another file"
         ) from error
 
 
@@ -257,19 +256,12 @@ class _Pieces(io.RawIOBase):
 
 
 def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
-    """All members of a gzip stream; of one that is cut off, all up to the cut comes first."""
-    data = raw.read(_GZIP_FEED)
-    while data:
-        member = zlib.decompressobj(wbits=31)
-        while not member.eof:
-            if not data:
-                yield member.flush()
-                raise EOFError("the file ends inside a gzip member")
-            yield member.decompress(data, _BUFFER)
-            data = member.unconsumed_tail or (b"" if member.eof else raw.read(_GZIP_FEED))
-        data = member.unused_data.lstrip(b"\0")  # members may be padded with zeros
-        while not data and (more := raw.read(_GZIP_FEED)):
-            data = more.lstrip(b"\0")
+    try:
+        with gzip.GzipFile(fileobj=raw) as stream:
+            while piece := stream.read1(_BUFFER):
+                yield piece
+    except gzip.BadGzipFile as error:  # an OSError, like those of a file that may not be read
+        raise zlib.error(str(error)) from error
 
 
 def _unzstd(raw: io.BufferedReader, name: str | Path, long_window: bool) -> Iterator[bytes]:

@@ -24,6 +24,8 @@ from siamese_news.errors import InputError
         ("Identifiant;Auteur;Contenu;Date de création", "Contenu", "Identifiant"),
         ("ID da publicação;Mensagem;Criado em", "Mensagem", "ID da publicação"),
         ("Group Name,Post Created,Message,URL", "message", "url"),
+        ("post_id,post_text,comment_id,comment", "comment", "comment_id"),
+        ("post_id,text,comment_id,comment", "text", "comment_id"),
         ("id,conversation_id,text,author.username,referenced_tweets.retweeted.id", "text", "id"),
     ],
 )
@@ -84,6 +86,11 @@ def test_rows_can_be_numbered(write):
         ("chat.txt", "[03.05.24, 10:15:32] Ann: the river\n", "a WhatsApp chat: put its messages"),
         ("chat.txt", "5/13/24, 10:15\u202fAM - Ann: the river, again\n", "a WhatsApp chat"),
         ("mail.mbox", "From a@b.c Fri May  3 10:15:32 2024\nSubject: x\n\nHi\n", "a mailbox"),
+        (
+            "messages.htm",
+            '<!DOCTYPE html>\n<html>\n<body><div class="page_wrap">\n<div class="history">',
+            "a Telegram chat as a web page: export it again as machine-readable JSON",
+        ),
         ("feed.csv", '<?xml version="1.0"?>\n<rss version="2.0">', "an RSS or Atom feed"),
         ("page.csv", "<!DOCTYPE html>\n<html>", "a web page, which is read as an article"),
         ("p.parquet", b"PAR1 and no more", "not a Parquet file"),
@@ -102,6 +109,19 @@ def test_a_spreadsheet_fills_the_lines_above_the_header(read):
     content = "Export of posts,,\nMade in 2020,,\nid,text,date\n1,river,2020-01-02\n"
     _, posts = read("p.csv", content)
     assert [(post.id, post.text) for post in posts] == [("1", "river")]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.jsonl"])
+def test_texts_in_html_lose_their_tags(read, name):
+    rows = [("1", "<p>Rain &amp; wind in <a>Harlow</a><br>and</p>"), ("2", "<p>a < b</p>")]
+    content = [{"id": id, "text": text} for id, text in rows]
+    if name == "p.csv":
+        content = "id,text\n" + "".join(f"{id},{text}\n" for id, text in rows)
+    stream, posts = read(name, content)
+    assert [post.text for post in posts] == ["Rain & wind in Harlow\nand", "a < b"]
+    assert stream.detected[0].format.endswith(" with texts in HTML")
+    _, posts = read("q.jsonl", [{"id": "1", "text": "use <br>"}, {"id": "2", "text": "what?"}])
+    assert posts[0].text == "use <br>"  # most texts have no tags
 
 
 def test_archives_are_named_though_they_look_like_utf_16(write, tmp_path):

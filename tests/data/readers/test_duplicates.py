@@ -1,3 +1,5 @@
+from mmap import mmap
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,20 +38,23 @@ def test_it_is_a_set_even_where_hashes_collide(hasher, blocks):
 @given(blocks=st.lists(ids, max_size=6))
 def test_it_is_a_set_where_most_hashes_are_on_the_disk(hasher, blocks):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duplicates, "_SLOTS", 2**13)
-        patch.setattr(duplicates, "_STEP", 2)
+        patch.setattr(duplicates, "_RECENT", 3)
+        patch.setattr(duplicates, "_IN_MEMORY", 9)
         seen = SeenIds(hasher)
         assert [seen.add(block) for block in blocks] == list(expected(blocks))
         seen.close()
 
 
 def test_what_is_in_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(duplicates, "_SLOTS", 2**14)
+    monkeypatch.setattr(duplicates, "_RECENT", 2**12)
+    monkeypatch.setattr(duplicates, "_IN_MEMORY", 2**13)
     seen = SeenIds()
     for start in range(0, 100_000, 4000):
         assert seen.add([f"id-{n}" for n in range(start, start + 4000)]) == []
-    assert len(seen._hashes) == 2**14 and len(seen._runs) >= 8
-    assert sum(run._bits.nbytes + run._marks.nbytes for run in seen._runs) < 2.2 * 100_000
+        assert len(seen._recent) < 2**13
+    assert len(seen._runs) >= 6
+    assert all(isinstance(run.hashes.base, mmap) for run in seen._runs[:-1])
+    assert sum(run._bits.nbytes for run in seen._runs) < 2.2 * 100_000
     assert seen.add(["id-0", "new", "id-99999", "id-50000", "new"]) == [0, 2, 3, 4]
     seen.close()
 
@@ -63,7 +68,8 @@ def test_it_grows():
 
 
 def test_a_full_disk_is_named(monkeypatch):
-    monkeypatch.setattr(duplicates, "_SLOTS", 2**13)
+    monkeypatch.setattr(duplicates, "_RECENT", 2**12)
+    monkeypatch.setattr(duplicates, "_IN_MEMORY", 2**13)
     monkeypatch.setattr(
         duplicates.tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b", buffering=0)
     )

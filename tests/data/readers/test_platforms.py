@@ -225,6 +225,65 @@ def test_jetstream_events(read):
     assert stream.counts.reasons == {"no text": 1}
 
 
+def test_records_of_a_bluesky_repository(read):
+    def record(key, collection, **value):
+        address = f"at://did:plc:a/{collection}/{key}"
+        return {"uri": address, "cid": "c", "value": {"$type": collection, **value}}
+
+    post = "app.bsky.feed.post"
+    page = {
+        "records": [
+            record("k1", post, text="one", createdAt="2024-01-01T10:00:00Z", langs=["en"]),
+            record("k2", "app.bsky.feed.like", subject={"uri": f"at://did:plc:b/{post}/k"}),
+            record("k3", post, text="two", reply={"parent": {"uri": f"at://did:plc:b/{post}/k"}}),
+        ],
+        "cursor": "k3",
+    }
+    stream, posts = read("records.json", json.dumps(page))
+    assert [(p.id, p.text) for p in posts] == [
+        (f"at://did:plc:a/{post}/k1", "one"),
+        (f"at://did:plc:a/{post}/k3", "two"),
+    ]
+    assert posts[0].metadata == {
+        "created_at": "2024-01-01T10:00:00Z",
+        "lang": "en",
+        "author": "did:plc:a",
+        "permalink": "https://bsky.app/profile/did:plc:a/post/k1",
+    }
+    assert posts[1].metadata["reply_to"] == f"at://did:plc:b/{post}/k"
+    assert stream.counts.skipped == 1
+
+
+def test_an_instagram_download_has_captions_and_comments(read):
+    def picture(number, title):
+        return {"uri": f"{number}.jpg", "creation_timestamp": 1704103200 + number, "title": title}
+
+    content = [
+        {"media": [picture(0, "The river \u00e2\u0080\u0093 again")]},
+        {
+            "media": [picture(1, ""), picture(2, "")],
+            "title": "Two",
+            "creation_timestamp": 1704103203,
+        },
+        {
+            "media_list_data": [],
+            "string_map_data": {
+                "Kommentar": {"value": "so much water"},
+                "Zeit": {"timestamp": 1704103204},
+            },
+        },
+    ]
+    _, posts = read("posts_1.json", json.dumps(content))
+    assert [(post.text, post.metadata["created_at"]) for post in posts] == [
+        ("The river – again", "2024-01-01T10:00:00Z"),
+        ("Two", "2024-01-01T10:00:03Z"),
+        ("so much water", "2024-01-01T10:00:04Z"),
+    ]
+    assert len({post.id for post in posts}) == 3
+    _, posts = read("stories.json", json.dumps({"ig_stories": [picture(5, "a story")]}))
+    assert [post.text for post in posts] == ["a story"]
+
+
 def test_mastodon_statuses_lose_their_html(read):
     account = {"id": "1", "acct": "lee@social.example"}
     status = {

@@ -55,6 +55,8 @@ _FOREIGN = {  # by their beginning
     _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
     rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed, which is read as "
     "articles (--articles); for posts, put its items into a table",
+    rb'(?is)<!doctype html>.{1,20000}?class="page_wrap"': "a Telegram chat as a web page: export "
+    "it again as machine-readable JSON",
     rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
     "(--articles)",
 }
@@ -81,7 +83,7 @@ class Detected:
     names: tuple[str, ...] = ()  # the fields that the first rows have
     encoding: str = UTF8
     table: tables.Table | None = None
-    prefixes: tuple[str, ...] = ()  # where the records of a JSON document are, as ijson writes it
+    prefixes: tuple[str, ...] = ()  # where the records are: paths of ijson, the title of a sheet
 
     @property
     def described(self) -> str:
@@ -169,8 +171,11 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
 
             source.spool()  # a zip archive is read from its end
             if is_sheet(source):
-                names, what, records = sheet_layout(source)
-                return look.detected(what, "sheet", names, records=records)
+                title, table, what, records = sheet_layout(source, choice)
+                names = [name for name in table.names if name]
+                return look.detected(
+                    what, "sheet", names, records=records, table=table, prefixes=(title,)
+                )
         head, ended = _head(unpack(raw, source.name, long_window=long_window))
         _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
         if encoding is None:
@@ -372,6 +377,7 @@ class _Look:
             fields = fields or find_fields(names, where, choice, records)
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
+            what += " with texts in HTML" if fields.html else ""
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
             tables.refuse_repeated(names, (*texts, own_id, date), where)

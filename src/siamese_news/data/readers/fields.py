@@ -9,7 +9,7 @@ from typing import Any
 
 from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.values import id_value, metadata_of, put, text_value
+from siamese_news.data.readers.values import id_value, metadata_of, put, text_value, without_html
 from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
 
@@ -92,6 +92,7 @@ LINE = "line"
 PARTS = "@fields"
 """The metadata with the names and lengths of the fields that a text is joined from."""
 
+_HTML = re.compile(r"</(?:p|a|div|span)>|<br ?/?>", re.IGNORECASE)
 _SAMPLES = 3  # values of a field that a message shows
 _DEPTH = 4  # objects and lists inside each other whose fields are offered
 _FIELDS = 100  # fields that are offered
@@ -119,6 +120,7 @@ class Fields:
     title: str | None = None  # belongs to the text
     spare: str | None = None  # replaces an empty text
     joined: bool = False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
+    html: bool = False  # tags are taken out of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,10 @@ def find_fields(
     chosen = choice.texts
     texts = chosen or present(outer, TEXTS)
     ids = present(outer, IDS) if choice.id_field is None else (choice.id_field,)
-    metadata = _metadata(outer)
+    if not chosen and len(ids) > 1 and _stem(texts[:1]) & _stem(ids[1:]):
+        # In a table of comments, `post_text` is what they comment on.
+        texts = tuple(sorted(texts, key=lambda name: not _stem([name]) & _stem(ids[:1])))
+    metadata = first_present(outer, METADATA)
     check_fields(names, choice, where, records)
     if not texts or not ids:
         absent = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
@@ -185,15 +190,22 @@ def find_fields(
         metadata["created_at"] = choice.date_field
     inside = bool(chosen) and chosen[0] not in names  # no title replaces such a text
     beir = "_id" in names and "text" in names and not chosen
+    html = sum(bool(_HTML.search(str(value_at(record, texts[0])))) for record in records)
     return Fields(
         texts,
         ids,
         metadata,
-        {target: name for target, name in _metadata(inner).items() if target not in metadata},
+        {to: name for to, name in first_present(inner, METADATA).items() if to not in metadata},
         "title" if beir and "title" in names else None,
         None if inside or len(chosen) > 1 else next(iter(present(outer, TITLES)), None),
         len(chosen) > 1,
+        html * 2 > len(records),
     )
+
+
+def _stem(names: Iterable[str]) -> set[str]:
+    """What fields are named after: `post` of `post_id` and of `post_text`."""
+    return {re.sub(r"_(id|text)$", "", normal(name)) for name in names}
 
 
 def check_fields(
@@ -260,20 +272,24 @@ def by_normal_name(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _metadata(by_normal: Mapping[str, str]) -> dict[str, str]:
-    found = {target: present(by_normal, options) for target, options in METADATA.items()}
-    return {target: fields[0] for target, fields in found.items() if fields}
+def present(by_normal: Mapping[str, str], options: Iterable[str]) -> tuple[str, ...]:
+    """The fields with these normal names, in their order; a dot may lead into an object."""
+    known = by_normal.keys()
+    return tuple(by_normal.get(n, n) for n in options if n in known or n.split(".")[0] in known)
 
 
-def present(by_normal: Mapping[str, str], options: Sequence[str]) -> tuple[str, ...]:
-    """The fields that have one of the normal names, in the order of these."""
-    return tuple(by_normal[name] for name in options if name in by_normal)
+def first_present(
+    by_normal: Mapping[str, str], options: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """For each key the first of its names that is `present`."""
+    found = ((target, present(by_normal, names)) for target, names in options.items())
+    return {target: fields[0] for target, fields in found if fields}
 
 
 def generic(fields: Fields) -> Convert:
     """Make a converter of flat records: which text, see `Fields`."""
     texts, ids, joined = fields.texts, fields.ids, fields.joined
-    title, spare = fields.title, fields.spare
+    title, spare, html = fields.title, fields.spare, fields.html
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
@@ -288,6 +304,7 @@ def generic(fields: Fields) -> Convert:
             value = get(name)
             if value is not None:
                 own = text_value(value, name)
+                own = without_html(own) if html else own
                 text = f"{text}\n{own}" if text and own else text or own
                 if own:
                     parts.append([name, len(own)])

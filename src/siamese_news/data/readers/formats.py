@@ -11,8 +11,10 @@ from siamese_news.data.readers.fields import (
     Fields,
     Record,
     by_normal_name,
+    first_present,
     generic,
     normal,
+    present,
 )
 from siamese_news.data.records import Post
 
@@ -47,21 +49,11 @@ class Columns:
     def fields(self, names: Iterable[str]) -> Fields:
         """The fields of a file with columns `names`."""
         by_normal = by_normal_name(names)
-
-        def have(options: Sequence[str]) -> tuple[str, ...]:
-            # A name with a dot may be a path into an object rather than a column's name.
-            return tuple(
-                by_normal.get(option, option)
-                for option in options
-                if option in by_normal or ("." in option and option.split(".")[0] in by_normal)
-            )
-
-        metadata = {target: have(options) for target, options in self.metadata.items()}
         return Fields(
-            have(self.texts) or tuple(self.texts),
-            have(self.ids) or tuple(self.ids),
-            {target: found[0] for target, found in metadata.items() if found},
-            title=next(iter(have((self.title,))), None) if self.title else None,
+            present(by_normal, self.texts) or tuple(self.texts),
+            present(by_normal, self.ids) or tuple(self.ids),
+            first_present(by_normal, self.metadata),
+            title=next(iter(present(by_normal, (self.title,))), None) if self.title else None,
         )
 
 

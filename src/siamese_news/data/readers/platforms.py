@@ -187,16 +187,24 @@ def _from_jetstream(event: Record) -> Converted:
 
 @_known(
     "Bluesky feed or search",
-    "`feed` or `posts` with `uri`, `author`, `record`; also one post a line",
+    "`feed` or `posts` with `uri`, `author`, `record`; `records` with `uri`, `cid`, `value`; also "
+    "one post a line",
     "record.text",
     "uri",
-    matches=lambda record: record.get("post", record).keys() >= {"uri", "author", "record"},
-    inside=("feed", "posts"),
+    matches=lambda record: any(
+        record.get("post", record).keys() >= {"uri", *names}
+        for names in (("author", "record"), ("cid", "value"))
+    ),
+    inside=("feed", "posts", "records"),
 )
 def _from_view(record: Record) -> Converted:
+    """The post of a view, or of a user's repository, which has likes and the like as well."""
     shown = record.get("post", record)
-    inner, author = shown["record"], shown["author"]
+    inner = shown.get("record") or shown["value"]
+    if inner.get("$type", _BLUESKY_POSTS) != _BLUESKY_POSTS:
+        return None
     post_id = id_value(shown["uri"], "uri")
+    author = shown.get("author") or {"did": post_id.split("/")[2]}
     handle = author.get("handle") or author["did"]
     metadata = _bluesky(inner, handle, author["did"], post_id.rpartition("/")[2])
     reason = record.get("reason")
@@ -503,29 +511,60 @@ def _is_downloaded(record: Record) -> bool:
     inside=("comments_v2", "group_posts_v2"),
 )
 def _from_downloaded(record: Record) -> Converted:
-    """The post, or the text below its pictures; its ``title`` only names the action.
-
-    A record has no id, so the time and a hash of the record serve as one.
-    """
+    """The post, or the text below its pictures; its ``title`` only names the action."""
     found: dict[str, list[str]] = {}
     for name, value in _strings([record.get("data"), record.get("attachments")]):
-        # The download writes each byte of UTF-8 as a character.
-        try:
-            value = value.encode("latin-1").decode()
-        except UnicodeError:
-            pass
-        found.setdefault("post" if name == "comment" else name, []).append(value)
-    text = "\n".join(dict.fromkeys(found.get("post") or found.get("description") or ()))
-    whole = json.dumps(record, sort_keys=True, default=str).encode()
-    post_id = f"{record['timestamp']}-{hashlib.sha256(whole).hexdigest()[:12]}"
-    return post_of(
-        id_value(post_id, "timestamp"),
-        text_value(text, "data.post"),
+        found.setdefault("post" if name == "comment" else name, []).append(_repaired(value))
+    return _downloaded(
         record,
-        "created_at=timestamp",
+        record["timestamp"],
+        found.get("post") or found.get("description") or [],
         author=next(filter(None, reversed(found.get("author", []))), None),
         url=next(filter(None, found.get("url", [])), None),
     )
+
+
+@_known(
+    "Instagram download",
+    "`media` with `creation_timestamp`, as in `posts_1.json`; also reels, stories, and comments "
+    "(`string_map_data`)",
+    "title, media.title",
+    "creation_timestamp and a hash of the record",
+    matches=lambda record: (
+        record.keys() >= {"media_list_data", "string_map_data"}
+        or (record.get("media") or [record])[0].keys() >= {"uri", "creation_timestamp"}
+    ),
+    inside=(
+        *("ig_stories", "ig_reels_media", "ig_igtv_media", "ig_archived_post_media"),
+        "comments_reels_comments",
+    ),
+)
+def _from_instagram(record: Record) -> Converted:
+    """The words below the pictures of a post, or a comment."""
+    if "string_map_data" in record:  # the names in it are in the user's language
+        parts = [*record["string_map_data"].values()]
+        texts = [parts[0]["value"]]
+    else:
+        parts = [record, *record.get("media", ())]
+        texts = [part["title"] for part in parts if part.get("title")]
+    times = (part.get("creation_timestamp") or part.get("timestamp") for part in parts)
+    return _downloaded(record, next(filter(None, times)), list(map(_repaired, texts)))
+
+
+def _downloaded(record: Record, time: Any, texts: list[str], **others: Any) -> Post:
+    """A post of a download, which has no id: the time and a hash of the record serve as one."""
+    whole = json.dumps(record, sort_keys=True, default=str).encode()
+    post_id = f"{time}-{hashlib.sha256(whole).hexdigest()[:12]}"
+    text = text_value("\n".join(dict.fromkeys(texts)), "text")
+    return post_of(id_value(post_id, "timestamp"), text, {}, "", created_at=time, **others)
+
+
+def _repaired(text: str) -> str:
+    """A text of a download, which writes each byte of UTF-8 as a character."""
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
 
 
 def _strings(value: Any) -> Iterator[tuple[str, str]]:

@@ -142,29 +142,14 @@ class SharedLines:
 
     def _forward(self) -> None:
         """Move to the next line of this part."""
-        while (turn := self._at // _STRETCH) % self._share.count != self._share.index:
-            wait = (self._share.index - turn) % self._share.count
-            last = self._skip((turn + wait) * _STRETCH - self._at)
-            while last and last != b"\n":  # the rest of another part's line
-                rest = self._stream.readline(_STEP)
-                self._at += len(rest)
-                last = rest[-1:]
-                self.skipped += last == b"\n"
-            if not last:
-                return
-
-    def _skip(self, size: int) -> bytes:
-        """Skip `size` bytes and return the last one; empty if the stream ended earlier."""
-        last = b""
-        while size:
-            piece = self._stream.read(min(size, _STEP))
+        while self._at // _STRETCH % self._share.count != self._share.index:
+            piece = self._stream.read(_STRETCH - self._at % _STRETCH)
             if not piece:
-                return b""
-            self.skipped += piece.count(b"\n")
-            self._at += len(piece)
-            size -= len(piece)
-            last = piece[-1:]
-        return last
+                return
+            while piece:  # then the rest of the other part's line
+                self._at += len(piece)
+                self.skipped += piece.count(b"\n")
+                piece = b"" if piece.endswith(b"\n") else self._stream.readline(_STEP)
 
 
 def shown(row: Any) -> str:

@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
 from typing import Any
@@ -10,9 +10,9 @@ from xml.parsers import expat
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.office import Oversized, check_parts
-from siamese_news.data.readers.fields import Record
+from siamese_news.data.readers.fields import Choice, Record
 from siamese_news.data.readers.inputs import Input
-from siamese_news.data.readers.tables import header_of
+from siamese_news.data.readers.tables import Table, header_of
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
 from siamese_news.utils.terminal import counted
@@ -35,44 +35,43 @@ def is_sheet(source: Input) -> bool:
         return False
 
 
-def sheet_layout(source: Input) -> tuple[list[str], str, list[Record]]:
-    """The names of the columns, the kind of file for people, and the first rows.
+def sheet_layout(source: Input, choice: Choice) -> tuple[str, Table, str, list[Record]]:
+    """The sheet with posts: its title, its columns, a description for people, and its first rows.
+
+    It is the first one with known names of columns, or with the user's; else the first with a row.
 
     Raises:
         InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
     """
     book = _open(source, check=True)
     try:
-        sheet = _sheet(book, source)
-        first, at = _first_rows(sheet)
-        others = len(book.sheetnames) - 1
+        looks = [(sheet.title, *_first_rows(sheet, choice.texts)) for sheet in book.worksheets]
     except _BROKEN as error:
         raise _damaged(source, error) from error
     finally:
         book.close()
-    names = first[at] if first else []
-    if not any(names):
-        raise InputError(f"{source.name}: the first sheet is empty, expected a header and rows")
-    what = f"Excel, sheet '{sheet.title}'" + (f", header in row {at + 1}" if at else "")
-    if others:
+    filled = [look for look in looks if any(map(any, look[1]))]
+    if not filled:
+        raise InputError(f"{source.name}: all sheets are empty, expected a header and rows")
+    title, rows, at, _ = next((look for look in filled if look[-1]), filled[0])
+    what = f"Excel, sheet '{title}'" + (f", header in row {at + 1}" if at else "")
+    if others := len(looks) - 1:
         what += f"; {counted(others, 'other sheet')} {'is' if others == 1 else 'are'} not read"
-    records = [{n: v for n, v in zip(names, row, strict=False) if n} for row in first[at + 1 :]]
-    return [name for name in names if name], what, records
+    records = [{n: v for n, v in zip(rows[at], row, strict=False) if n} for row in rows[at + 1 :]]
+    return title, Table(tuple(rows[at]), "", False, at), what, records
 
 
-def sheet_rows(source: Input) -> Iterator[tuple[int, Record | BadRow, Any]]:
+def sheet_rows(
+    source: Input, title: str, table: Table
+) -> Iterator[tuple[int, Record | BadRow, Any]]:
     """Yield (row from 1, record, the record again) after the header."""
     book = _open(source)
     number = 0
     try:
-        sheet = _sheet(book, source)
-        rows = sheet.iter_rows(values_only=True)
-        first, at = _first_rows(sheet)
-        names = first[at]
-        for number, row in enumerate(rows, 1):
-            if number <= at + 1 or not any(cell is not None for cell in row):
+        for number, row in enumerate(book[title].iter_rows(values_only=True), 1):
+            if number <= table.header_row + 1 or not any(cell is not None for cell in row):
                 continue
-            cells = {n: _cell(v) for n, v in zip(names, row, strict=False) if n}
+            cells = {n: _cell(v) for n, v in zip(table.names, row, strict=False) if n}
             bad = next((v for v in cells.values() if isinstance(v, BadRow)), None)
             yield number, bad or cells, {n: str(v) for n, v in cells.items()}
     except _BROKEN as error:
@@ -109,20 +108,19 @@ def _file(source: Input) -> str:
     return source.path.open("rb")  # type: ignore[return-value]
 
 
-def _sheet(book: Any, source: Input) -> Any:
-    if not book.worksheets:
-        raise InputError(f"{source.name}: the workbook has no sheet, expected one with posts")
-    return book.worksheets[0]
+def _first_rows(sheet: Any, texts: Sequence[str]) -> tuple[list[list[str]], int, bool]:
+    """The first rows, the index of the header, and whether it has known names or the `texts`.
 
-
-def _first_rows(sheet: Any) -> tuple[list[list[str]], int]:
-    """The first rows and the index of the header: by its names, or below rows with one title."""
+    A header with other names is the first row, or the first below rows with one title.
+    """
     shown = islice(sheet.iter_rows(values_only=True), 20)
     rows = [["" if cell is None else str(cell).strip() for cell in row] for row in shown]
-    found = header_of(rows)
-    if found or not rows or not rows[0][0] or any(rows[0][1:]):
-        return rows, found
-    return rows, next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
+    at, known = header_of(rows), True
+    if at is None:
+        title = rows and rows[0][0] and not any(rows[0][1:])
+        filled = (row for row, cells in enumerate(rows) if sum(map(bool, cells)) > 1)
+        at, known = next(filled, 0) if title else 0, False
+    return rows, at, {*texts} <= {*rows[at]} if texts and rows else known
 
 
 def _damaged(source: Input, error: BaseException) -> InputError:

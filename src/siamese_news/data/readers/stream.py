@@ -204,8 +204,9 @@ class PostStream:
             from siamese_news.data.readers.sheets import sheet_rows
 
             size = source.size or 0
-            if found.kind == "sheet":
-                yield from as_written(sheet_rows(source), found.names)
+            if found.table is not None:
+                rows = sheet_rows(source, found.prefixes[0], found.table)
+                yield from as_written(rows, found.names)
             else:
                 yield from parquet_rows(source, found.columns, partial(self._progress, size))
             self._done, self._share = self._done + size, 0

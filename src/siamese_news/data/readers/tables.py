@@ -40,7 +40,7 @@ def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = (
     if header:
         return Table(tuple(header), "\t", False, -1)
     rows = [_cells(line, _delimiter(line, suffix)) for line in lines[:_PREAMBLE]]
-    row = header_of(rows)
+    row = header_of(rows) or 0
     # Lines about an export have fewer cells than its header; a spreadsheet adds empty ones.
     filled = [sum(map(bool, cells)) for cells in rows[: row + 1]]
     row = row if all(count < filled[row] for count in filled[:row]) else 0
@@ -51,14 +51,14 @@ def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = (
     return Table(names, delimiter, quoted, row)
 
 
-def header_of(rows: Sequence[Sequence[str]]) -> int:
-    """The index of the header among the first rows: 0, or that of a later row with known names."""
+def header_of(rows: Sequence[Sequence[str]]) -> int | None:
+    """The index of the header among the first rows: the first with known names."""
     for number, row in enumerate(rows[:_PREAMBLE]):
         names = {normal(name) for name in row}
         others = names & {*IDS, *(name for options in METADATA.values() for name in options)}
         if len(names) > 1 and names & {*TEXTS} and (number == 0 or others):
             return number
-    return 0
+    return None
 
 
 def refuse_repeated(names: Sequence[str], used: Iterable[str], where: str) -> None:
