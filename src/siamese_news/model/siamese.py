@@ -45,9 +45,7 @@ def _evaluating(module: nn.Module) -> Iterator[None]:
 
 
 class Model(TextModel, nn.Module):
-    """A shared (Siamese) encoder with its tokenizer, vocabulary and word vectors.
-
-    Its other arguments, `words`, are those of `TextModel`.
+    """A shared (Siamese) encoder with its word vectors; `TextModel` has its other arguments.
 
     Example:
         >>> from siamese_news import Model
@@ -212,20 +210,12 @@ class Model(TextModel, nn.Module):
 
     @classmethod
     def load(cls, folder: str | Path) -> "Model":
-        """Load a model folder. No code from it runs.
-
-        Raises:
-            InputError: the folder is incomplete, was changed, or does not hold an encoder.
-        """
+        """Load a model folder with an encoder. No code from it runs."""
         return cls.of(folder, read_folder(folder))
 
     @classmethod
     def of(cls, folder: str | Path, content: Content) -> "Model":
-        """The model in a folder, from what `read_folder` returned.
-
-        Raises:
-            InputError: it has no encoder, or configuration and weights do not fit each other.
-        """
+        """The model in a folder, from what `read_folder` returned."""
         config, _, words = content
         kind = config.get("kind")
         if kind != "encoder":

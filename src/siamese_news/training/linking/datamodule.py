@@ -46,9 +46,6 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     """Join (source name, collection, split) into one training set.
 
     Equal ids of one source are one text, also across its splits; those of two sources are not.
-
-    Raises:
-        InputError: for a split that a collection does not have.
     """
     joined = TrainingSet()
     article_index: dict[tuple[str, str], int] = {}
@@ -132,9 +129,7 @@ class LinkDataModule(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         check_options(data)
-        self.data = dict(data)
-        self.seed = seed
-        self.num_workers = num_workers
+        self.data, self.seed, self.num_workers = dict(data), seed, num_workers
         self._held_out = held_out
         self._collections: dict[str, Collection] = {}
         self._dataset: GroupDataset | None = None
@@ -155,11 +150,7 @@ class LinkDataModule(pl.LightningDataModule):
 
     @cached_property
     def train_set(self) -> TrainingSet:
-        """The training pairs of all sources.
-
-        Raises:
-            InputError: the configuration names no training source.
-        """
+        """The training pairs of all sources."""
         if not self.data["train"]:
             raise InputError(
                 f"data '{self.data['name']}' is for evaluation only: it names no training source; "
@@ -205,12 +196,7 @@ class LinkDataModule(pl.LightningDataModule):
         )
 
     def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
-        """The training batches of this process, as `collate` makes them.
-
-        Raises:
-            RuntimeError: before `prepare`.
-            InputError: a saved position belongs to other data.
-        """
+        """The training batches of this process, as `collate` makes them; `prepare` comes first."""
         batching, dataset = self.data["batching"], self._dataset
         if dataset is None:
             raise RuntimeError(
@@ -250,11 +236,7 @@ class LinkDataModule(pl.LightningDataModule):
         return [] if self.dev is None else self._whole(self.dev)
 
     def test_dataloader(self) -> DataLoader[EvaluationSet]:
-        """The whole test set as one batch.
-
-        Raises:
-            InputError: there is no test set.
-        """
+        """The whole test set as one batch."""
         if self.test is None:
             raise InputError(f"data '{self.data['name']}' has no test set; choose other data")
         return self._whole(self.test)
@@ -276,11 +258,7 @@ class LinkDataModule(pl.LightningDataModule):
         return {**state, "name": self.data["name"], "seed": self.seed}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Remember a saved position, from which the loader will continue.
-
-        Raises:
-            InputError: the position belongs to other data.
-        """
+        """Remember a saved position of the same data, from which the loader will continue."""
         for key, value in (("name", self.data["name"]), ("seed", self.seed)):
             if key in state_dict and state_dict[key] != value:
                 raise InputError(

@@ -34,9 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
-    """Train, select, evaluate and save.
-
-    On several devices all processes train; the first one alone evaluates and writes.
+    """Train, select, evaluate and save; on several devices the first process alone evaluates.
 
     Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
     checkpoints to ``out/checkpoints`` and logs to ``out/logs``.
