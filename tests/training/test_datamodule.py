@@ -278,3 +278,12 @@ def test_real_data(data_dir, data):
         patch.setenv("SIAMESE_NEWS_DATA", str(data_dir))
         module = module_of(real)
         assert sum(len(batch["post_labels"]) for batch in module.train_dataloader()) == 2598
+
+
+def test_sizes_are_told_before_training_and_a_test_without_positives_is_refused(data, tmp_path):
+    data["test"] = {"folder": "made", "split": "test"}
+    assert LinkDataModule(data=data, seed=3).sizes() == "train 12, dev 2, test 2"
+    path = tmp_path / "made" / "qrels" / "test.tsv"
+    path.write_text(path.read_text().replace("\t1\n", "\t0\n"))
+    with pytest.raises(InputError, match="split 'test' of 'made' has no relevant pair"):
+        LinkDataModule(data=data, seed=3).sizes()

@@ -38,6 +38,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
     data = LinkDataModule(data=config["data"], seed=config["seed"])
+    log.info("articles: %s", data.sizes())
     articles, posts = read_corpus(data, task)
     words, frequencies = count_words([*articles, *posts], task)
     log.info("%d words of %d texts", len(words), len(articles) + len(posts))

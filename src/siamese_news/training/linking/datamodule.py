@@ -179,6 +179,12 @@ class LinkDataModule(pl.LightningDataModule):
         folders = dict.fromkeys(entry["folder"] for entry in self.data["train"])
         return [evaluation_set(self.collection(folder), entry) for folder in folders]
 
+    def sizes(self) -> str:
+        """The number of articles of each part; reads all parts, so that errors precede training."""
+        parts = {"train": self.train_set, "dev": self.dev, "test": self.test}
+        sizes = {name: len(part.articles) for name, part in parts.items() if part is not None}
+        return ", ".join(f"{name} {size}" for name, size in sizes.items())
+
     def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary) -> None:
         """Turn every training text into token ids, once."""
 

@@ -55,6 +55,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     # The held-out part that decides whether the fine-tuned model is used is neither dev nor test.
     held_out = task["held_out"] if start is not None else 0.0
     data = LinkDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
+    log.info("articles: %s", data.sizes())
     if not config["init"]:
         text = build_text(config["vectors"], task["tokenizer"])
         model = build_model(config, text, data.train_set.texts())
