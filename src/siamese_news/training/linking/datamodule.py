@@ -1,5 +1,6 @@
 """The data of a configuration: checks of its options, training batches and evaluation sets."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,8 @@ from siamese_news.data.splits import HELD_OUT, hold_out, relevant_pairs, resplit
 from siamese_news.errors import InputError
 from siamese_news.text import Vocabulary
 from siamese_news.text.token_ids import Side, check_limits, truncate
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -200,6 +203,15 @@ class LinkDataModule(pl.LightningDataModule):
             articles=[ids(a.full_text, "article") for a in train.articles],
             posts=[ids(p.text, "post") for p in train.posts],
         )
+        texts = [*self._dataset.articles, *self._dataset.posts]
+        if (empty := sum(not len(text) for text in texts)) > len(texts) / 2:
+            log.warning(
+                "%d of %d training texts have no word that is in the vocabulary, so an encoder "
+                "cannot tell them apart; take vectors of their language (vectors.source=FILE), or "
+                "vectors.unknown=hash",
+                empty,
+                len(texts),
+            )
 
     def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
         """The training batches of this process, as `collate` makes them; `prepare` comes first."""
