@@ -102,7 +102,9 @@ def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
     except InstantiationException as error:
         if missing_package(error):  # `needs` names the extra that brings it
             raise
-        raise InputError(f"{key}: {' '.join(str(error).split())}") from error
+        # An import's error says more than Hydra's, which asks to set a variable.
+        said = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        raise InputError(f"{key}: {' '.join(str(said).split())}") from error
 
 
 def class_of(option: Mapping[str, Any], key: str) -> Any:
