@@ -49,7 +49,6 @@ def model(tmp_path_factory):
         exact_match=True,
         link_match=True,
         tokenizer={"hashtags": "both", "urls": "drop", "mentions": "drop", "numbers": "keep"},
-        embedding_config={"trainable": False},
     )
     optimizer = torch.optim.Adam(ranker.parameters(), lr=0.03)
     for _ in range(60):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from siamese_news.attention import ring
 from siamese_news.data.collate import length_batches, pad, word_blocks
-from siamese_news.encoders import StarEncoder, TokenEmbedding
+from siamese_news.encoders import CNNEncoder, StarEncoder, TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary
@@ -26,6 +26,12 @@ def test_vectors_are_unit_float32(tiny_model):
 @pytest.mark.parametrize("text", ["", " ", "🔥👩‍🚒", "qqqq xxxx", "\x00\ud800", "https://t.co/x"])
 def test_a_text_without_a_known_word_gives_zeros(tiny_model, text):
     assert not tiny_model.encode_posts([text]).any()
+
+
+def test_an_encoder_with_a_bias_gives_zeros_too(tiny_model):
+    tiny_model.encoder = CNNEncoder(input_dim=8, filters=3, output_dim=5)
+    vectors = tiny_model.encode_posts(["ไม่รู้จัก", "flood river", "..."])
+    assert not vectors[[0, 2]].any() and vectors[1].any()
 
 
 def test_a_post_of_a_million_characters_is_cut_not_fatal(tiny_model):
@@ -113,6 +119,7 @@ def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
     with torch.no_grad():
         alone = [model(pad([ids]))[0] for ids in texts]
     expected = torch.nn.functional.normalize(torch.stack(alone), dim=-1).numpy()
+    expected[[0, 5]] = 0  # the texts without a word
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
 
 

@@ -150,9 +150,9 @@ def test_only_the_first_words_of_an_article_are_read():
 
 
 def test_the_typical_length_is_the_root_mean_square():
-    terms = head(typical=None)
     posts = [np.array(row, np.int64) for row in ([0, 0, 1], [3], [], [7, 9])]
-    terms.set_typical(posts)
+    articles = [np.zeros(0, np.int64)] * (TEXTS - len(posts))
+    terms = TermHead.of_texts(np.array(COUNTS), articles, posts, OPTIONS.plain())
     squares = [sum(idf(word) ** 3 for word in set(row.tolist())) for row in posts]
     assert terms.typical == pytest.approx([math.sqrt(sum(squares) / 4), 1.0])
 
@@ -564,7 +564,8 @@ def test_a_texts_key_is_its_words_in_their_order():
 
 
 def test_one_head_alone(two_heads):
-    lexical, dense = MixtureScorer(two_heads, ARTICLES).parts(POSTS)
+    scorer = MixtureScorer(two_heads, ARTICLES)
+    lexical, dense = scorer._articles.heads(scorer._read(POSTS))
     words = open_scorer(two_heads, ARTICLES, fusion="words")
     vectors = open_scorer(two_heads, ARTICLES, fusion="vectors")
     np.testing.assert_allclose(words.scores(POSTS), lexical, atol=1e-6)

@@ -81,7 +81,7 @@ def test_before_a_pool_it_has_the_idf_of_the_background(tiny_model):
         np.arange(len(words)),
         empty_bigram_counters(),
         texts=texts,
-        typical=None,
+        typical=(1.0, 1.0),
         options=TermOptions(),
     )
 

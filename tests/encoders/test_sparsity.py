@@ -238,3 +238,10 @@ def test_vmap():
 def test_wrong_arguments_say_what_is_right(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_triton_without_a_gpu_is_refused_before_training(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    with pytest.raises(ValueError, match="needs Triton and a GPU; use 'newton'"):
+        AdaptiveEntmax(heads=2, backend="triton")

@@ -333,7 +333,6 @@ def _reranker_folder() -> Path:
         },
         exact_match=True,
         tokenizer={"hashtags": "both"},
-        embedding_config={"trainable": False},
     )
     path = folder() / "whole-reranker"
     small.save(path, card="")

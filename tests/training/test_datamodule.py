@@ -278,3 +278,24 @@ def test_real_data(data_dir, data):
         patch.setenv("SIAMESE_NEWS_DATA", str(data_dir))
         module = module_of(real)
         assert sum(len(batch["post_labels"]) for batch in module.train_dataloader()) == 2598
+
+
+def test_sizes_are_told_before_training_and_a_test_without_positives_is_refused(data, tmp_path):
+    data["test"] = {"folder": "made", "split": "test"}
+    assert LinkDataModule(data=data, seed=3).sizes() == "train 12, dev 2, test 2"
+    path = tmp_path / "made" / "qrels" / "test.tsv"
+    path.write_text(path.read_text().replace("\t1\n", "\t0\n"))
+    with pytest.raises(InputError, match="split 'test' of 'made' has no relevant pair"):
+        LinkDataModule(data=data, seed=3).sizes()
+
+
+def test_texts_without_a_known_word_are_told(data, caplog):
+    class Nothing:
+        def ids(self, tokens):
+            return np.zeros(0, np.int64)
+
+    LinkDataModule(data=data, seed=3).prepare(str.split, Nothing())
+    assert "54 of 54 training texts have no word that is in the vocabulary" in caplog.text
+    caplog.clear()
+    module_of(data)
+    assert "no word" not in caplog.text

@@ -45,10 +45,7 @@ class Attention(nn.Module):
     Example:
         >>> from siamese_news.attention import RingAttention
         >>> from siamese_news.sparsity import Softmax
-        >>> ring = RingAttention(
-        ...     radius=2, dim=60, heads=10, head_dim=6, sparsity=Softmax, similarity="dot",
-        ...     scale=None, bias=True, backend="fast",
-        ... )
+        >>> ring = RingAttention(radius=2, dim=60, heads=10, head_dim=6, sparsity=Softmax)
         >>> round(ring.scale, 4)  # 1 / sqrt(head_dim)
         0.4082
     """
@@ -60,10 +57,10 @@ class Attention(nn.Module):
         heads: int,
         head_dim: int,
         sparsity: Callable[..., Sparsity],
-        similarity: Similarity,
-        scale: float | None,
-        bias: bool,
-        backend: AttentionBackend,
+        similarity: Similarity = "dot",
+        scale: float | None = None,
+        bias: bool = True,
+        backend: AttentionBackend = "fast",
         output_projection: bool = True,
     ) -> None:
         super().__init__()

@@ -142,15 +142,15 @@ def _given(
 ) -> tuple[Any, ...]:
     """The first arguments of both directions of the loop."""
     assert states[0] is not None
-    heads, size, _ = states[0].shape
-    sizes = (heads, size, tile.radius, tile.length, tile.start, tile.stop, tile.scale)
-    return (*sizes, alphas.data_ptr(), mask.data_ptr(), *_matrices(tile, states))
+    sizes = (tile.radius, tile.length, tile.start, tile.stop, tile.scale)
+    pointers = (alphas.data_ptr(), mask.data_ptr())
+    return (*states[0].shape[:2], *sizes, *pointers, *_matrices(tile, states))
 
 
 def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
     """Query, keys, values, own keys and values, relays' keys and values."""
     shifts = tile.start, tile.halo, tile.halo, tile.own, tile.own, 0, 0
-    return [_matrix(one, shift) for one, shift in zip(states, shifts, strict=True)]
+    return list(map(_matrix, states, shifts))
 
 
 def _matrix(states: Tensor | None, shift: int) -> _Matrix:

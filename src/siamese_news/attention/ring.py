@@ -138,10 +138,7 @@ class RingAttention(Attention):
         >>> import torch
         >>> from siamese_news.attention import RingAttention
         >>> from siamese_news.sparsity import Softmax
-        >>> ring = RingAttention(
-        ...     radius=2, dim=60, heads=10, head_dim=6, sparsity=Softmax, similarity="dot",
-        ...     scale=None, bias=True, backend="fast",
-        ... )
+        >>> ring = RingAttention(radius=2, dim=60, heads=10, head_dim=6, sparsity=Softmax)
         >>> nodes, mask = torch.randn(4, 9, 60), torch.ones(4, 9, dtype=torch.bool)
         >>> ring(nodes, mask, relay=nodes.mean(1)).shape
         torch.Size([4, 9, 60])
@@ -173,8 +170,6 @@ class RingAttention(Attention):
         """
         if self.backend == "reference":
             return self._reference(nodes, mask, relay, embeddings)
-        if columns is None:  # a view where the tokens already lie innermost
-            columns = Columns(nodes.flatten(0, 1).t())
         return self._fast(nodes, mask, relay, embeddings, columns)
 
     def _reference(
@@ -207,9 +202,11 @@ class RingAttention(Attention):
         mask: Tensor,
         relay: Tensor,
         embeddings: Tensor | None,
-        columns: Columns,
+        columns: Columns | None,
     ) -> Tensor:
         batch, length, dim = nodes.shape
+        if columns is None:  # a view where the tokens already lie innermost
+            columns = Columns(nodes.flatten(0, 1).t())
         relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
         alphas = self._loop_alphas(nodes, 2 * self.radius + 2 + (embeddings is not None))
         real = mask.flatten()

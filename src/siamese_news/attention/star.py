@@ -24,8 +24,7 @@ class StarAttention(Attention):
         >>> from siamese_news.attention import StarAttention
         >>> from siamese_news.sparsity import Softmax
         >>> star = StarAttention(
-        ...     attends_itself=False, dim=60, heads=10, head_dim=6, sparsity=Softmax,
-        ...     similarity="dot", scale=None, bias=True, backend="fast",
+        ...     attends_itself=False, dim=60, heads=10, head_dim=6, sparsity=Softmax
         ... )
         >>> nodes, mask = torch.randn(4, 9, 60), torch.ones(4, 9, dtype=torch.bool)
         >>> star(nodes.mean(1), nodes, mask).shape

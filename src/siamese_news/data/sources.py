@@ -116,15 +116,18 @@ def data_path(folder: str) -> Path:
     if not root:
         raise InputError(
             f"the data '{folder}' is looked for in the folder that the environment variable "
-            f"{VARIABLE} names, which is not set; set it (export {VARIABLE}=/path/to/data) or take "
-            f"data={BUNDLED}, which ships with the package"
+            f"{VARIABLE} names, which is not set; set it (export {VARIABLE}=/path/to/data), give "
+            f"the full path, or take data={BUNDLED}, which ships with the package"
         )
     if not Path(root).is_dir():
         raise InputError(f"{VARIABLE} is '{root}', which is not a folder; set it to one that is")
     path = Path(root) / folder
     if not path.exists():
         there = ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"
-        raise InputError(f"{path}: no such folder or file; {VARIABLE} holds: {there}")
+        raise InputError(
+            f"{path}: no such folder or file; {VARIABLE} holds: {there}. Give the full path of "
+            "a folder elsewhere"
+        )
     return path
 
 

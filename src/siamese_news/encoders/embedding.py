@@ -66,16 +66,13 @@ class TokenEmbedding(nn.Module):
                 "table that is not trained"
             )
         if unknown_range is not None and not unknown_range > 0:
-            raise ValueError(
-                f"TokenEmbedding got {unknown_range=}; expected a number above 0 or None"
-            )
+            raise ValueError(f"TokenEmbedding got {unknown_range=}; expected more than 0, or None")
         if matrix.dim() != 2 or 0 in matrix.shape:
             raise ValueError(
                 f"TokenEmbedding got a matrix of shape {tuple(matrix.shape)}; expected (V, E)"
             )
         words, size = matrix.shape
-        if token_weights is None:
-            token_weights = torch.ones(words)
+        token_weights = torch.ones(words) if token_weights is None else token_weights
         if token_weights.shape != (words,):
             raise ValueError(
                 f"TokenEmbedding got token_weights of shape {tuple(token_weights.shape)} for "

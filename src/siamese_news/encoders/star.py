@@ -119,17 +119,9 @@ class StarEncoder(Encoder):
         self.positions = positions
         self.pooling = pooling
         self.uses_weights = pooling == "idf_relay"
-        shared = {
-            "dim": input_dim,
-            "heads": heads,
-            "head_dim": head_dim,
-            "sparsity": sparsity,
-            "similarity": similarity,
-            "scale": scale,
-            "bias": bias,
-            "output_projection": output_projection,
-            "backend": backend,
-        }
+        shared = {"dim": input_dim, "heads": heads, "head_dim": head_dim, "sparsity": sparsity}
+        shared |= {"similarity": similarity, "scale": scale, "bias": bias, "backend": backend}
+        shared["output_projection"] = output_projection
         self.rings = nn.ModuleList(RingAttention(radius=window, **shared) for _ in range(cycles))
         self.stars = nn.ModuleList(
             StarAttention(attends_itself=relay_attends_itself, **shared) for _ in range(cycles)
@@ -183,10 +175,9 @@ class StarEncoder(Encoder):
         self, nodes: Tensor, relay: Tensor, mask: Tensor, weights: Tensor | None = None
     ) -> Tensor:
         """The text's vector (B, E) from the result of `states`."""
-        weights = weights if self.uses_weights else None
         if self.pooling == "max_relay":
             return (masked_max(nodes, mask) + relay) / 2
-        return (weighted_mean(nodes, mask, weights) + relay) / 2
+        return (weighted_mean(nodes, mask, weights if self.uses_weights else None) + relay) / 2
 
     def _norm(self, which: int, nodes: Tensor) -> Tensor:
         return self.norms[which](nodes) if len(self.norms) else nodes

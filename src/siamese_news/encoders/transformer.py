@@ -71,16 +71,7 @@ class TransformerEncoder(Encoder):
         super().__init__(input_dim=input_dim, output_dim=input_dim)
         self.positions = positions
         self.attentions = nn.ModuleList(
-            DenseAttention(
-                dim=input_dim,
-                heads=heads,
-                head_dim=head_dim,
-                sparsity=sparsity,
-                similarity="dot",
-                scale=None,
-                bias=True,
-                backend="fast",
-            )
+            DenseAttention(dim=input_dim, heads=heads, head_dim=head_dim, sparsity=sparsity)
             for _ in range(layers)
         )
         self.feed_forwards = nn.ModuleList(

@@ -80,9 +80,8 @@ class TwoHeadEncoder(Encoder):
         self.lead = lead
         self.sparsity = sparsity(heads=1)
         self.query = nn.Parameter(torch.zeros(input_dim))
-        self.relay_query: nn.Linear | None = None
-        if relay:
-            self.relay_query = nn.Linear(input_dim, input_dim, bias=False)
+        self.relay_query = nn.Linear(input_dim, input_dim, bias=False) if relay else None
+        if self.relay_query is not None:
             nn.init.zeros_(self.relay_query.weight)
         self.output: nn.Linear | None = None
         if output_dim is not None:

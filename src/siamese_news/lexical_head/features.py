@@ -22,12 +22,15 @@ FIRST_BIGRAM = 3 << 61
 def bigram_ids(ids: Ids) -> Ids:
     """The ids of the pairs of neighbors, in their order: one fewer than the words."""
     left, right = ids[:-1].astype(np.uint64), ids[1:].astype(np.uint64)
-    mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
-    # The finalizer of splitmix64 (Steele, Lea and Flood 2014); products wrap.
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    mixed ^= mixed >> np.uint64(31)
+    mixed = finalized((left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15)))
     return (mixed >> np.uint64(3)).astype(np.int64) + FIRST_BIGRAM
+
+
+def finalized(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64 (Steele, Lea and Flood 2014); products wrap."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    return values ^ (values >> np.uint64(31))
 
 
 def bigram_factors(factors: NDArray[Any]) -> NDArray[Any]:

@@ -36,8 +36,7 @@ class TermHead:
         frequencies: (V,), in how many background texts each word occurs.
         pairs: (2^19,) uint8, the counters of pairs (`bigram_counters`).
         texts: how many background texts there were.
-        typical: root mean square lengths of a background post's vectors, of words and of pairs;
-            None where `set_typical` computes them.
+        typical: root mean square lengths of a background post's vectors, of words and of pairs.
         options: the numbers.
     """
 
@@ -47,14 +46,32 @@ class TermHead:
         pairs: NDArray[np.uint8],
         *,
         texts: int,
-        typical: Sequence[float] | None,
+        typical: Sequence[float],
         options: TermOptions,
     ) -> None:
         self.frequencies: NDArray[np.int32] = np.asarray(frequencies, np.int32)
         self.pairs = np.asarray(pairs, np.uint8)
         self.texts = texts
-        self.typical = list(typical or (1.0, 1.0))
+        self.typical = list(typical)
         self.options = options
+
+    @classmethod
+    def of_texts(
+        cls,
+        frequencies: NDArray[Any],
+        articles: Sequence[Ids],
+        posts: Sequence[Ids],
+        options: Mapping[str, Any],
+    ) -> "TermHead":
+        """The head whose background are these texts, as word ids, with an option of conf/terms."""
+        every = [*articles, *posts]
+        pairs, kind = bigram_counters(every), TermOptions.of(options)
+        head = cls(frequencies, pairs, texts=len(every), typical=(1.0, 1.0), options=kind)
+        pool = PoolCounts(len(head.frequencies))
+        for block in blocks(posts):
+            pool.add(*head.distinct(block))
+        head.typical = pool.typical(head.background())
+        return head
 
     def config(self) -> dict[str, Any]:
         """Plain values to rebuild it with the frequencies."""
@@ -130,13 +147,6 @@ class TermHead:
         logarithms = self.pairs.astype(np.float64) / _STEPS
         counts = (self.frequencies, np.zeros(1), np.expm1(logarithms))
         return [smoothed_idf(count, self.texts, add=1.0) for count in counts]
-
-    def set_typical(self, posts: Iterable[Ids]) -> None:
-        """Compute the typical lengths from background posts."""
-        pool = PoolCounts(len(self.frequencies))
-        for block in blocks(posts):
-            pool.add(*self.distinct(block))
-        self.typical = pool.typical(self.background())
 
 
 def empty_bigram_counters() -> NDArray[np.uint8]:

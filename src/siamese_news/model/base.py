@@ -40,14 +40,11 @@ encoder's factor for each token (S,) of each text, or None."""
 class Contributions:
     """The share of each token of a text in the product of its unit vector with another vector.
 
-    Attributes:
-        values: (S,).
-        attention: by name of the module, (S, H): what the encoder's summary of the text (the relay,
-            or the mean token) pays to each token.
-        alphas: of each head, by name of the sparsity.
+    The attention (S, H), by the name of the module, is what the encoder's summary of the text (the
+    relay, or the mean token) pays to each token; the alphas are by the name of the sparsity.
     """
 
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # (S,)
     attention: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     alphas: dict[str, list[float]] = field(default_factory=dict)
 
@@ -258,10 +255,7 @@ class TextModel(ABC):
         return vectors
 
     def save(self, folder: str | Path, *, card: str) -> None:
-        """Write the model folder, whole or not at all; an earlier one there is replaced.
-
-        The card is Markdown.
-        """
+        """Write the model folder with a Markdown card, whole or not at all, over an earlier one."""
         config = {
             "kind": "encoder",
             "version": __version__,
@@ -277,10 +271,8 @@ class TextModel(ABC):
         arrays = self.stored()
         if self.terms is not None:
             arrays |= self.terms.arrays(_TERMS)
-        training_record = self.trained_on.tobytes()
-        write_folder(
-            folder, config, arrays, self.vocabulary.words, card, trained_on=training_record
-        )
+        words, record = self.vocabulary.words, self.trained_on.tobytes()
+        write_folder(folder, config, arrays, words, card, trained_on=record)
 
     def check(self) -> None:
         """Encode a text of each side: some invalid values are only found in use."""
@@ -291,19 +283,18 @@ class TextModel(ABC):
 def words_of(folder: str | Path, content: Content) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The arguments of `TextModel` from the content of a folder, and the remaining weights."""
     config, arrays, words = content
-    rest = {name: array for name, array in arrays.items() if not name.startswith(_TERMS)}
+    own = {name: array for name, array in arrays.items() if name.startswith(_TERMS)}
+    rest = {name: array for name, array in arrays.items() if name not in own}
+    head = TermHead.rebuilt(config.get("terms"), len(words))
     parts = {
         "tokenizer": Tokenizer(words=words, **config["tokenizer"]),
         "vocabulary": Vocabulary(words, unknown=config["unknown"]),
         "limits": config["limits"],
         "config": config["encoder"],
-        "terms": TermHead.rebuilt(config.get("terms"), len(words)),
+        "terms": head,
         "trained_on": TrainingRecord.in_folder(folder, config["trained_on"]),
     }
-    head: TermHead | None = parts["terms"]
-    own = {name: array for name, array in arrays.items() if name.startswith(_TERMS)}
-    expected = {} if head is None else head.arrays(_TERMS)
-    check_arrays(folder, own, expected)
+    check_arrays(folder, own, {} if head is None else head.arrays(_TERMS))
     if head is not None:
         head.frequencies, head.pairs = own[f"{_TERMS}frequencies"], own[f"{_TERMS}pairs"]
     return parts, rest

@@ -45,17 +45,12 @@ def write_folder(
 ) -> None:
     """Write a model folder; it appears whole or not at all, and replaces an earlier one.
 
-    Args:
-        path: the folder.
-        config: plain values (JSON) from which the model is rebuilt.
-        arrays: the weights by name.
-        words: in the order of their ids.
-        card: the model card, Markdown.
-        trained_on: the bytes of a `TrainingRecord`; None writes no such file.
+    The model is rebuilt from the plain values of `config`, of which no key starts with an
+    underscore (``_target_`` and the like), from the weights by name and from the words in the order
+    of their ids. The card is Markdown; `trained_on` has the bytes of a `TrainingRecord`, if any.
 
     Raises:
         InputError: `path` exists and is not a model folder.
-        ValueError: a key of `config` starts with an underscore (``_target_`` and the like).
     """
     target = Path(os.path.realpath(path))  # a symbolic link is followed and stays a link
     if target.exists() and not (target / _SUMS).is_file():
@@ -171,11 +166,8 @@ def check_arrays(
     """Refuse weights of another type or shape than the model writes, and missing or unknown ones.
 
     Numbers of another type would be converted silently, and the scores would be meaningless.
-    Without `shapes`, names and shapes are left to `torch.nn.Module.load_state_dict`.
-
-    Raises:
-        InputError: an array of another type.
-        ValueError: an array that is missing, unknown or of another shape.
+    Without `shapes`, names and shapes are left to `torch.nn.Module.load_state_dict`. A wrong type
+    is an `InputError`, everything else a `ValueError`, which `fitting` explains.
     """
     for name in sorted(arrays.keys() & expected.keys()):
         dtype, expected_dtype = arrays[name].dtype, expected[name].dtype
@@ -194,8 +186,8 @@ def check_finite(what: str, *arrays: np.ndarray) -> None:
     """Raise an `InputError` for NaN and infinity in the output of a model."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise InputError(
-            f"{what}: the model returns NaN or infinity; its weights are broken, train it again "
-            "with a smaller learning rate"
+            f"{what}: the model returns NaN or infinity; its weights are broken: copy its folder "
+            "again, or train it again with a smaller learning rate"
         )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import DenseExcess, TermOptions
 from siamese_news.model.base import PRETRAINED, TextModel
-from siamese_news.model.folder import folder_sha256, read_folder
+from siamese_news.model.folder import check_finite, folder_sha256, read_folder
 from siamese_news.model.table import TableModel
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.extras import needs
@@ -31,11 +31,7 @@ _LIBRARIES = {
 
 
 class ExternalModel:
-    """A sentence-transformers or model2vec model, whose vectors join the shipped model's words.
-
-    Raises:
-        InputError: the folder is of neither library, or the library is not installed.
-    """
+    """A sentence-transformers or model2vec model, whose vectors join the shipped model's words."""
 
     kind = "mixture"
 
@@ -94,11 +90,7 @@ class ExternalModel:
         vectors = np.array(encode(list(texts), show_progress_bar=False), np.float32)
         # A text without a token is the mean of nothing to a static table in sentence-transformers.
         vectors[np.isnan(vectors).all(axis=-1)] = 0.0
-        if not np.isfinite(vectors).all():
-            raise InputError(
-                f"{self.folder}: the model returns NaN or infinity; its weights are broken, copy "
-                "the folder again"
-            )
+        check_finite(str(self.folder), vectors)
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return vectors / np.where(lengths > 0, lengths, 1.0)
 
@@ -175,12 +167,7 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
 
 
 def model_of(folder: Path) -> TextModel:
-    """The model in a folder of this project: without torch where its vectors need none.
-
-    Raises:
-        InputError: the folder is missing or damaged.
-        MissingExtraError: its encoder needs torch, which is not installed.
-    """
+    """The model in a folder of this project: without torch where its vectors need none."""
     content = read_folder(folder)
     if TableModel.fits(content[0]):
         return TableModel.of(folder, content)
@@ -204,11 +191,7 @@ def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
 
 
 def explainable(model: AnyModel) -> TextModel:
-    """The model itself, if its scores can be explained word by word.
-
-    Raises:
-        InputError: it is a model of another library.
-    """
+    """The model itself, whose scores must be explainable word by word."""
     if isinstance(model, ExternalModel):
         raise InputError(
             f"{model.folder}: is a model of another library, which can rank and filter but not "

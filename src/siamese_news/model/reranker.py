@@ -52,7 +52,6 @@ class TextRanker(nn.Module):
         exact_match: bool,
         link_match: bool = False,
         tokenizer: Mapping[str, Any] | None = None,
-        embedding_config: Mapping[str, Any] | None = None,
     ) -> None:
         """Build the reranker from its parts.
 
@@ -63,7 +62,6 @@ class TextRanker(nn.Module):
             exact_match: whether the head reads `exact_features`.
             link_match: whether it reads `link_features`.
             tokenizer: arguments of `Tokenizer` for raw text.
-            embedding_config: plain values to rebuild the embedding: ``trainable`` and so on.
         """
         super().__init__()
         self.vocabulary = vocabulary
@@ -71,7 +69,6 @@ class TextRanker(nn.Module):
         self.exact_match, self.link_match = exact_match, link_match
         self.ranker_config = dict(ranker)
         self.tokenizer_config = dict(tokenizer or {})
-        self.embedding_config = dict(embedding_config or {})
         self.ranker = build_ranker(
             {
                 **ranker,
@@ -100,13 +97,9 @@ class TextRanker(nn.Module):
             links = known, urls
         # The end of a long link names the page.
         ends = [[url[-100:]] if url else [] for url in urls]
-
-        def ids(texts: Sequence[Sequence[str]]) -> TokenIds:
-            return TokenIds.of([self.vocabulary.ids(tokens) for tokens in texts])
-
         return EncodedTexts(
-            ids(queries),
-            ids(posts),
+            TokenIds.of(list(map(self.vocabulary.ids, queries))),
+            TokenIds.of(list(map(self.vocabulary.ids, posts))),
             self._trigrams(queries),
             self._trigrams(posts),
             self._trigrams(ends),
@@ -128,9 +121,7 @@ class TextRanker(nn.Module):
         words = torch.cat([batch.query_ids.flatten(), batch.post_ids.flatten()])
         both = [batch.query_ids.numel(), batch.post_ids.numel()]
         vectors, masks, idfs = (values[0].split(both) for values in self.embedding(words[None]))
-        query, query_mask = vectors[0].view(*groups, -1), masks[0].view(groups)
-        post, post_mask = vectors[1].view(*posts, -1), masks[1].view(posts)
-        weights = idfs[0].view(groups)
+        query, weights = vectors[0].view(*groups, -1), idfs[0].view(groups)
         features = []
         if self.exact_match or self.link_match:
             query_words, idf = batch.query_ids[batch.group], weights[batch.group]
@@ -141,9 +132,9 @@ class TextRanker(nn.Module):
                 features.append(link_features(query_words, batch.post_ids, batch.links, idf))
         return Pair(
             query=query,
-            query_mask=query_mask,
-            post=post,
-            post_mask=post_mask,
+            query_mask=masks[0].view(groups),
+            post=vectors[1].view(*posts, -1),
+            post_mask=masks[1].view(posts),
             group=None if len(query) == 1 else batch.group,
             query_weights=weights,
             features=torch.cat(features, dim=1) if features else None,
@@ -183,10 +174,7 @@ class TextRanker(nn.Module):
         urls: Sequence[str] | None = None,
         batch_size: int = 512,
     ) -> NDArray[np.float32]:
-        """Scores (n,) of tokenized posts for one tokenized query: log p(relevant).
-
-        Posts are scored in batches of similar length; padding changes no score. See `batches`.
-        """
+        """Log p(relevant) (n,) of tokenized posts for one tokenized query; see `batches`."""
         self.eval()
         scores = np.zeros(len(posts), np.float32)
         for rows, batch in self.batches(query, posts, urls=urls, batch_size=batch_size):
@@ -198,7 +186,9 @@ class TextRanker(nn.Module):
         return Tokenizer(words=self.vocabulary.words, **self.tokenizer_config)
 
     def save(self, path: str | Path, *, card: str) -> None:
-        """Write a model folder."""
+        """Write the model folder, as `TextModel.save` does."""
+        embedding = self.embedding.config()
+        del embedding["size"], embedding["stored"]  # as the matrix says, and always float32
         config = {
             "kind": KIND,
             "score": SCORE,
@@ -207,17 +197,13 @@ class TextRanker(nn.Module):
             "link_match": self.link_match,
             "unknown": self.vocabulary.unknown,
             "tokenizer": self.tokenizer_config,
-            "embedding": self.embedding_config,
+            "embedding": embedding,
         }
         write_folder(path, config, arrays_of(self.state_dict()), self.vocabulary.words, card)
 
     @classmethod
     def load(cls, path: str | Path) -> "TextRanker":
-        """Read a model folder; nothing in it is executed.
-
-        Raises:
-            InputError: no such folder, not a reranker, or files that do not belong together.
-        """
+        """Read a model folder; nothing in it is executed."""
         config, arrays, words = read_folder(path)
         tensors = tensors_of(arrays)
         if config.get("kind") != KIND:
@@ -238,7 +224,6 @@ class TextRanker(nn.Module):
                 exact_match=config["exact_match"],
                 link_match=config["link_match"],
                 tokenizer=config["tokenizer"],
-                embedding_config=config["embedding"],
             )
             check_arrays(path, arrays, arrays_of(model.state_dict()), shapes=False)
             model.load_state_dict(tensors)

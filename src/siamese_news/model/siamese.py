@@ -45,9 +45,7 @@ def _evaluating(module: nn.Module) -> Iterator[None]:
 
 
 class Model(TextModel, nn.Module):
-    """A shared (Siamese) encoder with its tokenizer, vocabulary and word vectors.
-
-    Its other arguments, `words`, are those of `TextModel`.
+    """A shared (Siamese) encoder with its word vectors; `TextModel` has its other arguments.
 
     Example:
         >>> from siamese_news import Model
@@ -98,6 +96,7 @@ class Model(TextModel, nn.Module):
             vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
             for rows, encoded in self._batches(texts, batch_tokens, device):
                 vectors[rows] = _normalized(encoded)
+            vectors[texts.lengths == 0] = 0.0  # an encoder with a bias gives them all one vector
             return vectors
 
     def _device(self) -> torch.device:
@@ -212,20 +211,12 @@ class Model(TextModel, nn.Module):
 
     @classmethod
     def load(cls, folder: str | Path) -> "Model":
-        """Load a model folder. No code from it runs.
-
-        Raises:
-            InputError: the folder is incomplete, was changed, or does not hold an encoder.
-        """
+        """Load a model folder with an encoder. No code from it runs."""
         return cls.of(folder, read_folder(folder))
 
     @classmethod
     def of(cls, folder: str | Path, content: Content) -> "Model":
-        """The model in a folder, from what `read_folder` returned.
-
-        Raises:
-            InputError: it has no encoder, or configuration and weights do not fit each other.
-        """
+        """The model in a folder, from what `read_folder` returned."""
         config, _, words = content
         kind = config.get("kind")
         if kind != "encoder":

@@ -38,11 +38,7 @@ class TrainingRecord:
 
     @classmethod
     def in_folder(cls, folder: str | Path, plain: Mapping[str, Any]) -> "TrainingRecord":
-        """The record of a model folder, by the counts in its ``config.json`` (`plain`).
-
-        Raises:
-            InputError: the file is missing, or its size differs from the counts.
-        """
+        """The record of a model folder, by the counts in its ``config.json`` (`plain`)."""
         path = Path(folder) / TRAINED_ON
         if not path.is_file():
             raise InputError(f"{folder}: {TRAINED_ON} is missing; copy the model folder again")

@@ -11,32 +11,21 @@ class Pair:
     """A batch of (query, post) pairs.
 
     Shapes: B pairs, G distinct queries, Q query tokens, S post tokens, E embedding size. Masks are
-    True at real tokens; padding may be on either side and changes no score.
-
-    Attributes:
-        query: (G, Q, E) vectors of the distinct queries.
-        query_mask: (G, Q) bool.
-        post: (B, S, E).
-        post_mask: (B, S) bool.
-        group: (B,) int64, the row of `query` each post is ranked for. None: G is 1 (one query for
-            all posts) or B (row by row).
-        query_weights: (G, Q) weights of the query tokens (IDF), or None.
-        features: (B, N) extra features for the head, or None.
-        query_trigrams: (G, C) int64 character trigram ids, -1 = padding, or None.
-        post_trigrams: (B, C') int64, likewise.
-        url_trigrams: (B, C'') int64, likewise.
+    True at real tokens; padding may be on either side and changes no score. `group` has the row of
+    `query` that each post is ranked for; without it G is 1 (one query for all posts) or B (row by
+    row).
     """
 
-    query: Tensor
-    query_mask: Tensor
-    post: Tensor
-    post_mask: Tensor
-    group: Tensor | None = None
-    query_weights: Tensor | None = None
-    features: Tensor | None = None
-    query_trigrams: Tensor | None = None
-    post_trigrams: Tensor | None = None
-    url_trigrams: Tensor | None = None
+    query: Tensor  # (G, Q, E) vectors of the distinct queries
+    query_mask: Tensor  # (G, Q) bool
+    post: Tensor  # (B, S, E)
+    post_mask: Tensor  # (B, S) bool
+    group: Tensor | None = None  # (B,) int64
+    query_weights: Tensor | None = None  # (G, Q), IDF
+    features: Tensor | None = None  # (B, N), more features for the head
+    query_trigrams: Tensor | None = None  # (G, C) int64 ids of trigrams, -1 = padding
+    post_trigrams: Tensor | None = None  # (B, C') int64, likewise
+    url_trigrams: Tensor | None = None  # (B, C'') int64, likewise
 
     def __post_init__(self) -> None:
         """Raise ValueError if the shapes do not fit together."""

@@ -17,30 +17,18 @@ Ids = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Group:
-    """Articles that are scored under the same weights.
-
-    Attributes:
-        weights: of words and bigrams.
-        rows: (a,) which articles they are.
-        own: (a, C) their own vectors.
-        vectors: (a, C) the same with what their best posts add.
-    """
+    """Articles that are scored under the same weights of words and bigrams."""
 
     weights: TermWeights
-    rows: NDArray[np.int64]
-    own: sparse.csr_matrix
-    vectors: sparse.csr_matrix
+    rows: NDArray[np.int64]  # (a,) which articles they are
+    own: sparse.csr_matrix  # (a, C) their own vectors
+    vectors: sparse.csr_matrix  # (a, C) the same with what their best posts add
 
 
 class ArticleVectors:
-    """The vectors of A articles.
+    """The vectors of A articles, by a model with a lexical head and its background weights.
 
-    Args:
-        model: a model with a lexical head.
-        texts: the articles.
-        reader: of posts, by the same model.
-        background: the lexical head's background weights.
-        stop_words: A, tokens that are left out of each article, and of what its best posts add.
+    Stop words are left out of each article, and of what its best posts add.
 
     Attributes:
         groups: the articles by the weights that they are scored under.
@@ -79,7 +67,7 @@ class ArticleVectors:
         said: NDArray[np.float16] | None,
         shares: NDArray[np.float64],
     ) -> "ArticleVectors":
-        """A copy with other vectors; the arguments are those of `use`."""
+        """A copy after `use`."""
         other = copy(self)
         other.kept = self.kept.copy()
         other.use(pool, degrees, lists, said, shares)
@@ -191,15 +179,10 @@ class ArticleVectors:
     def heads(
         self, posts: Posts, articles: Sequence[int] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        """The scores of both heads.
+        """The scores of P posts for a of the articles, by number, or for all: twice (a, P).
 
-        Args:
-            posts: P posts.
-            articles: a of the articles by number; None is all.
-
-        Returns:
-            Twice (a, P) float32: the lexical scores, and the cosines, or None where the dense head
-            does not count.
+        The first are those of the words, the second the cosines, or None where the dense head does
+        not count.
         """
         wanted = np.arange(len(self)) if articles is None else np.array(articles, np.int64)
         place = np.full(len(self), -1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.lexical_head.features import finalized
 from siamese_news.text.token_ids import TokenIds
 
 Keys = NDArray[np.uint64]
@@ -20,17 +21,11 @@ _SLACK = 1.5
 def content_keys(
     texts: Sequence[NDArray[np.int64]], vectors: NDArray[np.float16] | None = None
 ) -> Keys:
-    """A 64-bit hash of each text's word ids in their order, and of its vector.
+    """(P,) a 64-bit hash of each text's word ids in their order, and of its vector if it has one.
 
     Posts that read the same after tokenizing have the same key, so a post's key, unlike its place
-    in the input, does not depend on the order in which posts are read.
-
-    Args:
-        texts: P arrays of word ids.
-        vectors: (P, D), where a vector is of more than the word ids.
-
-    Returns:
-        (P,) uint64.
+    in the input, does not depend on the order in which posts are read. The vectors (P, D) are given
+    where they are of more than the word ids.
     """
     joined = TokenIds.of(texts)
     lengths, ends, flat = joined.lengths, joined.offsets[1:], joined.flat.astype(np.uint64)
@@ -48,27 +43,16 @@ def content_keys(
 
 
 def mix(values: Keys) -> Keys:
-    """The finalizer of splitmix64 (Steele, Lea and Flood 2014); products wrap."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
-    mixed: Keys = values ^ (values >> np.uint64(31))
-    return mixed
+    """The next number of splitmix64 after each state; sums wrap."""
+    return finalized(values + np.uint64(0x9E3779B97F4A7C15))
 
 
 class Candidates:
-    """The `count` best different texts of each article, with a score above zero.
+    """The `count` best different texts of each of so many articles, with a score above zero.
 
     Ties are broken by the texts' keys, so the result is the same in whatever order posts are
-    added, and two halves of a pool can be merged.
-
-    Args:
-        articles: how many articles there are.
-        count: how many texts are kept for each.
-
-    Attributes:
-        unknown: at least the words outside the vocabulary in the texts, by id, where `add` got
-            them.
+    added, and two halves of a pool can be merged. `unknown` has at least the words outside the
+    vocabulary in the texts, by id, where `add` got them.
     """
 
     def __init__(self, articles: int, count: int) -> None:
@@ -88,12 +72,9 @@ class Candidates:
         texts: Sequence[NDArray[np.int64]],
         vectors: NDArray[np.float16] | None = None,
     ) -> None:
-        """Add P posts.
+        """Add P posts: their scores (A, P), word ids and, as for `content_keys`, vectors (P, D).
 
-        Args:
-            scores: (A, P).
-            texts: the posts' word ids; `TokenIds` may bring unknown words, which are kept.
-            vectors: (P, D), where they are of more than the word ids; kept with the texts.
+        Unknown words that `TokenIds` bring are kept.
         """
         if not self.count or not len(texts):
             return
@@ -163,11 +144,9 @@ class Candidates:
     def together(
         self, articles: Sequence[int], count: int
     ) -> Iterator[tuple[list[int], Keys, list[Keys]]]:
-        """Articles whose texts are read together, the union of these, and each article's own.
+        """Groups of articles whose texts are read together, their union, and each article's own.
 
-        Args:
-            articles: those with a text are among the groups.
-            count: at most so many texts of each, best first.
+        An article has at most `count` texts, best first; one without a text is in no group.
         """
         lists = {article: self.best(article)[0][:count] for article in articles}
         ends = np.cumsum([len(own) for own in lists.values()])
@@ -227,13 +206,7 @@ class Candidates:
     def restored(
         cls, saved: Mapping[str, NDArray[Any]], count: int, of: Sequence[int] | None = None
     ) -> "Candidates":
-        """The same from the arrays of `plain`.
-
-        Args:
-            saved: the arrays.
-            count: unchanged.
-            of: which of the saved articles each of these is; None: they are the same.
-        """
+        """The same from the arrays of `plain`; `of` as in `Scorer.restore`."""
         counts = saved["candidate_counts"]
         which = range(len(counts)) if of is None else of
         found = cls(len(which), count)
@@ -258,12 +231,7 @@ class Candidates:
 
 
 class TextTable:
-    """Values by article and text, looked up by the content of a post.
-
-    Args:
-        keys: of each article's texts.
-        values: of the same.
-    """
+    """Values of each article's texts, given by their keys, looked up by the content of a post."""
 
     def __init__(self, keys: Sequence[Keys], values: Sequence[NDArray[np.float32]]) -> None:
         flat = np.concatenate([*keys, np.zeros(0, np.uint64)])

@@ -13,12 +13,7 @@ from siamese_news.utils.stopwatch import timed
 
 
 class CosineScorer(Scorer):
-    """Cosine similarities of a dense model.
-
-    Args:
-        model: the model.
-        articles: unit vectors (A, D) float32.
-    """
+    """Cosine similarities of a dense model with articles, unit vectors (A, D) float32."""
 
     kind = "cosine"
 
@@ -40,15 +35,14 @@ class CosineScorer(Scorer):
 
     def form(self) -> ScoreForm:
         """A cosine and nothing else."""
-        count = len(self._articles)
-        nothing = np.zeros(count)
+        nothing = np.zeros(len(self._articles))
         return ScoreForm(
             columns=np.zeros(0, np.int64),
-            terms=sparse.csr_matrix((count, 0)),
+            terms=sparse.csr_matrix((len(nothing), 0)),
             pairs=np.zeros((3, 0), np.int64),
             vectors=self._articles,
             lexical=nothing,
-            cosine=np.ones(count),
+            cosine=np.ones(len(nothing)),
             excess=nothing,
             quantiles=nothing,
             about=1.0,

@@ -36,9 +36,6 @@ class EncodedOnce:
 
     A transformer takes milliseconds for a post, and a scorer reads a pool twice. This takes 150
     bytes of memory a post; the file, which has no name, is gone with the process.
-
-    Args:
-        encoder: the encoder.
     """
 
     def __init__(self, encoder: Encodes) -> None:
@@ -131,9 +128,7 @@ class PostReader:
     ) -> tuple[list[Ids], NDArray[np.float32], Any]:
         """Word ids of A articles, their vectors (A, D), and the encoder's factors or None.
 
-        Args:
-            texts: the articles.
-            stop_words: A, tokens that are left out of each.
+        The stop words are tokens that are left out, for each article.
         """
         limit = self._terms.options.article_tokens
         pairs = zip(texts, stop_words, strict=True)
@@ -159,12 +154,7 @@ class PostReader:
 
     @timed("encoding")
     def of_ids(self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
-        """Read word ids.
-
-        Args:
-            texts: of P posts.
-            said: (P, D) their vectors, if another encoder gave them.
-        """
+        """Read the word ids of P posts, with their vectors (P, D) if another encoder gave them."""
         ids = TokenIds.of(texts)
         vectors, factors, means = None, None, None
         if (self._dense and said is None) or self._model.has_factors:

@@ -49,16 +49,10 @@ class MixtureScorer(Scorer):
 
     Args:
         model: a model with a lexical head.
-        articles: A texts.
-        positives: how many of them, the first, are searched for and take feedback; None means all.
-        one_story: whether these are one story, judged together.
-        about: which posts are wanted; ``auto`` means the event where several articles are one
-            story, and otherwise what the pool says by `FocusedPool`.
+        articles: with `positives`, `one_story`, `about` and `stop_words` as in `open_scorer`.
         vectors: False leaves the dense head out, whatever the options say.
-        options: the numbers of the mixture, of the rule for focused pools, of feedback and of
-            smoothing; None: those of the model's lexical head.
+        options: the numbers; None: those of the model's lexical head.
         encoder: a dense model of another library, whose cosines take the place of the model's own.
-        stop_words: A, see `open_scorer`.
     """
 
     kind = "mixture"
@@ -130,13 +124,13 @@ class MixtureScorer(Scorer):
     @override
     def observe(self, posts: Content) -> None:
         assert not self._settled
-        if not isinstance(posts, TokenIds):
-            check_texts(posts, "observe: posts")
-        for _, read in self._blocks(posts):
+        for _, read in self._blocks(posts, "observe"):
             self._observe(read)
 
-    def _blocks(self, posts: Content) -> Iterator[tuple[int, Posts]]:
+    def _blocks(self, posts: Content, method: str) -> Iterator[tuple[int, Posts]]:
         """Posts of which all articles are scored at once, and the place of the first of them."""
+        if not isinstance(posts, TokenIds):
+            check_texts(posts, f"{method}: posts")
         step = max(1, _CELLS // max(len(self._articles), 1))
         for start in range(0, len(posts), step):
             yield start, self._read(posts[start : start + step])
@@ -204,26 +198,15 @@ class MixtureScorer(Scorer):
         return self._surface.scale, found
 
     def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
-        """What bounds `surface` of any article: (V + U,); see `SurfaceScores.squares`.
-
-        Args:
-            words: the n-grams of U words outside the vocabulary.
-
-        Returns:
-            None if there is none, or it would be too large.
-        """
+        """What bounds `surface` of any article: (V + U,); see `SurfaceScores.squares`."""
         return None if self._surface is None else self._surface.squares(words)
 
     def candidates(self, posts: TokenIds) -> NDArray[np.int64]:
         """Instead of `observe`: take note of posts that may be among an article's best.
 
-        Args:
-            posts: P posts.
-
-        Returns:
-            (A,) the least score in millionths that is still of use.
+        The result, (A,), is the least score in millionths that is still of use.
         """
-        for _, read in self._blocks(posts):
+        for _, read in self._blocks(posts, "candidates"):
             self._pool.candidates.add(self._unsmoothed(read), read.ids)
         return self._pool.candidates.least()
 
@@ -240,18 +223,14 @@ class MixtureScorer(Scorer):
         cosines: NDArray[np.int32] | None,
         counted: Callable[[], NDArray[np.int64]],
     ) -> bool:
-        """Instead of `observe`: statistics of the whole pool, after `candidates`.
+        """Instead of `observe`: statistics of the whole pool of so many posts, after `candidates`.
 
-        Args:
-            posts: how many there are.
-            about: (A,) at most so many are about an article's story.
-            cosines: (A, bins) how many have which cosine, as `PoolState` counts them; only the
-                place of the quantile has to be right. None where no quantile counts.
-            counted: what `SurfaceScores.count` counts of all of them.
+        At most `about` (A,) of them are about an article's story. `cosines` (A, bins) are those of
+        `PoolState`, of which only the place of the quantile has to be right; None where no quantile
+        counts. `counted` returns what `SurfaceScores.count` counts.
 
-        Returns:
-            Whether this is enough. If not, nothing has changed but the candidates, and the pool has
-            to be observed.
+        The result tells whether this is enough. If not, nothing has changed but the candidates, and
+        the pool has to be observed.
         """
         if self._decided(self._about, about, posts).any():
             return False
@@ -339,8 +318,8 @@ class MixtureScorer(Scorer):
         """The articles as they would be if something else had been asked for, where it is known."""
         found: dict[About, ArticleVectors] = {}
         counts, about = self._pool.counts, self._pool.about
-        for choice in ("event", "article"):
-            wanted: About = choice
+        wanted: About
+        for wanted in ("event", "article"):
             degrees = self._decided(wanted, about, counts.posts)
             # An index that was asked by bounds has not counted the words.
             known = counts.counts[0].any() or not degrees.any()
@@ -351,10 +330,8 @@ class MixtureScorer(Scorer):
     @timed("scoring")
     @override
     def scores(self, posts: Content) -> np.ndarray:
-        if not isinstance(posts, TokenIds):
-            check_texts(posts, "scores: posts")
         found = np.zeros((len(self._articles), len(posts)), np.float32)
-        for start, read in self._blocks(posts):
+        for start, read in self._blocks(posts, "scores"):
             scores = self._unsmoothed(read)
             if self._smoothed is not None:
                 self._smoothed.put(scores, read)
@@ -365,16 +342,6 @@ class MixtureScorer(Scorer):
                 self._passages.add(scores, read)
             found[:, start : start + len(read.ids)] = scores
         return found
-
-    def parts(self, posts: Content) -> tuple[np.ndarray, np.ndarray | None]:
-        """The scores of the lexical head and of the dense one (None where it does not count).
-
-        Returns:
-            Twice (A, P) float32 for P posts.
-        """
-        if not isinstance(posts, TokenIds):
-            check_texts(posts, "scores: posts")
-        return self._articles.heads(self._read(posts))
 
     @override
     def decisions(self) -> list[str]:
@@ -468,8 +435,7 @@ class MixtureScorer(Scorer):
 
     @override
     def state(self) -> bytes:
-        settled = np.array(self._settled)
-        return self._pool.saved(settled=settled, degrees=self._degrees)
+        return self._pool.saved(settled=np.array(self._settled), degrees=self._degrees)
 
     @override
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:

@@ -96,15 +96,8 @@ def open_scorer(
         return CosineScorer(model, model.encode_ids(ids, "article"))
     encoder = EncodedOnce(model) if isinstance(model, ExternalModel) else None
     options = model.options if isinstance(model, ExternalModel) else words.terms.options
-    feedback, smoothing = options.feedback, options.smoothing
-    if expand is False:
-        feedback = replace(feedback, weight=0.0)
-    elif expand and not feedback.weight:
-        feedback = replace(feedback, weight=RocchioFeedback().weight)
-    if smooth is False:
-        smoothing = replace(smoothing, weight=0.0)
-    elif smooth and not smoothing.weight:
-        smoothing = replace(smoothing, weight=Smoothing().weight)
+    feedback = replace(options.feedback, weight=_weight(options.feedback, expand))
+    smoothing = replace(options.smoothing, weight=_weight(options.smoothing, smooth))
     return MixtureScorer(
         words,
         articles,
@@ -116,6 +109,13 @@ def open_scorer(
         encoder=encoder,
         stop_words=stop_words,
     )
+
+
+def _weight(part: RocchioFeedback | Smoothing, wanted: bool | None) -> float:
+    """The weight of a part that is wanted, not wanted, or left to the model's folder."""
+    if wanted is None:
+        return part.weight
+    return (part.weight or type(part)().weight) if wanted else 0.0
 
 
 def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> str:

@@ -30,31 +30,19 @@ _WORD = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of some posts and articles, and their features.
+    """The words of some posts and articles, and their features."""
 
-    Attributes:
-        ids: (W,) sorted.
-        present: (W, F) of ones: n-grams, and each word itself.
-        weights: (F,) of the features.
-        features: (W, F) weighted.
-        of_post: (P, W) of ones, the different words of the posts.
-    """
-
-    ids: Ids
-    present: sparse.csr_matrix
-    weights: Floats
-    features: sparse.csr_matrix
-    of_post: sparse.csr_matrix
+    ids: Ids  # (W,) sorted
+    present: sparse.csr_matrix  # (W, F) of ones: n-grams, and each word itself
+    weights: Floats  # (F,) of the features
+    features: sparse.csr_matrix  # (W, F) weighted
+    of_post: sparse.csr_matrix  # (P, W) of ones, the different words of the posts
 
 
 class PassageScores:
-    """What the passages of A articles add to the scores of their best posts.
+    """What the passages of A articles, by word ids, add to the scores of their best posts.
 
-    Args:
-        surface: of the same articles, after `SurfaceScores.use`.
-        articles: their word ids, with their unknown words.
-        candidates: their best posts.
-        options: the numbers.
+    It needs their surface after `SurfaceScores.use`.
     """
 
     def __init__(
@@ -89,14 +77,9 @@ class PassageScores:
         scores[articles, places] += found
 
     def parts(self, posts: Posts, article: int) -> tuple[dict[int, float], dict[int, float]]:
-        """The additions of each word of a post to its score, and of each word of the article.
+        """The additions of each word of one post to its score, and of each word of the article.
 
-        Args:
-            posts: it alone.
-            article: the article's number.
-
-        Returns:
-            Twice by word id; both have the same sum.
+        Both are by word id and have the same sum.
         """
         articles, _, added = self._table.find(posts.ids, posts.said)
         mine = added[articles == article]

@@ -21,23 +21,17 @@ def cosine_bins(cosines: NDArray[np.floating]) -> NDArray[np.int64]:
 
 
 class PoolState:
-    """Document frequencies, and what concerns each article: its cosines, its best posts.
+    """Document frequencies of so many words, and what concerns each of A articles.
 
     Everything here is a sum, or a best-of with a fixed order among ties: posts can be observed in
     any order and in any number of parts.
-
-    Args:
-        words: size of the vocabulary.
-        articles: A.
-        candidates: how many best posts are kept for each article.
-        surface: how many counters the surface has (`SurfaceScores.count`).
 
     Attributes:
         counts: the pool's document frequencies.
         about: (A,) how many posts are about the article's story by the lexical score.
         cosines: (A, bins) how many posts have which cosine.
-        candidates: each article's best posts.
-        surface: counters of words and n-grams.
+        candidates: so many of each article's best posts.
+        surface: counters of words and n-grams (`SurfaceScores.count`).
     """
 
     def __init__(self, words: int, articles: int, candidates: int, surface: int = 0) -> None:
@@ -60,10 +54,8 @@ class PoolState:
         """
         below = self.cosines.cumsum(axis=1)
         reached = below >= np.ceil(quantile * below[:, -1:])
-        bounds: NDArray[np.float32] = ((reached.argmax(axis=1) + 1) / (BINS / 2) - 1).astype(
-            np.float32
-        )
-        return np.maximum(bounds, 0)
+        bounds = (reached.argmax(axis=1) + 1) / (BINS / 2) - 1
+        return np.maximum(bounds, 0).astype(np.float32)
 
     def merge(self, other: "PoolState") -> None:
         """Add the statistics of other posts of the same pool, for the same articles."""
@@ -86,26 +78,12 @@ class PoolState:
         arrays["bins"] = bins = np.flatnonzero(self.cosines)
         arrays["in_bins"] = self.cosines.ravel()[bins]
         stream = io.BytesIO()
-        np.savez(
-            stream,
-            allow_pickle=False,
-            about=self.about,
-            **arrays,
-            **self.candidates.plain(),
-            **more,
-        )
+        arrays |= self.candidates.plain()
+        np.savez(stream, allow_pickle=False, about=self.about, **arrays, **more)
         return stream.getvalue()
 
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
-        """Continue from the bytes of `saved`.
-
-        Args:
-            state: the bytes.
-            of: which of the saved articles each of these is; None: they are the same.
-
-        Returns:
-            All saved arrays by name, the further ones among them.
-        """
+        """Continue from the bytes of `saved` and return its arrays; `of` as in `Scorer.restore`."""
         with np.load(io.BytesIO(state), allow_pickle=False) as file:
             saved = {name: file[name] for name in file.files}
         self.counts.posts = int(saved["posts"])

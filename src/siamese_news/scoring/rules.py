@@ -1,4 +1,7 @@
-"""What an article's best posts and the pool decide: the question, the feedback, the excess."""
+"""What an article's best posts and the pool decide: the question, the feedback, the excess.
+
+The best posts are given by their scores, in millionths and best first, and by their keys.
+"""
 
 from collections.abc import Callable
 
@@ -10,38 +13,26 @@ from siamese_news.utils.choices import About
 
 # Posts that say how much an article's words find.
 STRONGEST = 3
+# The posts whose mean score tells which posts are near an article.
 BEST = 10
-"""The posts whose mean score tells which posts are near an article."""
-
+# How many of an article's best posts those for feedback are compared with.
 AROUND = 100
-"""How many of an article's best posts those for feedback are compared with."""
-
+# In a pool of fewer posts, those about one event resemble each other less.
 DENSE = 2000
-"""In a pool of fewer posts, those about one event resemble each other less."""
-
+# At least so many of an article's best posts are kept where those near it are counted.
 COUNTED = 1000
-"""At least so many of an article's best posts are kept where those near it are counted."""
-
+# The meaning of each degree of `article_degrees`.
 DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
-"""The meaning of each degree of `article_degrees`."""
-# Scores of candidates are kept in millionths.
 _UNIT = 1_000_000
 
 
 def article_degrees(
     rule: FocusedPool, wanted: About, about: NDArray[np.int64], posts: int, positives: int
 ) -> NDArray[np.float64]:
-    """How much each article's question is about itself rather than its event, by the pool.
+    """How much each article's question is about itself: (A,) 0 (its event), .5 or 1 (the article).
 
-    Args:
-        rule: where the share of the pool that is about the story begins to count.
-        wanted: the question; ``event`` leaves the articles that are not meant to the pool.
-        about: (A,) how many posts are about an article's story.
-        posts: how many there are.
-        positives: how many articles, the first, are searched for.
-
-    Returns:
-        (A,): 0 (the event), .5 or 1 (the very article).
+    Of the pool's posts, `about` (A,) are about an article's story. The question that is `wanted`
+    holds for the first articles, the `positives`; ``event`` leaves the others to the pool.
     """
     if posts < rule.posts:
         return np.zeros(len(about))
@@ -55,12 +46,7 @@ def article_degrees(
 
 
 def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
-    """The weight of an article's excess: the less its words find, the more vectors count.
-
-    Args:
-        options: the weights of articles whose words find much and little.
-        scores: of the article's best posts, in millionths, best first.
-    """
+    """The weight of an article's excess: the less its words find, the more vectors count."""
     found = float(np.sum(scores[:STRONGEST])) / STRONGEST / _UNIT
     weak = min(max((options.strong - found) / (options.strong - options.weak), 0.0), 1.0)
     least = min(options.strong_weight, options.weight)
@@ -70,10 +56,7 @@ def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
 def trust(options: RocchioFeedback, likeness: float, posts: int) -> float:
     """How far an article may follow its best posts, from 0 to 1 (`RocchioFeedback.alike`).
 
-    Args:
-        options: how alike its feedback posts have to be in a large pool.
-        likeness: how alike they are.
-        posts: of the pool.
+    It depends on how alike its feedback posts are, and on the number of the pool's posts.
     """
     large = min(posts / DENSE, 1.0)
     ramp = likeness / (options.alike * large) - 1 if large else 0.0
@@ -83,16 +66,9 @@ def trust(options: RocchioFeedback, likeness: float, posts: int) -> float:
 def feedback_posts(
     options: RocchioFeedback, keys: NDArray[np.uint64], scores: NDArray[np.int32], focused: bool
 ) -> list[int]:
-    """The posts for pseudo-relevance feedback among an article's best.
+    """The keys of the posts for pseudo-relevance feedback; none where they are too few.
 
-    Args:
-        options: how many, and how good.
-        keys: of the article's best posts, best first.
-        scores: theirs, in millionths.
-        focused: whether its question is about itself.
-
-    Returns:
-        Their keys; none where they are too few.
+    `focused` tells whether the article's question is about itself.
     """
     if not options.weight:
         return []
@@ -107,19 +83,11 @@ def foreign_posts(
     scores: NDArray[np.int32],
     language: Callable[[int], str | None],
 ) -> list[int]:
-    """The posts in other languages for pseudo-relevance feedback among an article's best.
+    """The keys of the posts in other languages for pseudo-relevance feedback.
 
     What they share with the article are names, numbers and hashtags, so their scores are low; the
     words around these lead to the posts of their language that share nothing with the article.
-
-    Args:
-        options: how many, and how good.
-        keys: of the article's best posts, best first.
-        scores: theirs, in millionths.
-        language: of a post by its key; None where it may be the article's.
-
-    Returns:
-        Their keys.
+    `language` is that of a post by its key; None where it may be the article's.
     """
     if not options.weight or not options.foreign_posts:
         return []
@@ -133,21 +101,14 @@ def foreign_posts(
 
 
 def near(scores: NDArray[np.int32]) -> int:
-    """How many of an article's best posts score more than half of what the first ten do.
-
-    Args:
-        scores: of its best posts, in millionths, best first.
-    """
+    """How many of an article's best posts score more than half of what the first ten do."""
     return int((2 * BEST * scores.astype(np.int64) > scores[:BEST].sum(dtype=np.int64)).sum())
 
 
 def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: bool) -> str:
     """The changes that a pass over the pool has made, in words.
 
-    Args:
-        degrees: by seed, what `article_degrees` decided; empty where it was asked for.
-        feedback: whether some article has feedback posts.
-        smoothed: whether scores are smoothed over neighbors.
+    The degrees are those that `article_degrees` decided by seed, none where they were asked for.
     """
     found = []
     focused = int((degrees > 0).sum())

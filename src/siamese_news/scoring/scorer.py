@@ -56,19 +56,12 @@ class ScoreForm:
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A post that another post's score leans on.
+    """A post that another post's score leans on."""
 
-    Attributes:
-        ids: its word ids.
-        weight: the addition of a unit of its score.
-        score: its own score, before smoothing.
-        said: (1, D) its vector, if an encoder of whole texts gave it.
-    """
-
-    ids: NDArray[np.int64]
-    weight: float
-    score: float
-    said: NDArray[np.float16] | None
+    ids: NDArray[np.int64]  # of its words
+    weight: float  # the addition of a unit of its score
+    score: float  # its own, before smoothing
+    said: NDArray[np.float16] | None  # (1, D) its vector, if an encoder of whole texts gave it
 
     @property
     def added(self) -> float:
@@ -141,11 +134,7 @@ class Scorer:
         """Gather what P posts teach."""
 
     def settle(self) -> str:
-        """End the observing.
-
-        Returns:
-            What was learned, in words; empty if nothing was.
-        """
+        """End the observing; returns what was learned, in words, or nothing."""
         return ""
 
     def scores(self, posts: Content) -> np.ndarray:
@@ -166,11 +155,8 @@ class Scorer:
     def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
         """Bounds of `surface` by word: (V + U,); the root of a post's sum is at least `surface`.
 
-        Args:
-            words: the n-grams (U, BUCKETS) of words outside the vocabulary.
-
-        Returns:
-            None where no such bound is known, or it would be too large.
+        `words` are the n-grams (U, BUCKETS) of words outside the vocabulary. The result is None
+        where no such bound is known, or it would be too large.
         """
         return None
 
@@ -181,13 +167,9 @@ class Scorer:
     def choices(self, least: float) -> dict[str, list[set[int]]]:
         """The results of another `About`, where they are known; otherwise nothing.
 
-        Args:
-            least: a score.
-
-        Returns:
-            For ``decided``, and for ``event`` and ``article`` where they would be another question,
-            each article's texts that reach the score, by their keys. A text counts once however
-            many posts have it, and only an article's best 2,000 are known (`known_texts`).
+        For ``decided``, and for ``event`` and ``article`` where they would be another question, it
+        has each article's texts that reach the score `least`, by their keys. A text counts once
+        however many posts have it, and only an article's best 2,000 are known (`known_texts`).
         """
         return {}
 
@@ -215,15 +197,9 @@ class Scorer:
     def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
         """Continue from the `state` of a scorer of the same model.
 
-        Args:
-            state: what that scorer has observed.
-            of: for each article of this scorer, the number of the same article in that one; None
-                means that the articles are the same.
+        `of` has for each article of this scorer the number of the same article in that one; None
+        means that the articles are the same.
         """
 
     def merge(self, state: bytes) -> None:
-        """Add the observations of another scorer of the same articles, of other posts.
-
-        Args:
-            state: the other's, not settled either.
-        """
+        """Add the `state` of another unsettled scorer of the same articles, of other posts."""

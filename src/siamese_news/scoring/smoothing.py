@@ -25,28 +25,19 @@ Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Neighbors:
-    """The neighbors of each of n posts.
+    """The neighbors of each of n posts; the weights of each post's sum to 1, or to 0."""
 
-    Attributes:
-        rows: (n, k) which of the posts they are.
-        weights: (n, k) what each counts in the mean, 0 for those too far away; rows sum to 1 or 0.
-        gains: (n,) the weight of the mean in the smoothed score.
-    """
-
-    rows: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    gains: NDArray[np.float64]
+    rows: NDArray[np.int64]  # (n, k) which of the posts they are
+    weights: NDArray[np.float64]  # (n, k) what each counts in the mean, 0 for those too far away
+    gains: NDArray[np.float64]  # (n,) the weight of the mean in the smoothed score
 
     @classmethod
     def of(
         cls, terms: sparse.csr_matrix, vectors: NDArray[np.float32], options: Smoothing
     ) -> "Neighbors":
-        """Find the neighbors of n posts among themselves.
+        """Find the neighbors of n posts among themselves, by words (n, C) and vectors (n, D).
 
-        Args:
-            terms: (n, C), whose products are the lexical similarities.
-            vectors: (n, D) unit vectors.
-            options: the numbers.
+        Products of `terms` are the lexical similarities; the vectors are unit vectors.
         """
         count = terms.shape[0]
         many = max(0, min(options.neighbors, count - 1))
@@ -69,16 +60,10 @@ class Neighbors:
 
 
 def likeness(posts: Posts, weights: TermWeights, options: Smoothing, first: int) -> float:
-    """How much the first of some posts resemble each other and the rest, from 0 to 1.
+    """How much the first of some different posts resemble each other and the rest, from 0 to 1.
 
     It is the mean of their `Neighbors.gains` where `Smoothing.weight` is 1; see Diaz (SIGIR 2007,
     "Performance prediction using spatial autocorrelation").
-
-    Args:
-        posts: texts of which none is there twice.
-        weights: background weights.
-        options: the numbers.
-        first: how many count.
     """
     # Without vectors the words alone tell; they must not be less alike for it.
     full = replace(options, weight=1.0, dense=options.dense if posts.vectors is not None else 0.0)
@@ -111,13 +96,8 @@ def _nearest(similarity: NDArray[np.float64], many: int, least: float) -> NDArra
 class SmoothedScores:
     """Looks up the smoothed scores of posts by what they say.
 
-    Args:
-        candidates: each article's best posts.
-        reader: of posts.
-        score: scores before smoothing.
-        weights: background weights, for the similarities.
-        options: the numbers.
-        others: other scores before smoothing, of which only `reaching` tells.
+    `score` has the scores before smoothing, `others` those of other questions, of which only
+    `reaching` tells. The similarities are by background weights.
     """
 
     def __init__(
@@ -154,15 +134,9 @@ class SmoothedScores:
         scores[articles, places] = found
 
     def neighbors(self, post: Posts, article: int) -> tuple[float, list[Neighbor]]:
-        """What the smoothed score of a post is made of.
+        """The weight of one post's own score in the smoothed one, and its neighbors.
 
-        Args:
-            post: it alone.
-            article: the article's number.
-
-        Returns:
-            The weight of the post's own score, and its neighbors; 1 and none for a post that is not
-            among the article's best.
+        They are 1 and none for a post that is not among the article's best.
         """
         (key,) = content_keys(post.ids, post.said)
         for _, keys, texts, (before,), near in self._smoothed([article], (self._score,)):

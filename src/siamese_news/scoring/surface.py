@@ -84,21 +84,13 @@ def _grams_of(vocabulary: Vocabulary, size: int) -> sparse.csr_matrix:
 
 @dataclass(frozen=True)
 class View:
-    """Articles under one IDF.
+    """Articles under one IDF."""
 
-    Attributes:
-        shares: (A,) what it counts in each article's surface.
-        weights: (BUCKETS,) of the n-grams of a post.
-        columns: (BUCKETS,) the place of an n-gram among the C that some article has, or -1.
-        vectors: (C, A), each article's of unit length, as an array where that is small.
-        words: (V, BUCKETS) of ones, the n-grams of the vocabulary's words.
-    """
-
-    shares: Floats
-    weights: NDArray[np.float32]
-    columns: NDArray[np.int32]
-    vectors: sparse.csr_matrix | Floats
-    words: sparse.csr_matrix
+    shares: Floats  # (A,) what it counts in each article's surface
+    weights: NDArray[np.float32]  # (BUCKETS,) of the n-grams of a post
+    columns: NDArray[np.int32]  # (BUCKETS,) an n-gram's place among the C of the articles, or -1
+    vectors: sparse.csr_matrix | Floats  # (C, A) of unit length, as an array where that is small
+    words: sparse.csr_matrix  # (V, BUCKETS) of ones, the n-grams of the vocabulary's words
 
     @cached_property
     def known(self) -> tuple[Floats, Floats]:
@@ -119,13 +111,7 @@ class View:
 
 
 class SurfaceScores:
-    """The surface of A articles.
-
-    Args:
-        terms: the lexical head.
-        vocabulary: of the model.
-        articles: A of them, with their unknown words.
-        options: the numbers.
+    """The surface of A articles, given by their word ids with their unknown words.
 
     Attributes:
         counters: how many `count` needs.
@@ -195,12 +181,7 @@ class SurfaceScores:
         )
 
     def count(self, posts: TokenIds, counts: Ids) -> None:
-        """Add how often words of the vocabulary, and n-grams of other words, occur in posts.
-
-        Args:
-            posts: the posts.
-            counts: (V + BUCKETS,), which is added to.
-        """
+        """Add to (V + BUCKETS,) counts of the vocabulary's words and of other words' n-grams."""
         known = posts.flat < self._words
         counts[: self._words] += np.bincount(posts.flat[known], minlength=self._words)
         ids, found = np.unique(posts.flat[~known], return_counts=True)
@@ -208,13 +189,10 @@ class SurfaceScores:
         np.add.at(counts[self._words :], rows.indices, np.repeat(found, np.diff(rows.indptr)))
 
     def use(self, counts: Ids, posts: int, near: Floats, degrees: Floats) -> None:
-        """Score by a pool from now on.
+        """Score by a pool from now on, of so many `posts` with these counts (`count`).
 
-        Args:
-            counts: (V + BUCKETS,) of all its posts (`count`).
-            posts: how many these are.
-            near: (A,) how many posts are near each article, as far as these are alike.
-            degrees: (A,) how much an article's question is about itself.
+        As many as `near` (A,) are near each article, as far as these are alike; the degrees (A,)
+        tell how much an article's question is about itself.
         """
         few = 1 / (1 + near / self._options.near)
         shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
@@ -264,13 +242,8 @@ class SurfaceScores:
 
         With f the product of a word's vector with the article's and s its length, a post has
         ``sum f / root(sum s^2)``, at most ``root(sum (f / s)^2)`` (Cauchy and Schwarz), which is
-        a sum over words. The same inequality joins the two IDFs.
-
-        Args:
-            words: the n-grams (U, BUCKETS) of words outside the vocabulary.
-
-        Returns:
-            None if the table is too large for many articles.
+        a sum over words. The same inequality joins the two IDFs. `words` are the n-grams
+        (U, BUCKETS) of words outside the vocabulary; None if the table would be too large.
         """
         if len(self.weights) * self._words > _CELLS:
             return None
@@ -287,16 +260,10 @@ class SurfaceScores:
         return most
 
     def parts(self, post: TokenIds, article: int) -> tuple[dict[int, float], dict[int, float]]:
-        """The additions of each word of a post to its score, and of each word of the article.
+        """The additions of each word of one post to its score, and of each word of the article.
 
-        The addition of an n-gram is shared among the article's words that have it.
-
-        Args:
-            post: it alone.
-            article: the article's number.
-
-        Returns:
-            Twice by word id; both have the same sum.
+        Both are by word id and have the same sum; the addition of an n-gram is shared among the
+        article's words that have it.
         """
         ids = distinct(post)[1]
         rows, of_post = self.rows(ids, post.unknown), np.zeros(len(ids))
@@ -314,26 +281,17 @@ class SurfaceScores:
         return by_id(ids, of_post), by_id(self._ids, counts * of_article)
 
     def rows(self, words: Ids, unknown: Mapping[int, str]) -> sparse.csr_matrix:
-        """The n-grams of sorted word ids: (W, BUCKETS) of ones.
-
-        Args:
-            words: W ids.
-            unknown: at least the words outside the vocabulary among them, by id.
-        """
+        """The n-grams of W sorted word ids: (W, BUCKETS) of ones; `unknown` has unknown words."""
         known = int(np.searchsorted(words, self._words))
         texts = [unknown[id] for id in words[known:].tolist()]
         parts = [self._known[words[:known]], word_grams(texts, self._options.characters)]
         return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
 
     def word_weights(self, words: Ids, grams: sparse.csr_matrix) -> Floats:
-        """The pool's ``idf ** power`` of sorted words by id: (W,).
+        """The pool's ``idf ** power`` of sorted word ids (W,) with their `rows`: (W,).
 
         A word outside the vocabulary is not counted by itself; it occurs at most as often as the
         rarest of its n-grams.
-
-        Args:
-            words: W ids.
-            grams: theirs, from `rows`.
         """
         known = int(np.searchsorted(words, self._words))
         rare = np.minimum.reduceat(self._of_grams[grams.indices], grams.indptr[:-1])

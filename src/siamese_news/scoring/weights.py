@@ -7,15 +7,11 @@ from numpy.typing import NDArray
 
 
 class MixtureWeights:
-    """``(1 - w - e) L + w D + e max(0, D - q)`` for A articles; at first e and q are 0.
-
-    Args:
-        share: w, the weight of the cosine D; the words' score is L.
-        articles: A.
+    """``(1 - w - e) L + w D + e max(0, D - q)`` for A articles: L of the words, D the cosine.
 
     Attributes:
         share: w.
-        excesses: (A,) e.
+        excesses: (A,) e; at first 0, as is q.
         quantiles: (A,) q.
     """
 
@@ -30,13 +26,7 @@ class MixtureWeights:
         dense: NDArray[np.float32] | None,
         articles: Sequence[int] | None = None,
     ) -> NDArray[np.float32]:
-        """The scores of P posts for some articles, or all.
-
-        Args:
-            lexical: (A, P) L.
-            dense: (A, P) D; None where it does not count.
-            articles: which articles the rows are; None means all.
-        """
+        """The scores for some articles, or all, from L and D (A, P); None if D does not count."""
         mine = slice(None) if articles is None else list(articles)
         excesses = self.excesses[mine][:, None]
         mixed: NDArray[np.float32] = lexical * (np.float32(1 - self.share) - excesses)

@@ -13,7 +13,7 @@ from hydra.utils import instantiate
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters, distinct
+from siamese_news.lexical_head import TermHead, distinct
 from siamese_news.model.siamese import Model
 from siamese_news.sparsity.maps import SPARSITIES
 from siamese_news.text import (
@@ -52,10 +52,9 @@ def build_text(
 def idf_weights(
     tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary, texts: Iterable[str]
 ) -> tuple[torch.Tensor, float]:
-    """Inverse document frequency ln((1 + N) / (1 + df)) of every word over N texts.
+    """Inverse document frequency ln((1 + N) / (1 + df)) of every word over N texts, (V,).
 
-    Returns:
-        (V,) weights and the weight of a word outside the vocabulary; all 1 without texts.
+    The second result is that of a word outside the vocabulary; all are 1 without texts.
     """
     every = list(texts)
     if not every:
@@ -97,17 +96,15 @@ def build_model(
 
 
 def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
-    """Make the object that an option describes by its ``_target_``, with further arguments.
-
-    Raises:
-        InputError: the class does not exist, or refuses its arguments; `key` names the option.
-    """
+    """Make the object that an option describes by its ``_target_``; `key` names it in errors."""
     try:
         return instantiate(option, **arguments)
     except InstantiationException as error:
         if missing_package(error):  # `needs` names the extra that brings it
             raise
-        raise InputError(f"{key}: {' '.join(str(error).split())}") from error
+        # An import's error says more than Hydra's, which asks to set a variable.
+        said = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        raise InputError(f"{key}: {' '.join(str(said).split())}") from error
 
 
 def class_of(option: Mapping[str, Any], key: str) -> Any:
@@ -154,20 +151,13 @@ def add_terms(
             "lets the lexical head match them"
         )
     words = len(model.vocabulary)
-    sides = [
+    article_ids, post_ids = (
         [model.vocabulary.ids(content_words(model.tokenizer(text))) for text in texts]
         for texts in (articles, posts)
-    ]
-    every = [*sides[0], *sides[1]]
-    _, ids, texts = distinct(every)
-    model.terms = TermHead(
-        np.bincount(ids[ids < words], minlength=words),
-        bigram_counters(every),
-        texts=texts,
-        typical=None,
-        options=TermOptions.of(options),
     )
-    model.terms.set_typical(sides[1])
+    _, ids, _ = distinct([*article_ids, *post_ids])
+    frequencies = np.bincount(ids[ids < words], minlength=words)
+    model.terms = TermHead.of_texts(frequencies, article_ids, post_ids, options)
     model.embedding.unknown_weight = 0.0  # the dense head has no vector for a hashed word
 
 

@@ -44,8 +44,7 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     the first one writes and returns a row.
 
     Raises:
-        InputError: the folder holds the result of another configuration, or the task refuses one of
-            its options.
+        InputError: the folder holds the result of another configuration.
     """
     plain: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
     overrides: list[str] = []
@@ -77,9 +76,6 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     """The row of a job with this configuration that has finished in a folder, if there is one.
 
     It is None where ``resume`` asks for more training.
-
-    Raises:
-        InputError: the result is that of another configuration; the message names the keys.
     """
     if not (folder / ROW).is_file():
         return None
@@ -114,11 +110,7 @@ def _check_same(begun: Any, config: Any, what: str, may_differ: Collection[str])
 
 
 def read_row(path: Path) -> dict[str, Any]:
-    """Read a job's row together with its ``overrides`` and its ``config``.
-
-    Raises:
-        InputError: the file is not JSON, or holds no configuration.
-    """
+    """Read a job's row together with its ``overrides`` and its ``config``."""
     try:
         row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -32,11 +32,7 @@ _store: Any = None
 
 
 def prepare_command() -> None:
-    """Set the stamp and keep other processes from writing; call this before Hydra composes.
-
-    Raises:
-        InputError: for an option that the task sets itself.
-    """
+    """Check the arguments, set the stamp and keep other processes from writing, before Hydra."""
     for argument in sys.argv[1:]:
         name = argument.lstrip("+~").partition("=")[0]
         if name in OWNED:
@@ -75,9 +71,6 @@ def share_stamp() -> None:
 
     It is the date and time, as the first process read it. A SLURM step (``srun``) takes the numbers
     of its job and step instead, which a requeued job keeps, so that it continues in its folder.
-
-    Raises:
-        InputError: several nodes take part, and neither torchrun nor SLURM connects them.
     """
     if STAMP in os.environ:  # a process that Lightning started inherits it
         return

@@ -56,9 +56,6 @@ def add_installed() -> None:
     """Make the encoders and rerankers of installed packages options: ``encoder=NAME``.
 
     Each has the plain values that its class has as defaults.
-
-    Raises:
-        InputError: a package cannot be imported.
     """
     for kind, group in (("encoders", "encoder"), ("rerankers", "ranker")):
         for name, point in added(cast(Kind, kind)).items():

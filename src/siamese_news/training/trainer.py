@@ -58,11 +58,7 @@ class WholeCheckpoints(TorchCheckpointIO):
 def trainer_of(
     config: Mapping[str, Any], out: Path, callbacks: Sequence[Callback], **settings: Any
 ) -> pl.Trainer:
-    """The trainer of a run, with the callbacks of its task and of its configuration.
-
-    Raises:
-        InputError: see `make_trainer`; a logger or a callback cannot be made.
-    """
+    """The trainer of a run, with the callbacks of its task and of its configuration."""
     loggers = []
     for name, option in (config.get("logger") or {}).items():
         if name == "wandb" and absent(["wandb"]):
@@ -89,12 +85,7 @@ def trainer_of(
 
 
 def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
-    """A trainer of an option of ``conf/trainer`` and further arguments of Lightning's.
-
-    Raises:
-        InputError: the machine does not have these devices, or torchrun or SLURM started another
-            number of processes than the trainer expects.
-    """
+    """A trainer of an option of ``conf/trainer`` and further arguments of Lightning's."""
     for name in options:
         if f"trainer.{name}" in OWNED:
             raise InputError(f"trainer.{name} is set by the task; use {OWNED[f'trainer.{name}']}")
@@ -127,10 +118,6 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
 
     Lightning would end with 1 and with 0, so that a job that was stopped looked finished. `go_on`
     tells the user how to continue.
-
-    Raises:
-        SystemExit: the process was asked to stop.
-        InputError: options of the trainer, of callbacks or of loggers contradict each other.
     """
     try:
         trainer.fit(module, **arguments)
@@ -145,12 +132,7 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
 
 
 def begin(config: Mapping[str, Any]) -> None:
-    """Prepare a task: check its devices, set the seed and the threads.
-
-    Raises:
-        InputError: numpy does not take the seed, or a task that trains on one device, which only
-            ``link`` does not, has several.
-    """
+    """Prepare a task: check its devices (only ``link`` trains on several), seed and threads."""
     options, task = config["trainer"], config["task"]["name"]
     if task != "link":
         quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
@@ -169,11 +151,7 @@ def begin(config: Mapping[str, Any]) -> None:
 
 
 def optimizer_of(task: Mapping[str, Any]) -> Callable[..., torch.optim.Optimizer]:
-    """The function that makes the optimizer of a task.
-
-    Raises:
-        InputError: the optimizer is unknown, or it refuses one of its options.
-    """
+    """The function that makes the optimizer of a task; its options are tried first."""
     option, parameter = task["optimizer"], torch.nn.Parameter(torch.zeros(1))
     make({**option, "_partial_": False}, "task.optimizer", params=[parameter])
     made: Callable[..., torch.optim.Optimizer] = make(option, "task.optimizer")
@@ -198,9 +176,6 @@ def fit_selected(
     newest), and ``last.ckpt``. With `every_epoch` the choice is made once an epoch, and an epoch
     that an exception interrupts is kept; otherwise it is made after each validation. An interrupted
     run continues without ``resume=`` if `automatic`. The data are further `arguments`.
-
-    Raises:
-        InputError: the patience is below 0; see `trainer_of`, `fit` and `_checkpoint`.
     """
     folder, patience = out / "checkpoints", config["task"]["patience"]
     if patience is not None and patience < 0:
@@ -231,16 +206,13 @@ def _checkpoint(resume: str | None, folder: Path, *, automatic: bool) -> str | N
     """The checkpoint to continue from, which must be in this folder, as is the best one so far.
 
     It is that of ``resume=``; without one and if `automatic`, the newest of an interrupted run.
-
-    Raises:
-        InputError: it does not exist or belongs to another run.
     """
     last = folder / "last.ckpt"
-    if not resume and automatic and last.is_file():
+    if not resume:
+        if not (automatic and last.is_file()):
+            return None
         log.info("continuing from %s", last)
         return str(last)
-    if not resume:
-        return None
     if not Path(resume).is_file():
         raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
     if Path(resume).resolve().parent != folder.resolve():

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from siamese_news.data.splits import same_text_key
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
-from siamese_news.lexical_head import TermHead, TermOptions, bigram_counters
+from siamese_news.lexical_head import TermHead
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words, smoothed_idf, words_of
@@ -38,10 +38,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
     data = LinkDataModule(data=config["data"], seed=config["seed"])
+    log.info("articles: %s", data.sizes())
     articles, posts = read_corpus(data, task)
     words, frequencies = count_words([*articles, *posts], task)
-    texts = len(articles) + len(posts)
-    log.info("%d words of %d texts", len(words), texts)
+    log.info("%d words of %d texts", len(words), len(articles) + len(posts))
     tokenizer = Tokenizer(words=words, **task["tokenizer"])
     vocabulary = Vocabulary(words, unknown="hash")
 
@@ -49,14 +49,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         [vocabulary.ids(content_words(tokenizer(text))) for text in side]
         for side in (articles, posts)
     )
-    terms = TermHead(
-        frequencies,
-        bigram_counters((*article_ids, *post_ids)),
-        texts=texts,
-        typical=None,
-        options=TermOptions.of(config["terms"]),
-    )
-    terms.set_typical(post_ids)
+    terms = TermHead.of_texts(frequencies, article_ids, post_ids, config["terms"])
     said = taught(articles, posts, task["teacher"])
     log.info("teacher vectors after %.1f minutes", _minutes(started))
     lists = training_lists(config, article_ids, post_ids, said, terms)
@@ -93,7 +86,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         "data": config["data"]["name"],
         "seed": config["seed"],
         "words": len(words),
-        "texts": texts,
+        "texts": terms.texts,
         "epochs": config["trainer"]["max_epochs"],
         "minutes": round(_minutes(started), 2),
     }
@@ -119,15 +112,13 @@ def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> tuple[list[str
         linked = dict.fromkeys(post for judged in pairs.values() for post in judged)
         posts += [collection.posts[post].text for post in linked]
     if task["unlabeled"]:
-        known = {same_text_key(text) for text in _texts_of(task["leave_out"])}
-        posts += [text for text in _texts_of(task["unlabeled"]) if same_text_key(text) not in known]
+        left_out, more = (
+            [post.text for folder in task[which] for post in open_posts_of(folder).values()]
+            for which in ("leave_out", "unlabeled")
+        )
+        known = set(map(same_text_key, left_out))
+        posts += [text for text in more if same_text_key(text) not in known]
     return articles, posts
-
-
-def _texts_of(folders: Iterable[str]) -> Iterator[str]:
-    """The posts of some collections."""
-    for folder in folders:
-        yield from (post.text for post in open_posts_of(folder).values())
 
 
 def count_words(texts: Sequence[str], task: Mapping[str, Any]) -> tuple[list[str], np.ndarray]:
@@ -159,9 +150,6 @@ def training_lists(
     """The lists that the student learns from, of the texts with at least two known words.
 
     `articles` and `posts` are word ids, `teacher` the unit vectors (A, T) and (P, T) of all texts.
-
-    Raises:
-        InputError: impossible ``task.lists``, or no text has two known words.
     """
     options = config["task"]["lists"]
     sizes = (options["temperature"], options["near"], options["candidates"])
@@ -199,7 +187,6 @@ def _minutes(since: float) -> float:
 def _fit(
     config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead, out: Path
 ) -> Student:
-    """The trained student."""
     task = config["task"]
     _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
     rows = {word: row for word, row in zip(glove.words, matrix, strict=True)}

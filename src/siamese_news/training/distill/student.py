@@ -48,8 +48,7 @@ class ListsToRank(Dataset[int]):
         articles: word ids of A texts, at least one each.
         posts: word ids of P texts, at least one each.
         teacher: unit vectors (A, T) and (P, T).
-        head: the lexical head.
-        lexical: its share in the target.
+        head: the lexical head, of which `lexical` is the share in the target.
         near: how many posts are stored for an article; all of them if there are fewer.
         limit: words of an article that the student reads; the target reads all.
     """
@@ -88,9 +87,8 @@ class ListsToRank(Dataset[int]):
     def _scores(
         self, articles: NDArray[np.int64], terms: sparse.spmatrix, teacher: np.ndarray
     ) -> NDArray[np.float32]:
-        lexical = (self.article_terms[articles] @ terms).toarray()
+        scores: NDArray[np.float32] = (self.article_terms[articles] @ terms).toarray()
         cosine = self.teacher[0][articles].astype(np.float32) @ teacher.astype(np.float32).T
-        scores: NDArray[np.float32] = lexical
         scores *= self.lexical
         scores += (1 - self.lexical) * cosine
         return scores
@@ -194,15 +192,11 @@ class StudentModule(pl.LightningModule):
 
     def __init__(self, student: Student, *, lr: float, steps: int, temperature: float) -> None:
         super().__init__()
-        self.student = student
-        self.lr = lr
-        self.steps = steps
-        self.temperature = temperature
-        start = torch.full((2,), 1 / temperature)
-        self.log_scale = nn.Parameter(start.log())
+        self.student, self.lr, self.steps, self.temperature = student, lr, steps, temperature
+        self.log_scale = nn.Parameter(torch.full((2,), 1 / temperature).log())
 
     def training_step(self, batch: Lists, batch_idx: int) -> Tensor:
-        """One step."""
+        """The loss of a batch."""
         articles = self.student(batch.articles.ids, batch.articles.starts)
         posts = self.student(batch.posts.ids, batch.posts.starts)
         cosines, targets = articles @ posts.T, batch.targets / self.temperature

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from siamese_news.errors import InputError
+from siamese_news.utils.extras import needs
 from siamese_news.utils.files import atomic_write, cache_folder, file_sha256
 
 log = logging.getLogger(__name__)
@@ -100,13 +101,8 @@ def _content(folder: Path) -> str:
 
 def load_teacher(folder: Path) -> Any:
     """The model in a folder of sentence-transformers, on the CPU."""
-    try:
+    with needs("bench", "the teacher"):
         from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise InputError(
-            "the teacher needs sentence-transformers; install the extra: "
-            'pip install "siamese-news[bench]"'
-        ) from error
     return SentenceTransformer(str(folder), device="cpu")
 
 

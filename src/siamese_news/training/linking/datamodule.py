@@ -1,5 +1,6 @@
 """The data of a configuration: checks of its options, training batches and evaluation sets."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,8 @@ from siamese_news.data.splits import HELD_OUT, hold_out, relevant_pairs, resplit
 from siamese_news.errors import InputError
 from siamese_news.text import Vocabulary
 from siamese_news.text.token_ids import Side, check_limits, truncate
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -46,9 +49,6 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     """Join (source name, collection, split) into one training set.
 
     Equal ids of one source are one text, also across its splits; those of two sources are not.
-
-    Raises:
-        InputError: for a split that a collection does not have.
     """
     joined = TrainingSet()
     article_index: dict[tuple[str, str], int] = {}
@@ -132,9 +132,7 @@ class LinkDataModule(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         check_options(data)
-        self.data = dict(data)
-        self.seed = seed
-        self.num_workers = num_workers
+        self.data, self.seed, self.num_workers = dict(data), seed, num_workers
         self._held_out = held_out
         self._collections: dict[str, Collection] = {}
         self._dataset: GroupDataset | None = None
@@ -155,11 +153,7 @@ class LinkDataModule(pl.LightningDataModule):
 
     @cached_property
     def train_set(self) -> TrainingSet:
-        """The training pairs of all sources.
-
-        Raises:
-            InputError: the configuration names no training source.
-        """
+        """The training pairs of all sources."""
         if not self.data["train"]:
             raise InputError(
                 f"data '{self.data['name']}' is for evaluation only: it names no training source; "
@@ -188,6 +182,12 @@ class LinkDataModule(pl.LightningDataModule):
         folders = dict.fromkeys(entry["folder"] for entry in self.data["train"])
         return [evaluation_set(self.collection(folder), entry) for folder in folders]
 
+    def sizes(self) -> str:
+        """The number of articles of each part; reads all parts, so that errors precede training."""
+        parts = {"train": self.train_set, "dev": self.dev, "test": self.test}
+        sizes = {name: len(part.articles) for name, part in parts.items() if part is not None}
+        return ", ".join(f"{name} {size}" for name, size in sizes.items())
+
     def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary) -> None:
         """Turn every training text into token ids, once."""
 
@@ -203,14 +203,18 @@ class LinkDataModule(pl.LightningDataModule):
             articles=[ids(a.full_text, "article") for a in train.articles],
             posts=[ids(p.text, "post") for p in train.posts],
         )
+        texts = [*self._dataset.articles, *self._dataset.posts]
+        if (empty := sum(not len(text) for text in texts)) > len(texts) / 2:
+            log.warning(
+                "%d of %d training texts have no word that is in the vocabulary, so an encoder "
+                "cannot tell them apart; take vectors of their language (vectors.source=FILE), or "
+                "vectors.unknown=hash",
+                empty,
+                len(texts),
+            )
 
     def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
-        """The training batches of this process, as `collate` makes them.
-
-        Raises:
-            RuntimeError: before `prepare`.
-            InputError: a saved position belongs to other data.
-        """
+        """The training batches of this process, as `collate` makes them; `prepare` comes first."""
         batching, dataset = self.data["batching"], self._dataset
         if dataset is None:
             raise RuntimeError(
@@ -250,11 +254,7 @@ class LinkDataModule(pl.LightningDataModule):
         return [] if self.dev is None else self._whole(self.dev)
 
     def test_dataloader(self) -> DataLoader[EvaluationSet]:
-        """The whole test set as one batch.
-
-        Raises:
-            InputError: there is no test set.
-        """
+        """The whole test set as one batch."""
         if self.test is None:
             raise InputError(f"data '{self.data['name']}' has no test set; choose other data")
         return self._whole(self.test)
@@ -276,11 +276,7 @@ class LinkDataModule(pl.LightningDataModule):
         return {**state, "name": self.data["name"], "seed": self.seed}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Remember a saved position, from which the loader will continue.
-
-        Raises:
-            InputError: the position belongs to other data.
-        """
+        """Remember a saved position of the same data, from which the loader will continue."""
         for key, value in (("name", self.data["name"]), ("seed", self.seed)):
             if key in state_dict and state_dict[key] != value:
                 raise InputError(

@@ -49,9 +49,6 @@ class SiameseObjective(nn.Module):
 
     Attributes:
         mined: counts of the miner's selection in the last batch; None without a miner.
-
-    Raises:
-        ValueError: for another value of `anchors`.
     """
 
     def __init__(
@@ -65,11 +62,8 @@ class SiameseObjective(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("anchors", anchors, Anchors)
-        self.loss = loss
-        self.miner = miner
-        self.anchors = anchors
-        self.gather_across_devices = gather_across_devices
-        self.cache = cache
+        self.loss, self.miner, self.anchors = loss, miner, anchors
+        self.gather_across_devices, self.cache = gather_across_devices, cache
         self.mined: Mined | None = None
 
     def forward(
@@ -131,10 +125,8 @@ class TermVectors:
     A vector has one place for each distinct word of the batch, and one for each distinct pair. Its
     weights are those of `lexical_head`, times the factors; the words and the pairs each have their
     share of the squared length 1, so that the cosine of two vectors is the score without the
-    part of the posts' length normalization that is not the post's own (``pivot`` = 1).
-
-    Args:
-        terms: the lexical head; weights are by the background IDF.
+    part of the posts' length normalization that is not the post's own (``pivot`` = 1). The weights
+    are by the background IDF.
     """
 
     def __init__(self, terms: TermHead) -> None:

@@ -34,9 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
-    """Train, select, evaluate and save.
-
-    On several devices all processes train; the first one alone evaluates and writes.
+    """Train, select, evaluate and save; on several devices the first process alone evaluates.
 
     Writes the model folder to ``out/model``, the evaluation of the test set to ``out/evaluation``,
     checkpoints to ``out/checkpoints`` and logs to ``out/logs``.
@@ -57,6 +55,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     # The held-out part that decides whether the fine-tuned model is used is neither dev nor test.
     held_out = task["held_out"] if start is not None else 0.0
     data = LinkDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
+    log.info("articles: %s", data.sizes())
     if not config["init"]:
         text = build_text(config["vectors"], task["tokenizer"])
         model = build_model(config, text, data.train_set.texts())

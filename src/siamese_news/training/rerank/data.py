@@ -48,11 +48,7 @@ class RerankCollection:
         return {query: self.qrels.get(query, {}) for query in topics}
 
     def peer(self, name: str, years: Iterable[int]) -> Run:
-        """A peer's run over some years.
-
-        Raises:
-            InputError: no such run; or a topic of these years is missing in it.
-        """
+        """A peer's run over some years, with every topic of them."""
         run: Run = {}
         for year in years:
             path = self.runs / f"{name}.{year}.txt.gz"
@@ -83,8 +79,7 @@ def read_reranking(name: str) -> RerankCollection:
     ``runs/candidates.<year>.txt.gz`` and ``qrels.microblog<year>.txt.gz``.
 
     Raises:
-        InputError: a file is missing or malformed; a topic without a year or candidates; a
-            candidate that is not in the corpus.
+        InputError: a file is missing or malformed, or they do not belong together.
     """
     folder = data_path(name)
     queries, years = read_queries(folder)
@@ -115,12 +110,7 @@ def read_reranking(name: str) -> RerankCollection:
 
 
 def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
-    """Texts and years of the topics: topic id -> text, topic id -> year.
-
-    Raises:
-        InputError: ``queries.jsonl.gz`` is missing or malformed, or a topic has no
-            ``metadata.year``.
-    """
+    """Texts and years of the topics: topic id -> text, topic id -> year."""
     queries, years = {}, {}
     path = folder / "queries.jsonl.gz"
     for line, record in read_jsonl(path):
@@ -141,8 +131,8 @@ def make_fold(collection: RerankCollection, year: int, *, share: float, seed: in
     fold.
 
     Raises:
-        InputError: the share is not between 0 and 1, no topic of that year, no other year, or no
-            relevant post to train on or to select by.
+        InputError: an impossible share, no topic of that year, or no relevant post to train on or
+            to select by.
     """
     if not 0 < share < 1:
         raise InputError(f"task.validation_share={share}: expected a number between 0 and 1")
@@ -184,10 +174,8 @@ def words_of_collection(
     The texts of all years are read, as in samCNN's released code, but no judgments.
 
     A word must occur at least `least` times to be in it: one that occurs once in the whole
-    collection joins no two texts, so its vector needs no training.
-
-    Returns:
-        The vocabulary of W words, most frequent first, and their vectors (W, E).
+    collection joins no two texts, so its vector needs no training. The result has the words, the
+    most frequent first, and their vectors (W, E).
     """
     texts = (*collection.queries.values(), *collection.posts.values())
     counts = Counter(word for text in texts for word in text.split())
@@ -216,8 +204,7 @@ class Pairs(IterableDataset[IdBatch]):
     (seed, epoch), so a resumed run gets the batches it would have got.
 
     Args:
-        collection: of the topics.
-        encoded: its texts, by `encode_collection`.
+        collection: of the topics, and `encoded`, its texts, by `encode_collection`.
         topics: those whose candidates are paired.
         batch_size: pairs per batch.
         shuffle: False serves every pair once, shortest queries and posts first.

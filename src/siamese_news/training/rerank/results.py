@@ -3,13 +3,12 @@
 A ranker is reported alone, interpolated with a first-stage run, and smoothed over its candidates.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from siamese_news.baselines.tfidf import Neighbors
-from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.training.rerank.data import Fold, Qrels, RerankCollection, Run
 
@@ -78,24 +77,16 @@ def interpolate(run: Run, other: Run, weight: float) -> Run:
     """Score + weight x other's score (samCNN's released code adds raw query likelihood to p).
 
     A post that `other` lacks takes the lowest score of `other` for the query.
-
-    Raises:
-        InputError: `other` lacks a topic.
     """
     mixed: Run = {}
     for query, scores in run.items():
-        extra = _aligned(other, query, list(scores)).tolist()
+        extra = _aligned(other[query], scores).tolist()
         sums = (score + weight * more for score, more in zip(scores.values(), extra, strict=True))
         mixed[query] = dict(zip(scores, sums, strict=True))
     return mixed
 
 
-def _aligned(other: Run, query: str, posts: Sequence[str]) -> np.ndarray:
-    if query not in other:
-        raise InputError(
-            f"the run to interpolate with lacks topic {query}; expected every topic reranked"
-        )
-    scores = other[query]
+def _aligned(scores: Mapping[str, float], posts: Iterable[str]) -> np.ndarray:
     lowest = min(scores.values(), default=0.0)
     return np.array([scores.get(post, lowest) for post in posts])
 
@@ -127,29 +118,22 @@ def tune_weight(
     """The weight of `other` with the best mean AP; of equally good ones the smallest.
 
     Only the validation topics `queries` are read; `grid` has the weights to try.
-
-    Raises:
-        InputError: no topic of `queries` has a relevant post.
     """
     totals = np.zeros(len(grid))
-    counted = 0
     for query in queries:
         relevant = {post for post, grade in qrels.get(query, {}).items() if grade >= 1}
         # Posts in the order of ties, so that a stable sort breaks them as trec_eval does.
         posts = sorted(run.get(query, {}), reverse=True)
-        counted += bool(relevant)
         if not relevant or not posts:
             continue
         base = np.array([run[query][post] for post in posts])
-        extra = _aligned(other, query, posts)
+        extra = _aligned(other[query], posts)
         labels = np.array([post in relevant for post in posts])
         scores = base[None] + np.asarray(grid)[:, None] * extra[None]
         order = np.argsort(-np.round(scores, 6), axis=1, kind="stable")[:, :1000]
         hits = labels[order]
         precision = hits.cumsum(axis=1) / np.arange(1, hits.shape[1] + 1)
         totals += (precision * hits).sum(axis=1) / len(relevant)
-    if not counted:
-        raise InputError(f"none of the {len(queries)} validation topics has a relevant post")
     return float(grid[int(np.argmax(totals))])
 
 
@@ -175,13 +159,7 @@ class Pools:
 
 
 def tune_share(pools: Pools, run: Run, qrels: Qrels) -> float:
-    """The share with the best mean AP over the topics of `pools`; of equal ones the smallest.
-
-    Raises:
-        InputError: no topic has a relevant post.
-    """
+    """The share with the best mean AP over the topics of `pools`; of equal ones the smallest."""
     judged = {query: qrels.get(query, {}) for query in pools.posts}
-    if not any(grade >= 1 for grades in judged.values() for grade in grades.values()):
-        raise InputError(f"none of the {len(judged)} validation topics has a relevant post")
     figures = [means(evaluate_run(pools.smooth(run, share), judged))["AP"] for share in SHARES]
     return SHARES[int(np.argmax(figures))]

@@ -55,12 +55,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
             raise InputError(f"task.{option} is {task[option]}; expected {least} or more")
     started = time.monotonic()
     collection = read_reranking(task["collection"])
-    fold = make_fold(
-        collection,
-        int(config["fold"]),
-        share=task["validation_share"],
-        seed=task["validation_seed"],
-    )
+    share, seed = task["validation_share"], task["validation_seed"]
+    fold = make_fold(collection, int(config["fold"]), share=share, seed=seed)
     model, encoded = _build(config, collection, fold)
     train = Pairs(
         collection,
@@ -161,15 +157,15 @@ def _build(
     train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
     texts = (collection.posts[post] for post in train_posts)
     weights, unknown_weight = idf_weights(str.split, vocabulary, texts)
-    options = {
-        "trainable": vectors["trainable"],
-        "unknown_weight": unknown_weight,
-        "unknown_range": task["unknown_range"],
-        "project_to": vectors["project_to"],
-        "dropout": vectors["dropout"],
-    }
-    table = torch.from_numpy(np.ascontiguousarray(matrix))
-    embedding = TokenEmbedding(table, token_weights=weights, **options)
+    embedding = TokenEmbedding(
+        torch.from_numpy(np.ascontiguousarray(matrix)),
+        trainable=vectors["trainable"],
+        token_weights=weights,
+        unknown_weight=unknown_weight,
+        unknown_range=task["unknown_range"],
+        project_to=vectors["project_to"],
+        dropout=vectors["dropout"],
+    )
     ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
     ranker |= class_in_folder("rerankers", RANKERS, class_of(config["ranker"], "ranker"))
     model = TextRanker(
@@ -179,7 +175,6 @@ def _build(
         exact_match=task["exact_match"],
         link_match=task["link_match"],
         tokenizer=task["tokenizer"],
-        embedding_config=options,
     )
     return model, encode_collection(collection, model)
 
