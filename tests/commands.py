@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ _MODULES = [
     "siamese_news.search.explain",
     "siamese_news.model.folder",
     "siamese_news.encoders",
+    "siamese_news.training.linking.run",
     "pyarrow.parquet",
     "sklearn",
 ]
@@ -30,10 +32,15 @@ os.environ.clear()
 os.environ.update(environment)
 os.chdir(folder)
 for path, number in ((output, 1), (errors, 2)):
-    os.dup2(os.open(path, os.O_WRONLY), number)
+    os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
 sys.argv = ["siamese-news", *arguments]
-from siamese_news.__main__ import main
-main()
+if module is None:
+    from siamese_news.__main__ import main
+    main()
+else:
+    import runpy
+    sys.path.insert(0, folder)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
 
@@ -48,12 +55,24 @@ def siamese_news(*arguments: object, timeout: float = 300) -> subprocess.Complet
     Returns:
         What `subprocess.run` gives, with both outputs as text.
     """
+    return _run(None, arguments, Path.cwd(), timeout)
+
+
+def python_m(module: str, *arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    """``python -m`` of a module in a folder, as `siamese_news`."""
+    return _run(module, arguments, folder, 600)
+
+
+def _run(
+    module: str | None, arguments: Sequence[object], folder: Path, timeout: float
+) -> subprocess.CompletedProcess[str]:
     given = [str(argument) for argument in arguments]
     with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
         values = {
+            "module": module,
             "arguments": given,
             "environment": dict(os.environ),
-            "folder": os.getcwd(),
+            "folder": str(folder),
             "output": output.name,
             "errors": errors.name,
         }
