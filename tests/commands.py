@@ -5,6 +5,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from siamese_news.utils.processes import importing
 
 # What a command imports takes two seconds of the processor: more than most commands of the tests.
 _MODULES = [
+    "siamese_news.__main__",
+    "siamese_news.desk.command",
     "siamese_news.cli.rank",
     "siamese_news.cli.filter",
     "siamese_news.cli.explain",
@@ -21,8 +24,12 @@ _MODULES = [
     "siamese_news.model.folder",
     "siamese_news.encoders",
     "siamese_news.training.linking.run",
+    "anyascii",
+    "filelock",
     "pyarrow.parquet",
     "sklearn",
+    "typer._adapters",
+    "tests.warm",
 ]
 
 # Run in the new process, which has nothing of this one but its environment and folder.
@@ -46,7 +53,8 @@ else:
 
 @cache
 def _context() -> multiprocessing.context.BaseContext:
-    return importing(_MODULES)
+    with chdir(Path(__file__).parents[1]):  # from where the new process finds `tests`
+        return importing(_MODULES)
 
 
 def siamese_news(*arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
