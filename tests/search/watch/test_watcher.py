@@ -64,12 +64,12 @@ def test_the_points_of_settling_depend_on_positions_alone():
 
 def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories):
     posts, articles = stories
-    one = watching(many=350)
+    one = watching(many=300)
     rows = one.rows()
-    assert kept(rows) == naive(posts[:350], articles[::24], 250)
+    assert kept(rows) == naive(posts[:300], articles[::24], 250)
     assert len(rows) > 10
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
-    assert one.counts["read"] == 350
+    assert one.counts["read"] == 300
     assert one.counts["found"] == len(rows)
     assert len({row["state"] for row in rows}) > 3
 
@@ -83,10 +83,10 @@ def test_a_warm_start_teaches_the_first_post(watching, stories):
 
 
 def test_batches_do_not_matter(watching, tmp_path):
-    watching(many=350, out="whole.jsonl", rotate=2000)
+    watching(many=300, out="whole.jsonl", rotate=2000)
     wholes = sorted(tmp_path.glob("whole-*"))
-    for number, sizes in enumerate([(350,), (1, 3, 50, 1, 19)]):
-        watching(many=350, sizes=sizes, out=f"other{number}.jsonl", rotate=2000)
+    for number, sizes in enumerate([(300,), (1, 3, 50, 1, 19)]):
+        watching(many=300, sizes=sizes, out=f"other{number}.jsonl", rotate=2000)
         others = sorted(tmp_path.glob(f"other{number}-*"))
         assert len(wholes) == len(others) > 2
         for a, b in zip(wholes, others, strict=True):
@@ -119,7 +119,7 @@ def dying(batches, after):
 def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, monkeypatch, commit):
     from siamese_news.search.watch import watcher
 
-    posts = stories[0][:350]
+    posts = stories[0][:300]
     watching(rows=posts, out="whole.jsonl")
     monkeypatch.setattr(watcher, "_COMMIT", commit)
     dice = random.Random(0)
