@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from siamese_news.utils.processes import importing
 
 # What a command imports takes two seconds of the processor: more than most commands of the tests.
 _MODULES = [
+    "siamese_news.__main__",
+    "siamese_news.desk.command",
     "siamese_news.cli.rank",
     "siamese_news.cli.filter",
     "siamese_news.cli.explain",
@@ -19,8 +23,13 @@ _MODULES = [
     "siamese_news.search.explain",
     "siamese_news.model.folder",
     "siamese_news.encoders",
+    "siamese_news.training.linking.run",
+    "anyascii",
+    "filelock",
     "pyarrow.parquet",
     "sklearn",
+    "typer._adapters",
+    "tests.warm",
 ]
 
 # Run in the new process, which has nothing of this one but its environment and folder.
@@ -30,16 +39,22 @@ os.environ.clear()
 os.environ.update(environment)
 os.chdir(folder)
 for path, number in ((output, 1), (errors, 2)):
-    os.dup2(os.open(path, os.O_WRONLY), number)
+    os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
 sys.argv = ["siamese-news", *arguments]
-from siamese_news.__main__ import main
-main()
+if module is None:
+    from siamese_news.__main__ import main
+    main()
+else:
+    import runpy
+    sys.path.insert(0, folder)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
 
 @cache
 def _context() -> multiprocessing.context.BaseContext:
-    return importing(_MODULES)
+    with chdir(Path(__file__).parents[1]):  # from where the new process finds `tests`
+        return importing(_MODULES)
 
 
 def siamese_news(*arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
@@ -48,12 +63,24 @@ def siamese_news(*arguments: object, timeout: float = 300) -> subprocess.Complet
     Returns:
         What `subprocess.run` gives, with both outputs as text.
     """
+    return _run(None, arguments, Path.cwd(), timeout)
+
+
+def python_m(module: str, *arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    """``python -m`` of a module in a folder, as `siamese_news`."""
+    return _run(module, arguments, folder, 600)
+
+
+def _run(
+    module: str | None, arguments: Sequence[object], folder: Path, timeout: float
+) -> subprocess.CompletedProcess[str]:
     given = [str(argument) for argument in arguments]
     with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
         values = {
+            "module": module,
             "arguments": given,
             "environment": dict(os.environ),
-            "folder": os.getcwd(),
+            "folder": str(folder),
             "output": output.name,
             "errors": errors.name,
         }

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import python_m
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 SMALL = [
@@ -21,8 +23,7 @@ SMALL = [
 
 
 def train(folder, *arguments):
-    command = [sys.executable, "-m", "siamese_news.train", *arguments, *SMALL]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    return python_m("siamese_news.train", *arguments, *SMALL, folder=folder)
 
 
 def test_ddp_in_a_multirun_is_refused_with_the_fix(tmp_path):

@@ -3,6 +3,8 @@
 import json
 import re
 import sys
+import termios
+import time
 
 import pexpect
 import pytest
@@ -18,7 +20,17 @@ def spawn(folder, *arguments):
         timeout=60,
         dimensions=(40, 120),
     )
+    child.delaybeforesend = None
     return child
+
+
+def press(child, key):
+    """Send a key once the child waits for one; what is typed before is flushed."""
+    until = time.monotonic() + 60
+    while termios.tcgetattr(child.child_fd)[3] & termios.ICANON:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    child.send(key)
 
 
 def posted(child):
@@ -53,20 +65,20 @@ def test_keys_undo_skip_note_and_going_on(pool):
     child = spawn(folder, *arguments)
     child.expect("Relevant: about the flood")
     assert posted(child) == "p0"
-    child.send("n")
+    press(child, "n")
     assert posted(child) == "p1"
     assert said(folder)[-1]["post"] == "p0"  # on disk before the next post
-    child.send("u")
+    press(child, "u")
     assert posted(child) == "p0"
-    child.send("t")
+    press(child, "t")
     child.expect("note: ")
     child.sendline("not sure")
-    child.send("y")
+    press(child, "y")
     assert posted(child) == "p1"
-    child.send("s")
+    press(child, "s")
     assert posted(child) == "p2"
     child.send("x")  # no key of ours
-    child.send("q")
+    press(child, "q")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
@@ -77,9 +89,9 @@ def test_keys_undo_skip_note_and_going_on(pool):
     child = spawn(folder, *arguments)
     assert posted(child) == "p2"
     for number in (3, 4, 5):
-        child.send("y")
+        press(child, "y")
         assert posted(child) == f"p{number}"
-    child.send("y")
+    press(child, "y")
     child.expect("done: the goal is reached")
     child.expect(pexpect.EOF)
     assert sum(row.get("label") == "yes" for row in said(folder)) == 5
@@ -91,7 +103,7 @@ def test_killed_in_the_middle_nothing_is_lost(pool):
     child = spawn(folder, *arguments)
     for _ in range(3):
         posted(child)
-        child.send("y")
+        press(child, "y")
     posted(child)
     child.kill(9)
     child.close()
@@ -99,7 +111,7 @@ def test_killed_in_the_middle_nothing_is_lost(pool):
         stream.write('{"key": "half a li')  # as a full disk may leave it
     child = spawn(folder, *arguments)
     assert posted(child) == "p3"
-    child.send("q")
+    press(child, "q")
     child.expect(pexpect.EOF)
     assert [row["post"] for row in said(folder)[1:]] == ["p0", "p1", "p2"]
 
@@ -116,7 +128,7 @@ def test_labels_for_a_certificate_one_at_a_time(pool):
             break
         number = child.match.group(1)
         child.expect(r"\[q\] stop")
-        child.send("y" if f"p{number}" in relevant else "n")
+        press(child, "y" if f"p{number}" in relevant else "n")
         count += 1
     child.expect(pexpect.EOF)
     assert 10 < count <= 30
@@ -189,7 +201,7 @@ def test_recall_in_a_learned_order_goes_on_where_it_was(pool):
             asked.append("killed")
             continue
         asked.append(post)
-        child.send("y" if post in relevant else "n")
+        press(child, "y" if post in relevant else "n")
     rows = {row["post"]: row["label"] == "yes" for row in said(folder)[1:]}
     assert list(rows) == [post for post in asked if post != "killed"]
     assert asked.count("killed") == 2
@@ -301,7 +313,7 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
             break
         asked.append(f"p{child.match.group(1)}")
         child.expect(r"\[q\] stop")
-        child.send("y" if asked[-1] in relevant else "n")
+        press(child, "y" if asked[-1] in relevant else "n")
     child.expect(pexpect.EOF)
     rows = {row["post"]: row["label"] == "yes" for row in said(folder)[1:]}
     assert list(rows) == asked and len(set(asked)) == len(asked)

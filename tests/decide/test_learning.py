@@ -145,8 +145,9 @@ def test_labels_represent_the_posts_around_them():
     found = learning._represented(scores, rows, below, 500)
     ranks = np.argsort(np.argsort(-scores)).tolist()
     part = [int(math.log2(rank / 100 + 1)) for rank in ranks]
+    far = set(below.tolist())
     for place, row in enumerate(rows.tolist()):
-        posts = sum(part[n] == part[row] and n not in set(below) for n in range(3000))
+        posts = sum(part[n] == part[row] and n not in far for n in range(3000))
         labels = sum(part[n] == part[row] for n in rows.tolist())
         assert found[place] == pytest.approx(max(posts / labels, 1))
     assert np.all(found[80:] == len(below) / 500)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import siamese_news.conf
 import torch
-from hydra.utils import instantiate
+from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 
 from siamese_news.encoders import ENCODERS, PRESETS, StarEncoder, build_encoder
@@ -137,9 +137,11 @@ def test_empty_batch_and_no_columns(encoder):
 
 @zoo
 def test_gradcheck(encoder, texts):
+    """Of the real tokens; those of the padding have none, as `test_padding_changes_no_gradient`."""
     embeddings, mask, weights = texts([4, 1, 0])
     torch.autograd.gradcheck(
-        lambda inputs: encoder(inputs, mask, weights), embeddings.requires_grad_()
+        lambda real: encoder(embeddings.index_put((mask,), real), mask, weights),
+        embeddings[mask].requires_grad_(),
     )
 
 
@@ -187,10 +189,12 @@ def test_frozen_identity_bag_is_the_mean(texts):
 
 
 def test_tables_are_those_of_conf():
-    targets = {options["_target_"] for options in FILES.values()}
-    assert targets == {f"siamese_news.encoders.{name}" for name in ENCODERS}
-    targets = {OmegaConf.load(CONF / f"sparsity/{kind}.yaml")["_target_"] for kind in KINDS}
-    assert targets == {f"siamese_news.sparsity.{name}" for name in SPARSITIES}
+    kinds = [OmegaConf.load(CONF / f"sparsity/{kind}.yaml") for kind in KINDS]
+    rooms = {"encoders": (ENCODERS, FILES.values()), "sparsity": (SPARSITIES, kinds)}
+    for room, (table, files) in rooms.items():
+        targets = {options["_target_"] for options in files}
+        assert targets == {f"siamese_news.{room}.{name}" for name in table}
+        assert {get_class(target) for target in targets} == set(table.values())
 
 
 @pytest.mark.parametrize(

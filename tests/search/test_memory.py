@@ -15,7 +15,7 @@ from siamese_news.cli import app
 
 STORY = "A river floods a town\nCellars are full of water. The bridge is closed."
 OTHER = "The council votes on the budget for schools"
-POSTS = [f"river flood {n} bridge street{n % 7} town{n % 11} budget{n % 13}" for n in range(300)]
+POSTS = [f"river flood {n} bridge street{n % 7} town{n % 11} budget{n % 13}" for n in range(100)]
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("pool", ["posts", "index"])
+@pytest.mark.parametrize(("pool", "workers"), [("posts", 1), ("index", 1), ("index", 3)])
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_leaves_no_cycle(searcher, index, query, pool, workers, monkeypatch):
     posts = {"posts": POSTS, "index": index}[pool]

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.commands import python_m
+
+ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.ddp,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc"),
@@ -81,7 +84,8 @@ def check_figures(folder, runs):
         out.rename(folder / name)
     models = ",".join(f"{folder}/{name}/model" for name in runs)
     arguments = [f"model=[{models}]", "peers=[]", "bootstrap=0", f"hydra.run.dir={folder}/again"]
-    finish(start(folder, "-m", "siamese_news.evaluate", *arguments, "randomization=10"))
+    done = python_m("siamese_news.evaluate", *arguments, "randomization=10", folder=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
     systems = json.loads((folder / "again" / "evaluation.json").read_text())["systems"]
     for name in runs:
         again = systems[f"{name}-model" if len(runs) > 1 else "model"]
@@ -161,11 +165,16 @@ def test_the_figures_on_four_devices_and_on_two_nodes_that_torchrun_starts(tmp_p
 
 @pytest.mark.parametrize("more", [(2,), pytest.param((4,), marks=pytest.mark.slow)])
 def test_one_step_is_the_same_on_several_devices(tmp_path, more):
-    script = str(Path(__file__).with_name("one_step.py"))
+    script = str(ROOT / "tests" / "training" / "one_step.py")
     worlds = (1, *more)
     for world in worlds:
         (tmp_path / str(world)).mkdir()
-        finish(start(tmp_path, script, str(world), str(tmp_path / str(world))))
+        given = [str(world), str(tmp_path / str(world))]
+        if world == 1:
+            done = python_m("tests.training.one_step", *given, folder=ROOT)
+            assert done.returncode == 0, done.stdout + done.stderr
+        else:
+            finish(start(tmp_path, script, *given))
     names = sorted(path.name for path in (tmp_path / "1").iterdir())
     assert {"paper.pt", "reference.pt", "ntxent.pt", "multisimilarity.pt", "circle.pt"} <= {*names}
     for name in names:

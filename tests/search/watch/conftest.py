@@ -47,7 +47,7 @@ def watching(tmp_path, stories):
         **settings,
     ):
         query = replace(FILTER, threshold=threshold, out=tmp_path / out, articles=("-",))
-        seeds = Seeds(seeds or articles[::12], one_story=True)
+        seeds = Seeds(seeds or articles[::24], one_story=True)
         said = []
         values = {"source": "test", "window": WINDOW, **settings}
         one = Watch(open_query(query, seeds), read or (lambda: seeds), said.append, **values)

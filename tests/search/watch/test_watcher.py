@@ -64,29 +64,29 @@ def test_the_points_of_settling_depend_on_positions_alone():
 
 def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories):
     posts, articles = stories
-    one = watching(many=350)
+    one = watching(many=300)
     rows = one.rows()
-    assert kept(rows) == naive(posts[:350], articles[::12], 250)
+    assert kept(rows) == naive(posts[:300], articles[::24], 250)
     assert len(rows) > 10
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
-    assert one.counts["read"] == 350
+    assert one.counts["read"] == 300
     assert one.counts["found"] == len(rows)
     assert len({row["state"] for row in rows}) > 3
 
 
 def test_a_warm_start_teaches_the_first_post(watching, stories):
     posts, articles = stories
-    one = watching(rows=posts[200:350], warm=posts[:200], window=400)
-    assert kept(one.rows()) == naive(posts[200:350], articles[::12], 400, warm=posts[:200])
-    more = watching(rows=posts[200:350], warm=posts[:200], window=150, out="short.jsonl")
-    assert kept(more.rows()) == naive(posts[200:350], articles[::12], 150, warm=posts[:200])
+    one = watching(rows=posts[200:300], warm=posts[:200], window=400)
+    assert kept(one.rows()) == naive(posts[200:300], articles[::24], 400, warm=posts[:200])
+    more = watching(rows=posts[200:300], warm=posts[:200], window=150, out="short.jsonl")
+    assert kept(more.rows()) == naive(posts[200:300], articles[::24], 150, warm=posts[:200])
 
 
 def test_batches_do_not_matter(watching, tmp_path):
-    watching(many=350, out="whole.jsonl", rotate=2000)
+    watching(many=300, out="whole.jsonl", rotate=2000)
     wholes = sorted(tmp_path.glob("whole-*"))
-    for number, sizes in enumerate([(1,), (350,), (3, 50, 1, 19)]):
-        watching(many=350, sizes=sizes, out=f"other{number}.jsonl", rotate=2000)
+    for number, sizes in enumerate([(300,), (1, 3, 50, 1, 19)]):
+        watching(many=300, sizes=sizes, out=f"other{number}.jsonl", rotate=2000)
         others = sorted(tmp_path.glob(f"other{number}-*"))
         assert len(wholes) == len(others) > 2
         for a, b in zip(wholes, others, strict=True):
@@ -98,7 +98,7 @@ def test_a_post_that_comes_again_within_the_window_is_written_once(watching, sto
     again = [post for start in range(0, 90, 30) for post in (posts[start : start + 40])]
     one = watching(rows=again, sizes=(11,))
     assert one.counts["duplicates"] == 20
-    assert kept(one.rows()) == naive(posts[:100], articles[::12], 250)
+    assert kept(one.rows()) == naive(posts[:100], articles[::24], 250)
     # Beyond the window an id is forgotten: memory is bounded.
     more = watching(rows=[*posts[:200], *posts[:5]], window=100, out="more.jsonl")
     assert more.counts["duplicates"] == 0
@@ -119,7 +119,7 @@ def dying(batches, after):
 def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, monkeypatch, commit):
     from siamese_news.search.watch import watcher
 
-    posts = stories[0][:350]
+    posts = stories[0][:300]
     watching(rows=posts, out="whole.jsonl")
     monkeypatch.setattr(watcher, "_COMMIT", commit)
     dice = random.Random(0)
@@ -158,19 +158,19 @@ def test_seeds_change_at_a_settling(watching, stories):
         asked.append(1)
         if len(asked) == 2:
             raise InputError("seeds/: no such file")
-        return Seeds(articles[::12] if len(asked) < 4 else articles[1::12], one_story=True)
+        return Seeds(articles[::24] if len(asked) < 4 else articles[1::24], one_story=True)
 
     one = watching(many=200, read=read)
     rows = kept(one.rows())
-    before = [row for row in naive(posts[:200], articles[::12], 250) if row[3] < 5]
-    after = [row for row in naive(posts[:200], articles[1::12], 250) if row[3] >= 5]
+    before = [row for row in naive(posts[:200], articles[::24], 250) if row[3] < 5]
+    after = [row for row in naive(posts[:200], articles[1::24], 250) if row[3] >= 5]
     assert rows == before + after
     assert before and after and {row[0] for row in after} != {row[0] for row in before}
     assert "the seeds stay as they are: seeds/: no such file" in one.said
-    assert f"the seeds are now: {', '.join(a.id for a in articles[1::12])}" in one.said
+    assert f"the seeds are now: {', '.join(a.id for a in articles[1::24])}" in one.said
     # A run that continues takes the seeds of its state, not those of the files.
     more = watching(rows=posts, many=205, read=read, seeds=articles[10:11])
-    assert {row[0] for row in kept(more.rows()) if row[3] >= 5} <= {a.id for a in articles[1::12]}
+    assert {row[0] for row in kept(more.rows()) if row[3] >= 5} <= {a.id for a in articles[1::24]}
 
 
 def test_the_window_can_be_one_of_days(watching, stories):
