@@ -193,9 +193,11 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     posts = [Post(str(n), "", {"created_at": d} if d else {}) for n, d in enumerate(dates)]
     scorer = Once()
     window = Window.of("2013-01-01", "2015-01-01", dated_only=False)
-    said = []
-    done = list(StreamPool(posts, again=said.append).observe(scorer, window, done=1))
-    assert done == [2, 3, 0]
+    said, done = [], []
+    pool = StreamPool(posts)
+    pool.again = said.append
+    pool.observe(scorer, window, done=1, report=done.append)
+    assert done == [2, 3]
     assert said == ["because"]
     turn = StreamPool(posts).parts(scorer, 1, window, None)
     assert [(block.number, [p.id for p in block.posts]) for block in turn] == [

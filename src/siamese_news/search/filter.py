@@ -40,10 +40,17 @@ def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialRes
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
-    for blocks in pool.observe(scorer, opened.window, done=part.progress.blocks):
+
+    def observed(blocks: int) -> None:
         part.progress.blocks = blocks
-        if not blocks or part.due:
+        if part.due:
             _save(part, scorer, counts)
+
+    learns = scorer.observing
+    pool.observe(scorer, opened.window, done=part.progress.blocks, report=observed)
+    if learns:
+        part.progress.blocks = 0  # of the second pass
+        _save(part, scorer, counts)
     for block, scores, lines in kept_rows(opened, scorer, pool, done=part.progress.blocks):
         counts.add(scores, of_all=block.rows is None)
         part.append(lines)

@@ -143,20 +143,37 @@ class Wanted:
 
 
 class Pool(ABC):
-    """Posts to search: a stream or an index. A search does not need to know which."""
+    """Posts to search: a stream or an index. A search does not need to know which.
+
+    `again` is called with what a scorer learned, the reason why the posts are scored once more.
+    """
+
+    again: Callable[[str], None] | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Post]:
         """The posts, in their order."""
 
     @abstractmethod
-    def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """Let a scorer observe the pool, in as many passes as it needs, before it scores.
+    def observe(
+        self,
+        scorer: Scorer,
+        window: Window,
+        *,
+        done: int = 0,
+        report: Callable[[int], None] | None = None,
+    ) -> None:
+        """Let a scorer observe the pool, if it has not, before it scores.
 
-        Yields the number of finished blocks in this pass after each block, and 0 at the end of a
-        pass. The first `done` blocks of the first pass have been observed before. The window
-        counts the posts of each pass anew.
+        It has observed the first `done` blocks already; `report` is called with the number of
+        finished blocks after each. The window counts all posts.
         """
+
+    def _settle(self, scorer: Scorer) -> None:
+        """End the observing."""
+        reason = scorer.settle()
+        if reason and self.again is not None:
+            self.again(reason)
 
     @abstractmethod
     def parts(

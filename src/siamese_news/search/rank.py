@@ -174,8 +174,7 @@ def search(
     """
     window = window or Window()
     texts = texts or second_look is not None
-    for _ in pool.observe(scorer, window):
-        pass
+    pool.observe(scorer, window)
     deep = top if second_look is None else max(top, second_look.most)
     found = Ranking(seeds, deep)
     wanted = Wanted(seeds.at_most, found.least)
@@ -215,8 +214,7 @@ def write_scores(
             for number, line in enumerate(scores):
                 yield seeds.articles[number].id, ids, line / MILLION
 
-    for _ in pool.observe(scorer, window):
-        pass
+    pool.observe(scorer, window)
     if format == "parquet":
         _write_score_table(stream, columns, blocks())
     else:

@@ -37,12 +37,10 @@ class PostIndex(Pool):
         path: its folder.
         manifest: its content.
         scored: how many posts the last search had to score.
-        again: called with the reason why the scores depend on all posts; may be None.
     """
 
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
-        self.again: Callable[[str], None] | None = None
         self._segments = self.manifest.open_segments(path)
         check_model(path, self.manifest.model, self._segments, model)
         self._observed: NDArray[np.int64] | None = None  # their rows; None: all posts
@@ -99,23 +97,30 @@ class PostIndex(Pool):
         manifest = (self.path / NAME).stat()
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
-    def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
+    def observe(
+        self,
+        scorer: Scorer,
+        window: Window,
+        *,
+        done: int = 0,
+        report: Callable[[int], None] | None = None,
+    ) -> None:
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts, form = self._chosen(window), scorer.form()
         self._observed = np.zeros(0, np.int64) if form is not None and form.exact else None
         self._learned = None
-        if form is not None and scorer.observing:
+        if not scorer.observing:
+            return
+        if form is not None:
             # No other scorer observes by a form.
             self._learned = learn(cast(MixtureScorer, scorer), form, posts)
-            if self._learned is not None:
-                self._observed = self._learned.rows
-                self._settle(scorer)
-        if scorer.observing:
+        if self._learned is not None:
+            self._observed = self._learned.rows
+        else:
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
                 for rows in row_blocks(mask):
                     scorer.observe(segment.token_ids(rows))
-            self._settle(scorer)
-        yield 0
+        self._settle(scorer)
 
     def read_again(self) -> Iterator[Post]:
         """The posts that the scorer of the last search observed."""
@@ -151,11 +156,6 @@ class PostIndex(Pool):
                 mask[mask] = window.mask(segment.dates[mask])
         window.check()
         return Chosen(self._segments, masks, self.manifest.codes)
-
-    def _settle(self, scorer: Scorer) -> None:
-        reason = scorer.settle()
-        if reason and self.again is not None:
-            self.again(reason)
 
 
 def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:

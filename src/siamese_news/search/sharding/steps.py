@@ -115,8 +115,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         **query.reading(),
     )
     pool, window = StreamPool(stream), query.window()
-    spool = Spool(path=folder.file(index, "spool"))
-    spool.start()
+    spool = Spool(folder.file(index, "spool").open("wb"), shared=True)
     hashes, places = array("q"), array("q")
     with folder.file(index, "ids").open("wb") as ids:
         for number, rows in enumerate(blocks(pool)):
@@ -132,7 +131,6 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             spool.add(block)
             if scorer.observing:
                 scorer.observe(block.content)
-    kept_blocks = spool.finish()
     spool.close()
     # The hashes of the ids, sorted, each with its place in the input and its number here.
     keys = np.array([hashes, places], np.int64)
@@ -140,7 +138,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
     _write_bytes(folder.file(index, "observed"), scorer.state())
     done = {
-        "blocks": kept_blocks,
+        "blocks": spool.index,
         "counts": asdict(stream.counts),
         "window": [window.outside, window.undated, window.dated],
         "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
@@ -151,8 +149,8 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows at or over the threshold."""
-    scorer, spool = _scorer(opened, folder), Spool(path=folder.file(index, "spool"))
-    spool.reopen(folder.read(index, "read.json")["blocks"])
+    scorer, blocks = _scorer(opened, folder), folder.read(index, "read.json")["blocks"]
+    spool = Spool.reopened(folder.file(index, "spool"), blocks)
     counts, rows, total = ScoreCounts(), 0, 0
     path = folder.file(index, "rows")
     with path.open("wb") as stream:
