@@ -15,6 +15,9 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION
 
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
 
 @dataclass(slots=True)
 class Window:
@@ -65,10 +68,8 @@ class Window:
             return list(posts)
         return list(compress(posts, self.mask(seconds_of(posts))))
 
-    def mask(self, seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def mask(self, seconds: Ints) -> NDArray[np.bool_]:
         """Which of P posts lie within the window, by their dates (`seconds_of`)."""
-        if not self.asked:
-            return np.ones(len(seconds), bool)
         moments = seconds.astype("datetime64[s]")
         undated = np.isnat(moments)
         outside = np.zeros(len(seconds), bool)
@@ -88,7 +89,7 @@ class Window:
         return {"outside the dates": self.outside, "without a date": self.undated}
 
 
-def seconds_of(posts: Sequence[Post]) -> NDArray[np.int64]:
+def seconds_of(posts: Sequence[Post]) -> Ints:
     """(P,) dates of posts in seconds since 1970; the smallest 64-bit integer means no date."""
     dates = (iso_date(post.metadata.get("created_at")) for post in posts)
     moments = [date.removesuffix("Z") if date else "NaT" for date in dates]
@@ -106,9 +107,6 @@ def _moment(option: str, value: str | None) -> str | None:
     return moment
 
 
-Floats = NDArray[np.float32]
-
-
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Block `number`, from 0, of P posts within the window, with their (A, P) scores.
@@ -122,7 +120,7 @@ class Scored:
     posts: Sequence[Post]
     scores: Floats
     last: bool = True
-    rows: NDArray[np.int64] | None = None
+    rows: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +133,16 @@ class Wanted:
     """
 
     at_most: Callable[[Floats, Floats], Floats]
-    least: Callable[[], NDArray[np.int64]]
+    least: Callable[[], Ints]
 
     def floors(self) -> Floats:
         """(lists, 1) scores below everything that a list accepts now."""
-        return ((self.least() - 1.0) / MILLION).astype(np.float32)[:, None]
+        return floors_of(self.least())
+
+
+def floors_of(least: Ints) -> Floats:
+    """(lists, 1) scores below the (lists,) lowest ones, in millionths, that are of use."""
+    return ((least - 1.0) / MILLION).astype(np.float32)[:, None]
 
 
 class Pool(ABC):

@@ -22,7 +22,7 @@ from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import NAME, Manifest
 from siamese_news.search.index.segment import Segment, find_posts
-from siamese_news.search.pool import Floats, Pool, Scored, Wanted, Window
+from siamese_news.search.pool import Floats, Ints, Pool, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.terminal import counted
@@ -43,7 +43,7 @@ class PostIndex(Pool):
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
         self._segments = self.manifest.open_segments(path)
         check_model(path, self.manifest.model, self._segments, model)
-        self._observed: NDArray[np.int64] | None = None  # their rows; None: all posts
+        self._observed: Ints | None = None  # their rows; None: all posts
         self._learned: Learned | None = None
         self._sample: list[Post] = []
 
@@ -189,7 +189,7 @@ _ROUNDING, _ROOTS = np.float32(1e-6), np.float32(1.0001)
 class StoredPosts(Sequence[Post]):
     """Posts of a segment, each read from the disk when it is used."""
 
-    def __init__(self, segment: Segment, rows: NDArray[np.int64]) -> None:
+    def __init__(self, segment: Segment, rows: Ints) -> None:
         self._segment, self._rows = segment, rows
 
     def __len__(self) -> int:
@@ -209,7 +209,7 @@ def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]
             yield replace(part, rows=None)
 
 
-def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[NDArray[np.int64]]:
+def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
     """The rows of a segment that a search has, in blocks."""
     rows = np.flatnonzero(mask)
     step = min(BLOCK, max(1, (1 << 24) // max(articles, 1)))
@@ -218,7 +218,7 @@ def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[NDArray[n
 
 
 def best_scores(
-    scorer: Scorer, bounds: Bounds, posts: Chosen, first: NDArray[np.int64], wanted: Wanted
+    scorer: Scorer, bounds: Bounds, posts: Chosen, first: Ints, wanted: Wanted
 ) -> Iterator[Scored]:
     """The scores of the posts that can matter, by a scorer that has observed the pool.
 
@@ -238,7 +238,7 @@ def best_scores(
         squares = scorer.surface_squares(segment.grams)
         return None if squares is None else segment.by_code(squares)
 
-    def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
+    def possible(asked: tuple[Chunk, Floats]) -> Ints:
         chunk, floors = asked
         segment, rows = chunk.segment, chunk.rows
 
@@ -249,26 +249,22 @@ def best_scores(
             return np.flatnonzero((found >= floors).any(axis=0))
 
         # The cheapest bounds come first: the vectors of few posts are needed.
-        lexical, nothing = bounds.roughly(chunk), np.zeros((1, 1), np.float32)
-        squares = table(segment)
-        if squares is None:
-            read = surface if surface.size else scorer.surface(segment.token_ids(rows))[1]
-            above = below = read
+        lexical, squares = bounds.roughly(chunk), table(segment)
+        if squares is not None:
+            above = chunk.of_live(np.sqrt(chunk.words @ squares) * _ROOTS)[None]
+            below = np.zeros_like(above)
+        elif surface.size:
+            above = below = np.broadcast_to(surface, (1, len(rows)))
         else:
-            sums = chunk.words @ squares
-            above, below = chunk.of_live(np.sqrt(sums) * _ROOTS)[None], nothing
+            above = below = scorer.surface(segment.token_ids(rows))[1]
         kept = reach(*bounds.without_vectors(chunk.number, rows, lexical), above, below)
-        rows, lexical, above, below = (
-            rows[kept],
-            lexical[kept],
-            _some(above, kept),
-            _some(below, kept),
-        )
+        rows = rows[kept]
+        lexical, above, below = (own[..., kept] for own in (lexical, above, below))
         cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
         kept = reach(bounds.scores(lexical, cosines, errors), least, above, below)
-        rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
-        cosines, errors, least = cosines[:, kept], errors[kept], least[:, kept]
+        rows, closer = rows[kept], (cosines, errors, least, above, below)
+        cosines, errors, least, above, below = (own[..., kept] for own in closer)
         most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
         kept = reach(most, least, above, below)
         if squares is not None:
@@ -283,12 +279,7 @@ def best_scores(
             yield _part(scorer, posts, chunk.number, rows[begin : begin + BLOCK])
 
 
-def _some(values: Floats, columns: NDArray[np.intp]) -> Floats:
-    """Some columns of (A, n) values, or all of the one (1, 1) that counts for each."""
-    return values[:, columns] if values.shape[1] > 1 else values
-
-
-def _part(scorer: Scorer, posts: Chosen, number: int, rows: NDArray[np.int64]) -> Scored:
+def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:
     segment = posts.segments[number]
     scores = scorer.scores(segment.token_ids(rows))
     places = rows + posts.firsts[number]

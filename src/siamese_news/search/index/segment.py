@@ -17,6 +17,7 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import BUCKETS, word_grams
 from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
+from siamese_news.search.pool import Floats, Ints
 from siamese_news.text.token_ids import TokenIds
 
 SAMPLE = "sample.npy"
@@ -51,7 +52,7 @@ class Codes:
         """The type of the codes."""
         return np.dtype(np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32)
 
-    def __call__(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def __call__(self, ids: Ints) -> Ints:
         """The codes of ids."""
         return np.where(ids < self.words, ids, self.words + (ids - self.words) % self.buckets)
 
@@ -72,27 +73,25 @@ class Rows:
         steps: (P,) float16.
         errors: (P,) float16, upper bounds on the distance of each vector from its rounded one.
         scales: (P, 2) float16, upper bounds on one over the divisors of the words and the pairs.
-        dates: (P,) seconds since 1970, or `UNDATED`.
+        dates: (P,) see `seconds_of`.
     """
 
     ids: Sequence[str]
     texts: Sequence[str]
     metadata: Sequence[bytes]
     codes: NDArray[Any]
-    lengths: NDArray[np.int64]
-    unknown: NDArray[np.int64]
-    unknown_lengths: NDArray[np.int64]
+    lengths: Ints
+    unknown: Ints
+    unknown_lengths: Ints
     words: Mapping[int, str]
     vectors: NDArray[np.int8]
     steps: NDArray[np.float16]
     errors: NDArray[np.float16]
     scales: NDArray[np.float16]
-    dates: NDArray[np.int64]
+    dates: Ints
 
 
-def in_steps(
-    vectors: NDArray[np.float32],
-) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
+def in_steps(vectors: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
     """Vectors (P, D) rounded to steps of their own, with upper bounds on the rounding errors."""
     wide = vectors.astype(np.float64)
     steps = rounded_up(np.abs(wide).max(axis=1, initial=0.0) / _STEPS)
@@ -189,7 +188,7 @@ class Segment:
         live: (P,) which rows are not deleted.
     """
 
-    def __init__(self, folder: Path, codes: Codes, deleted: NDArray[np.int64]) -> None:
+    def __init__(self, folder: Path, codes: Codes, deleted: Ints) -> None:
         try:
             # As plain arrays: slices of a numpy.memmap are slow.
             arrays = {
@@ -215,7 +214,7 @@ class Segment:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
+    def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of some rows, as from `TextModel.token_ids`."""
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
@@ -239,14 +238,14 @@ class Segment:
             (ones, self._grams.astype(np.int64), starts), shape=(len(self._words), BUCKETS)
         )
 
-    def by_code(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    def by_code(self, values: Floats) -> Floats:
         """The values (V + U,) of words by their codes; unknown ones share the highest of theirs."""
         found = np.zeros(self.width, np.float32)
         found[: self._of.words], unknown = np.split(values, [self._of.words])
         np.maximum.at(found, self._of(self._words), unknown)
         return found
 
-    def counted(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def counted(self, mask: NDArray[np.bool_]) -> Ints:
         """How often words, and n-grams of unknown ones, occur in some rows: (V + BUCKETS,)."""
         most = 2 * np.count_nonzero(mask) > len(mask)
         rows = np.flatnonzero(mask != most)
@@ -263,10 +262,10 @@ class Segment:
         return np.concatenate([known, grams])
 
     @cached_property
-    def _all(self) -> NDArray[np.int64]:
+    def _all(self) -> Ints:
         return self._occurrences(self.codes, self._unknown)
 
-    def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> NDArray[np.int64]:
+    def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> Ints:
         """How often each word occurs: (V + U,)."""
         found = [np.zeros(size, np.int64) for size in (self.width, len(self._words))]
         for counts, places in zip(found, (codes, unknown), strict=True):
@@ -286,7 +285,7 @@ class Segment:
         for first, (ids, _) in self._fields.pieces():
             yield first, [id.decode() for id in ids]
 
-    def sample(self, count: int) -> NDArray[np.int64]:
+    def sample(self, count: int) -> Ints:
         """(n, 2) checksums of ids, and their rows: the `count` smallest, and perhaps more."""
         found = self._sampled[self.live[self._sampled[:, 1]]]
         if len(found) >= min(count, int(self.live.sum())):
