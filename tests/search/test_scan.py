@@ -39,7 +39,7 @@ def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
             pairs += zip(posts, block, strict=True)
             best = np.arange(len(block)) % 2
             found.add(posts, np.array(block, np.int64).reshape(-1, 2).T, best)
-        lists = [[(score, post.id) for score, post, _ in line] for line in found.lists()]
+        lists = [[(round(r.score * MILLION), r.post.id) for r in line] for line in found]
     for number in range(2):
         expected = sorted(((s[number], p.id) for p, s in pairs), reverse=True)
         assert lists[number] == expected[:size]

@@ -75,14 +75,6 @@ class Ranking:
             self._cut(number)
         return self._floors.copy()
 
-    def lists(self) -> Iterator[list[tuple[int, Post, int]]]:
-        """(score, post, number of the nearest seed) of each list, best first."""
-        for scores, rows, order in self._ordered():
-            yield [
-                (score, *self._posts[row])
-                for score, row in zip(scores[order].tolist(), rows[order].tolist(), strict=True)
-            ]
-
     def look_again(self, second_look: SecondLook, top: int) -> None:
         """Raise posts of each list by a second look at the best of them, and keep `top` of it."""
         for number, (scores, rows, order) in enumerate(self._ordered()):
@@ -145,14 +137,15 @@ class Ranking:
         return order_remarks(self.scores, dict(zip(names, best, strict=True)))
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
-        articles = self.seeds.articles
-        for number, kept in enumerate(self.lists()):
-            yield [
-                RankedPost(
-                    articles[best if self.seeds.one_story else number], rank, s / MILLION, post
-                )
-                for rank, (s, post, best) in enumerate(kept, 1)
-            ]
+        articles, together = self.seeds.articles, self.seeds.one_story
+        for number, (scores, rows, order) in enumerate(self._ordered()):
+            kept = []
+            ordered = zip(scores[order].tolist(), rows[order].tolist(), strict=True)
+            for rank, (score, row) in enumerate(ordered, 1):
+                post, best = self._posts[row]
+                article = articles[best if together else number]
+                kept.append(RankedPost(article, rank, score / MILLION, post))
+            yield kept
 
 
 def search(
@@ -168,9 +161,6 @@ def search(
     """Rank the `top` posts of a pool by a scorer, which was opened with `seeds.texts`.
 
     Without `texts`, the posts in the ranking may have nothing but their ids.
-
-    Raises:
-        InputError: no post.
     """
     window = window or Window()
     texts = texts or second_look is not None

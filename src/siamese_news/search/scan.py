@@ -207,10 +207,15 @@ class StreamPool(Pool):
         for number, rows in enumerate(blocks(self)):
             kept = window(rows)
             if number >= first:
-                texts = [post.text for post in kept]
-                ids = scorer.token_ids(texts)
-                yield Block(number, kept, texts if ids is None else ids)
+                yield Block(number, kept, content_of(scorer, kept))
         window.check()
+
+
+def content_of(scorer: Scorer, posts: Sequence[Post]) -> Content:
+    """The form in which a scorer reads posts."""
+    texts = [post.text for post in posts]
+    ids = scorer.token_ids(texts)
+    return texts if ids is None else ids
 
 
 def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:

@@ -101,14 +101,7 @@ class Table:
 
 
 class TableRows:
-    """Reads a `Table` by row.
-
-    Args:
-        folder: where it is.
-        name: of its files.
-        columns: number of columns.
-        packed: whether the pieces are packed.
-    """
+    """Reads a `Table` by row."""
 
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
         self._columns, self._packed = columns, packed

@@ -33,11 +33,9 @@ _BITS = 18  # of the hash of a pair: a table of so many weights stays in the pro
 class Learned:
     """What a scorer learned from the posts of an index.
 
-    Attributes:
-        rows: of the posts that were scored, over all segments and ascending; every post that is
-            among an article's best is one of them.
-        vectors: (A, D) of the articles at that time.
-        cosines: for each segment (P,) upper bounds on the highest cosine with one of these.
+    `rows` are those of the posts that were scored, over all segments and ascending; every post that
+    is among an article's best is one of them. `vectors` are those of the articles at that time,
+    (A, D), and `cosines` upper bounds on the highest one with these, (P,) for each segment.
     """
 
     rows: Ints

@@ -27,12 +27,7 @@ _ROWS = 1 << 16  # of a chunk, at most
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive rows of a segment, from `start` to `end`.
-
-    Attributes:
-        number: of the segment.
-        live: (n,) the rows of the search, counted from `start`.
-    """
+    """Rows of segment `number` from `start` to `end`, and those of the search, `live` (n,)."""
 
     number: int
     segment: Segment
@@ -63,8 +58,7 @@ class Chunk:
 class Chosen:
     """The posts of a search: the rows of a mask for each segment.
 
-    Attributes:
-        firsts: the number of each segment's first row over all segments, and of all rows.
+    `firsts` are the numbers of the segments' first rows over all segments, and of all rows.
     """
 
     segments: list[Segment]

@@ -86,11 +86,7 @@ def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[Floats, Floats]:
 
 
 def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | None:
-    """Let a scorer that has observed nothing learn from a pool.
-
-    Returns:
-        None if the scorer has to observe every post of the pool.
-    """
+    """Let a new scorer learn from a pool; None if it has to observe every post of it."""
     bounds = Bounds(form, posts.codes)
     best = _Best(scorer, posts)
 

@@ -29,15 +29,7 @@ from siamese_news.utils.terminal import counted
 
 
 class PostIndex(Pool):
-    """The posts of an index.
-
-    Open it with `open_index`. Iterating yields the posts in their order.
-
-    Attributes:
-        path: its folder.
-        manifest: its content.
-        scored: how many posts the last search had to score.
-    """
+    """The posts of an index (`open_index`); `scored` counts those that the last search scored."""
 
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
@@ -159,12 +151,7 @@ class PostIndex(Pool):
 
 
 def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
-    """Open an index that ``siamese-news index`` wrote, with the model that it was built with.
-
-    Raises:
-        InputError: there is no index, it is damaged, incomplete or has another version, or it was
-            built with another model or one that reads posts differently today.
-    """
+    """Open an index that ``siamese-news index`` wrote, with the model that it was built with."""
     folder, model = Path(path), indexable(model)
     while True:
         before = _version(folder)

@@ -61,19 +61,11 @@ class Codes:
 class Rows:
     """P posts as a segment holds them.
 
-    Attributes:
-        ids, texts: strings.
-        metadata: JSON objects.
-        codes: of all tokens, see `Codes`.
-        lengths: (P,) how many tokens each post has.
-        unknown: ids of the unknown words among them.
-        unknown_lengths: (P,).
-        words: the unknown words, by id.
-        vectors: (P, D) int8, the dense vectors in steps.
-        steps: (P,) float16.
-        errors: (P,) float16, upper bounds on the distance of each vector from its rounded one.
-        scales: (P, 2) float16, upper bounds on one over the divisors of the words and the pairs.
-        dates: (P,) see `seconds_of`.
+    `metadata` are JSON objects. `codes` (`Codes`) are those of all tokens, `unknown` the ids of the
+    unknown ones among these, whose `words` go by id; both have (P,) lengths. `vectors` (P, D) are
+    in (P,) `steps`, and `errors` (P,) upper bounds on their distance from the true ones; `scales`
+    (P, 2) are upper bounds on one over the divisors of words and pairs. For `dates` (P,) see
+    `seconds_of`.
     """
 
     ids: Sequence[str]
@@ -181,12 +173,7 @@ class SegmentWriter:
 
 
 class Segment:
-    """The posts of a segment, by row.
-
-    Attributes:
-        width: how many codes there are.
-        live: (P,) which rows are not deleted.
-    """
+    """The posts of a segment, by row; `live` (P,) are not deleted, and `width` counts the codes."""
 
     def __init__(self, folder: Path, codes: Codes, deleted: Ints) -> None:
         try:
@@ -197,14 +184,13 @@ class Segment:
             }
             self._texts = TableRows(folder, "texts", 1, packed=False)
             self._fields = TableRows(folder, "fields", 2, packed=True)
-            self.codes, self.starts, self.vectors, self.steps, self.errors, self.scales = (
-                arrays[name] for name in ("codes", "starts", "vectors", "steps", "errors", "scales")
-            )
-            self.dates, self._sampled = arrays["dates"], np.array(arrays["sample"])
+            self.codes, self.starts, self.dates = (arrays[n] for n in ("codes", "starts", "dates"))
+            self.vectors, self.steps = arrays["vectors"], arrays["steps"]
+            self.errors, self.scales = arrays["errors"], arrays["scales"]
             self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
             self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
             self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
-            self._words = arrays["words"]
+            self._words, self._sampled = arrays["words"], np.array(arrays["sample"])
         except (ValueError, OSError, LookupError) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
         self._of, self.width = codes, codes.words + codes.buckets

@@ -26,9 +26,9 @@ from siamese_news.search.files import empty_remarks, plain_counts
 from siamese_news.search.filter import Filtered, kept_rows, write_filtered
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.partial_results import check_job
+from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.records import metadata_text
-from siamese_news.search.scan import Block, Spool, StreamPool, blocks
+from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
 from siamese_news.search.seeds import Decided
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.files import atomic_write, write_json
@@ -45,6 +45,7 @@ class ShardFolder:
 
     def __init__(self, out: Path) -> None:
         self.path = out.with_name(out.name + ".shards")
+        self._remedy = f"remove the folder {self.path.name} to start over"
         self.shards = 0
 
     def start(self, job: Mapping[str, Any], shards: int) -> None:
@@ -53,7 +54,7 @@ class ShardFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, {"job": dict(job), "shards": shards})
-        found = self._read(path)
+        found = read_state(path, self._remedy)
         check_job(self.path, found.get("job", {}), job, "remove the folder to start over")
         self.shards = int(found["shards"])
 
@@ -67,25 +68,17 @@ class ShardFolder:
 
     def read(self, index: int, name: str) -> dict[str, Any]:
         """A JSON file of part `index`."""
-        return self._read(self.file(index, name))
+        return read_state(self.file(index, name), self._remedy)
 
     def taken(self, index: int) -> list[str]:
         """The ids that come earlier in another part than `index`."""
-        path = self.file(index, "taken.json")
-        return list(self._read(path)["ids"]) if path.exists() else []
+        name = "taken.json"
+        return self.read(index, name)["ids"] if self.file(index, name).exists() else []
 
     @property
     def pool(self) -> Path:
         """What all parts have observed together; with it they can be scored."""
         return self.path / "pool"
-
-    def _read(self, path: Path) -> dict[str, Any]:
-        try:
-            return dict(json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
-            ) from error
 
 
 def _write_bytes(path: Path, data: bytes) -> None:
@@ -125,9 +118,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             places.extend(stream.places[: len(rows)])
             del stream.places[: len(rows)]
             kept = window(rows)
-            texts = [post.text for post in kept]
-            found = scorer.token_ids(texts)
-            block = Block(number, kept, texts if found is None else found)
+            block = Block(number, kept, content_of(scorer, kept))
             spool.add(block)
             if scorer.observing:
                 scorer.observe(block.content)
@@ -201,11 +192,7 @@ def finish(
 ) -> tuple[Filtered, Decided, list[str]]:
     """Write the results, once all parts are scored, and remove the folder.
 
-    Returns:
-        The results, what the search looked for, and remarks for the user.
-
-    Raises:
-        InputError: a part was changed.
+    Returns them, what the search looked for, and remarks for the user.
     """
     scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)

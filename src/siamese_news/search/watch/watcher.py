@@ -25,7 +25,7 @@ from siamese_news.model.base import BLOCK
 from siamese_news.search.filter import rows_over
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import write_rows
-from siamese_news.search.partial_results import check_job
+from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.records import Sample, metadata_text
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.search.watch.drift import DriftAlarm
@@ -209,12 +209,8 @@ class Watch:
         """The checkpoint of an earlier run; empty for none."""
         if not self._path.exists():
             return {}
-        try:
-            saved: dict[str, Any] = json.loads(self._path.read_bytes())
-            job = dict(saved["job"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{self._path}: is damaged ({error}); {_REMEDY}") from error
-        check_job(self._folder, job, self._job, _REMEDY)
+        saved = read_state(self._path, _REMEDY)
+        check_job(self._folder, saved.get("job", {}), self._job, _REMEDY)
         return saved
 
     def _with(self, seeds: Seeds) -> OpenQuery:
