@@ -50,7 +50,9 @@ def shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
         TextColumn("{task.fields[count]}"),
     )
     name = "posts" if turn == 1 else f"posts, pass {turn}"
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    hidden = not console.is_terminal  # where it would be an empty line
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         bar = progress.add_task(name, total=total, count="")
         yield lambda done, posts: progress.update(bar, completed=done, count=f"{posts:,}")
 

@@ -140,9 +140,11 @@ class IndexChange:
         """Hide posts from searches, by id; `compact` frees the disk.
 
         Raises:
-            InputError: none of the ids exists.
+            InputError: there is no id, or none of them exists.
         """
         wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            raise InputError("no ids to delete: expected at least one")
         segments = self._manifest.open_segments(self.path)
         found = find_posts(segments, wanted)
         missing = [id for id in wanted if id not in found]
