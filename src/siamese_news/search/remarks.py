@@ -87,7 +87,7 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
     """
     found = []
     if not scores.total:
-        return []
+        return []  # the dates leave no post, or no post of an index can matter
     if not scores.of_all:
         pass  # of an index only posts that can matter are scored
     elif scores.total == 1:

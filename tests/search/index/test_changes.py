@@ -244,3 +244,5 @@ def test_an_index_is_not_left_without_posts(index):
         change = IndexChange(index / "x.index")
         change.delete([f"p0-{n}" for n in range(150)])
         IndexChange(index / "x.index").compact()
+    with pytest.raises(InputError, match="no ids to delete"):
+        change.delete([])
