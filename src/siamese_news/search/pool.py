@@ -17,6 +17,8 @@ from siamese_news.search.seeds import MILLION
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Report = Callable[[int], None]
+"""Takes the number of finished blocks."""
 
 
 @dataclass(slots=True)
@@ -159,17 +161,11 @@ class Pool(ABC):
 
     @abstractmethod
     def observe(
-        self,
-        scorer: Scorer,
-        window: Window,
-        *,
-        done: int = 0,
-        report: Callable[[int], None] | None = None,
+        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
     ) -> None:
         """Let a scorer observe the pool, if it has not, before it scores.
 
-        It has observed the first `done` blocks already; `report` is called with the number of
-        finished blocks after each. The window counts all posts.
+        It has observed the first `done` blocks already. The window counts all posts.
         """
 
     def _settle(self, scorer: Scorer) -> None:

@@ -12,7 +12,7 @@ from siamese_news.metrics.ranking import id_ranks
 from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.output import write_rows
-from siamese_news.search.pool import Pool, Wanted, Window
+from siamese_news.search.pool import Ints, Pool, Wanted, Window
 from siamese_news.search.records import RankedPost
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.second_look import SecondLook
@@ -41,11 +41,7 @@ class Ranking:
         self.seen = 0
 
     def add(
-        self,
-        posts: Sequence[Post],
-        scores: NDArray[np.int64],
-        best: NDArray[np.intp],
-        rows: NDArray[np.int64] | None = None,
+        self, posts: Sequence[Post], scores: Ints, best: NDArray[np.intp], rows: Ints | None = None
     ) -> None:
         """Take a block of P posts, of which only those that are kept are read.
 
@@ -69,7 +65,7 @@ class Ranking:
         if len(self._posts) > self._limit:
             self._forget()
 
-    def least(self) -> NDArray[np.int64]:
+    def least(self) -> Ints:
         """(lists,) the score below which a post has no place in a list anymore."""
         for number in range(len(self._scores)):
             self._cut(number)
@@ -89,7 +85,7 @@ class Ranking:
         self._forget()
         return [post for post, _ in self._posts.values()]
 
-    def _ordered(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]]:
+    def _ordered(self) -> Iterator[tuple[Ints, Ints, NDArray[np.intp]]]:
         """Scores and rows of each list, and their order."""
         self._forget()
         live = np.array(list(self._posts), np.int64)  # ascending
@@ -97,7 +93,7 @@ class Ranking:
         for scores, rows in zip(self._scores, self._rows, strict=True):
             yield scores, rows, np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
 
-    def _candidates(self, number: int, line: NDArray[np.int64]) -> NDArray[np.intp]:
+    def _candidates(self, number: int, line: Ints) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
         columns = np.flatnonzero(line >= self._floors[number])
         if not len(columns):

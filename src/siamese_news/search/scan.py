@@ -19,7 +19,7 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import Content, Scorer
-from siamese_news.search.pool import Pool, Scored, Wanted, Window
+from siamese_news.search.pool import Pool, Report, Scored, Wanted, Window
 from siamese_news.search.records import Sample
 from siamese_news.text.token_ids import TokenIds
 
@@ -158,12 +158,7 @@ class StreamPool(Pool):
         return spool
 
     def observe(
-        self,
-        scorer: Scorer,
-        window: Window,
-        *,
-        done: int = 0,
-        report: Callable[[int], None] | None = None,
+        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
     ) -> None:
         """See `Pool`; the posts are kept in the spool meanwhile."""
         if not scorer.observing:

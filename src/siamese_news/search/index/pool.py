@@ -1,6 +1,6 @@
 """An open index: posts to search that were read before."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
@@ -22,7 +22,7 @@ from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import NAME, Manifest
 from siamese_news.search.index.segment import Segment, find_posts
-from siamese_news.search.pool import Floats, Ints, Pool, Scored, Wanted, Window
+from siamese_news.search.pool import Floats, Ints, Pool, Report, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.terminal import counted
@@ -90,12 +90,7 @@ class PostIndex(Pool):
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
     def observe(
-        self,
-        scorer: Scorer,
-        window: Window,
-        *,
-        done: int = 0,
-        report: Callable[[int], None] | None = None,
+        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
     ) -> None:
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts, form = self._chosen(window), scorer.form()

@@ -238,7 +238,7 @@ class Watch:
         content = self.window.content(posts)
         scores, best = seeds.combine(self._scorer.scores(content))
         rows = []
-        for row in rows_over(self._scorer, seeds, posts, scores[0], best, query):
+        for row in rows_over(self._scorer, self._opened, posts, scores[0], best):
             self.counts["found"] += 1
             row |= {"rank": self.counts["found"], "score": row["score"] / MILLION}
             rows.append(row | {"state": self.state})
