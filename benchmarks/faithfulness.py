@@ -17,8 +17,7 @@ from siamese_news.data.records import Article, Post
 from siamese_news.data.sources import open_source
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
-from siamese_news.search.explain.explainer import explain
-from siamese_news.search.explain.records import Explained, alike
+from siamese_news.search.explain.explainer import Explained, alike, explain
 
 WORDS = 3  # number of named words that are taken out of a post
 DRAWS = 20  # random sets of words of a post

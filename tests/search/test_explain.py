@@ -27,14 +27,16 @@ from siamese_news.lexical_head import (
 )
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.explain.explainer import (
+    Check,
     _kept,
+    alike,
+    check,
     explain,
     explain_nearest,
     sentence_spans,
     without,
 )
 from siamese_news.search.explain.output import check_words, record_of, write_explained
-from siamese_news.search.explain.records import Check, alike, check
 from siamese_news.sparsity import AdaptiveEntmax
 from siamese_news.text import Vocabulary
 

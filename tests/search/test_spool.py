@@ -10,7 +10,7 @@ from siamese_news.scoring import open_scorer
 from siamese_news.search import scan
 from siamese_news.search.pool import Window
 from siamese_news.search.rank import search
-from siamese_news.search.scan import Spool, StreamPool
+from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 
 SEEDS = Seeds([Article("a", "The river floods the old town."), Article("b", "A fire in a mill.")])
@@ -37,10 +37,10 @@ def model():
     return Model.pretrained()
 
 
-def found(model, posts, spooled, **options):
+def found(model, posts, kind=StreamPool, **options):
     scorer = open_scorer(model, SEEDS.texts, **options)
     window = Window.of("2020-01-03", None, dated_only=False)
-    lists = search(scorer, SEEDS, StreamPool(posts, spool=spooled), top=20, window=window)
+    lists = search(scorer, SEEDS, kind(posts), top=20, window=window)
     return [[(r.post, r.rank, r.score) for r in line] for line in lists], window.counts()
 
 
@@ -67,19 +67,14 @@ def test_the_posts_are_read_once_and_again_where_the_disk_is_full(
 ):
     monkeypatch.setattr(scan, "BLOCK", 8)
     plain = list(POSTS)
-    expected = found(model, plain, Spool(), fusion=fusion)
-    monkeypatch.setattr(scan.Spool, "add", lambda *_: None)
-    monkeypatch.setattr(scan.Spool, "finish", lambda *_: None)
-    assert found(model, plain, Spool(), fusion=fusion) == expected  # without any spool
-    monkeypatch.undo()
-    monkeypatch.setattr(scan, "BLOCK", 8)
+    expected = found(model, plain, fusion=fusion)
     make = scan.tempfile.TemporaryFile
     if writes is not None:
         monkeypatch.setattr(
             scan.tempfile, "TemporaryFile", lambda **options: Full(make(**options), writes)
         )
     posts = Counted()
-    assert found(model, posts, Spool(), fusion=fusion) == expected
+    assert found(model, posts, fusion=fusion) == expected
     assert posts.passes == (1 if writes is None else passes)
 
 
@@ -87,20 +82,21 @@ def test_a_pass_over_the_spool_can_be_watched(monkeypatch, model):
     monkeypatch.setattr(scan, "BLOCK", 8)
     seen = []
 
-    def watch(blocks, total):
-        for block in blocks:
-            seen.append((block.number, len(block.posts), total))
-            yield block
+    class Watched(StreamPool):
+        def _read_again(self, spool):
+            for block in spool:
+                seen.append((block.number, len(block.posts), spool.posts))
+                yield block
 
-    found(model, POSTS, Spool(watch=watch))
+    found(model, POSTS, Watched)
     inside = sum(count for _, count, _ in seen)
     assert [number for number, _, _ in seen] == list(range(8))
     assert inside == seen[0][2] == 54
 
 
 def test_nothing_is_left_in_the_folder(tmp_path, model):
-    kept = Spool(tmp_path)
+    there = []
     scorer = open_scorer(model, SEEDS.texts)
-    passes = StreamPool(POSTS, spool=kept).observe(scorer, Window())
-    next(passes)
-    assert not list(tmp_path.iterdir())
+    pool = StreamPool(POSTS, folder=tmp_path)
+    pool.observe(scorer, Window(), report=lambda _: there.extend(tmp_path.iterdir()))
+    assert not there and pool._spool.posts == len(POSTS)

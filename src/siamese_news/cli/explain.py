@@ -78,8 +78,7 @@ def explain(
     elif query.index is not None:
         index = open_index_of(query.index, model)
         found = index.find(wanted)
-        for _ in index.observe(scorer, Window()):
-            pass
+        index.observe(scorer, Window())
         pool = index.read_again()
     elif query.posts:
         pool, found = _searched(query, scorer, set(wanted))
@@ -139,6 +138,5 @@ def _searched(
         for _ in pool:
             if len(found) == len(wanted):
                 break
-    for _ in pool.observe(scorer, Window()):
-        pass
+    pool.observe(scorer, Window())
     return pool, found

@@ -99,14 +99,13 @@ def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "Fi
     """The posts of a query's files as a pool, which can be read several times (`FilePool`)."""
     from siamese_news.search.files import FilePool
 
-    def say(reason: str) -> None:
-        echo(f"the posts are scored once more: {reason}")
-
     out = None if query.out is None or is_stream(query.out) else query.out
     rejected = out and out.with_name(out.name + ".rejected.jsonl")
     stream = open_files(query, rejected=rejected)
     stream.spool()
-    return FilePool(stream, out=query.out, note=note, again=say)
+    pool = FilePool(stream, out=query.out, note=note)
+    pool.again = lambda reason: echo(f"the posts are scored once more: {reason}")
+    return pool
 
 
 def open_pool(query: Query, model: "AnyModel") -> "Pool":

@@ -98,7 +98,6 @@ def _is_sign(character: str) -> bool:
 def _near(forms: list[str], threshold: float) -> list[int]:
     """The component of each of some different normal forms."""
     from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
 
     components = np.arange(len(forms))
     long = [row for row, form in enumerate(forms) if len(form) >= SHORT]
@@ -114,7 +113,7 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         (np.ones(len(columns), np.int32), columns, np.concatenate([[0], np.cumsum(sizes)])),
         shape=(len(long), len(vocabulary)),
     )
-    found, pairs = np.arange(len(long)), np.empty((2, 0), np.intp)
+    found = np.arange(len(long))
     for band in bands:
         left, right = _proposed(band, same)
         # Pairs that are already together, or of sizes too far apart, need no comparison.
@@ -122,11 +121,22 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         keep = (found[left] != found[right]) & (small >= threshold * large)
         left, right = left[keep], right[keep]
         near = _verified(matrix, sizes, left, right, threshold)
-        pairs = np.hstack([pairs, [left[near], right[near]]])
-        graph = csr_array((np.ones(len(pairs[0]), bool), pairs), shape=(len(long), len(long)))
-        found = connected_components(graph, directed=False)[1]
+        found = _joined(found, left[near], right[near])
     components[long] = len(forms) + found
     return components.tolist()
+
+
+def _joined(found: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The components after the texts of these pairs are joined; each has its lowest number."""
+    found = found.copy()
+    while len(left):
+        one, other = found[left], found[right]
+        np.minimum.at(found, np.maximum(one, other), np.minimum(one, other))
+        while (found != (lower := found[found])).any():
+            found = lower
+        apart = found[left] != found[right]
+        left, right = left[apart], right[apart]
+    return found
 
 
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:

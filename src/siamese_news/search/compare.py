@@ -60,13 +60,7 @@ class Word:
 
 
 def wilson(found: int, posts: int) -> tuple[float, float]:
-    """The 95 % interval of Wilson (1927) for a share; from 0 to 1 if there are no posts.
-
-    Example:
-        >>> from siamese_news.search.compare import wilson
-        >>> [round(bound, 3) for bound in wilson(3, 10)]
-        [0.108, 0.603]
-    """
+    """The 95 % interval of Wilson (1927) for a share; from 0 to 1 if there are no posts."""
     if not posts:
         return 0.0, 1.0
     share, extra = found / posts, _Z**2 / posts

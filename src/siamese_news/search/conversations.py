@@ -246,9 +246,6 @@ def bring_threads(
     """The rows of a file of threads with at most `most` posts each, and lines that sum them up.
 
     `results` is the file of the posts found in `posts`, which are read twice.
-
-    Raises:
-        InputError: the results cannot be read, or are about other posts.
     """
     found = read_found(results)
     links = Links(posts)

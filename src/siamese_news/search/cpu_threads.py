@@ -55,10 +55,7 @@ _inside = 0
 
 @contextmanager
 def one_thread_of_products() -> Iterator[None]:
-    """Products of numpy on one thread until the end of the context, or of the function decorated.
-
-    Afterwards they take as many as before.
-    """
+    """Products of numpy on one thread until the end of the block or of the decorated function."""
     global _inside
     with _lock:
         _inside += 1

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,9 @@ def shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
         TextColumn("{task.fields[count]}"),
     )
     name = "posts" if turn == 1 else f"posts, pass {turn}"
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    hidden = not console.is_terminal  # where it would be an empty line
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         bar = progress.add_task(name, total=total, count="")
         yield lambda done, posts: progress.update(bar, completed=done, count=f"{posts:,}")
 
@@ -59,7 +61,7 @@ class FilePool(StreamPool):
     """The posts of files, with a progress bar, or JSON lines if `PROGRESS` is ``json``.
 
     The spool is on the disk of the output `out`, if there is one. `note` is called with each post
-    as it is read, and `again` with the reason for another pass.
+    as it is read.
     """
 
     def __init__(
@@ -68,10 +70,8 @@ class FilePool(StreamPool):
         *,
         out: Path | None = None,
         note: Callable[[Post], None] | None = None,
-        again: Callable[[str], None] | None = None,
     ) -> None:
-        folder = None if out is None or is_stream(out) else out.parent
-        super().__init__(stream, spool=Spool(folder, self._kept), again=again)
+        super().__init__(stream, folder=None if out is None or is_stream(out) else out.parent)
         self.stream, self._note = stream, note
         self._passes = 0
         self._started = time.monotonic()
@@ -106,12 +106,12 @@ class FilePool(StreamPool):
                     self._note(post)
                 yield post
 
-    def _kept(self, blocks: Iterable[Block], posts: int) -> Iterator[Block]:
-        """A pass over `posts` posts from the spool, with the same bar."""
+    def _read_again(self, spool: Spool) -> Iterator[Block]:
+        """A pass over the spool, with the same bar."""
         self._passes += 1
         done = 0
-        with shown(self._passes, posts) as show:
-            for block in timed_items(blocks, "reading"):
+        with shown(self._passes, spool.posts) as show:
+            for block in timed_items(spool, "reading"):
                 yield block
                 done += len(block.posts)
                 show(done, done)

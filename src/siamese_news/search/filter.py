@@ -18,11 +18,10 @@ from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
-from siamese_news.search.query import Query
 from siamese_news.search.records import post_columns
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.rows import finished_rows
-from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.search.seeds import MILLION
 from siamese_news.utils.files import atomic_write
 
 
@@ -40,10 +39,17 @@ def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialRes
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
     counts = ScoreCounts(part.progress.histogram)
-    for blocks in pool.observe(scorer, opened.window, done=part.progress.blocks):
+
+    def observed(blocks: int) -> None:
         part.progress.blocks = blocks
-        if not blocks or part.due:
+        if part.due:
             _save(part, scorer, counts)
+
+    learns = scorer.observing
+    pool.observe(scorer, opened.window, done=part.progress.blocks, report=observed)
+    if learns:
+        part.progress.blocks = 0  # of the second pass
+        _save(part, scorer, counts)
     for block, scores, lines in kept_rows(opened, scorer, pool, done=part.progress.blocks):
         counts.add(scores, of_all=block.rows is None)
         part.append(lines)
@@ -69,7 +75,7 @@ def kept_rows(
     wanted = Wanted(seeds.at_most, lambda: np.array([least]))
     for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
         scores, best = seeds.combine(block.scores)
-        yield block, scores, _lines(scorer, seeds, block, scores[0], best, query)
+        yield block, scores, _lines(scorer, opened, block, scores[0], best)
 
 
 def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
@@ -78,30 +84,26 @@ def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
     part.save()
 
 
-def _lines(scorer: Scorer, seeds: Seeds, block: Scored, *more: Any) -> list[bytes]:
-    rows = rows_over(scorer, seeds, block.posts, *more)
+def _lines(scorer: Scorer, opened: OpenQuery, block: Scored, *more: np.ndarray) -> list[bytes]:
+    rows = rows_over(scorer, opened, block.posts, *more)
     return [orjson.dumps(row) + b"\n" for row in rows]
 
 
 def rows_over(
-    scorer: Scorer,
-    seeds: Seeds,
-    posts: Sequence[Post],
-    scores: np.ndarray,
-    best: np.ndarray,
-    query: Query,
+    scorer: Scorer, opened: OpenQuery, posts: Sequence[Post], scores: np.ndarray, best: np.ndarray
 ) -> Iterator[dict[str, Any]]:
     """A row for each of P posts that reaches the threshold, with its score in millionths.
 
     `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds.
     """
+    query, articles = opened.query, opened.seeds.articles
     assert query.threshold is not None
     columns = np.flatnonzero(scores >= round(query.threshold * MILLION)).tolist()
     terms = scorer.matched_terms([posts[column].text for column in columns])
     for column, own in zip(columns, terms, strict=True):
         post = posts[column]
         yield {
-            "article": seeds.articles[int(best[column])].id,
+            "article": articles[int(best[column])].id,
             "score": int(scores[column]),
             **post_columns(post),  # the text is for the clusters even if it is not written
             "terms": own,

@@ -51,9 +51,6 @@ def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int
     A term is worth the posts that it adds times the share of accepted posts among all posts that
     have it, so that a word everyone uses does not come first. Only terms are chosen whose log-odds
     between accepted and other posts of the pool, which is read twice, are surely above 0.
-
-    Raises:
-        InputError: the pool holds none of the accepted posts, or nothing else.
     """
     vocabulary: dict[str, int] = {}
     rows: list[list[int]] = []

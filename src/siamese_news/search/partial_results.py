@@ -21,9 +21,6 @@ def output_lock(out: Path) -> Iterator[None]:
     """Hold an output file, unless it is a pipe or a device, so that no other run writes it.
 
     Folders made for it are removed again if they stay empty.
-
-    Raises:
-        InputError: another run holds it, or no file can be made next to it.
     """
     from filelock import FileLock, Timeout
 
@@ -94,10 +91,7 @@ class PartialResults:
 
     The progress is written once the rows it counts are on the disk; later rows are cut off when the
     run is resumed. The output must be held with `output_lock`. `job` has plain values that must be
-    the same to resume.
-
-    Raises:
-        InputError: there is an unfinished run, and it is of another job or `resume` is False.
+    the same to resume; without `resume`, an unfinished run is an InputError.
     """
 
     def __init__(self, out: Path, job: Mapping[str, Any], *, resume: bool) -> None:
@@ -122,7 +116,6 @@ class PartialResults:
     def append(self, rows: Sequence[bytes]) -> None:
         """Add lines of one block, each with its end."""
         self._rows.append(b"".join(rows))
-        self.progress.size = self._rows.size
         self.progress.rows += len(rows)
 
     @property
@@ -135,6 +128,7 @@ class PartialResults:
         """Record `progress`."""
         started = time.monotonic()
         self._rows.sync()
+        self.progress.size = self._rows.size
         state = asdict(self.progress)
         state["scorer"] = base64.b64encode(self.progress.scorer).decode()
         with atomic_write(self._state) as stream:
@@ -178,8 +172,16 @@ class PartialResults:
         check_job(self.path, job, self._job, self._remedy)
 
 
+def read_state(path: Path, remedy: str) -> dict[str, Any]:
+    """The JSON object that an unfinished run left in a file."""
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{path}: is damaged ({error}); {remedy}") from error
+
+
 def check_job(path: Path, job: Mapping[str, Any], mine: Mapping[str, Any], remedy: str) -> None:
-    """Raise an `InputError` if the earlier job that left a file or folder is not this run's."""
+    """Check that the earlier job that left a file or folder is this run's."""
     if other := difference(job, json.loads(json.dumps(dict(mine)))):
         raise InputError(
             f"{path}: was made with other settings ({other}); continue with the same command and "

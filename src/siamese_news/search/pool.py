@@ -15,6 +15,11 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION
 
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Report = Callable[[int], None]
+"""Takes the number of finished blocks."""
+
 
 @dataclass(slots=True)
 class Window:
@@ -65,10 +70,8 @@ class Window:
             return list(posts)
         return list(compress(posts, self.mask(seconds_of(posts))))
 
-    def mask(self, seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def mask(self, seconds: Ints) -> NDArray[np.bool_]:
         """Which of P posts lie within the window, by their dates (`seconds_of`)."""
-        if not self.asked:
-            return np.ones(len(seconds), bool)
         moments = seconds.astype("datetime64[s]")
         undated = np.isnat(moments)
         outside = np.zeros(len(seconds), bool)
@@ -88,7 +91,7 @@ class Window:
         return {"outside the dates": self.outside, "without a date": self.undated}
 
 
-def seconds_of(posts: Sequence[Post]) -> NDArray[np.int64]:
+def seconds_of(posts: Sequence[Post]) -> Ints:
     """(P,) dates of posts in seconds since 1970; the smallest 64-bit integer means no date."""
     dates = (iso_date(post.metadata.get("created_at")) for post in posts)
     moments = [date.removesuffix("Z") if date else "NaT" for date in dates]
@@ -106,9 +109,6 @@ def _moment(option: str, value: str | None) -> str | None:
     return moment
 
 
-Floats = NDArray[np.float32]
-
-
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Block `number`, from 0, of P posts within the window, with their (A, P) scores.
@@ -122,7 +122,7 @@ class Scored:
     posts: Sequence[Post]
     scores: Floats
     last: bool = True
-    rows: NDArray[np.int64] | None = None
+    rows: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,28 +135,44 @@ class Wanted:
     """
 
     at_most: Callable[[Floats, Floats], Floats]
-    least: Callable[[], NDArray[np.int64]]
+    least: Callable[[], Ints]
 
     def floors(self) -> Floats:
         """(lists, 1) scores below everything that a list accepts now."""
-        return ((self.least() - 1.0) / MILLION).astype(np.float32)[:, None]
+        return floors_of(self.least())
+
+
+def floors_of(least: Ints) -> Floats:
+    """(lists, 1) scores below the (lists,) lowest ones, in millionths, that are of use."""
+    return ((least - 1.0) / MILLION).astype(np.float32)[:, None]
 
 
 class Pool(ABC):
-    """Posts to search: a stream or an index. A search does not need to know which."""
+    """Posts to search: a stream or an index. A search does not need to know which.
+
+    `again` is called with what a scorer learned, the reason why the posts are scored once more.
+    """
+
+    again: Callable[[str], None] | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Post]:
         """The posts, in their order."""
 
     @abstractmethod
-    def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """Let a scorer observe the pool, in as many passes as it needs, before it scores.
+    def observe(
+        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
+    ) -> None:
+        """Let a scorer observe the pool, if it has not, before it scores.
 
-        Yields the number of finished blocks in this pass after each block, and 0 at the end of a
-        pass. The first `done` blocks of the first pass have been observed before. The window
-        counts the posts of each pass anew.
+        It has observed the first `done` blocks already. The window counts all posts.
         """
+
+    def _settle(self, scorer: Scorer) -> None:
+        """End the observing."""
+        reason = scorer.settle()
+        if reason and self.again is not None:
+            self.again(reason)
 
     @abstractmethod
     def parts(

@@ -66,11 +66,7 @@ class SearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A search request; `cli/options.py` describes the option of each field.
-
-    Raises:
-        InputError: an unknown choice, or an invalid number or date.
-    """
+    """A search request, checked; `cli/options.py` describes the option of each field."""
 
     articles: Sequence[str] = ()
     posts: Sequence[str] = ()
@@ -193,11 +189,7 @@ FILTER = Query(one_story=True, about="event")
 
 
 def read_key(path: Path) -> bytes:
-    """The secret in a file, without white space around it.
-
-    Raises:
-        InputError: for a missing file, and a secret that could be guessed.
-    """
+    """The secret in a file, without white space around it."""
     try:
         key = path.read_bytes().strip()
     except OSError as error:

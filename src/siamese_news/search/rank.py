@@ -12,7 +12,7 @@ from siamese_news.metrics.ranking import id_ranks
 from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.output import write_rows
-from siamese_news.search.pool import Pool, Wanted, Window
+from siamese_news.search.pool import Ints, Pool, Wanted, Window
 from siamese_news.search.records import RankedPost
 from siamese_news.search.remarks import order_remarks
 from siamese_news.search.second_look import SecondLook
@@ -41,11 +41,7 @@ class Ranking:
         self.seen = 0
 
     def add(
-        self,
-        posts: Sequence[Post],
-        scores: NDArray[np.int64],
-        best: NDArray[np.intp],
-        rows: NDArray[np.int64] | None = None,
+        self, posts: Sequence[Post], scores: Ints, best: NDArray[np.intp], rows: Ints | None = None
     ) -> None:
         """Take a block of P posts, of which only those that are kept are read.
 
@@ -69,19 +65,11 @@ class Ranking:
         if len(self._posts) > self._limit:
             self._forget()
 
-    def least(self) -> NDArray[np.int64]:
+    def least(self) -> Ints:
         """(lists,) the score below which a post has no place in a list anymore."""
         for number in range(len(self._scores)):
             self._cut(number)
         return self._floors.copy()
-
-    def lists(self) -> Iterator[list[tuple[int, Post, int]]]:
-        """(score, post, number of the nearest seed) of each list, best first."""
-        for scores, rows, order in self._ordered():
-            yield [
-                (score, *self._posts[row])
-                for score, row in zip(scores[order].tolist(), rows[order].tolist(), strict=True)
-            ]
 
     def look_again(self, second_look: SecondLook, top: int) -> None:
         """Raise posts of each list by a second look at the best of them, and keep `top` of it."""
@@ -97,7 +85,7 @@ class Ranking:
         self._forget()
         return [post for post, _ in self._posts.values()]
 
-    def _ordered(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.intp]]]:
+    def _ordered(self) -> Iterator[tuple[Ints, Ints, NDArray[np.intp]]]:
         """Scores and rows of each list, and their order."""
         self._forget()
         live = np.array(list(self._posts), np.int64)  # ascending
@@ -105,7 +93,7 @@ class Ranking:
         for scores, rows in zip(self._scores, self._rows, strict=True):
             yield scores, rows, np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
 
-    def _candidates(self, number: int, line: NDArray[np.int64]) -> NDArray[np.intp]:
+    def _candidates(self, number: int, line: Ints) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
         columns = np.flatnonzero(line >= self._floors[number])
         if not len(columns):
@@ -145,14 +133,15 @@ class Ranking:
         return order_remarks(self.scores, dict(zip(names, best, strict=True)))
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
-        articles = self.seeds.articles
-        for number, kept in enumerate(self.lists()):
-            yield [
-                RankedPost(
-                    articles[best if self.seeds.one_story else number], rank, s / MILLION, post
-                )
-                for rank, (s, post, best) in enumerate(kept, 1)
-            ]
+        articles, together = self.seeds.articles, self.seeds.one_story
+        for number, (scores, rows, order) in enumerate(self._ordered()):
+            kept = []
+            ordered = zip(scores[order].tolist(), rows[order].tolist(), strict=True)
+            for rank, (score, row) in enumerate(ordered, 1):
+                post, best = self._posts[row]
+                article = articles[best if together else number]
+                kept.append(RankedPost(article, rank, score / MILLION, post))
+            yield kept
 
 
 def search(
@@ -168,14 +157,10 @@ def search(
     """Rank the `top` posts of a pool by a scorer, which was opened with `seeds.texts`.
 
     Without `texts`, the posts in the ranking may have nothing but their ids.
-
-    Raises:
-        InputError: no post.
     """
     window = window or Window()
     texts = texts or second_look is not None
-    for _ in pool.observe(scorer, window):
-        pass
+    pool.observe(scorer, window)
     deep = top if second_look is None else max(top, second_look.most)
     found = Ranking(seeds, deep)
     wanted = Wanted(seeds.at_most, found.least)
@@ -215,8 +200,7 @@ def write_scores(
             for number, line in enumerate(scores):
                 yield seeds.articles[number].id, ids, line / MILLION
 
-    for _ in pool.observe(scorer, window):
-        pass
+    pool.observe(scorer, window)
     if format == "parquet":
         _write_score_table(stream, columns, blocks())
     else:

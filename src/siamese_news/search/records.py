@@ -7,7 +7,7 @@ from zlib import crc32
 from siamese_news.data.records import Article, Post
 
 SAMPLE = 999
-"""Number of posts from which the languages of a pool are detected."""
+"""Posts from which the languages of a pool are detected."""
 
 MAP_POINTS = 2000
 """Posts of the map at most."""

@@ -86,6 +86,8 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
     `best` are the best scores of the lists, by the names of their seeds.
     """
     found = []
+    if not scores.total:
+        return []  # the dates leave no post, or no post of an index can matter
     if not scores.of_all:
         pass  # of an index only posts that can matter are scored
     elif scores.total == 1:

@@ -30,9 +30,6 @@ def rerank_posts(
     A post without a known word has a score like any other. Ties go by post id, descending. The
     link of a post is its metadata's ``url``, else the first one in its text. With the first stage
     "bm25", only the best `candidates` posts of BM25 are reranked.
-
-    Raises:
-        InputError: a query without a word that the model knows, no posts, or a repeated id.
     """
     tokenizer = model.tokenizer()
     words = tokenizer(query)

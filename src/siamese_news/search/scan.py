@@ -1,4 +1,4 @@
-"""A stream of posts, scored in fixed blocks, and the spool that keeps them for later passes."""
+"""A stream of posts, scored in fixed blocks, and the spool that keeps them for the second pass."""
 
 import os
 import pickle
@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import orjson
+from zstandard import ZstdCompressor, ZstdDecompressor
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import Content, Scorer
-from siamese_news.search.pool import Pool, Scored, Wanted, Window
+from siamese_news.search.pool import Pool, Report, Scored, Wanted, Window
 from siamese_news.search.records import Sample
 from siamese_news.text.token_ids import TokenIds
 
@@ -35,94 +36,59 @@ class Block:
     content: Content
 
 
-Watch = Callable[[Iterable[Block], int], Iterable[Block]]
-"""Blocks and their number of posts -> the same blocks, with reports of progress."""
-
-
 class Spool:
-    """Blocks in a temporary file: a pass over them reads no input and cuts no text into tokens.
+    """Blocks in a file: a pass over them reads no input and cuts no text into tokens.
 
-    A post takes about 150 bytes. The file has no name, so it disappears however the process ends.
-    If the disk is full, the spool is dropped and the input is read again. With a `path`, for other
-    processes, it has a name, and a full disk is an error. `watch` reports the progress of a pass.
+    A post takes about 150 bytes. The `index` has a row for each block: its number, how many posts
+    it has, and the places of its parts. What other processes can write, in a `shared` file, is JSON
+    and not unpickled.
     """
 
     def __init__(
-        self, folder: Path | None = None, watch: Watch | None = None, path: Path | None = None
+        self, file: IO[bytes], index: Iterable[list[int]] = (), *, shared: bool = False
     ) -> None:
-        self._folder, self._watch, self._path = folder, watch, path
-        self._file: Any = None
-        self._index: list[list[int]] = []
-        self.complete = False
+        self._file, self.index, self._shared = file, list(index), shared
+        self._pack, self._unpack = ZstdCompressor(level=_LEVEL).compress, ZstdDecompressor()
 
-    def start(self) -> None:
-        """Begin an empty spool."""
-        from zstandard import ZstdCompressor
+    @classmethod
+    def reopened(cls, path: Path, index: list[list[int]]) -> "Spool":
+        """A shared file that another process finished; InputError if it is missing or too short."""
+        size = path.stat().st_size if path.is_file() else 0
+        if index and size < index[-1][-1]:
+            raise InputError(
+                f"{path}: has {size:,} bytes, expected {index[-1][-1]:,}; it was changed or "
+                "removed: start over with another --out"
+            )
+        return cls(path.open("rb"), index, shared=True)
 
-        self.close()
-        self._pack = ZstdCompressor(level=_LEVEL).compress
-        self._index = []
-        if self._path is not None:
-            self._file = self._path.open("w+b")
-            return
-        with suppress(OSError):
-            self._file = tempfile.TemporaryFile(dir=self._folder)
+    @property
+    def posts(self) -> int:
+        """How many posts it has."""
+        return sum(count for _, count, *_ in self.index)
 
     def add(self, block: Block) -> None:
-        """Keep a block."""
-        if self._file is None:
-            return
+        """Keep a block; an OSError if the disk is full."""
         posts = [(post.id, post.text, post.metadata) for post in block.posts]
-        # What others can write is not unpickled.
-        parts = [pickle.dumps(posts, 5) if self._path is None else orjson.dumps(posts)]
+        parts = [orjson.dumps(posts) if self._shared else pickle.dumps(posts, 5)]
         if isinstance(block.content, TokenIds):
             lengths = block.content.lengths.astype(np.int32)
             unknown = orjson.dumps(list(block.content.unknown.items()))
             parts += [block.content.flat.tobytes(), lengths.tobytes(), unknown]
-        try:
-            ends = [self._file.tell()]
-            for part in parts:
-                self._file.write(self._pack(part))
-                ends.append(self._file.tell())
-        except OSError:
-            if self._path is not None:
-                raise
-            self.close()
-            return
-        self._index.append([block.number, len(block.posts), *ends])
-
-    def finish(self) -> list[list[int]]:
-        """After the last block; returns the index that `reopen` needs."""
-        if self._file is not None:
-            self.complete = True
-            if self._path is not None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-        return self._index
-
-    def reopen(self, index: list[list[int]]) -> None:
-        """Open a file that another process finished; InputError if it is missing or too short."""
-        assert self._path is not None
-        size = self._path.stat().st_size if self._path.is_file() else 0
-        if index and size < index[-1][-1]:
-            raise InputError(
-                f"{self._path}: has {size:,} bytes, expected {index[-1][-1]:,}; it was changed or "
-                "removed: start over with another --out"
-            )
-        self._file, self._index, self.complete = self._path.open("rb"), index, True
+        ends = [self._file.tell()]
+        for part in parts:
+            self._file.write(self._pack(part))
+            ends.append(self._file.tell())
+        self.index.append([block.number, len(block.posts), *ends])
 
     def close(self) -> None:
-        """Drop the file."""
-        if self._file is not None:
-            self._file.close()
-        self._file, self.complete = None, False
+        """Close the file; one that was written is on the disk then."""
+        if self._file.writable():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._file.close()
 
     def __iter__(self) -> Iterator[Block]:
-        total = sum(row[1] for row in self._index)
-        yield from self._watch(self._blocks(), total) if self._watch else self._blocks()
-
-    def _blocks(self) -> Iterator[Block]:
-        for number, count, *ends in self._index:
+        for number, count, *ends in self.index:
             posts = _SpooledPosts(count, partial(self._posts, *ends[:2]))
             if len(ends) == 2:
                 yield Block(number, posts, [post.text for post in posts])
@@ -134,15 +100,13 @@ class Spool:
             yield Block(number, posts, TokenIds(flat, offsets, unknown))
 
     def _read(self, start: int, end: int) -> bytearray:
-        from zstandard import ZstdDecompressor
-
         self._file.seek(start)
         # A bytearray, for torch warns of arrays that cannot be written to.
-        return bytearray(ZstdDecompressor().decompress(self._file.read(end - start)))
+        return bytearray(self._unpack.decompress(self._file.read(end - start)))
 
     def _posts(self, start: int, end: int) -> list[Post]:
         data = self._read(start, end)
-        rows = pickle.loads(data) if self._path is None else orjson.loads(data)
+        rows = orjson.loads(data) if self._shared else pickle.loads(data)
         return [Post(*values) for values in rows]
 
 
@@ -169,20 +133,14 @@ _CELLS = 1 << 24
 class StreamPool(Pool):
     """A stream of posts with unique ids.
 
-    They are iterated once for each pass, or only once if the disk has room for the spool. `again`
-    is called with the reason for another pass.
+    They are read once, if the disk of `folder` has room for the spool, and otherwise once for each
+    pass. A `spool` that is given has the blocks of posts that were observed before.
     """
 
     def __init__(
-        self,
-        posts: Iterable[Post],
-        *,
-        spool: Spool | None = None,
-        again: Callable[[str], None] | None = None,
+        self, posts: Iterable[Post], *, folder: Path | None = None, spool: Spool | None = None
     ) -> None:
-        self._posts = posts
-        self._spool = spool or Spool()
-        self._again = again
+        self._posts, self._folder, self._spool = posts, folder, spool
         self._sample = Sample()
 
     def __iter__(self) -> Iterator[Post]:
@@ -195,24 +153,40 @@ class StreamPool(Pool):
         """A pass over the posts."""
         return self._posts
 
-    def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
-        """Observe all posts from block `done` on."""
-        if scorer.observing:
-            for block in self._pass(scorer, window, done):
+    def _read_again(self, spool: Spool) -> Iterable[Block]:
+        """A pass over the blocks that a spool has."""
+        return spool
+
+    def observe(
+        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
+    ) -> None:
+        """See `Pool`; the posts are kept in the spool meanwhile."""
+        if not scorer.observing:
+            return
+        self._spool = spool = None
+        with suppress(OSError):  # a file without a name, which disappears however the process ends
+            spool = Spool(tempfile.TemporaryFile(dir=self._folder))
+        for block in self._blocks(scorer, window):
+            try:
+                if spool is not None:
+                    spool.add(block)
+            except OSError:
+                spool = None
+            if block.number >= done:
                 scorer.observe(block.content)
-                yield block.number + 1
-            reason = scorer.settle()
-            if reason and self._again is not None:
-                self._again(reason)
-            yield 0
+                if report is not None:
+                    report(block.number + 1)
+        self._spool = spool
+        self._settle(scorer)
 
     def parts(
         self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
     ) -> Iterator[Scored]:
         """All posts, in blocks of at most `_CELLS` scores."""
-        rows = max(1, _CELLS // articles)
-        for block in self._pass(scorer, window, done):
-            count = len(block.posts)
+        rows, spool = max(1, _CELLS // articles), self._spool
+        found = self._blocks(scorer, window, done) if spool is None else self._read_again(spool)
+        for block in found:
+            count = len(block.posts) if block.number >= done else 0
             for start in range(0, count, rows):
                 scores = scorer.scores(block.content[start : start + rows])
                 some = block.posts if count <= rows else block.posts[start : start + rows]
@@ -222,30 +196,21 @@ class StreamPool(Pool):
         """The posts with the smallest checksums among those read."""
         return self._sample.posts
 
-    def _pass(self, scorer: Scorer, window: Window, done: int) -> Iterator[Block]:
-        """The blocks from number `done` on, from the spool if it has them."""
-        spool = self._spool
-        if spool.complete:
-            yield from (block for block in spool if block.number >= done)
-            return
-        keeps = scorer.observing  # another pass will follow
-        if keeps:
-            spool.start()
+    def _blocks(self, scorer: Scorer, window: Window, first: int = 0) -> Iterator[Block]:
+        """The posts in blocks from number `first` on, ready for a scorer."""
         window.start()
         for number, rows in enumerate(blocks(self)):
             kept = window(rows)
-            if number < done and not keeps:
-                continue
-            texts = [post.text for post in kept]
-            ids = scorer.token_ids(texts)
-            block = Block(number, kept, texts if ids is None else ids)
-            if keeps:
-                spool.add(block)
-            if number >= done:
-                yield block
+            if number >= first:
+                yield Block(number, kept, content_of(scorer, kept))
         window.check()
-        if keeps:
-            spool.finish()
+
+
+def content_of(scorer: Scorer, posts: Sequence[Post]) -> Content:
+    """The form in which a scorer reads posts."""
+    texts = [post.text for post in posts]
+    ids = scorer.token_ids(texts)
+    return texts if ids is None else ids
 
 
 def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
+from functools import partial
 from html import escape
 from importlib import import_module
 from os import PathLike
@@ -318,8 +319,9 @@ class Searcher:
         """The posts, checked and, if the user wants that, counted."""
         if isinstance(posts, Pool):
             return posts
-        found = ReplayablePosts(posts_of(posts), self.progress)
-        return StreamPool(found, again=_learned)
+        pool = StreamPool(ReplayablePosts(posts_of(posts), self.progress))
+        pool.again = partial(log.info, "the posts are scored once more: %s")
+        return pool
 
 
 def _query(base: Query, options: SearchOptions) -> Query:
@@ -350,7 +352,3 @@ def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
 
 def _named(row: Mapping[str, Any]) -> dict[str, Any]:
     return {_IN_PYTHON.get(name, name): value for name, value in row.items()}
-
-
-def _learned(reason: str) -> None:
-    log.info("the posts are scored once more: %s", reason)

@@ -117,9 +117,6 @@ def cached_values(
 
     They are saved in the user's cache as they are computed, by a hash of the model's files and of
     each text's name, and only texts without a saved value are read.
-
-    Raises:
-        InputError: the model fails, or the cache cannot be written.
     """
     from rich.console import Console
     from rich.progress import track

@@ -166,3 +166,5 @@ def test_a_dense_model_is_the_same(pool, tiny_model):
     rows, _ = both(pool, "rank", *seeds(pool), *model, "--top", "5", name="dense")
     assert rows
     both(pool, "filter", *seeds(pool), *model, "--threshold", "0.9", name="dense")
+    _, done = both(pool, "filter", *seeds(pool), *model, "--threshold", "1.5", name="dense")
+    assert "0 of 200 posts" in done.stderr and "has much in common" not in done.stderr

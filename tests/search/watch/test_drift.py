@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import binom
 
-from siamese_news.search.watch.drift import DriftAlarm
+from siamese_news.search.watch.watcher import DriftAlarm
 
 RATE, STREAMS, CHUNKS = 0.2, 300, 8
 

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from siamese_news.search.explain.records import Explained
+from siamese_news.search.explain.explainer import Explained
 from siamese_news.search.output import add_row, console, empty_table
 from siamese_news.utils.terminal import clean, counted
 

@@ -13,8 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 from zstandard import ZstdCompressor, ZstdDecompressor
 
-UNDATED = np.iinfo(np.int64).min
-"""The date of a post without one that can be read."""
+from siamese_news.search.pool import Ints
 
 
 class ArrayWriter:
@@ -48,7 +47,7 @@ class ArrayWriter:
         self._stream.close()
 
 
-def ragged(starts: NDArray[Any], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def ragged(starts: NDArray[Any], rows: Ints) -> tuple[Ints, NDArray[Any]]:
     """The places of the items of n rows, and how many items each row has.
 
     The items of P rows are in one array; `starts` (P + 1,) says where those of each row begin.
@@ -102,14 +101,7 @@ class Table:
 
 
 class TableRows:
-    """Reads a `Table` by row.
-
-    Args:
-        folder: where it is.
-        name: of its files.
-        columns: number of columns.
-        packed: whether the pieces are packed.
-    """
+    """Reads a `Table` by row."""
 
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
         self._columns, self._packed = columns, packed
@@ -121,7 +113,7 @@ class TableRows:
         self._starts = starts + len(self._content) - len(np.load(path, mmap_mode="r"))
         self._piece = lru_cache(_HELD)(self._read)
 
-    def _read(self, place: int) -> tuple[bytes, NDArray[np.int64]]:
+    def _read(self, place: int) -> tuple[bytes, Ints]:
         """The bytes of a piece, and where each value in them begins, with the end."""
         piece = self._content[self._starts[place] : self._starts[place + 1]]
         if _FORGET is not None:

@@ -20,6 +20,7 @@ from siamese_news.scoring import ScoreForm
 from siamese_news.search.index.arrays import ragged
 from siamese_news.search.index.chunks import Chunk
 from siamese_news.search.index.segment import Codes, Segment
+from siamese_news.search.pool import Floats, Ints
 
 # Sums in single precision come in another order than those of the scorer.
 _SLACK = np.float32(1e-4)
@@ -28,22 +29,16 @@ _IN_CACHE = 2048  # rows that are made floats at once, in the processor's cache
 _BITS = 18  # of the hash of a pair: a table of so many weights stays in the processor's cache
 
 
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float32]
-
-
 @dataclass(frozen=True, slots=True)
 class Learned:
     """What a scorer learned from the posts of an index.
 
-    Attributes:
-        rows: of the posts that were scored, over all segments and ascending; every post that is
-            among an article's best is one of them.
-        vectors: (A, D) of the articles at that time.
-        cosines: for each segment (P,) upper bounds on the highest cosine with one of these.
+    `rows` are those of the posts that were scored, over all segments and ascending; every post that
+    is among an article's best is one of them. `vectors` are those of the articles at that time,
+    (A, D), and `cosines` upper bounds on the highest one with these, (P,) for each segment.
     """
 
-    rows: Rows
+    rows: Ints
     vectors: NDArray[np.float64]
     cosines: list[Floats]
 
@@ -91,7 +86,7 @@ class Bounds:
             rest = np.linalg.norm(now - kept * before, axis=1)[:, None]
             self._kept, self._rest = kept.astype(np.float32), rest.astype(np.float32) + _LEAST
 
-    def roughly(self, chunk: Chunk) -> NDArray[np.float32]:
+    def roughly(self, chunk: Chunk) -> Floats:
         """(n,) upper bounds on the lexical scores of the posts of a chunk for any article."""
         if not len(self.form.columns):
             return np.zeros(len(chunk.live), np.float32)
@@ -104,7 +99,7 @@ class Bounds:
         most = (words @ self._heaviest) * scales[:, 0] + (pairs @ self._hashed) * scales[:, 1]
         return chunk.of_live(most * (1 + _SLACK))
 
-    def lexical(self, segment: Segment, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def lexical(self, segment: Segment, rows: Ints) -> Floats:
         """(A, n) upper bounds on the lexical scores of some rows."""
         places, lengths = ragged(segment.starts, rows)
         codes = segment.codes[places].astype(np.int32)
@@ -119,7 +114,7 @@ class Bounds:
         most = np.ascontiguousarray((words @ self._words).T) * scales[:, 0] + pairs
         return most * (1 + _SLACK)
 
-    def _of_pairs(self, codes: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _of_pairs(self, codes: NDArray[np.int32], ends: Ints) -> Floats:
         """(A, n) the sums over the different pairs in each of n posts."""
         at = np.flatnonzero(self._hashed[_hashes(codes[:-1], codes[1:])])
         keys = codes[at].astype(np.int64) * self._width + codes[at + 1]
@@ -132,9 +127,7 @@ class Bounds:
         sums = [np.bincount(owner, own[place], len(ends) - 1) for own in self._pairs.T]
         return np.stack(sums).astype(np.float32)
 
-    def cosines(
-        self, segment: Segment, rows: slice | NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def cosines(self, segment: Segment, rows: slice | Ints) -> tuple[Floats, Floats]:
         """The cosines (A, n) of some rows, and upper bounds (n,) on their errors."""
         vectors = segment.vectors[rows]
         found = np.empty((self.articles, len(vectors)), np.float32)
@@ -146,12 +139,7 @@ class Bounds:
         away = segment.errors[rows].astype(np.float32) * (1 + _SLACK)
         return found, away + (self._rounding + _LEAST)
 
-    def scores(
-        self,
-        lexical: NDArray[np.float32],
-        cosines: NDArray[np.float32],
-        errors: NDArray[np.float32],
-    ) -> NDArray[np.float32]:
+    def scores(self, lexical: Floats, cosines: Floats, errors: Floats) -> Floats:
         """(A, n) upper bounds on the scores, from bounds on their parts.
 
         `lexical` is (A, n), or (n,) for any article; `errors` is (n,) or (A, 1).
@@ -171,7 +159,7 @@ class Bounds:
         found += _LEAST
         return found
 
-    def without_vectors(self, number: int, rows: Rows, lexical: Floats) -> tuple[Floats, Floats]:
+    def without_vectors(self, number: int, rows: Ints, lexical: Floats) -> tuple[Floats, Floats]:
         """Upper bounds (A, n) and lower bounds (A, 1) on the scores of rows of a segment.
 
         `lexical` is (n,). The vectors are not read: a cosine is at most what the article's vector
@@ -183,12 +171,10 @@ class Bounds:
             most = np.minimum(self._kept * self._earlier[number][rows] + self._rest, most)
         return self.scores(lexical, most, nothing), self.least(nothing, self._longest)
 
-    def least(
-        self, cosines: NDArray[np.float32], errors: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
+    def least(self, cosines: Floats, errors: Floats) -> Floats:
         """(A, n) lower bounds on the scores; words only add."""
         found = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
-        lowest: NDArray[np.float32] = found - _SLACK * np.abs(found) - _LEAST
+        lowest: Floats = found - _SLACK * np.abs(found) - _LEAST
         return lowest
 
 

@@ -29,13 +29,7 @@ _OURS = ("segment-", "deleted-", f".{NAME}.")
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The outcome of a change.
-
-    Attributes:
-        posts: number of posts in the index now.
-        added, present, deleted: posts that were added, skipped because their id existed, deleted.
-        missing: ids to delete that do not exist.
-    """
+    """The numbers of a change; `present` posts were skipped, `missing` ids could not be deleted."""
 
     posts: int
     added: int = 0
@@ -54,12 +48,8 @@ def build(
 ) -> Changed:
     """Build an index, as a whole or not at all; it replaces an earlier one.
 
-    Args:
-        path: its folder; the caller holds it with `output_lock`.
-        posts: with unique ids.
-        model: reads them.
-        name: of the model, for messages.
-        sources: path, size and time of change (ns) of the files that are read.
+    The caller holds its folder with `output_lock`. The ids of the posts are unique; `name` is the
+    model's, for messages, and `sources` are path, size and time of change (ns) of the files read.
 
     Raises:
         InputError: the folder is something else, there is no post, or the model is another
@@ -118,15 +108,10 @@ class IndexChange:
     def add(
         self, posts: Iterable[Post], model: TextModel, *, sources: Sequence[Source] = ()
     ) -> Changed:
-        """Add posts in segments of their own; posts with an existing id are skipped.
-
-        Args:
-            posts: with unique ids.
-            model: the one that the index was built with.
-            sources: as for `build`.
+        """Add posts in segments of their own, skipping those whose id exists; see `build`.
 
         Raises:
-            InputError: another model.
+            InputError: the index was built with another model.
         """
         maker = RowMaker(indexable(model))
         segments = self._manifest.open_segments(self.path)
@@ -152,12 +137,14 @@ class IndexChange:
         return Changed(self._manifest.posts, self._manifest.posts - before, present)
 
     def delete(self, ids: Iterable[str]) -> Changed:
-        """Delete posts by id, so that searches no longer return them; `compact` frees the disk.
+        """Hide posts from searches, by id; `compact` frees the disk.
 
         Raises:
-            InputError: none of the ids exists.
+            InputError: there is no id, or none of them exists.
         """
         wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            raise InputError("no ids to delete: expected at least one")
         segments = self._manifest.open_segments(self.path)
         found = find_posts(segments, wanted)
         missing = [id for id in wanted if id not in found]

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from siamese_news.search.cpu_threads import one_thread_of_products, thread_count
 from siamese_news.search.index.segment import Codes, Segment
+from siamese_news.search.pool import Floats, Ints
 from siamese_news.text.token_ids import TokenIds
 
 S = TypeVar("S")
@@ -26,18 +27,13 @@ _ROWS = 1 << 16  # of a chunk, at most
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive rows of a segment, from `start` to `end`.
-
-    Attributes:
-        number: of the segment.
-        live: (n,) the rows of the search, counted from `start`.
-    """
+    """Rows of segment `number` from `start` to `end`, and those of the search, `live` (n,)."""
 
     number: int
     segment: Segment
     start: int
     end: int
-    live: NDArray[np.int64]
+    live: Ints
 
     @cached_property
     def words(self) -> sparse.csr_matrix:
@@ -48,12 +44,12 @@ class Chunk:
         ones = np.ones(len(codes), np.float32)
         return sparse.csr_matrix((ones, codes, ends), (self.end - self.start, self.segment.width))
 
-    def of_live(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    def of_live(self, values: Floats) -> Floats:
         """(..., n) values of the live rows, from (..., `end` - `start`)."""
         return values if len(self.live) == self.end - self.start else values[..., self.live]
 
     @property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """(n,) the live rows of the segment."""
         return self.live + self.start
 
@@ -62,14 +58,13 @@ class Chunk:
 class Chosen:
     """The posts of a search: the rows of a mask for each segment.
 
-    Attributes:
-        firsts: the number of each segment's first row over all segments, and of all rows.
+    `firsts` are the numbers of the segments' first rows over all segments, and of all rows.
     """
 
     segments: list[Segment]
     masks: list[NDArray[np.bool_]]
     codes: Codes
-    firsts: NDArray[np.int64] = field(init=False)
+    firsts: Ints = field(init=False)
 
     def __post_init__(self) -> None:
         self.firsts = np.cumsum([0, *map(len, self.segments)])
@@ -85,25 +80,25 @@ class Chosen:
                 end = min(start + step, len(segment))
                 yield Chunk(number, segment, start, end, np.flatnonzero(mask[start:end]))
 
-    def without(self, rows: NDArray[np.int64]) -> "Chosen":
+    def without(self, rows: Ints) -> "Chosen":
         """All posts but these rows over all segments, ascending."""
         masks = [mask.copy() for mask in self.masks]
         for number, mask in enumerate(masks):
             mask[self.rows_of(number, rows)] = False
         return Chosen(self.segments, masks, self.codes)
 
-    def rows_of(self, number: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rows_of(self, number: int, rows: Ints) -> Ints:
         """The rows over all segments that are in one segment, as rows of that segment."""
         low, high = np.searchsorted(rows, self.firsts[number : number + 2])
         return rows[low:high] - self.firsts[number]
 
-    def counted(self) -> NDArray[np.int64]:
+    def counted(self) -> Ints:
         """How often words of the vocabulary, and n-grams of others, occur: (V + BUCKETS,)."""
         parts = [one.counted(mask) for one, mask in zip(self.segments, self.masks, strict=True)]
-        found: NDArray[np.int64] = np.sum(parts, axis=0)
+        found: Ints = np.sum(parts, axis=0)
         return found
 
-    def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
+    def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""
         parts = [
             segment.token_ids(self.rows_of(number, rows))

@@ -9,7 +9,6 @@ import numpy as np
 
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
-from siamese_news.model.loading import ExternalModel
 from siamese_news.search.index.segment import Segment
 from siamese_news.search.index.writing import RowMaker
 
@@ -44,12 +43,8 @@ def _parts(model: TextModel) -> Iterator[bytes]:
 
 
 def indexable(model: object) -> TextModel:
-    """A model that an index can be made with.
-
-    Raises:
-        InputError: it is another library's.
-    """
-    if isinstance(model, ExternalModel) or not isinstance(model, TextModel):
+    """A model that an index can be made with; an InputError for another library's."""
+    if not isinstance(model, TextModel):
         raise InputError(
             "an index keeps the tokens of a model of this package, and this model is another "
             "library's; search with --posts instead of --index, or take a model that was trained "
@@ -61,12 +56,7 @@ def indexable(model: object) -> TextModel:
 def check_model(
     path: Path, built_with: Mapping[str, str], segments: Sequence[Segment], model: TextModel
 ) -> None:
-    """Check that an index was built with this model, and read a few posts of each segment again.
-
-    Raises:
-        InputError: it was built with another model, or the model, or a library it uses, reads posts
-            differently today.
-    """
+    """Check that an index was built with this model, and read a few posts of each segment again."""
     own = fingerprint(model)
     if built_with["fingerprint"] != own:
         raise InputError(

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import MixtureScorer, ScoreForm
 from siamese_news.scoring.pool import BINS, cosine_bins
-from siamese_news.search.index.bounds import Bounds, Floats, Learned, Rows
+from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
-from siamese_news.search.seeds import MILLION
+from siamese_news.search.pool import Floats, Ints, floors_of
 from siamese_news.text.token_ids import TokenIds
 
 _MARGIN = 3.0  # how many times as many cosines are kept as the quantile leaves above it
@@ -26,12 +26,12 @@ class CosineTail:
 
     def __init__(self, quantile: float, floor: float | None = None) -> None:
         self._quantile, self.floor = quantile, floor
-        self._rows: list[Rows] = []
-        self._cosines: list[NDArray[np.float32]] = []
-        self._errors: list[NDArray[np.float32]] = []
+        self._rows: list[Ints] = []
+        self._cosines: list[Floats] = []
+        self._errors: list[Floats] = []
         self._posts = 0
 
-    def add(self, rows: Rows, cosines: NDArray[np.float32], errors: NDArray[np.float32]) -> None:
+    def add(self, rows: Ints, cosines: Floats, errors: Floats) -> None:
         """Take a block of posts: their rows, cosines and bounds on the errors of these."""
         if not len(rows):
             return
@@ -44,7 +44,7 @@ class CosineTail:
         self._errors.append(errors[kept])
         self._posts += len(rows)
 
-    def counted(self, exact: Callable[[Rows], NDArray[np.float32]]) -> NDArray[np.int32] | None:
+    def counted(self, exact: Callable[[Ints], Floats]) -> NDArray[np.int32] | None:
         """The histogram of `PoolState`, with the quantile in the right bin.
 
         `exact` computes the cosines of some rows. None if the floor is too high.
@@ -70,7 +70,7 @@ class CosineTail:
         return counts.astype(np.int32)
 
 
-def _above(bins: NDArray[np.int64]) -> NDArray[np.int64]:
+def _above(bins: Ints) -> Ints:
     """The number of values above each bin."""
     counts = np.bincount(bins, minlength=BINS)
     return counts.sum() - counts.cumsum()
@@ -79,22 +79,18 @@ def _above(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 _TOGETHER = 2048  # posts of each article that are bounded more closely at once, the best first
 
 
-def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[Floats, Floats]:
     """The cosines of a chunk's live rows, and upper bounds on their errors."""
     cosines, errors = bounds.cosines(chunk.segment, slice(chunk.start, chunk.end))
     return chunk.of_live(cosines), chunk.of_live(errors)
 
 
 def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | None:
-    """Let a scorer that has observed nothing learn from a pool.
-
-    Returns:
-        None if the scorer has to observe every post of the pool.
-    """
+    """Let a new scorer learn from a pool; None if it has to observe every post of it."""
     bounds = Bounds(form, posts.codes)
     best = _Best(scorer, posts)
 
-    def bounded(chunk: Chunk) -> tuple[NDArray[np.int64], Floats, Floats, NDArray[np.intp], Floats]:
+    def bounded(chunk: Chunk) -> tuple[Ints, Floats, Floats, NDArray[np.intp], Floats]:
         cosines, errors = _cosines(bounds, chunk)
         rough = bounds.roughly(chunk)
         useful = (bounds.scores(rough, cosines, errors) >= best.floors).any(axis=0)
@@ -131,16 +127,12 @@ class _Best:
     def __init__(self, scorer: MixtureScorer, posts: Chosen) -> None:
         self._scorer, self._posts = scorer, posts
         self.scored = [np.zeros(0, np.int64)]
-        self._waiting: list[tuple[Rows, Floats]] = []
+        self._waiting: list[tuple[Ints, Floats]] = []
         # The first posts do not wait: they set the lowest useful score.
         self._cells = self._limit = 0
-        self._take(scorer.candidates(TokenIds.of([])))
+        self.floors = floors_of(scorer.candidates(TokenIds.of([])))
 
-    def _take(self, least: NDArray[np.int64]) -> None:
-        # (A, 1) below the lowest useful scores
-        self.floors = ((least - 1) / MILLION).astype(np.float32)[:, None]
-
-    def add(self, rows: Rows, most: Floats) -> None:
+    def add(self, rows: Ints, most: Floats) -> None:
         """Take note of posts: their rows over all segments, and upper bounds on their scores."""
         self._waiting.append((rows, most))
         self._cells += most.size
@@ -168,7 +160,8 @@ class _Best:
             some = rows[now]
             for start in range(0, len(some), BLOCK):
                 part = some[start : start + BLOCK]
-                self._take(self._scorer.candidates(self._posts.token_ids(part)))
+                found = self._scorer.candidates(self._posts.token_ids(part))
+                self.floors = floors_of(found)
                 self.scored.append(part)
             rows, most = rows[~now], most[:, ~now]
             together *= 2  # with many similar posts, the lowest useful score hardly rises
@@ -184,7 +177,7 @@ def _counts(
     found = []
     for article, tail in enumerate(tails):
 
-        def exact(rows: NDArray[np.int64], article: int = article) -> NDArray[np.float32]:
+        def exact(rows: Ints, article: int = article) -> Floats:
             return scorer.cosines(posts.token_ids(rows), article)
 
         counts = tail.counted(exact)

@@ -46,15 +46,11 @@ class SegmentEntry:
 class Manifest:
     """The facts about an index that are known before any post is read.
 
-    Attributes:
-        model: ``folder``, and ``fingerprint`` of the model (`fingerprint`).
-        words: size of the model's vocabulary.
-        gram: characters of the n-grams that are kept of other words.
-        segments: in the order of the posts.
-        files: all other files, by path in the folder.
-        sources: the files that posts were read from: path, size and time of change.
-        generation: how often the index was changed.
-        version: of this package that wrote it.
+    Of the `model` they are its ``folder`` and its ``fingerprint`` (`fingerprint`), of its
+    vocabulary the number of `words`, and `gram` is the length of the n-grams that are kept of other
+    words. The `segments` are in the order of the posts, `files` are all other files by their path
+    in the folder, and `sources` path, size and time of change of the files that posts were read
+    from. `generation` counts the changes, and `version` is that of the package that wrote it.
     """
 
     model: dict[str, str]
@@ -72,11 +68,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
-        """Read it, and check that every file it lists exists in its size.
-
-        Raises:
-            InputError: there is no index, or it is incomplete, damaged or has another version.
-        """
+        """Read it, and check that every file it lists exists in its size."""
         path = folder / NAME
         with reading(folder):
             if folder.is_file():
@@ -121,11 +113,7 @@ class Manifest:
         return found
 
     def verify(self, folder: Path) -> int:
-        """Compare every byte with the hashes; return the number of files.
-
-        Raises:
-            InputError: a file differs.
-        """
+        """Compare every byte with the hashes; return the number of files."""
         for name, entry in self.files.items():
             if FileEntry.of(folder / name) != entry:
                 raise InputError(

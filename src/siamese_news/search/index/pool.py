@@ -1,6 +1,6 @@
 """An open index: posts to search that were read before."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
@@ -22,30 +22,20 @@ from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import NAME, Manifest
 from siamese_news.search.index.segment import Segment, find_posts
-from siamese_news.search.pool import Floats, Pool, Scored, Wanted, Window
+from siamese_news.search.pool import Floats, Ints, Pool, Report, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.terminal import counted
 
 
 class PostIndex(Pool):
-    """The posts of an index.
-
-    Open it with `open_index`. Iterating yields the posts in their order.
-
-    Attributes:
-        path: its folder.
-        manifest: its content.
-        scored: how many posts the last search had to score.
-        again: called with the reason why the scores depend on all posts; may be None.
-    """
+    """The posts of an index (`open_index`); `scored` counts those that the last search scored."""
 
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
-        self.again: Callable[[str], None] | None = None
         self._segments = self.manifest.open_segments(path)
         check_model(path, self.manifest.model, self._segments, model)
-        self._observed: NDArray[np.int64] | None = None  # their rows; None: all posts
+        self._observed: Ints | None = None  # their rows; None: all posts
         self._learned: Learned | None = None
         self._sample: list[Post] = []
 
@@ -99,23 +89,25 @@ class PostIndex(Pool):
         manifest = (self.path / NAME).stat()
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
-    def observe(self, scorer: Scorer, window: Window, *, done: int = 0) -> Iterator[int]:
+    def observe(
+        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
+    ) -> None:
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts, form = self._chosen(window), scorer.form()
         self._observed = np.zeros(0, np.int64) if form is not None and form.exact else None
         self._learned = None
-        if form is not None and scorer.observing:
+        if not scorer.observing:
+            return
+        if form is not None:
             # No other scorer observes by a form.
             self._learned = learn(cast(MixtureScorer, scorer), form, posts)
-            if self._learned is not None:
-                self._observed = self._learned.rows
-                self._settle(scorer)
-        if scorer.observing:
+        if self._learned is not None:
+            self._observed = self._learned.rows
+        else:
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
                 for rows in row_blocks(mask):
                     scorer.observe(segment.token_ids(rows))
-            self._settle(scorer)
-        yield 0
+        self._settle(scorer)
 
     def read_again(self) -> Iterator[Post]:
         """The posts that the scorer of the last search observed."""
@@ -152,19 +144,9 @@ class PostIndex(Pool):
         window.check()
         return Chosen(self._segments, masks, self.manifest.codes)
 
-    def _settle(self, scorer: Scorer) -> None:
-        reason = scorer.settle()
-        if reason and self.again is not None:
-            self.again(reason)
-
 
 def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
-    """Open an index that ``siamese-news index`` wrote, with the model that it was built with.
-
-    Raises:
-        InputError: there is no index, it is damaged, incomplete or has another version, or it was
-            built with another model or one that reads posts differently today.
-    """
+    """Open an index that ``siamese-news index`` wrote, with the model that it was built with."""
     folder, model = Path(path), indexable(model)
     while True:
         before = _version(folder)
@@ -189,7 +171,7 @@ _ROUNDING, _ROOTS = np.float32(1e-6), np.float32(1.0001)
 class StoredPosts(Sequence[Post]):
     """Posts of a segment, each read from the disk when it is used."""
 
-    def __init__(self, segment: Segment, rows: NDArray[np.int64]) -> None:
+    def __init__(self, segment: Segment, rows: Ints) -> None:
         self._segment, self._rows = segment, rows
 
     def __len__(self) -> int:
@@ -209,7 +191,7 @@ def all_scores(scorer: Scorer, posts: Chosen, articles: int) -> Iterator[Scored]
             yield replace(part, rows=None)
 
 
-def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[NDArray[np.int64]]:
+def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
     """The rows of a segment that a search has, in blocks."""
     rows = np.flatnonzero(mask)
     step = min(BLOCK, max(1, (1 << 24) // max(articles, 1)))
@@ -218,7 +200,7 @@ def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[NDArray[n
 
 
 def best_scores(
-    scorer: Scorer, bounds: Bounds, posts: Chosen, first: NDArray[np.int64], wanted: Wanted
+    scorer: Scorer, bounds: Bounds, posts: Chosen, first: Ints, wanted: Wanted
 ) -> Iterator[Scored]:
     """The scores of the posts that can matter, by a scorer that has observed the pool.
 
@@ -238,7 +220,7 @@ def best_scores(
         squares = scorer.surface_squares(segment.grams)
         return None if squares is None else segment.by_code(squares)
 
-    def possible(asked: tuple[Chunk, Floats]) -> NDArray[np.int64]:
+    def possible(asked: tuple[Chunk, Floats]) -> Ints:
         chunk, floors = asked
         segment, rows = chunk.segment, chunk.rows
 
@@ -249,26 +231,22 @@ def best_scores(
             return np.flatnonzero((found >= floors).any(axis=0))
 
         # The cheapest bounds come first: the vectors of few posts are needed.
-        lexical, nothing = bounds.roughly(chunk), np.zeros((1, 1), np.float32)
-        squares = table(segment)
-        if squares is None:
-            read = surface if surface.size else scorer.surface(segment.token_ids(rows))[1]
-            above = below = read
+        lexical, squares = bounds.roughly(chunk), table(segment)
+        if squares is not None:
+            above = chunk.of_live(np.sqrt(chunk.words @ squares) * _ROOTS)[None]
+            below = np.zeros_like(above)
+        elif surface.size:
+            above = below = np.broadcast_to(surface, (1, len(rows)))
         else:
-            sums = chunk.words @ squares
-            above, below = chunk.of_live(np.sqrt(sums) * _ROOTS)[None], nothing
+            above = below = scorer.surface(segment.token_ids(rows))[1]
         kept = reach(*bounds.without_vectors(chunk.number, rows, lexical), above, below)
-        rows, lexical, above, below = (
-            rows[kept],
-            lexical[kept],
-            _some(above, kept),
-            _some(below, kept),
-        )
+        rows = rows[kept]
+        lexical, above, below = (own[..., kept] for own in (lexical, above, below))
         cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
         kept = reach(bounds.scores(lexical, cosines, errors), least, above, below)
-        rows, above, below = rows[kept], _some(above, kept), _some(below, kept)
-        cosines, errors, least = cosines[:, kept], errors[kept], least[:, kept]
+        rows, closer = rows[kept], (cosines, errors, least, above, below)
+        cosines, errors, least, above, below = (own[..., kept] for own in closer)
         most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
         kept = reach(most, least, above, below)
         if squares is not None:
@@ -283,12 +261,7 @@ def best_scores(
             yield _part(scorer, posts, chunk.number, rows[begin : begin + BLOCK])
 
 
-def _some(values: Floats, columns: NDArray[np.intp]) -> Floats:
-    """Some columns of (A, n) values, or all of the one (1, 1) that counts for each."""
-    return values[:, columns] if values.shape[1] > 1 else values
-
-
-def _part(scorer: Scorer, posts: Chosen, number: int, rows: NDArray[np.int64]) -> Scored:
+def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:
     segment = posts.segments[number]
     scores = scorer.scores(segment.token_ids(rows))
     places = rows + posts.firsts[number]

@@ -17,6 +17,7 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import BUCKETS, word_grams
 from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
+from siamese_news.search.pool import Floats, Ints
 from siamese_news.text.token_ids import TokenIds
 
 SAMPLE = "sample.npy"
@@ -51,7 +52,7 @@ class Codes:
         """The type of the codes."""
         return np.dtype(np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32)
 
-    def __call__(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def __call__(self, ids: Ints) -> Ints:
         """The codes of ids."""
         return np.where(ids < self.words, ids, self.words + (ids - self.words) % self.buckets)
 
@@ -60,39 +61,29 @@ class Codes:
 class Rows:
     """P posts as a segment holds them.
 
-    Attributes:
-        ids, texts: strings.
-        metadata: JSON objects.
-        codes: of all tokens, see `Codes`.
-        lengths: (P,) how many tokens each post has.
-        unknown: ids of the unknown words among them.
-        unknown_lengths: (P,).
-        words: the unknown words, by id.
-        vectors: (P, D) int8, the dense vectors in steps.
-        steps: (P,) float16.
-        errors: (P,) float16, upper bounds on the distance of each vector from its rounded one.
-        scales: (P, 2) float16, upper bounds on one over the divisors of the words and the pairs.
-        dates: (P,) seconds since 1970, or `UNDATED`.
+    `metadata` are JSON objects. `codes` (`Codes`) are those of all tokens, `unknown` the ids of the
+    unknown ones among these, whose `words` go by id; both have (P,) lengths. `vectors` (P, D) are
+    in (P,) `steps`, and `errors` (P,) upper bounds on their distance from the true ones; `scales`
+    (P, 2) are upper bounds on one over the divisors of words and pairs. For `dates` (P,) see
+    `seconds_of`.
     """
 
     ids: Sequence[str]
     texts: Sequence[str]
     metadata: Sequence[bytes]
     codes: NDArray[Any]
-    lengths: NDArray[np.int64]
-    unknown: NDArray[np.int64]
-    unknown_lengths: NDArray[np.int64]
+    lengths: Ints
+    unknown: Ints
+    unknown_lengths: Ints
     words: Mapping[int, str]
     vectors: NDArray[np.int8]
     steps: NDArray[np.float16]
     errors: NDArray[np.float16]
     scales: NDArray[np.float16]
-    dates: NDArray[np.int64]
+    dates: Ints
 
 
-def in_steps(
-    vectors: NDArray[np.float32],
-) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
+def in_steps(vectors: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
     """Vectors (P, D) rounded to steps of their own, with upper bounds on the rounding errors."""
     wide = vectors.astype(np.float64)
     steps = rounded_up(np.abs(wide).max(axis=1, initial=0.0) / _STEPS)
@@ -182,14 +173,9 @@ class SegmentWriter:
 
 
 class Segment:
-    """The posts of a segment, by row.
+    """The posts of a segment, by row; `live` (P,) are not deleted, and `width` counts the codes."""
 
-    Attributes:
-        width: how many codes there are.
-        live: (P,) which rows are not deleted.
-    """
-
-    def __init__(self, folder: Path, codes: Codes, deleted: NDArray[np.int64]) -> None:
+    def __init__(self, folder: Path, codes: Codes, deleted: Ints) -> None:
         try:
             # As plain arrays: slices of a numpy.memmap are slow.
             arrays = {
@@ -198,14 +184,13 @@ class Segment:
             }
             self._texts = TableRows(folder, "texts", 1, packed=False)
             self._fields = TableRows(folder, "fields", 2, packed=True)
-            self.codes, self.starts, self.vectors, self.steps, self.errors, self.scales = (
-                arrays[name] for name in ("codes", "starts", "vectors", "steps", "errors", "scales")
-            )
-            self.dates, self._sampled = arrays["dates"], np.array(arrays["sample"])
+            self.codes, self.starts, self.dates = (arrays[n] for n in ("codes", "starts", "dates"))
+            self.vectors, self.steps = arrays["vectors"], arrays["steps"]
+            self.errors, self.scales = arrays["errors"], arrays["scales"]
             self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
             self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
             self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
-            self._words = arrays["words"]
+            self._words, self._sampled = arrays["words"], np.array(arrays["sample"])
         except (ValueError, OSError, LookupError) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
         self._of, self.width = codes, codes.words + codes.buckets
@@ -215,7 +200,7 @@ class Segment:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def token_ids(self, rows: NDArray[np.int64]) -> TokenIds:
+    def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of some rows, as from `TextModel.token_ids`."""
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
@@ -239,14 +224,14 @@ class Segment:
             (ones, self._grams.astype(np.int64), starts), shape=(len(self._words), BUCKETS)
         )
 
-    def by_code(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    def by_code(self, values: Floats) -> Floats:
         """The values (V + U,) of words by their codes; unknown ones share the highest of theirs."""
         found = np.zeros(self.width, np.float32)
         found[: self._of.words], unknown = np.split(values, [self._of.words])
         np.maximum.at(found, self._of(self._words), unknown)
         return found
 
-    def counted(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def counted(self, mask: NDArray[np.bool_]) -> Ints:
         """How often words, and n-grams of unknown ones, occur in some rows: (V + BUCKETS,)."""
         most = 2 * np.count_nonzero(mask) > len(mask)
         rows = np.flatnonzero(mask != most)
@@ -263,10 +248,10 @@ class Segment:
         return np.concatenate([known, grams])
 
     @cached_property
-    def _all(self) -> NDArray[np.int64]:
+    def _all(self) -> Ints:
         return self._occurrences(self.codes, self._unknown)
 
-    def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> NDArray[np.int64]:
+    def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> Ints:
         """How often each word occurs: (V + U,)."""
         found = [np.zeros(size, np.int64) for size in (self.width, len(self._words))]
         for counts, places in zip(found, (codes, unknown), strict=True):
@@ -286,7 +271,7 @@ class Segment:
         for first, (ids, _) in self._fields.pieces():
             yield first, [id.decode() for id in ids]
 
-    def sample(self, count: int) -> NDArray[np.int64]:
+    def sample(self, count: int) -> Ints:
         """(n, 2) checksums of ids, and their rows: the `count` smallest, and perhaps more."""
         found = self._sampled[self.live[self._sampled[:, 1]]]
         if len(found) >= min(count, int(self.live.sum())):

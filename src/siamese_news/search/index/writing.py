@@ -17,7 +17,7 @@ from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
 from siamese_news.search.index.manifest import FileEntry, Manifest, SegmentEntry
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
-from siamese_news.search.pool import seconds_of
+from siamese_news.search.pool import Floats, seconds_of
 from siamese_news.text.token_ids import TokenIds
 
 # Limits of a segment: places in it are 32-bit numbers, and arrays made from it stay small.
@@ -57,7 +57,7 @@ class RowMaker:
             dates=seconds_of(posts),
         )
 
-    def _read(self, ids: TokenIds) -> tuple[NDArray[np.float32], NDArray[np.float16]]:
+    def _read(self, ids: TokenIds) -> tuple[Floats, NDArray[np.float16]]:
         """Dense vectors (P, D), and one over the scales (P, 2) of the lexical ones."""
         if self._reader is None or self._weights is None:
             return self._model.encode_ids(ids, "post", 4096), np.zeros((len(ids), 2), np.float16)

@@ -98,17 +98,11 @@ NEEDED = ("article", "rank", "score", "post", "text")
 def read_results(
     path: str | Path, *, title: str | None = None, threshold: float | None = None
 ) -> ReportData:
-    """The report of a results file.
+    """The report of a results file, ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet``.
 
-    Args:
-        path: ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet`` with the columns
-            article, rank, score, post and text; if present, cluster, cluster_size, lang,
-            created_at, terms, link, x and y are used, and ``<path>.meta.json``.
-        title: of the page; by default the name of the file.
-        threshold: to draw instead of that of the search.
-
-    Raises:
-        InputError: for a file or a field that cannot be read.
+    It has the columns article, rank, score, post and text; if present, cluster, cluster_size, lang,
+    created_at, terms, link, x and y are used, and ``<path>.meta.json``. The title is by default the
+    name of the file, and the threshold that of the search.
     """
     source = Path(path)
     rows = [_checked(row, where) for where, row in found_rows(source)]

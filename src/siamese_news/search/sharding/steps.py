@@ -26,9 +26,9 @@ from siamese_news.search.files import empty_remarks, plain_counts
 from siamese_news.search.filter import Filtered, kept_rows, write_filtered
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.partial_results import check_job
+from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.records import metadata_text
-from siamese_news.search.scan import Block, Spool, StreamPool, blocks
+from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
 from siamese_news.search.seeds import Decided
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.files import atomic_write, write_json
@@ -45,6 +45,7 @@ class ShardFolder:
 
     def __init__(self, out: Path) -> None:
         self.path = out.with_name(out.name + ".shards")
+        self._remedy = f"remove the folder {self.path.name} to start over"
         self.shards = 0
 
     def start(self, job: Mapping[str, Any], shards: int) -> None:
@@ -53,7 +54,7 @@ class ShardFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, {"job": dict(job), "shards": shards})
-        found = self._read(path)
+        found = read_state(path, self._remedy)
         check_job(self.path, found.get("job", {}), job, "remove the folder to start over")
         self.shards = int(found["shards"])
 
@@ -67,25 +68,17 @@ class ShardFolder:
 
     def read(self, index: int, name: str) -> dict[str, Any]:
         """A JSON file of part `index`."""
-        return self._read(self.file(index, name))
+        return read_state(self.file(index, name), self._remedy)
 
     def taken(self, index: int) -> list[str]:
         """The ids that come earlier in another part than `index`."""
-        path = self.file(index, "taken.json")
-        return list(self._read(path)["ids"]) if path.exists() else []
+        name = "taken.json"
+        return self.read(index, name)["ids"] if self.file(index, name).exists() else []
 
     @property
     def pool(self) -> Path:
         """What all parts have observed together; with it they can be scored."""
         return self.path / "pool"
-
-    def _read(self, path: Path) -> dict[str, Any]:
-        try:
-            return dict(json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{path}: is damaged ({error}); remove the folder {self.path.name} to start over"
-            ) from error
 
 
 def _write_bytes(path: Path, data: bytes) -> None:
@@ -115,8 +108,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         **query.reading(),
     )
     pool, window = StreamPool(stream), query.window()
-    spool = Spool(path=folder.file(index, "spool"))
-    spool.start()
+    spool = Spool(folder.file(index, "spool").open("wb"), shared=True)
     hashes, places = array("q"), array("q")
     with folder.file(index, "ids").open("wb") as ids:
         for number, rows in enumerate(blocks(pool)):
@@ -126,13 +118,10 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             places.extend(stream.places[: len(rows)])
             del stream.places[: len(rows)]
             kept = window(rows)
-            texts = [post.text for post in kept]
-            found = scorer.token_ids(texts)
-            block = Block(number, kept, texts if found is None else found)
+            block = Block(number, kept, content_of(scorer, kept))
             spool.add(block)
             if scorer.observing:
                 scorer.observe(block.content)
-    kept_blocks = spool.finish()
     spool.close()
     # The hashes of the ids, sorted, each with its place in the input and its number here.
     keys = np.array([hashes, places], np.int64)
@@ -140,7 +129,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
     _write_bytes(folder.file(index, "observed"), scorer.state())
     done = {
-        "blocks": kept_blocks,
+        "blocks": spool.index,
         "counts": asdict(stream.counts),
         "window": [window.outside, window.undated, window.dated],
         "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
@@ -151,8 +140,8 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows at or over the threshold."""
-    scorer, spool = _scorer(opened, folder), Spool(path=folder.file(index, "spool"))
-    spool.reopen(folder.read(index, "read.json")["blocks"])
+    scorer, blocks = _scorer(opened, folder), folder.read(index, "read.json")["blocks"]
+    spool = Spool.reopened(folder.file(index, "spool"), blocks)
     counts, rows, total = ScoreCounts(), 0, 0
     path = folder.file(index, "rows")
     with path.open("wb") as stream:
@@ -203,11 +192,7 @@ def finish(
 ) -> tuple[Filtered, Decided, list[str]]:
     """Write the results, once all parts are scored, and remove the folder.
 
-    Returns:
-        The results, what the search looked for, and remarks for the user.
-
-    Raises:
-        InputError: a part was changed.
+    Returns them, what the search looked for, and remarks for the user.
     """
     scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)

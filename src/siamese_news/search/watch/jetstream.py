@@ -36,10 +36,6 @@ def jetstream(
     server no longer has the events between: a gap. After `stall` seconds without an event the
     connection is opened again. `pauses` are the seconds before the first new attempt and at most;
     each is twice the one before.
-
-    Raises:
-        InputError: the address is not one of a websocket.
-        MissingExtraError: without the extra ``watch``.
     """
     with needs("watch", "--source jetstream"):
         from websockets.exceptions import WebSocketException

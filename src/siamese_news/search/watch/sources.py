@@ -72,11 +72,7 @@ class Batch:
 
 
 class LineReader:
-    """Reads posts from JSON lines as they arrive; `head`, the first ones, tells their format.
-
-    Raises:
-        InputError: these are not posts.
-    """
+    """Reads posts from JSON lines as they arrive; `head`, the first ones, tells their format."""
 
     def __init__(self, name: str, head: bytes, fields: Mapping[str, Any]) -> None:
         self._source = Input(name, None, io.BytesIO(head))
@@ -110,9 +106,6 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
     A pipe cannot be rewound. If it begins with the same line as in the run that left the cursor, it
     is considered the same stream, and the part that was committed is skipped; otherwise it is
     considered the continuation.
-
-    Raises:
-        InputError: not JSON lines, damaged, or it begins like the earlier stream but differs.
     """
     name, seen, head, skip, crc = "standard input", dict(cursor), b"", -1, 0
     reader: LineReader | None = None

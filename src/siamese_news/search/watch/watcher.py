@@ -25,10 +25,9 @@ from siamese_news.model.base import BLOCK
 from siamese_news.search.filter import rows_over
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import write_rows
-from siamese_news.search.partial_results import check_job
+from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.records import Sample, metadata_text
 from siamese_news.search.seeds import MILLION, Seeds
-from siamese_news.search.watch.drift import DriftAlarm
 from siamese_news.search.watch.sources import Batch, Cursor
 from siamese_news.search.watch.window import PostWindow, line_of, posts_in, seeds_key
 from siamese_news.utils.files import GrowingFile, atomic_write, write_json
@@ -57,9 +56,6 @@ class Watch:
     after `idle` seconds without a post. A watch that is `fresh` has committed nothing yet. Its
     `state` identifies the scores of a row: how often they were updated, and a hash of seeds and
     window.
-
-    Raises:
-        InputError: an earlier watch with this output was another one, or its files were changed.
     """
 
     def __init__(
@@ -143,10 +139,8 @@ class Watch:
     def run(self, batches: Iterator[Batch]) -> None:
         """Watch until the source ends, or no post came for long enough.
 
-        Raises:
-            KeyboardInterrupt: after Ctrl-C or SIGTERM; all posts that were read are committed.
-            InputError: from the source; all posts before it are committed.
-            OSError: a file cannot be written; the next run reads uncommitted posts again.
+        All posts that were read are committed before Ctrl-C, SIGTERM and an error of the source
+        take effect; if a file cannot be written, the next run reads uncommitted posts again.
         """
         with _deferred() as stopped:
             while not stopped:
@@ -209,12 +203,8 @@ class Watch:
         """The checkpoint of an earlier run; empty for none."""
         if not self._path.exists():
             return {}
-        try:
-            saved: dict[str, Any] = json.loads(self._path.read_bytes())
-            job = dict(saved["job"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{self._path}: is damaged ({error}); {_REMEDY}") from error
-        check_job(self._folder, job, self._job, _REMEDY)
+        saved = read_state(self._path, _REMEDY)
+        check_job(self._folder, saved.get("job", {}), self._job, _REMEDY)
         return saved
 
     def _with(self, seeds: Seeds) -> OpenQuery:
@@ -248,7 +238,7 @@ class Watch:
         content = self.window.content(posts)
         scores, best = seeds.combine(self._scorer.scores(content))
         rows = []
-        for row in rows_over(self._scorer, seeds, posts, scores[0], best, query):
+        for row in rows_over(self._scorer, self._opened, posts, scores[0], best):
             self.counts["found"] += 1
             row |= {"rank": self.counts["found"], "score": row["score"] / MILLION}
             rows.append(row | {"state": self.state})
@@ -386,6 +376,49 @@ class Watch:
         }
         write_json(self._out.with_name(self._out.name + ".metrics.json"), metrics)
         self._told, self._before = now, counts["read"]
+
+
+class DriftAlarm:
+    """Compares the scores of the stream with those of a reference at each update of the scores.
+
+    Both samples are scored by a scorer that learned from neither. If the posts of the reference, of
+    the window and of the stream are drawn from one population, the scores are exchangeable, so the
+    exact Kolmogorov-Smirnov test is valid at every update, whatever the scorer learned. The n-th
+    test, earlier runs included, has the level ``rate / (n (n + 1))``; these add up to `rate`, so
+    the chance that there is ever a false alarm is at most `rate`. The first alarm stays.
+
+    Example:
+        >>> import numpy as np
+        >>> alarm, before = DriftAlarm(0.01), np.linspace(0.0, 0.2, 900)
+        >>> alarm.test(before, before + 0.0001), alarm.test(before, before + 0.1)
+        (False, True)
+    """
+
+    def __init__(self, rate: float, tests: int = 0, alarm: dict[str, Any] | None = None) -> None:
+        self._rate, self.tests, self.alarm = rate, tests, alarm
+
+    def test(self, reference: NDArray[Any], stream: NDArray[Any]) -> bool:
+        """Whether this test of (R,) and (S,) scores raises the alarm."""
+        if self.alarm is not None or not len(reference) or not len(stream):
+            return False
+        from scipy.stats import ks_2samp
+
+        self.tests += 1
+        level = self._rate / (self.tests * (self.tests + 1))
+        found = ks_2samp(reference, stream, method="exact")
+        if found.pvalue > level:
+            return False
+        self.alarm = {
+            "test": self.tests,
+            "p": float(found.pvalue),
+            "level": level,
+            "distance": float(found.statistic),
+        }
+        return True
+
+    def plain(self) -> dict[str, Any]:
+        """The state for a later run."""
+        return {"tests": self.tests, "alarm": self.alarm}
 
 
 def _utc(moment: datetime) -> str:

@@ -17,7 +17,7 @@ from siamese_news.data.records import Post
 from siamese_news.scoring import Content, Scorer
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.records import Sample, metadata_text
-from siamese_news.search.scan import blocks
+from siamese_news.search.scan import blocks, content_of
 from siamese_news.utils.files import GrowingFile, atomic_write
 
 WINDOW = 1_000_000
@@ -112,9 +112,7 @@ class PostWindow:
 
     def content(self, posts: Sequence[Post]) -> Content:
         """The form of posts that the scorers of this window read."""
-        texts = [post.text for post in posts]
-        ids = self._observer.token_ids(texts)
-        return texts if ids is None else ids
+        return content_of(self._observer, posts)
 
     def add(self, posts: Sequence[Post], content: Content) -> None:
         """Add posts of the stream, at most `room`."""
