@@ -1,8 +1,10 @@
 """`siamese-news annotate` through a real pseudo-terminal, and killed."""
 
 import json
+import os
 import re
 import sys
+import time
 
 import pexpect
 import pytest
@@ -83,6 +85,60 @@ def test_keys_undo_skip_note_and_going_on(pool):
     child.expect("done: the goal is reached")
     child.expect(pexpect.EOF)
     assert sum(row.get("label") == "yes" for row in said(folder)) == 5
+
+
+@pytest.mark.parametrize(
+    ("key", "status", "words"),
+    [("\x03", 130, "interrupted; all labels are on disk"), ("\x04", 0, "all labels are on disk")],
+)
+def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(pool, key, status, words):
+    folder, _ = pool
+    child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
+    assert posted(child) == "p0"
+    for typed in ("\x1b[A", "\x1by", "yes, she says so"):  # up, Alt-y, a pasted text
+        child.send(typed)
+        time.sleep(0.3)  # a key that comes together with others is not read alone
+    child.send("n")
+    assert posted(child) == "p1"
+    child.send(key)
+    child.expect(words)
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == status
+    assert [row["label"] for row in said(folder)[1:]] == ["no"]
+
+
+def test_a_terminal_that_is_closed_ends_the_command(pool):
+    folder, _ = pool
+    child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
+    posted(child)
+    child.send("y")
+    posted(child)
+    os.close(child.child_fd)
+    child.closed, child.child_fd = True, -1
+    deadline = time.monotonic() + 30
+    while child.isalive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not child.isalive()
+    assert [row["label"] for row in said(folder)[1:]] == ["yes"]
+
+
+def test_labels_without_the_modules_that_only_unix_has(pool):
+    folder, _ = pool
+    # As Windows reads keys: `typer` knows how, and nothing else may need a module of Unix.
+    code = (
+        "import sys, typer\n"
+        "keys = iter(['\\xe0H', 'y', 'q'])\n"
+        "typer.getchar = lambda: next(keys)\n"
+        "sys.modules['termios'] = sys.modules['tty'] = None\n"
+        "from siamese_news.__main__ import main\n"
+        "main()\n"
+    )
+    arguments = ["annotate", "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl"]
+    child = pexpect.spawn(sys.executable, ["-c", code, *arguments], cwd=str(folder), timeout=60)
+    child.expect("all labels are on disk")
+    child.expect(pexpect.EOF)
+    assert [row["label"] for row in said(folder)[1:]] == ["yes"]
 
 
 def test_killed_in_the_middle_nothing_is_lost(pool):
