@@ -141,6 +141,50 @@ def test_labels_without_the_modules_that_only_unix_has(pool):
     assert [row["label"] for row in said(folder)[1:]] == ["yes"]
 
 
+def test_two_people_with_one_plan_do_not_overwrite_what_the_other_drew(pool):
+    folder, relevant = pool
+    start(folder, "--budget", "60")
+    (folder / "sheet.csv").unlink()
+    names = ("ana", "ben")
+    children = [
+        spawn(folder, "--plan", "sheet.plan.json", "--labels", f"{name}.jsonl") for name in names
+    ]
+    given = {}
+    for turn in range(20):
+        # Both label at the same time, one of them more posts than the other.
+        for child in children[: 1 + turn % 2]:
+            post = posted(child)
+            given[post] = post in relevant
+            child.send("y" if given[post] else "n")
+    for child in children:
+        posted(child)
+        child.send("q")
+        child.expect(pexpect.EOF)
+    labels = [word for name in names for word in ("--labels", folder / f"{name}.jsonl")]
+    done = run("certify", "--plan", folder / "sheet.plan.json", *labels)
+    assert done.exit_code == 0, done.stderr
+    assert "not drawn" not in done.stderr
+    assert certificate(folder)["labels"]["used"] == len(given) == 20
+
+
+def test_a_file_of_labels_that_is_open_twice_loses_none(pool):
+    folder, _ = pool
+    arguments = ("--results", "scored.jsonl", "--find", "50", "--labels", "mine.jsonl")
+    first, second = (spawn(folder, *arguments) for _ in range(2))
+    for child in (first, second):
+        assert posted(child) == "p0"
+    first.send("y")
+    assert posted(first) == "p1"
+    second.send("n")
+    second.expect("another program has written to it")
+    second.expect(pexpect.EOF)
+    first.send("yq")
+    first.send("y")
+    assert posted(first) == "p2"
+    first.close()
+    assert [row["label"] for row in said(folder)[1:]] == ["yes", "yes"]
+
+
 def test_killed_in_the_middle_nothing_is_lost(pool):
     folder, _ = pool
     arguments = ("--results", "scored.jsonl", "--find", "50", "--labels", "mine.jsonl")

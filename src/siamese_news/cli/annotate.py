@@ -109,6 +109,8 @@ def annotate(
         if not _labeled(journal, unit, annotator):
             break
     typer.echo(f"\n{status()}")
+    for remark in given.remarks():
+        echo(remark)
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:

@@ -402,7 +402,7 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
         values |= {
             "content": found.content,
             "sentences": found.sentences,
-            "conflicts": found.conflicts,
+            "conflicts": len(found.labels.conflicts),
             "descents": list(zip(found.content["claims"], found.descents, strict=True)),
         }
         commands += certificate.commands()

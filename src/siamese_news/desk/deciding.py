@@ -25,7 +25,7 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, YES, LabelJournal, write_judgments
+from siamese_news.labels.journal import YES, LabelJournal, write_judgments
 from siamese_news.labels.matching import Label, Labels, labels_in
 
 BUDGET_CAP = 100_000
@@ -96,7 +96,6 @@ class Findings(NamedTuple):
     claims: list[Claim]
     labels: Labels
     sentences: list[str]  # each claim in words
-    conflicts: int  # sampled posts whose annotators disagree; they count as not relevant
     descents: list[list[dict[str, Any]]]  # of each claim the last sets tested, the last one first
 
 
@@ -161,13 +160,11 @@ class Certificate(_Planned[Certification]):
                 work.log.look(labels)
                 claims = work.claims(labels)
                 content = certificate_of(work, claims, labels)
-                sampled = work.sampled.by_key.values()
                 found = Findings(
                     content,
                     claims,
                     labels,
                     [sentence_of(content, claim) for claim in content["claims"]],
-                    sum(self._log.verdict(one.post) == CONFLICT for one in sampled),
                     [_descent(work, claim) for claim in content["claims"]],
                 )
                 self._found = path, version, found
