@@ -207,10 +207,10 @@ def replay_cell(
 
     Returns:
         ``pool``, ``target``, ``budget`` and ``runs``; of a pool the mean ``share`` of the oracle's
-        posts, its ``tenth`` percentile, and the share of its relevant posts ``found`` (None where
-        no list of the pool has that precision, so that there is none to find); how many runs certified ``nothing``, and how many were ``wrong``, with the 99% interval ``low`` to
-        ``high`` of their share; the mean number of ``labels``; in which share of the runs the
-        ``naive`` threshold is wrong.
+        posts, its ``tenth`` percentile, and the share of its relevant posts ``found``, None where
+        no list of the pool has that precision; how many runs certified ``nothing``, and how many
+        were ``wrong``, with the 99% interval ``low`` to ``high`` of their share; the mean number of
+        ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
     setting = target, budget, error, seed
     task = partial(_runs, source, *setting)

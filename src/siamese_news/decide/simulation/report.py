@@ -65,9 +65,8 @@ def simulate(
                 cells.append(cell)
                 share = cell["share"]
                 said = _NO_LIST if share is None else f"share {share:.3f}"
-                say(
-                    f"{pool.name} at {target}, {budget} labels: {said}, {cell['wrong']} of {runs} wrong"
-                )
+                what = f"{pool.name} at {target}, {budget} labels"
+                say(f"{what}: {said}, {cell['wrong']} of {runs} wrong")
         promises += _promises(pool, targets[-1], shown, budgets, runs, options)
         found += [
             {"pool": pool.name, "relevant": wanted, "labels": labels}
