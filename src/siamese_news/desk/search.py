@@ -13,10 +13,9 @@ from typing import Any
 
 from siamese_news.data.readers import PostStream, open_posts
 from siamese_news.desk.project import FIELDS, Project, read_json
-from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
-from siamese_news.search.query import FILTER, Query
+from siamese_news.search.query import FILTER, Query, read_score
 from siamese_news.utils.processes import PROGRESS
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
@@ -82,7 +81,7 @@ class Search:
                 raise InputError("a search is running; wait for it to finish or cancel it")
             config = project.config()
             known = {name: options.get(name, value) for name, value in config["options"].items()}
-            known["threshold"] = score_in(known["threshold"])
+            known["threshold"] = read_score(known["threshold"])
             number = max(1, int(config["search"]))
 
             def arguments() -> list[str]:
