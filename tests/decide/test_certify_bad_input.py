@@ -298,7 +298,14 @@ def test_verdicts_in_other_languages(pool):
     folder, relevant = pool
     start(folder, "--at-least", "60")
     rows = rows_of(folder / "sheet.csv")
-    words = (("ja", "nein"), ("OUI", "non"), ("s\u00ed", "no"), ("si\u0301", "No "), ("x", "N"))
+    words = (
+        ("ja", "nein"),
+        ("Tak", "nie"),
+        ("OUI", "non"),
+        ("s\u00ed", "no"),
+        ("si\u0301", "No "),
+        ("x", "N"),
+    )
     # What spreadsheets in these languages make of TRUE and FALSE, and words of coders.
     words += (("VRAI", "FAUX"), ("WAHR", "FALSCH"), ("VERDADERO", "FALSO"), ("1,0", "0,0"))
     words += (("pertinent", "non pertinent"), ("Relevant", "nicht relevant"))
