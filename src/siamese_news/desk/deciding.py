@@ -10,13 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound, upper_bound
-from siamese_news.decide.certificate import (
-    certificate_of,
-    sentence_of,
-    write_certificate,
-    write_lists,
-    write_page,
-)
+from siamese_news.decide.certificate import certificate_of, sentence_of, write_files
 from siamese_news.decide.certification import Certification, Claim, Settings
 from siamese_news.decide.plan.design import Keys, Order
 from siamese_news.decide.plan.files import SEAL, sibling
@@ -196,9 +190,7 @@ class Certificate(_Planned[Certification]):
             found, work = self.findings(), self._open()
             self._write_sheet(found.labels.of)
             content = certificate_of(work, found.claims, found.labels, [self.sheet])
-            write_certificate(sibling(self.path, "certificate.json"), content)
-            write_page(sibling(self.path, "certificate.html"), content)
-            write_lists(sibling(self.path, "certificate.csv"), work, found.claims)
+            write_files(work, found.claims, content)
             return found
 
     def certified(self, threshold: float) -> Claim | None:

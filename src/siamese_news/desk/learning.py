@@ -102,7 +102,16 @@ class Learning:
             said = {post: self._log.verdict(post) for post in self._log.posts()}
             for ending in ("parquet", "json", "npy"):
                 self._path(ending).unlink(missing_ok=True)
-            line, source = self._command(), self._machine.source
+            source = self._machine.source
+            verdicts, name = source or (None, None)
+            line = self._project.command(
+                "feedback",
+                results=results,
+                labels=self._log.path,
+                verdicts=verdicts,
+                name=name,
+                out=self._path("parquet"),
+            )
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                 order = self._path("parquet")
                 task = process.submit(
@@ -161,17 +170,6 @@ class Learning:
 
     def _path(self, ending: str) -> Path:
         return self._project.search / f"learned.{ending}"
-
-    def _command(self) -> str:
-        verdicts, name = self._machine.source or (None, None)
-        return self._project.command(
-            "feedback",
-            results=self._project.results,
-            labels=self._log.path,
-            verdicts=verdicts,
-            name=name,
-            out=self._path("parquet"),
-        )
 
 
 @lru_cache(1)

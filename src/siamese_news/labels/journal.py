@@ -197,7 +197,7 @@ class _State:
 
     def of(self, post: str, annotator: str) -> Judgment | None:
         """See `LabelJournal.of`."""
-        found = list(self.said.get(post, {}).get(annotator, []))
+        found = list(self.said.get(post, {}).get(annotator, []))  # another thread may add one
         return max(found, key=lambda one: (one.post == post, one.number), default=None)
 
     @classmethod
@@ -373,13 +373,12 @@ def read_judgments(path: Path) -> list[Judgment]:
     ]
 
 
-def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan: str = "") -> None:
-    """Replace a journal by one label of each post, for the plan with this seal (or none)."""
-    rows: list[Mapping[str, Any]] = [{"n": 1, "plan": plan}] if plan else []
-    for number, (post, label) in enumerate(labels.items(), len(rows) + 1):
-        rows.append(_row(Judgment(number, post, label, annotator)))
+def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan: str) -> None:
+    """Replace a journal by one label of each post, for the plan with this seal."""
     with atomic_write(path) as stream:
-        stream.writelines(map(_line, rows))
+        stream.write(_line({"n": 1, "plan": plan}))
+        for number, (post, label) in enumerate(labels.items(), 2):
+            stream.write(_line(_row(Judgment(number, post, label, annotator))))
 
 
 def annotator_name(text: str) -> str:

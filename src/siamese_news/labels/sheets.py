@@ -229,7 +229,7 @@ _ENDINGS = {".prodigy.jsonl": "prodigy", ".jsonl": "jsonl", ".csv": "csv", ".jso
 COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
-def format_of(path: Path, asked: str | None = None) -> str:
+def format_of(path: Path, asked: str | None) -> str:
     """The format of a sheet: the given one, else that of the ending of its name."""
     if asked is not None:
         return asked
