@@ -499,21 +499,6 @@ def test_every_field_of_a_query_has_its_option():
     assert {one.name for one in fields(Query)} == set(options.SEARCH)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["rank", "--over-seeds"], "--over-seeds was removed: use --one-story"),
-        (["filter", "--pseudonymise=key"], "--pseudonymise was removed: use --pseudonymize"),
-        (["filter", "--shard=1/8"], "--shard was removed: use filter --workers N"),
-        (["merge", "x.csv"], "merge was removed: use filter --workers N"),
-    ],
-)
-def test_what_was_removed_says_what_replaced_it(arguments, said):
-    done = run(*arguments)
-    assert done.exit_code == 2
-    assert said in " ".join(done.stderr.replace("│", " ").split())
-
-
 def test_a_query_is_the_options_that_ask_for_it():
     from siamese_news.search.query import FILTER, Query
 

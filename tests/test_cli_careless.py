@@ -112,3 +112,53 @@ def test_a_file_in_both_roles_is_pointed_out(here):
 def test_an_option_of_the_other_command_names_it(here, command, advice):
     done = process(*command)
     assert done.returncode == 2 and advice in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("filter", *RANK[1:], "--out", "found.csv", "--threshold"),
+        ("watch", *RANK[1:3], "--source", "stdin", "--out", "found.jsonl", "--threshold"),
+        ("report", "--results", "posts.jsonl", "--out", "page.html", "--threshold"),
+        ("audit", "--results", "posts.jsonl", "--out", "sheet.csv", "--threshold"),
+    ],
+)
+def test_a_threshold_in_percent_is_refused_in_one_line(here, command):
+    for typed in ("30", "30%", "nan"):
+        done = process(*command, typed)
+        assert done.returncode == 2
+        expected = f"siamese-news: the threshold is '{typed}'; expected a score, a number from -4"
+        assert done.stderr.startswith(expected) and done.stderr.count("\n") == 1
+    assert not list(here.glob("found*")) + list(here.glob("sheet*"))
+
+
+def test_a_threshold_may_have_a_decimal_comma(here):
+    done = process("filter", *RANK[1:], "--out", "found.jsonl", "--threshold", "0,1")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((here / "found.jsonl.meta.json").read_text())["threshold"] == 0.1
+
+
+def test_a_report_of_a_run_names_the_files_that_have_texts(here):
+    assert process(*RANK, "--out", "found.trec").returncode == 0
+    done = process("report", "--results", "found.trec", "--out", "page.html")
+    assert done.returncode == 2
+    assert "found.trec:1: 'text' is missing" in done.stderr
+    assert "have no texts to show; name a .jsonl, .csv or .parquet of the same" in done.stderr
+
+
+def test_a_report_has_the_story_in_its_title(here):
+    story = {
+        "id": "1",
+        "title": "Bridge falls\ninto river",
+        "text": "The bridge over the river fell.",
+    }
+    other = {"id": "2", "title": "Mayor elected", "text": "The town has a new mayor."}
+    for articles, title in (
+        ([story], "Posts about “Bridge falls into river”"),
+        ([story, other], "Posts in found.csv"),
+    ):
+        (here / "story.jsonl").write_text("".join(json.dumps(row) + "\n" for row in articles))
+        command = ("rank", "--articles", "story.jsonl", "--posts", "posts.jsonl")
+        assert process(*command, "--out", "found.csv").returncode == 0
+        assert process("report", "--results", "found.csv", "--out", "page.html").returncode == 0
+        assert f"<title>{title}</title>" in (here / "page.html").read_text()

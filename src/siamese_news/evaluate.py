@@ -20,7 +20,7 @@ with entry_point("eval", COMMAND, __name__):
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import DictConfig, OmegaConf
 
-    from siamese_news.training.launch import is_first_process, share_stamp
+    from siamese_news.training.launch import is_first_process, run_composed, share_stamp
     from siamese_news.training.options import plain_options
 
 log = logging.getLogger(__name__)
@@ -164,8 +164,8 @@ def main() -> None:
     """Entry point."""
     with one_line_errors():
         share_stamp()
-    if is_first_process():
-        _compose_and_evaluate()
+        if is_first_process():
+            run_composed(_compose_and_evaluate)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ with entry_point("train", COMMAND, __name__):
     from omegaconf import DictConfig
 
     from siamese_news.training.job import train
-    from siamese_news.training.launch import launched_processes, prepare_command
+    from siamese_news.training.launch import launched_processes, prepare_command, run_composed
     from siamese_news.training.options import add_installed, plain_options
     from siamese_news.training.sweep import one_of_many
 
@@ -108,7 +108,7 @@ def main() -> None:
     with one_line_errors():
         prepare_command()
         add_installed()
-    _compose_and_train()
+        run_composed(_compose_and_train)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`siamese-news annotate` through a real pseudo-terminal, and killed."""
 
 import json
+import os
 import re
 import sys
 import termios
@@ -95,6 +96,104 @@ def test_keys_undo_skip_note_and_going_on(pool):
     child.expect("done: the goal is reached")
     child.expect(pexpect.EOF)
     assert sum(row.get("label") == "yes" for row in said(folder)) == 5
+
+
+@pytest.mark.parametrize(
+    ("key", "status", "words"),
+    [("\x03", 130, "interrupted; all labels are on disk"), ("\x04", 0, "all labels are on disk")],
+)
+def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(pool, key, status, words):
+    folder, _ = pool
+    child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
+    assert posted(child) == "p0"
+    for typed in ("\x1b[A", "\x1by", "yes, she says so"):  # up, Alt-y, a pasted text
+        child.send(typed)
+        time.sleep(0.3)  # a key that comes together with others is not read alone
+    child.send("n")
+    assert posted(child) == "p1"
+    child.send(key)
+    child.expect(words)
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == status
+    assert [row["label"] for row in said(folder)[1:]] == ["no"]
+
+
+def test_a_terminal_that_is_closed_ends_the_command(pool):
+    folder, _ = pool
+    child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
+    posted(child)
+    child.send("y")
+    posted(child)
+    os.close(child.child_fd)
+    child.closed, child.child_fd = True, -1
+    deadline = time.monotonic() + 30
+    while child.isalive() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not child.isalive()
+    assert [row["label"] for row in said(folder)[1:]] == ["yes"]
+
+
+def test_labels_without_the_modules_that_only_unix_has(pool):
+    folder, _ = pool
+    # As Windows reads keys: `typer` knows how, and nothing else may need a module of Unix.
+    code = (
+        "import sys, typer\n"
+        "keys = iter(['\\xe0H', 'y', 'q'])\n"
+        "typer.getchar = lambda: next(keys)\n"
+        "sys.modules['termios'] = sys.modules['tty'] = None\n"
+        "from siamese_news.__main__ import main\n"
+        "main()\n"
+    )
+    arguments = ["annotate", "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl"]
+    child = pexpect.spawn(sys.executable, ["-c", code, *arguments], cwd=str(folder), timeout=60)
+    child.expect("all labels are on disk")
+    child.expect(pexpect.EOF)
+    assert [row["label"] for row in said(folder)[1:]] == ["yes"]
+
+
+def test_two_people_with_one_plan_do_not_overwrite_what_the_other_drew(pool):
+    folder, relevant = pool
+    start(folder, "--budget", "60")
+    (folder / "sheet.csv").unlink()
+    names = ("ana", "ben")
+    children = [
+        spawn(folder, "--plan", "sheet.plan.json", "--labels", f"{name}.jsonl") for name in names
+    ]
+    given = {}
+    for turn in range(20):
+        # Both label at the same time, one of them more posts than the other.
+        for child in children[: 1 + turn % 2]:
+            post = posted(child)
+            given[post] = post in relevant
+            child.send("y" if given[post] else "n")
+    for child in children:
+        posted(child)
+        child.send("q")
+        child.expect(pexpect.EOF)
+    labels = [word for name in names for word in ("--labels", folder / f"{name}.jsonl")]
+    done = run("certify", "--plan", folder / "sheet.plan.json", *labels)
+    assert done.exit_code == 0, done.stderr
+    assert "not drawn" not in done.stderr
+    assert certificate(folder)["labels"]["used"] == len(given) == 20
+
+
+def test_a_file_of_labels_that_is_open_twice_loses_none(pool):
+    folder, _ = pool
+    arguments = ("--results", "scored.jsonl", "--find", "50", "--labels", "mine.jsonl")
+    first, second = (spawn(folder, *arguments) for _ in range(2))
+    for child in (first, second):
+        assert posted(child) == "p0"
+    first.send("y")
+    assert posted(first) == "p1"
+    second.send("n")
+    second.expect("another program has written to it")
+    second.expect(pexpect.EOF)
+    first.send("yq")
+    first.send("y")
+    assert posted(first) == "p2"
+    first.close()
+    assert [row["label"] for row in said(folder)[1:]] == ["yes", "yes"]
 
 
 def test_killed_in_the_middle_nothing_is_lost(pool):

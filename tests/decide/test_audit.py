@@ -204,7 +204,7 @@ def test_recall_names_its_population_or_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--threshold", "5", "--population", "100"), "no post has a score of 5"),
+        (("--threshold", "3", "--population", "100"), "no post has a score of 3"),
         (("--threshold", "0.5", "--population", "10"), "--population is 10"),
         (("--threshold", "0.5", "--population", "9999"), "at most the 600"),
         (("--population", "100"), "--threshold"),

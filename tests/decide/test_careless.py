@@ -41,7 +41,7 @@ def labeled(work, truth):
     while ranks := work.next_posts(labels, at_least=25):
         for unit in work.texts.units(ranks):
             drawn = SampledPost("", unit.name)
-            labels.of[unit.name] = Label(drawn, "yes" if truth[unit.post] else "no", "")
+            labels.of[unit.name] = Label(drawn, "yes" if truth[unit.post] else "no")
     return labels
 
 

@@ -8,7 +8,8 @@ import shutil
 import pytest
 from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
 
-from siamese_news.decide.plan.files import write_sealed
+from siamese_news.decide.plan.files import SEAL, read_sealed, write_sealed
+from siamese_news.labels.journal import LabelJournal
 from siamese_news.labels.matching import Label, Labels, SampledPosts, VerdictLog
 from siamese_news.labels.results import Unit
 
@@ -59,7 +60,7 @@ def test_the_label_column_is_gone(pool):
     refused(certify(folder), "sheet.csv:1", "post, mine", "expected label")
 
 
-def test_a_label_given_twice_counts_once_and_a_contradiction_is_refused(pool):
+def test_a_label_given_twice_counts_once_and_a_contradiction_as_not_relevant(pool):
     folder, relevant = pool
     start(folder)
     rows = fill(folder / "sheet.csv", relevant)
@@ -67,8 +68,35 @@ def test_a_label_given_twice_counts_once_and_a_contradiction_is_refused(pool):
     done = certify(folder)
     assert done.exit_code == 0 and "1 label was given twice" in done.stderr
     other = {**rows[0], "label": "0" if rows[0]["label"] == "1" else "1"}
-    save(folder / "sheet.csv", [*rows, other])
-    refused(certify(folder), f"sheet.csv:{len(rows) + 2}", "sheet.csv:2", "keep one of them")
+    save(folder / "sheet.csv", [*rows, other, {**rows[1], "label": "skip"}])
+    (folder / "sheet.2.csv").unlink()
+    done = certify(folder)
+    said = f"1 post with labels that contradict each other, such as '{rows[0]['post']}': counted as"
+    assert done.exit_code == 0 and said in done.stderr
+    content = certificate(folder)
+    assert content["labels"]["skipped"] == 1 and said in content["remarks"][-1]
+
+
+def test_two_coders_in_one_journal_are_counted_the_same_way_by_every_command(pool):
+    folder, _ = pool
+    start(folder)
+    rows = rows_of(folder / "sheet.csv")
+    (folder / "sheet.csv").unlink()
+    plan, labels = folder / "sheet.plan.json", folder / "both.jsonl"
+    log = LabelJournal(labels, read_sealed(plan, "plan")[SEAL])
+    for row in rows:
+        log.add(row["post"], "yes", "ana")
+        log.add(row["post"], "no" if row is rows[0] else "yes", "ben")
+    said = f"1 post with labels that contradict each other, such as '{rows[0]['post']}': "
+    done = run("annotate", "--plan", plan, "--labels", labels)
+    assert done.exit_code == 0 and f"{said}counted as not relevant" in done.stderr
+    done = run("certify", "--plan", plan, "--labels", labels)
+    assert done.exit_code == 0 and f"{said}counted as not relevant" in done.stderr
+    assert certificate(folder)["labels"]["not_relevant"] == 1
+    scored(folder / "scored.parquet")
+    files = ("--results", folder / "scored.parquet", "--labels", labels)
+    done = run("feedback", *files, "--next", folder / "next.csv")
+    assert done.exit_code == 0 and f"{said}not used until they agree" in done.stderr
 
 
 def test_labels_of_posts_that_were_not_drawn_are_not_used(pool):
@@ -332,7 +360,14 @@ def test_verdicts_in_other_languages(pool):
     folder, relevant = pool
     start(folder, "--at-least", "60")
     rows = rows_of(folder / "sheet.csv")
-    words = (("ja", "nein"), ("OUI", "non"), ("s\u00ed", "no"), ("si\u0301", "No "), ("x", "N"))
+    words = (
+        ("ja", "nein"),
+        ("Tak", "nie"),
+        ("OUI", "non"),
+        ("s\u00ed", "no"),
+        ("si\u0301", "No "),
+        ("x", "N"),
+    )
     # What spreadsheets in these languages make of TRUE and FALSE, and words of coders.
     words += (("VRAI", "FAUX"), ("WAHR", "FALSCH"), ("VERDADERO", "FALSO"), ("1,0", "0,0"))
     words += (("pertinent", "non pertinent"), ("Relevant", "nicht relevant"))

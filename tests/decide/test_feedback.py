@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sheet_commands import run
+from sheet_commands import run, scored
 from sklearn.metrics import average_precision_score
 
 WORDS = "road train coffee garden music window letter river market bridge school paper".split()
@@ -186,3 +186,10 @@ def test_relevant_labels_without_others_announce_nothing(tmp_path):
     done = feedback(tmp_path)
     assert done.exit_code == 0 and "not a sure gain" in done.stdout
     assert not (tmp_path / "learned.parquet").exists()
+
+
+def test_results_that_are_not_parquet_are_told_how_to_become_it(tmp_path):
+    scored(tmp_path / "found.csv", size=20)
+    done = run("feedback", "--results", tmp_path / "found.csv", "--next", tmp_path / "next.csv")
+    assert done.exit_code == 2
+    assert "found.csv: expected results in Parquet; search again with an --out" in done.stderr

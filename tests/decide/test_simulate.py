@@ -148,6 +148,22 @@ def test_the_command_writes_tables_and_a_picture(tmp_path):
     assert picture.read_text().startswith("<svg")
 
 
+def test_a_precision_that_no_list_has_is_told_apart_from_a_bad_result(tmp_path):
+    scored(tmp_path / "pool.jsonl", size=200)
+    lines = [f"all\tp{n}\t{int(n % 3 == 1)}\n" for n in range(200)]
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
+    files = ("--results", tmp_path / "pool.jsonl", "--qrels", tmp_path / "qrels.tsv")
+    options = ("--budget", 300, "--precision", ".9", "--runs", 2, "--cores", 1)
+    done = run("simulate", *files, *options, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.stderr
+    assert "300 labels: no list has this precision, 0 of 2 wrong" in done.stderr
+    text = (tmp_path / "out" / "simulation.md").read_text()
+    assert "| no list has this precision | – | – | 2 |" in text
+    assert (
+        json.loads((tmp_path / "out" / "simulation.json").read_text())["cells"][0]["share"] is None
+    )
+
+
 def test_the_command_says_what_is_missing(tmp_path):
     assert run("simulate", "--out", tmp_path).exit_code == 2
     families = ("simulate", "--families", "1", "--runs", "1")

@@ -1,11 +1,14 @@
 """The tables spend what they may and not more, by another program's account."""
 
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
+import pexpect
 import pytest
 from scipy.stats import hypergeom
+from sheet_commands import scored
 
 from siamese_news.decide.bounds.tables import Tables, spent_by, turn_of
 from siamese_news.decide.plan.design import least_errors
@@ -147,3 +150,18 @@ def test_far_beyond_the_budget_a_table_is_the_same():
     assert (tables.bounds(1, 2000)[:226] == near).all()
     wide = Tables(sizes, nulls, error=0.05, turn=75)
     assert (tables.bounds(1, 2000)[:101] == wide.bounds(1, 100)).all()
+
+
+def test_tables_that_take_long_are_computed_under_a_progress_bar(tmp_path):
+    scored(tmp_path / "scored.jsonl", size=12_000, cut=6000)
+    files = ["--results", "scored.jsonl", "--out", "sheet.csv"]
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "siamese_news", "sample", *files, "--precision", ".9", "--budget", "8000"],
+        cwd=str(tmp_path),
+        encoding="utf-8",
+        timeout=60,
+    )
+    child.expect("computing exact tables")
+    child.expect("sheet.csv: 25 posts to label of 12,000")
+    child.expect(pexpect.EOF)

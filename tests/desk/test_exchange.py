@@ -78,7 +78,7 @@ def test_tasks_come_back_as_labels(project, kind, name, person, planned):
     assert len(rows) == taken and {row["annotator"] for row in rows} == {"ana"}
     # The same file again changes nothing.
     again = json.loads(take(served, name, person(content, truth))[1])
-    assert again == {"taken": 0, "already": taken, "unknown": 0}
+    assert again == {"taken": 0, "already": taken, "unknown": 0, "conflicts": 0}
 
 
 def test_the_pages_own_labels_open_in_another_project(project, tmp_path):

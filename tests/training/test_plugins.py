@@ -68,8 +68,8 @@ def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(t
     )
     missing = run(*rank, path=None, cwd=tmp_path, code=2)
     assert "package news-max-encoder, which is not installed" in missing
-    wrong = run("-m", "siamese_news.train", "encoder=max", path=None, cwd=tmp_path, code=1)
-    assert "Could not find 'encoder/max'" in wrong
+    wrong = run("-m", "siamese_news.train", "encoder=max", path=None, cwd=tmp_path, code=2)
+    assert "encoder=max: does not exist; expected one of" in wrong
 
 
 def test_a_format_of_another_package_is_detected(tmp_path):

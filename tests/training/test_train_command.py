@@ -89,6 +89,22 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
     assert not (tmp_path / "out" / "checkpoints").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("nosuch=3", "nosuch: does not exist; expected one of hydra, seed, fold, "),
+        ("data=usatoda", "data=usatoda: does not exist; expected one of claims_dev, "),
+        ("task.lr=.1", "task.lr: does not exist; expected in task one of name, epochs, "),
+        ("seed=[1", "seed=[1: no viable alternative at input '[1'; expected NAME=VALUE"),
+        ("+seed=1", "Could not append to config. An item is already at 'seed'."),
+    ],
+)
+def test_an_option_that_does_not_exist_is_one_line_with_those_that_do(tmp_path, option, words):
+    ended, said = run(tmp_path, "siamese_news.train", option)
+    assert ended == 2 and said.startswith(words) and said.count("\n") == 1, said
+    assert not list(tmp_path.iterdir())
+
+
 def test_evaluate_refuses_a_value_of_the_wrong_type(tmp_path):
     ended, said = run(tmp_path, "siamese_news.evaluate", "peers=bm25")
     assert ended == 2 and "Traceback" not in said

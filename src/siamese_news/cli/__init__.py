@@ -34,7 +34,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _EXITS = "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
-_NOTHING = "nothing was written"
 
 
 def _version(wanted: bool) -> None:
@@ -57,29 +56,19 @@ def _root(
     """News articles in, the social media posts about them out."""
 
 
-# The commands, and what an interrupted one says about its work.
-_COMMANDS: dict[Callable[..., None], str] = {
-    rank: _NOTHING,
+_COMMANDS: list[Callable[..., None]] = [rank, filter, watch, explain, index, keywords, rerank]
+_COMMANDS += [threads, report, sample, annotate, certify, audit, feedback, simulate]
+_COMMANDS += [bundle, push, pull]
+# What an interrupted command says about its work, where it does not begin anew.
+_INTERRUPTED: dict[Callable[..., None], str] = {
     filter: "run the same command with --resume to continue",
     watch: "run the same command again to continue",
-    explain: _NOTHING,
     index: "the index is unchanged",
-    keywords: _NOTHING,
-    rerank: _NOTHING,
-    threads: _NOTHING,
-    report: _NOTHING,
-    sample: _NOTHING,
     annotate: "all labels are on disk; run the same command again to continue",
-    certify: _NOTHING,
-    audit: _NOTHING,
-    feedback: _NOTHING,
-    simulate: _NOTHING,
-    bundle: _NOTHING,
-    push: _NOTHING,
-    pull: _NOTHING,
 }
-for command, interrupted in _COMMANDS.items():
-    app.command(cls=ManyValues, epilog=_EXITS)(bad_input_exits(interrupted)(command))
+for command in _COMMANDS:
+    hint = _INTERRUPTED.get(command, "nothing was written")
+    app.command(cls=ManyValues, epilog=_EXITS)(bad_input_exits(hint)(command))
 app.command(
     epilog="Exit codes: 0 success, even if some rows are bad, 2 a file or the model cannot be read."
 )(doctor)

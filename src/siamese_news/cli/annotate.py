@@ -120,6 +120,8 @@ def annotate(
     for one in recalls:
         if changed := changed_sentence(one.log.changed):
             echo(changed.strip())
+    for remark in given.remarks():
+        echo(remark)
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:
@@ -165,19 +167,13 @@ def _show(unit: "Unit", criteria: str, status: str) -> None:
 
 
 def _key() -> str:
-    """One key; from a pipe the next character that is not white space."""
+    """One key; from a pipe the next character that is not white space. Empty at the end."""
     sys.stdout.flush()
     if not sys.stdin.isatty():
         while (one := sys.stdin.read(1)).isspace():
             pass
         return one
-    import termios
-    import tty
-
-    handle = sys.stdin.fileno()
-    before = termios.tcgetattr(handle)
     try:
-        tty.setcbreak(handle)
-        return sys.stdin.read(1)
-    finally:
-        termios.tcsetattr(handle, termios.TCSADRAIN, before)
+        return typer.getchar()  # of several characters for an arrow key or a pasted text
+    except EOFError:
+        return ""

@@ -19,6 +19,7 @@ from siamese_news.cli.sample import (
     plan_of,
 )
 from siamese_news.errors import InputError
+from siamese_news.search.query import read_score
 
 
 def audit(
@@ -36,7 +37,10 @@ def audit(
     budget: Annotated[int, typer.Option(min=1, help="Number of posts to draw.")] = 100,
     confidence: ConfidenceOption = ".95",
     threshold: Annotated[
-        float | None, typer.Option(help="Estimate the recall at this score, within --population.")
+        str | None,
+        typer.Option(
+            metavar="SCORE", help="Estimate the recall at this score, within --population."
+        ),
     ] = None,
     population: Annotated[
         int | None, typer.Option(min=2, help="With --threshold: number of best posts to consider.")
@@ -83,7 +87,7 @@ def audit(
         budget=budget,
         confidence=confidence,
         seed=seed,
-        threshold=threshold,
+        threshold=None if threshold is None else read_score(threshold),
         size=population,
         posts=posts,
         again=again,

@@ -46,12 +46,10 @@ def certify(
         follows,
         sentence_of,
         sheets_of_certificate,
-        write_certificate,
-        write_lists,
-        write_page,
+        write_files,
     )
     from siamese_news.decide.certification import Certification, expect_all, next_batch
-    from siamese_news.decide.plan.files import read_sealed, sibling
+    from siamese_news.decide.plan.files import read_sealed
     from siamese_news.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):
@@ -77,14 +75,13 @@ def certify(
     work.log.look(said)
     claims = work.claims(said)
     content = certificate_of(work, claims, said, labels)
-    write_certificate(sibling(path, "certificate.json"), content)
-    write_page(sibling(path, "certificate.html"), content)
+    lists = write_files(work, claims, content)
     for remark in content["remarks"]:
         echo(remark)
     for claim in content["claims"]:
         typer.echo(sentence_of(content, claim))
-    if write_lists(sibling(path, "certificate.csv"), work, claims):
-        echo(f"{sibling(path, 'certificate.csv')}: the certified posts")
+    if lists is not None:
+        echo(f"{lists}: the certified posts")
     sheet, new, waiting = next_batch(work, said, labels[0], format, more=more, at_least=at_least)
     if waiting:
         echo(

@@ -11,7 +11,7 @@ import typer
 
 from siamese_news.cli.outputs import check_output
 from siamese_news.errors import InputError
-from siamese_news.search.query import READING, Query, read_key
+from siamese_news.search.query import READING, Query, read_key, read_score
 
 SEARCH = {
     "articles": "Seed articles: text files, saved web pages, JSON, JSON lines or CSV; one or more "
@@ -63,7 +63,7 @@ SEARCH = {
 
 _NAMES = {"negatives": "--not", "key": "--pseudonymize"}
 _MORE: dict[str, dict[str, Any]] = {
-    "threshold": {"min": -4, "max": 4, "metavar": "SCORE"},
+    "threshold": {"metavar": "SCORE"},
     "top": {"min": 1},
     "negatives": {"metavar": "ARTICLE"},
     "after": {"metavar": "DATE"},
@@ -77,6 +77,7 @@ _TYPES: dict[Any, Any] = {
     Sequence[str]: list[str] | None,
     str | Sequence[str] | None: list[str] | None,
     bytes | None: Path | None,
+    float | None: str | None,
 }
 _TIMING = typer.Option(
     False,
@@ -127,6 +128,8 @@ def search_command(
             if "out" in given and not given["out"].name:
                 raise InputError(f"--out {given['out']}: expected the name of a file or new folder")
             with _timed(timing):
+                if "threshold" in given:
+                    given["threshold"] = read_score(given["threshold"])
                 if "key" in given:
                     # The command checks the rest.
                     check_output(given.get("out"), [given["key"]], force=True)

@@ -54,7 +54,7 @@ def format_of(query: Query, default: Format | None) -> Query:
     return replace(query, format=format or default)
 
 
-def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool = False) -> None:
+def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool) -> None:
     """Check that an output and the files that go with it overwrite nothing of the user's.
 
     Unchanged results of an earlier search, and reports, may be replaced, and with `force` any file

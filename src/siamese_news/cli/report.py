@@ -10,7 +10,7 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, write_meta
 from siamese_news.cli.reading import echo, open_files
 from siamese_news.errors import InputError
-from siamese_news.search.query import Query
+from siamese_news.search.query import Query, read_score
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.terminal import counted
 
@@ -32,11 +32,15 @@ def report(
     ],
     force: ForceOption = False,
     title: Annotated[
-        str | None, typer.Option(help="Title of the page (default: the name of the results).")
+        str | None,
+        typer.Option(help="Title of the page (default: the only article, or the results)."),
     ] = None,
     threshold: Annotated[
-        float | None,
-        typer.Option(help="Score to draw as the threshold (default: the threshold of the search)."),
+        str | None,
+        typer.Option(
+            metavar="SCORE",
+            help="Score to draw as the threshold (default: the threshold of the search).",
+        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -68,7 +72,8 @@ def report(
     table = out.with_suffix(".csv")
     for written in [out] if by is None else [out, table]:
         check_output(written, files_read(query, results), force=force)
-    data = read_results(results, title=title, threshold=threshold)
+    drawn = None if threshold is None else read_score(threshold)
+    data = read_results(results, title=title, threshold=drawn)
     data = replace(data, bursts=groups.find_bursts(data))
     if by is not None:
         if query.posts:

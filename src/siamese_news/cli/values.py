@@ -6,15 +6,6 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-_WORKERS = "use filter --workers N on one machine, or filter --engine ray on several"
-REMOVED = {
-    "--over-seeds": "use --one-story; filter always writes one list and needs no option",
-    "--pseudonymise": "use --pseudonymize",
-    "--shard": _WORKERS,
-    "merge": _WORKERS,
-}
-"""Options and commands of earlier versions, and what replaced them."""
-
 _ELSEWHERE = {
     "--threshold": "rank lists the best posts (--top); filter keeps those that reach a threshold",
     "--top": "filter keeps all posts that reach a threshold; rank lists the best",
@@ -23,12 +14,10 @@ _MAYBE_EMPTY = ("--criteria", "--title", "--text")
 
 
 class Commands(TyperGroup):
-    """The commands; one that was removed says what replaced it."""
+    """The commands, none of which takes an empty value that was probably not meant."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the first argument names."""
-        if args[0] in REMOVED:
-            raise typer.BadParameter(f"{args[0]} was removed: {REMOVED[args[0]]}", ctx=ctx)
         words = chain.from_iterable(
             word.split("=", 1) if word.startswith("--") else [word] for word in args
         )
@@ -55,8 +44,6 @@ class ManyValues(TyperCommand):
         known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
         for word in args:
             name = word.partition("=")[0]
-            if name.startswith("--") and name in REMOVED:
-                raise typer.BadParameter(f"{name} was removed: {REMOVED[name]}", ctx=ctx)
             if name in _ELSEWHERE and name not in known and self.name in ("rank", "filter"):
                 raise typer.BadParameter(f"no such option: {name}; {_ELSEWHERE[name]}", ctx=ctx)
         lists: dict[str, str] = {}

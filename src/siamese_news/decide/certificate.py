@@ -11,7 +11,7 @@ import numpy as np
 
 from siamese_news.decide.certification import Certification, Claim
 from siamese_news.decide.chart import Line, line_chart
-from siamese_news.decide.plan.files import SEAL, made, read_sealed, write_sealed
+from siamese_news.decide.plan.files import SEAL, made, read_sealed, sibling, write_sealed
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
@@ -75,7 +75,20 @@ def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
     return [m if m.exists() or not f.exists() else f for m, f in zip(moved, found, strict=True)]
 
 
-def write_certificate(path: Path, content: Mapping[str, Any]) -> None:
+def write_files(
+    work: Certification, claims: Sequence[Claim], content: Mapping[str, Any]
+) -> Path | None:
+    """Write a certificate, its page and its lists next to the plan; returns the file of the lists.
+
+    None if there is no list; an earlier file of lists is then removed.
+    """
+    _write_certificate(sibling(work.path, "certificate.json"), content)
+    _write_page(sibling(work.path, "certificate.html"), content)
+    lists = sibling(work.path, "certificate.csv")
+    return lists if _write_lists(lists, work, claims) else None
+
+
+def _write_certificate(path: Path, content: Mapping[str, Any]) -> None:
     """Write a certificate; only an earlier one of the same plan is replaced."""
     if path.exists():
         old = read_sealed(path, "certificate")
@@ -168,7 +181,7 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
     }
 
 
-def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
+def _write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
     """Write the posts of the certified lists to a CSV file, best first.
 
     The columns are ids, score, and one for each target. Without a list, an earlier file is removed.
@@ -200,7 +213,7 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
     return True
 
 
-def write_page(path: Path, content: Mapping[str, Any]) -> None:
+def _write_page(path: Path, content: Mapping[str, Any]) -> None:
     """Write the page of a certificate; an earlier one is replaced."""
     import jinja2
     from markupsafe import Markup

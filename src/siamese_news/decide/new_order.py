@@ -18,7 +18,7 @@ from siamese_news.decide.learning import (
     unjudged,
 )
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import SKIP, YES
+from siamese_news.labels.journal import CONFLICT, NO, YES, common_label, conflict_remarks
 from siamese_news.labels.machine import MachineVerdicts, read_machine
 from siamese_news.labels.results import Unit, read_table
 from siamese_news.labels.sheets import read_rows
@@ -37,18 +37,29 @@ def read_verdicts(
 ) -> dict[str, bool]:
     """Posts with unanimous labels, from any files with the columns post and label.
 
-    Skipped and disputed posts are left out; `say` is told the number of disputed ones.
+    Skipped posts, and those with contradicting labels, are left out; `say` is told the latter.
     """
-    said: dict[str, set[bool]] = {}
+    said: dict[str, set[str]] = {}
     for path in paths:
         for row in read_rows(path):
-            if (value := row.verdict()) and value != SKIP:
+            if value := row.verdict():
                 post = row.key[len(KEY) :] if row.key.startswith(KEY) else row.post
-                said.setdefault(post, set()).add(value == YES)
-    disputed = [post for post, values in said.items() if len(values) > 1]
-    if disputed and say is not None:
-        say(f"labels of {len(disputed):,} posts contradict each other; not used: {disputed[0]}, …")
-    return {post: value for post, (value, *others) in said.items() if not others}
+                said.setdefault(post, set()).add(value)
+    found = {post: common_label(values) for post, values in said.items()}
+    if say is not None:
+        for remark in unused(found):
+            say(remark)
+    return certain(found)
+
+
+def certain(labels: Mapping[str, str]) -> dict[str, bool]:
+    """Whether the posts with a certain `common_label` are relevant."""
+    return {post: said == YES for post, said in labels.items() if said in (YES, NO)}
+
+
+def unused(labels: Mapping[str, str]) -> list[str]:
+    """The remark on the posts that `certain` leaves out because of contradicting labels."""
+    return conflict_remarks([p for p, said in labels.items() if said == CONFLICT], "not used")
 
 
 @dataclass(frozen=True, slots=True)

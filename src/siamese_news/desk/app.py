@@ -35,10 +35,9 @@ from siamese_news.desk.project import FIELDS
 from siamese_news.desk.requests import (
     CAPS,
     body_of,
+    count_in,
     ids_in,
-    number_in,
     received,
-    score_in,
     share_in,
     shares_in,
     text_in,
@@ -46,6 +45,7 @@ from siamese_news.desk.requests import (
 from siamese_news.desk.results import Filter
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import LABELS, Conflict
+from siamese_news.search.query import read_score
 
 PAGE = 50
 """Posts that come at one time."""
@@ -269,7 +269,7 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     if not len(results):
         return {"html": "", "found": 0, "next": None, "timeline": ""}
     wanted = _filter(desk, values)
-    after = int(number_in(values.get("after") or "0", "after"))
+    after = count_in(values.get("after") or "0", "after")
     learned = desk.learning.places() if values.get("order") == "learned" else None
     content: dict[str, Any] = {"found": None}
     if learned is None and not results.known(wanted):
@@ -312,7 +312,7 @@ def _filter(desk: Desk, values: Values) -> Filter:
         unquote(values.get("seed", "")),
         values.get("start", ""),
         values.get("end", ""),
-        score_in(least) if least else None,
+        read_score(least) if least else None,
         values.get("groups") == "1" and among is None,
         among,
     )
@@ -326,7 +326,7 @@ def _copies(desk: Desk, values: Values) -> dict[str, Any]:
 
 
 def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
-    threshold = score_in(row.get("threshold"))
+    threshold = read_score(row.get("threshold"))
     desk.project.update(threshold=threshold)
     return {"threshold": threshold}
 
@@ -402,7 +402,7 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
         values |= {
             "content": found.content,
             "sentences": found.sentences,
-            "conflicts": found.conflicts,
+            "conflicts": len(found.labels.conflicts),
             "descents": list(zip(found.content["claims"], found.descents, strict=True)),
         }
         commands += certificate.commands()
@@ -417,7 +417,7 @@ def _plan(desk: Desk, row: Values) -> None:
     settings = Settings(
         tuple(shares_in(text_in(row, "precision"))),
         share_in(row, "confidence"),
-        int(number_in(row.get("budget"), "the budget")),
+        count_in(row.get("budget"), "the budget"),
     )
     desk.certificate.plan(settings, again=bool(row.get("again")))
 
@@ -426,10 +426,10 @@ def _fix_goals(desk: Desk, row: Values) -> None:
     """Fix when to stop labeling down the list."""
     find = text_in(row, "find").strip()
     goal = Goal(
-        int(number_in(find, "the number of posts")) if find else None,
+        count_in(find, "the number of posts") if find else None,
         share_in(row, "recall") or None,
         text_in(row, "rule"),
-        int(number_in(row.get("positives"), "the number of random relevant posts")),
+        count_in(row.get("positives"), "the number of random relevant posts"),
         share_in(row, "confidence"),
         seed=0,
     )

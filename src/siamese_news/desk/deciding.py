@@ -10,13 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound, upper_bound
-from siamese_news.decide.certificate import (
-    certificate_of,
-    sentence_of,
-    write_certificate,
-    write_lists,
-    write_page,
-)
+from siamese_news.decide.certificate import certificate_of, sentence_of, write_files
 from siamese_news.decide.certification import Certification, Claim, Settings
 from siamese_news.decide.plan.design import Keys, Order
 from siamese_news.decide.plan.files import SEAL, sibling
@@ -25,7 +19,7 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, YES, LabelJournal, write_judgments
+from siamese_news.labels.journal import YES, LabelJournal, write_judgments
 from siamese_news.labels.matching import Label, Labels, labels_in
 
 BUDGET_CAP = 100_000
@@ -96,7 +90,6 @@ class Findings(NamedTuple):
     claims: list[Claim]
     labels: Labels
     sentences: list[str]  # each claim in words
-    conflicts: int  # sampled posts whose annotators disagree; they count as not relevant
     descents: list[list[dict[str, Any]]]  # of each claim the last sets tested, the last one first
 
 
@@ -161,13 +154,11 @@ class Certificate(_Planned[Certification]):
                 work.log.look(labels)
                 claims = work.claims(labels)
                 content = certificate_of(work, claims, labels)
-                sampled = work.sampled.by_key.values()
                 found = Findings(
                     content,
                     claims,
                     labels,
                     [sentence_of(content, claim) for claim in content["claims"]],
-                    sum(self._log.verdict(one.post) == CONFLICT for one in sampled),
                     [_descent(work, claim) for claim in content["claims"]],
                 )
                 self._found = path, version, found
@@ -199,9 +190,7 @@ class Certificate(_Planned[Certification]):
             found, work = self.findings(), self._open()
             self._write_sheet(found.labels.of)
             content = certificate_of(work, found.claims, found.labels, [self.sheet])
-            write_certificate(sibling(self.path, "certificate.json"), content)
-            write_page(sibling(self.path, "certificate.html"), content)
-            write_lists(sibling(self.path, "certificate.csv"), work, found.claims)
+            write_files(work, found.claims, content)
             return found
 
     def certified(self, threshold: float) -> Claim | None:

@@ -147,19 +147,17 @@ def _report(desk: Desk, path: Path) -> None:
 
 
 def _threads_report(desk: Desk, path: Path) -> None:
-    title = f"Threads of {desk.project.folder.name}"
-    write_report(path, read_results(desk.threads.require(), title=title))
+    write_report(path, read_results(desk.threads.require(), name=desk.project.folder.name))
 
 
 def _compared(desk: Desk) -> ReportData:
     """The report's data, with the groups that the user has chosen."""
-    data = read_results(make(desk, "parquet"), title=f"Posts of {desk.project.folder.name}")
+    data = read_results(make(desk, "parquet"), name=desk.project.folder.name)
     data = replace(data, bursts=groups.find_bursts(data))
-    by = groups_by(desk)
-    if not by:
-        return data
-    stream = posts_of(desk.project, group_field=None if by in groups.TIMES else by)
-    return replace(data, groups=groups.compare_posts(data, by, stream))
+    if by := groups_by(desk):
+        stream = posts_of(desk.project, group_field=None if by in groups.TIMES else by)
+        data = replace(data, groups=groups.compare_posts(data, by, stream))
+    return data
 
 
 def _tasks(format: str) -> Maker:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from siamese_news.decide.agreement import machine_lines
+from siamese_news.decide.new_order import certain
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.requests import naming
 from siamese_news.desk.results import Filter
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name
+from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name, common_label
 from siamese_news.labels.sheets import read_rows
 
 QUEUES = (
@@ -68,23 +69,27 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     """Import an annotator's labels from a file that `read_rows` knows.
 
     Returns:
-        How many were ``taken``, existed ``already``, and belong to ``unknown`` posts.
+        How many were ``taken``, existed ``already``, belong to ``unknown`` posts, and were left out
+        because they contradict each other (``conflicts``).
 
     Raises:
         InputError: a file without labels or with an invalid one; nothing is imported then.
     """
     keys = desk.certificate.keys()
-    said: list[tuple[str, str]] = []
+    said: dict[str, set[str]] = {}
     with naming(path):
         for row in read_rows(path):
-            if row.label.strip():
-                said.append((keys.get(row.key.strip().lower(), row.post), row.verdict()))
-    known = desk.project.load_results().by_id([post for post, _ in said])
-    counts = {"taken": 0, "already": 0, "unknown": 0}
-    for post, value in said:
-        given = desk.log.of(post, annotator_name(annotator))
+            if value := row.verdict():
+                post = keys.get(row.key.strip().lower(), row.post)
+                said.setdefault(post, set()).add(value)
+    known = desk.project.load_results().by_id(list(said))
+    counts = {"taken": 0, "already": 0, "unknown": 0, "conflicts": 0}
+    for post, values in said.items():
+        given, value = desk.log.of(post, annotator_name(annotator)), common_label(values)
         if post not in known:
             counts["unknown"] += 1
+        elif value == CONFLICT:
+            counts["conflicts"] += 1
         elif given is not None and given.label == value:
             counts["already"] += 1
         else:
@@ -185,11 +190,8 @@ def machine_agreement(desk: Desk) -> list[str]:
     if verdicts is None:
         return []
     results = desk.project.load_results()
-    said = {
-        post.rank - 1: desk.log.verdict(post.id)
-        for post in results.by_id(desk.log.posts()).values()
-    }
-    known = {place: one == YES for place, one in said.items() if one in (YES, NO)}
+    said = certain({post: desk.log.verdict(post) for post in desk.log.posts()})
+    known = {post.rank - 1: said[post.id] for post in results.by_id(list(said)).values()}
     return machine_lines(verdicts, known, np.arange(1, len(results) + 1))
 
 

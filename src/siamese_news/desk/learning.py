@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.learning import next_posts
-from siamese_news.decide.new_order import learn_order
+from siamese_news.decide.new_order import certain, learn_order, unused
 from siamese_news.desk.project import Project, read_json
 from siamese_news.desk.requests import naming
 from siamese_news.errors import InputError
@@ -100,14 +100,22 @@ class Learning:
         with self._guard:
             results = self._project.require_results()
             said = {post: self._log.verdict(post) for post in self._log.posts()}
-            verdicts = {post: one == YES for post, one in said.items() if one in (YES, NO)}
             for ending in ("parquet", "json", "npy"):
                 self._path(ending).unlink(missing_ok=True)
-            line, source = self._command(), self._machine.source
+            source = self._machine.source
+            verdicts, name = source or (None, None)
+            line = self._project.command(
+                "feedback",
+                results=results,
+                labels=self._log.path,
+                verdicts=verdicts,
+                name=name,
+                out=self._path("parquet"),
+            )
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
                 order = self._path("parquet")
                 task = process.submit(
-                    learn_order, results, verdicts, source, order, command_line=line
+                    learn_order, results, certain(said), source, order, command_line=line
                 )
                 try:
                     feedback, remarks = task.result()
@@ -116,7 +124,7 @@ class Learning:
             found = {
                 "sentence": feedback.sentence(),
                 "words": feedback.word_lines(),
-                "remarks": remarks,
+                "remarks": unused(said) + remarks,
                 "helps": order.exists(),
                 "labels": len(said),
                 "command": line,
@@ -162,17 +170,6 @@ class Learning:
 
     def _path(self, ending: str) -> Path:
         return self._project.search / f"learned.{ending}"
-
-    def _command(self) -> str:
-        verdicts, name = self._machine.source or (None, None)
-        return self._project.command(
-            "feedback",
-            results=self._project.results,
-            labels=self._log.path,
-            verdicts=verdicts,
-            name=name,
-            out=self._path("parquet"),
-        )
 
 
 @lru_cache(1)

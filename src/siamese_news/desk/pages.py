@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import numpy as np
@@ -38,21 +39,22 @@ def _templates() -> Any:
 
 
 @lru_cache
-def _style() -> str:
-    report = (files("siamese_news.search.report") / "style.css").read_text(encoding="utf-8")
-    return report + (files("siamese_news.desk") / "pages" / "desk.css").read_text(encoding="utf-8")
+def _code(view: str) -> tuple[str, str]:
+    """The style and the script of a view."""
+    pages, report = files("siamese_news.desk") / "pages", files("siamese_news.search.report")
+    shared = ["common.js", "labeling.js"] if view in ("posts", "label") else ["common.js"]
+    style = [report / "style.css", pages / "desk.css"]
+    script = [pages / name for name in (*shared, f"{view}.js")]
+    return _joined(style), _joined(script)
 
 
-@lru_cache
-def _script(view: str) -> str:
-    pages = files("siamese_news.desk") / "pages"
-    names = ["common.js", "labeling.js"] if view in ("posts", "label") else ["common.js"]
-    return "".join((pages / name).read_text(encoding="utf-8") for name in (*names, f"{view}.js"))
+def _joined(texts: Iterable[Traversable]) -> str:
+    return "".join(text.read_text(encoding="utf-8") for text in texts)
 
 
 def view(name: str, **values: Any) -> tuple[str, str]:
     """A whole page and its content security policy."""
-    style, script = _style(), _script(name)
+    style, script = _code(name)
     code = {"style": Markup(style), "script": Markup(script)}
     return piece(name, view=name, views=VIEWS, **code, **values), policy(script, style)
 

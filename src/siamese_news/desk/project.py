@@ -246,9 +246,8 @@ class Project:
         """The posts of the current search; an error before the first one."""
         with self._loading:
             path = self.require_results()
-            if not self.loaded:
+            if self._results is None or self._results[0] != path:
                 self._results = path, Results(path)
-            assert self._results is not None
             return self._results[1]
 
     def require_results(self) -> Path:
@@ -256,11 +255,6 @@ class Project:
         if not self.results.exists():
             raise InputError("there are no results yet; search first")
         return self.results
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the results are loaded; otherwise the first access may take a while."""
-        return self._results is not None and self._results[0] == self.results
 
     def meta(self) -> dict[str, Any]:
         """The meta file of the search; empty without one."""

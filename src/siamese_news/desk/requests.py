@@ -99,21 +99,15 @@ def ids_in(text: str) -> set[str]:
         raise InputError(f"expected ids in a JSON list, not {text[:40]!r}") from error
 
 
-def number_in(value: Any, what: str, most: float = 1e9, hint: str = "a number") -> float:
-    """A number that is not larger than `most`, with either sign."""
+def count_in(value: Any, what: str) -> int:
+    """A whole number up to a billion, with either sign; a fraction is cut off."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = float("nan")
-    if not abs(number) <= most:
-        raise InputError(f"{what} is {str(value)[:40]!r}; expected {hint}")
-    return number
-
-
-def score_in(value: Any) -> float:
-    """A score, with a decimal point or comma; percentages are not accepted."""
-    hint = "a number from -4 to 4 such as 0.1 (a score is not a percentage)"
-    return number_in(str(value).strip().replace(",", "."), "the score", 4, hint)
+    if not abs(number) <= 1e9:
+        raise InputError(f"{what} is {str(value)[:40]!r}; expected a number")
+    return int(number)
 
 
 def shares_in(text: str) -> list[str]:

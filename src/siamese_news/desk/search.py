@@ -13,13 +13,13 @@ from typing import Any
 
 from siamese_news.data.readers import PostStream, open_posts
 from siamese_news.desk.project import FIELDS, Project, read_json
-from siamese_news.desk.requests import score_in
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
-from siamese_news.search.query import FILTER, Query
+from siamese_news.search.query import FILTER, Query, read_score
 from siamese_news.utils.processes import PROGRESS
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
+_STOPPED = "The search was interrupted. Its partial results are kept; Resume continues it."
 _READ = 20_000  # bytes of the output of a search, from its beginning and its end
 
 
@@ -82,7 +82,7 @@ class Search:
                 raise InputError("a search is running; wait for it to finish or cancel it")
             config = project.config()
             known = {name: options.get(name, value) for name, value in config["options"].items()}
-            known["threshold"] = score_in(known["threshold"])
+            known["threshold"] = read_score(known["threshold"])
             number = max(1, int(config["search"]))
 
             def arguments() -> list[str]:
@@ -154,8 +154,8 @@ class Search:
         Returns:
             ``state``: ``none``, ``running``, ``stopped`` (can be resumed), ``failed`` or ``done``;
             ``share`` of the current pass, 0 to 1, None if unknown; ``posts`` read in it; ``turn``,
-            the number of the pass; ``seconds``, the estimated time left of it; ``message``, the
-            output of the search.
+            the number of the pass; ``seconds``, the estimated time left of it; ``message``, to be
+            shown.
         """
         folder = self._project.search
         none = {"state": "none", "share": None, "posts": 0, "turn": 0, "seconds": None}
@@ -172,7 +172,9 @@ class Search:
         kept = (folder / "results.parquet.part.json").exists()
         failed = not interrupted and (last.startswith("siamese-news:") or not kept)
         posts = rows[-1]["posts"] if rows else 0
-        return found | {"state": "failed" if failed else "stopped", "posts": posts}
+        if failed:
+            return found | {"state": "failed", "posts": posts}
+        return found | {"state": "stopped", "posts": posts, "message": _STOPPED}
 
     def _progress(self, row: dict[str, Any]) -> dict[str, Any]:
         """The share of the pass that is done, and the seconds left, by the last row of progress."""

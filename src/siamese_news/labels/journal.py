@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,13 +12,34 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write
+from siamese_news.utils.terminal import counted
 
 YES, NO, SKIP = "yes", "no", "skip"
 """The labels of a post; a skipped one counts as not relevant."""
 
 LABELS = (YES, NO, SKIP)
 CONFLICT = "conflict"
-"""The common label of annotators who contradict each other."""
+"""The common label of a post with both ``yes`` and ``no``: it counts as skipped and is reported."""
+
+
+def common_label(labels: Iterable[str]) -> str:
+    """What several labels of one post say together: one of `LABELS`, `CONFLICT`, or empty.
+
+    A skipped post contradicts no other label.
+    """
+    said = set(labels)
+    certain = said - {SKIP}
+    return CONFLICT if len(certain) == 2 else next(iter(certain or said), "")
+
+
+def conflict_remarks(posts: Sequence[str], meaning: str) -> list[str]:
+    """The remark on posts whose labels contradict each other, if there are any."""
+    if not posts:
+        return []
+    return [
+        f"{counted(len(posts), 'post')} with labels that contradict each other, such as "
+        f"'{posts[0]}': {meaning} until they agree"
+    ]
 
 
 class Journal:
@@ -36,14 +57,20 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: list[tuple[int, dict[str, Any]]] = []
-        content = path.read_bytes() if path.exists() else b""
-        self._size = content.rfind(b"\n") + 1
-        if not b'{"'.startswith(content[self._size :][:2]):  # not a line that we began to write
+        self._size = 0
+        self._read()
+
+    def _read(self) -> list[tuple[int, dict[str, Any]]]:
+        """Read the lines that were added to the file; returns their rows."""
+        content = self.path.read_bytes()[self._size :] if self.path.exists() else b""
+        size = content.rfind(b"\n") + 1
+        if not b'{"'.startswith(content[size:][:2]):  # not a line that we began to write
             raise InputError(
-                f"{path}: is not a file of labels, because it ends with {content[-30:]!r}; use "
-                "another name"
+                f"{self.path}: is not a file of labels, because it ends with {content[-30:]!r}; "
+                "use another name"
             )
-        for number, line in enumerate(content[: self._size].split(b"\n")[:-1], 1):
+        known = len(self.rows)
+        for number, line in enumerate(content[:size].split(b"\n")[:-1], known + 1):
             try:
                 row = json.loads(line)
                 if not isinstance(row, dict):
@@ -51,10 +78,15 @@ class Journal:
             except (ValueError, TypeError, RecursionError) as error:
                 raise self._damaged(number, error) from error
             self.rows.append((number, row))
+        self._size += size
+        return self.rows[known:]
 
-    def replay(self, take: Callable[[dict[str, Any]], None]) -> None:
-        """Pass each line to `take`, which raises an error for a damaged one."""
-        for number, row in self.rows:
+    def replay(self, take: Callable[[dict[str, Any]], None], *, added: bool = False) -> None:
+        """Pass each line to `take`, which raises an error for a damaged one.
+
+        With `added`, only the lines that another process has added to the file since it was read.
+        """
+        for number, row in self._read() if added else self.rows:
             try:
                 take(row)
             except (ValueError, KeyError, TypeError) as error:
@@ -64,10 +96,20 @@ class Journal:
         return InputError(f"{self.path}:{number}: is damaged ({error}); restore it from a copy")
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Append lines, all or none; they are on the disk when this returns."""
+        """Append lines, all or none; they are on the disk when this returns.
+
+        Raises:
+            InputError: another process has added lines.
+        """
         new = [dict(row) for row in rows]
         data = "".join(map(_line, new)).encode()
         with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
+            stream.seek(self._size)
+            if b"\n" in stream.read():
+                raise InputError(
+                    f"{self.path}: another program has written to it in the meantime; run the same "
+                    "command again, in one window at a time"
+                )
             stream.truncate(self._size)
             stream.seek(self._size)
             try:
@@ -79,8 +121,7 @@ class Journal:
                     os.truncate(self.path, self._size)
                 raise
         self._size += len(data)
-        last = self.rows[-1][0] if self.rows else 0
-        self.rows += enumerate(new, last + 1)
+        self.rows += enumerate(new, len(self.rows) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +197,7 @@ class _State:
 
     def of(self, post: str, annotator: str) -> Judgment | None:
         """See `LabelJournal.of`."""
-        found = list(self.said.get(post, {}).get(annotator, []))
+        found = list(self.said.get(post, {}).get(annotator, []))  # another thread may add one
         return max(found, key=lambda one: (one.post == post, one.number), default=None)
 
     @classmethod
@@ -261,12 +302,8 @@ class LabelJournal:
         return self._state.of(post, annotator)
 
     def verdict(self, post: str) -> str:
-        """The annotators' common label, `CONFLICT`, or empty."""
-        labels = {given.label for given in self.by_annotator(post).values()}
-        certain = labels - {SKIP}
-        if len(certain) == 2:
-            return CONFLICT
-        return next(iter(certain or labels), "")
+        """The `common_label` of the annotators."""
+        return common_label(given.label for given in self.by_annotator(post).values())
 
     def by_annotator(self, post: str) -> dict[str, Judgment]:
         """The labels of a post by the annotators' names."""
@@ -336,13 +373,12 @@ def read_judgments(path: Path) -> list[Judgment]:
     ]
 
 
-def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan: str = "") -> None:
-    """Replace a journal by one label of each post, for the plan with this seal (or none)."""
-    rows: list[Mapping[str, Any]] = [{"n": 1, "plan": plan}] if plan else []
-    for number, (post, label) in enumerate(labels.items(), len(rows) + 1):
-        rows.append(_row(Judgment(number, post, label, annotator)))
+def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan: str) -> None:
+    """Replace a journal by one label of each post, for the plan with this seal."""
     with atomic_write(path) as stream:
-        stream.writelines(map(_line, rows))
+        stream.write(_line({"n": 1, "plan": plan}))
+        for number, (post, label) in enumerate(labels.items(), 2):
+            stream.write(_line(_row(Judgment(number, post, label, annotator))))
 
 
 def annotator_name(text: str) -> str:

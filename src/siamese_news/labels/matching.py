@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, SKIP, YES, Journal, LabelJournal, now
+from siamese_news.labels.journal import (
+    CONFLICT,
+    SKIP,
+    YES,
+    Journal,
+    LabelJournal,
+    common_label,
+    conflict_remarks,
+    now,
+)
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import RawLabel, check_value, read_rows
 from siamese_news.utils.terminal import counted
@@ -55,6 +64,7 @@ class SampledPosts:
 
     def draw(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[SampledPost]:
         """Record units, of these parts, that are not yet recorded; returns all of them."""
+        self._journal.replay(self._read, added=True)  # by another annotator of the same plan
         new = []
         for unit, part in zip(units, parts or [""] * len(units), strict=True):
             if unit.name not in self.by_name:
@@ -95,11 +105,10 @@ class SampledPosts:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The label of a drawn post: ``yes``, ``no`` or ``skip``, and its ``path:line``."""
+    """The label of a drawn post: ``yes``, ``no`` or ``skip``."""
 
     sampled: SampledPost
     said: str
-    where: str
 
     @property
     def relevant(self) -> bool:
@@ -132,10 +141,12 @@ _REMARKS = {
 class Labels:
     """The labels of a plan by the name of the unit, in the order of the files.
 
-    The numbers are those of `_REMARKS`.
+    The numbers are those of `_REMARKS`; `conflicts` are units that count as skipped, because their
+    labels contradict each other.
     """
 
     of: dict[str, Label] = field(default_factory=dict)
+    conflicts: list[str] = field(default_factory=list)
     repeated: int = 0
     not_drawn: int = 0
     mangled: int = 0
@@ -147,17 +158,24 @@ class Labels:
             f"{counted(count, noun)} {one if count == 1 else several} {text}"
             for name, (noun, one, several, text) in _REMARKS.items()
             if (count := getattr(self, name))
-        ]
+        ] + conflict_remarks(self.conflicts, "counted as not relevant")
+
+    def add(self, sampled: SampledPost, said: str) -> None:
+        """Take a unit's `common_label`."""
+        if said == CONFLICT:
+            self.conflicts.append(sampled.name)
+        self.of[sampled.name] = Label(sampled, SKIP if said == CONFLICT else said)
 
 
 def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
     """Read the labels of sheets in any order, in any format that `sheets.read_rows` knows.
 
     Raises:
-        InputError: with ``path:line``, for an invalid label, one in a wrong column, and
-            contradicting ones; for files without any drawn post.
+        InputError: with ``path:line``, for an invalid label and one in a wrong column; for files
+            without any drawn post.
     """
     labels, rows = Labels(), 0
+    given: dict[str, set[str]] = {}
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
         for raw in read_rows(path):
@@ -169,19 +187,13 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
                 continue
             _check_row(raw, found, labels)
             sheet.append((found, said))
-            new = Label(found, said, raw.where)
-            old = labels.of.get(found.name)
-            if old is None:
-                labels.of[found.name] = new
-            elif old.said == new.said:
-                labels.repeated += 1
-            else:
-                raise InputError(
-                    f"{raw.where}: post '{found.post}' has the label {raw.label!r} here and "
-                    f"another one at {old.where}; keep one of them and clear the other"
-                )
+            before = given.setdefault(found.name, set())
+            labels.repeated += said in before
+            before.add(said)
         if path.suffix.lower() not in (".json", ".jsonl"):
             _refuse_sorted(path, sheet, drawn)
+    for name, several in given.items():
+        labels.add(drawn.by_name[name], common_label(several))
     if rows and not labels.of and labels.not_drawn:
         raise InputError(
             f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
@@ -192,16 +204,12 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
 
 
 def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Labels:
-    """The labels of a journal, of the sampled posts or of all, in the order in which they came.
-
-    A post whose annotators contradict each other counts as skipped.
-    """
+    """The labels of a journal, of the sampled posts or of all, in the order in which they came."""
     labels = Labels()
     for name in journal.posts():
         one = SampledPost("", name) if sampled is None else sampled.by_name.get(name)
         if one is not None:
-            said = journal.verdict(name)
-            labels.of[name] = Label(one, SKIP if said == CONFLICT else said, str(journal.path))
+            labels.add(one, journal.verdict(name))
     return labels
 
 

@@ -274,6 +274,10 @@ def read_table(path: Path) -> Any:
     """The table of a Parquet file of results with texts and a single list of posts."""
     import pyarrow as pa
 
+    if _ending(path) not in _PARQUET:
+        raise InputError(
+            f"{path}: expected results in Parquet; search again with an --out that ends in .parquet"
+        )
     with _parquet(path) as file:
         table = file.read()
     for name in ("post", "score", "text", "rank"):

@@ -23,10 +23,10 @@ T = TypeVar("T")
 _KNOWN = {"key", "post", "article", "text", "link", "label", "check"}
 _WORDS = {
     YES: "1 1.0 yes y true relevant r accept x ja j wahr oui o vrai pertinent si verdadero vero "
-    "sim verdadeiro 1,0",
+    "sim verdadeiro tak 1,0",
     NO: "0 0.0 no n false irrelevant not_relevant reject nein falsch nicht_relevant non faux "
-    "non_pertinent falso nao 0,0",
-    SKIP: "skip skipped ? unsure ignore",
+    "non_pertinent falso nao nie nee nej 0,0",
+    SKIP: "skip skipped ? unsure ignore unklar unsicher",
 }
 """Words that annotators use, and those of spreadsheets for true and false; see `_verdict`."""
 _VERDICTS = {word: said for said, words in _WORDS.items() for word in words.split()}
@@ -229,7 +229,7 @@ _ENDINGS = {".prodigy.jsonl": "prodigy", ".jsonl": "jsonl", ".csv": "csv", ".jso
 COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
-def format_of(path: Path, asked: str | None = None) -> str:
+def format_of(path: Path, asked: str | None) -> str:
     """The format of a sheet: the given one, else that of the ending of its name."""
     if asked is not None:
         return asked

@@ -188,6 +188,24 @@ FILTER = Query(one_story=True, about="event")
 """The query of ``filter`` without options."""
 
 
+def read_score(said: object) -> float:
+    """A score that a person typed, with a decimal point or comma.
+
+    Raises:
+        InputError: not a number that a score can be, such as a percentage.
+    """
+    try:
+        score = float(str(said).strip().replace(",", "."))
+    except ValueError:
+        score = math.nan
+    if not abs(score) <= 4:
+        raise InputError(
+            f"the threshold is {str(said)[:40]!r}; expected a score, a number from -4 to 4 such as "
+            "0.3 (a score is not a percentage)"
+        )
+    return score
+
+
 def read_key(path: Path) -> bytes:
     """The secret in a file, without white space around it."""
     try:

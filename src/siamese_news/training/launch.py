@@ -8,10 +8,11 @@ imported.
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
@@ -42,6 +43,37 @@ def prepare_command() -> None:
         for override in ("hydra.output_subdir=null", "hydra/job_logging=stdout"):
             if override not in sys.argv:
                 sys.argv.append(override)
+
+
+def run_composed(command: Callable[[], None]) -> None:
+    """Run Hydra's command; an `InputError` says what is wrong with its arguments, in one line.
+
+    With HYDRA_FULL_ERROR=1, which the user may set, Hydra's own error is raised with its traceback.
+    """
+    if os.environ.get("HYDRA_FULL_ERROR"):
+        command()
+        return
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra does not print the error itself
+    try:
+        command()
+    except (ConfigCompositionException, OverrideParseException) as error:
+        raise InputError(_argument_error(error)) from error
+
+
+def _argument_error(error: Exception) -> str:
+    said, cause = " ".join(str(error).split()), error.__cause__
+    if isinstance(error, OverrideParseException):
+        said = " ".join(error.message.partition("See https:")[0].split())
+        return f"{error.override}: {said}; expected NAME=VALUE, with quotes around special signs"
+    if isinstance(error, MissingConfigException) and error.options:
+        group, _, option = str(error.missing_cfg_file).rpartition("/")
+        return f"{group}={option}: does not exist; expected one of {', '.join(error.options)}"
+    name = said.partition("Could not override '")[2].partition("'")[0]
+    parent = getattr(cause, "parent_node", None)
+    if name and isinstance(parent, DictConfig):
+        place = f" in {name.rpartition('.')[0]}" if "." in name else ""
+        return f"{name}: does not exist; expected{place} one of {', '.join(map(str, parent))}"
+    return f"{said} {' '.join(str(cause or '').split())}".strip()
 
 
 class ResultFolder(Callback):

@@ -9,7 +9,8 @@ audits also compute it exactly (Zagorski et al., USENIX Security 2021).
 """
 
 import hashlib
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ KEPT = 0.1
 
 _TOGETHER = 64  # sets whose tables are computed together
 _FAR = 3  # times the turn: beyond it, a table is computed for one set only
+_SECONDS = 3 * 10**8  # numbers to compute in a second or so
 _DIGITS = 1e12  # the budget is rounded down to this, so all machines compute the same tables
 
 
@@ -98,35 +100,53 @@ def _tables(
 ) -> NDArray[np.int32]:
     """The tables of several sets, computed together.
 
-    ``mass[k, x]`` is the probability that set k, with exactly ``nulls[k]`` errors, has shown x of
+    ``mass[x, k]`` is the probability that set k, with exactly ``nulls[k]`` errors, has shown x of
     them so far and was not certified. The table stays below the median (see `Tables.ceiling`), so
-    counts beyond the mean are not stored.
+    counts beyond the mean are not stored. Only the rows from `first` to `last` can differ from 0.
     """
     upto = min(upto, int(sizes.max()))
     mean = upto * nulls // sizes
     width = int(np.minimum(nulls, mean + 2).max()) + 2
     rows = np.arange(len(sizes))
-    mass = np.zeros((len(sizes), width))
-    mass[:, 0] = 1.0
-    missing = (nulls[:, None] - np.arange(width)[None, :]).astype(np.float64)  # errors not shown
+    mass = np.zeros((width, len(sizes)))
+    mass[0] = 1.0
+    missing = (nulls - np.arange(width)[:, None]).astype(np.float64)  # errors not shown
+    hits = np.empty_like(mass)
     looks = np.arange(1, upto + 1)
     allowed = np.stack([spent_by(np.minimum(looks, n), int(n), error, turn) for n in sizes])
     spent = np.zeros(len(sizes))
     best = np.full(len(sizes), -1, np.int64)
     found = np.full((len(sizes), upto + 1), -1, np.int32)
-    for look in range(1, upto + 1):
-        left = np.maximum(sizes - look + 1, 1)[:, None]
-        hit = mass * np.clip(missing / left, 0.0, 1.0)
-        mass -= hit
-        mass[:, 1:] += hit[:, :-1]
+    first, last = 0, 1
+    for look in _shown(looks.tolist(), mass.size * upto):
+        live, left = mass[first:last], np.maximum(sizes - look + 1, 1)
+        hit = np.divide(missing[first:last], left, out=hits[first:last])
+        np.maximum(hit, 0.0, out=hit)
+        np.minimum(hit, 1.0, out=hit)
+        hit *= live
+        live -= hit
+        last = min(last + 1, width)
+        mass[first + 1 : last] += hit[: last - first - 1]
         while True:
             more = np.minimum(best + 1, width - 1)
-            after = spent + mass[rows, more]
+            after = spent + mass[more, rows]
             fits = (more > best) & (more < nulls) & (after <= allowed[:, look - 1])
             if not fits.any():
                 break
             spent[fits] = after[fits]
             best[fits] = more[fits]
-            mass[rows[fits], more[fits]] = 0.0
+            mass[more[fits], rows[fits]] = 0.0
+        first = min(int(best.min()) + 1, last - 1)
         found[:, look] = best
     return found
+
+
+def _shown(looks: list[int], work: int) -> Iterable[int]:
+    """The looks, with a progress bar on a terminal if it takes seconds to compute them."""
+    if work < _SECONDS or not sys.stderr.isatty():
+        return looks
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(looks, "computing exact tables", console=console, transient=True)

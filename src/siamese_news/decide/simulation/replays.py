@@ -207,10 +207,10 @@ def replay_cell(
 
     Returns:
         ``pool``, ``target``, ``budget`` and ``runs``; of a pool the mean ``share`` of the oracle's
-        posts, its ``tenth`` percentile, and the share of its relevant posts ``found``; how many
-        runs certified ``nothing``, and how many were ``wrong``, with the 99% interval ``low`` to
-        ``high`` of their share; the mean number of ``labels``; in which share of the runs the
-        ``naive`` threshold is wrong.
+        posts, its ``tenth`` percentile, and the share of its relevant posts ``found``, None where
+        no list of the pool has that precision; how many runs certified ``nothing``, and how many
+        were ``wrong``, with the 99% interval ``low`` to ``high`` of their share; the mean number of
+        ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
     setting = target, budget, error, seed
     task = partial(_runs, source, *setting)
@@ -222,10 +222,9 @@ def replay_cell(
             found = [run for part in processes.map(task, parts) for run in part]
     precision = Fraction(target)
     share = relevant = tenth = None
-    if isinstance(source, LabeledPool):
-        oracle = source.oracle(precision)
-        shares = [one.posts / oracle for one, _ in found] if oracle else [0.0]
-        best = max(1, int(source.relevant[:oracle].sum()))
+    if isinstance(source, LabeledPool) and (oracle := source.oracle(precision)):
+        shares = [one.posts / oracle for one, _ in found]
+        best = int(source.relevant[:oracle].sum())
         share, tenth = float(np.mean(shares)), float(np.quantile(shares, 0.1))
         relevant = float(np.mean([one.hits / best for one, _ in found]))
     wrong = sum(one.misses(precision) for one, _ in found)

@@ -29,6 +29,8 @@ _POSITIVES = (50, 100, 200)
 _FIND = (500, 1000, 2000)
 _PICTURE = 100  # replays behind a picture
 
+_NO_LIST = "no list has this precision"
+
 _Row = dict[str, str | float | int | None]
 
 
@@ -61,10 +63,10 @@ def simulate(
             for budget in budgets:
                 cell = replay_cell(pool, target, budget, runs, cores=cores, **options)
                 cells.append(cell)
-                say(
-                    f"{pool.name} at {target}, {budget} labels: share {cell['share']:.3f}, "
-                    f"{cell['wrong']} of {runs} wrong"
-                )
+                share = cell["share"]
+                said = _NO_LIST if share is None else f"share {share:.3f}"
+                what = f"{pool.name} at {target}, {budget} labels"
+                say(f"{what}: {said}, {cell['wrong']} of {runs} wrong")
         promises += _promises(pool, targets[-1], shown, budgets, runs, options)
         found += [
             {"pool": pool.name, "relevant": wanted, "labels": labels}
@@ -81,8 +83,8 @@ def simulate(
                 generated.append(cell)
                 say(f"{family} at {target}, {budget} labels: {cell['wrong']} of {families} wrong")
     tables = [
-        [_row(cell) for cell in cells],
-        [_row(cell) for cell in generated],
+        [_row(cell, shares=True) for cell in cells],
+        [_row(cell, shares=False) for cell in generated],
         [_promise(promise) for promise in promises],
         found,
     ]
@@ -157,16 +159,17 @@ def _picture(
     )
 
 
-def _row(cell: Record) -> _Row:
+def _row(cell: Record, *, shares: bool) -> _Row:
     row: _Row = {
         "pool": cell["pool"],
         "target": cell["target"],
         "labels": cell["budget"],
         "replays": cell["runs"],
     }
-    if cell["share"] is not None:
+    if shares:
+        none = cell["share"] is None
         row |= {
-            "share of the oracle": cell["share"],
+            "share of the oracle": _NO_LIST if none else cell["share"],
             "tenth percentile": cell["tenth"],
             "of its relevant posts": cell["found"],
         }

@@ -7,7 +7,7 @@ if (whose) {
     const file = one("#labeled").files[0];
     const query = new URLSearchParams({ name: file.name, annotator: whose.value });
     const found = await ask(`/api/labels/import?${query}`, { method: "PUT", body: file });
-    one("#taken").value = `${count(found.taken)} imported, ${count(found.already)} already existed, ${count(found.unknown)} for posts that are not in the results`;
+    one("#taken").value = `${count(found.taken)} imported, ${count(found.already)} already existed, ${count(found.unknown)} for posts that are not in the results${found.conflicts ? `, ${count(found.conflicts)} left out because the file says both relevant and not relevant` : ""}`;
   });
   one("#by").addEventListener("change", async () => {
     problem("");

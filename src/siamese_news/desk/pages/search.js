@@ -154,9 +154,7 @@ const show = (status) => {
   state.dataset.state = status.state;
   state.hidden = status.state === "none";
   if (status.state === "failed") columnsOf();
-  state.textContent = status.state === "stopped"
-    ? "The search was interrupted. Its partial results are kept; Resume continues it."
-    : status.message;
+  state.textContent = status.message;
   one("#onward").hidden = status.state !== "done";
   one("#start").textContent = { stopped: "Resume", done: "Search again" }[status.state] || "Search";
 };

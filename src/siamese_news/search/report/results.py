@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -96,13 +97,18 @@ NEEDED = ("article", "rank", "score", "post", "text")
 
 
 def read_results(
-    path: str | Path, *, title: str | None = None, threshold: float | None = None
+    path: str | Path,
+    *,
+    title: str | None = None,
+    name: str | None = None,
+    threshold: float | None = None,
 ) -> ReportData:
     """The report of a results file, ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet``.
 
     It has the columns article, rank, score, post and text; if present, cluster, cluster_size, lang,
-    created_at, terms, link, x and y are used, and ``<path>.meta.json``. The title is by default the
-    name of the file, and the threshold that of the search.
+    created_at, terms, link, x and y are used, and ``<path>.meta.json``. By default the title is
+    about the only seed, or says in which file (or `name`) the posts are, and the threshold is that
+    of the search.
     """
     source = Path(path)
     rows = [_checked(row, where) for where, row in found_rows(source)]
@@ -113,8 +119,8 @@ def read_results(
     if any(("thread" in row) != threaded for row in rows):
         raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")
     meta = result_meta(source)
-    for name, count in (meta.get("counts") or {}).items():
-        _whole(count, f"{source}.meta.json: field 'counts': '{name}'")
+    for counted, count in (meta.get("counts") or {}).items():
+        _whole(count, f"{source}.meta.json: field 'counts': '{counted}'")
     posts = _posts(found)
     if meta.get("histogram"):
         histogram = _histogram(meta["histogram"], f"{source}.meta.json")
@@ -136,8 +142,12 @@ def read_results(
     if "cluster" not in found[0] and not threaded:
         remarks.append("This report looked for near-duplicates among the posts in the results.")
     titles = meta.get("titles") or {}
+    seeds = [Seed(seed, str(titles.get(seed, ""))) for seed in dict.fromkeys(p.seed for p in posts)]
+    story = seeds[0].title if len(seeds) == 1 else ""
+    story = shorten(story, 120, placeholder="…")
+    about = f"about “{story}”" if story else f"in {name or source.name}"
     return ReportData(
-        title=title or f"Posts in {source.name}",
+        title=title or f"{'Threads' if threaded else 'Posts'} {about}",
         command=str(meta.get("command") or command()),
         provenance={
             **(meta.get("provenance") or own),
@@ -145,9 +155,7 @@ def read_results(
             "sha256 of the results": file_sha256(source),
             "report": f"{own['date']}, siamese-news {own['versions']['siamese-news']}",  # type: ignore[index]
         },
-        seeds=[
-            Seed(seed, str(titles.get(seed, ""))) for seed in dict.fromkeys(p.seed for p in posts)
-        ],
+        seeds=seeds,
         posts=posts,
         histogram=histogram,
         histogram_note=note,
@@ -203,9 +211,14 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     if row.get("thread_rank") and role != "found":
         row = {**row, "rank": 0, "score": 0}  # the search ranked only the posts that it found
     if missing := [name for name in NEEDED if row.get(name) is None]:
+        use = "use a file that rank or filter wrote"
+        if missing == ["text"]:
+            use = (
+                "a run (.trec) and a file of --ids-only have no texts to show; name a .jsonl, .csv "
+                "or .parquet of the same search"
+            )
         raise InputError(
-            f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: "
-            "use a file that rank or filter wrote"
+            f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: {use}"
         )
     known: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
     for name, read in _COLUMNS.items():
