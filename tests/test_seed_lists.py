@@ -118,7 +118,10 @@ def test_filter_takes_the_event_and_both_say_what_the_other_choice_would_keep(tm
         found = [json.loads(line) for line in out.read_text().splitlines()]
         texts = {ids.tobytes() for ids in read([r["text"] for r in found if r["score"] >= 0.1])}
         meta = json.loads(Path(f"{out}.meta.json").read_text())
-        summary = done.stderr.split("\n\n")[-1].splitlines()[1:]  # the first says how fast
+        lines = done.stderr.splitlines()
+        summary = lines[
+            1 + next(n for n, line in enumerate(lines) if line.startswith("213 posts read")) :
+        ]
         return found, len(texts), meta, summary
 
     kept = {}

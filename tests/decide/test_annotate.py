@@ -78,7 +78,8 @@ def test_keys_undo_skip_note_and_going_on(pool):
     assert posted(child) == "p1"
     press(child, "s")
     assert posted(child) == "p2"
-    child.send("x")  # no key of ours
+    press(child, "x")  # no key of ours
+    time.sleep(0.3)  # keys that come together are one paste
     press(child, "q")
     child.expect(pexpect.EOF)
     child.close()
@@ -107,11 +108,11 @@ def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(pool, key, st
     child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
     assert posted(child) == "p0"
     for typed in ("\x1b[A", "\x1by", "yes, she says so"):  # up, Alt-y, a pasted text
-        child.send(typed)
+        press(child, typed)
         time.sleep(0.3)  # a key that comes together with others is not read alone
-    child.send("n")
+    press(child, "n")
     assert posted(child) == "p1"
-    child.send(key)
+    press(child, key)
     child.expect(words)
     child.expect(pexpect.EOF)
     child.close()
@@ -123,7 +124,7 @@ def test_a_terminal_that_is_closed_ends_the_command(pool):
     folder, _ = pool
     child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
     posted(child)
-    child.send("y")
+    press(child, "y")
     posted(child)
     os.close(child.child_fd)
     child.closed, child.child_fd = True, -1
@@ -166,10 +167,10 @@ def test_two_people_with_one_plan_do_not_overwrite_what_the_other_drew(pool):
         for child in children[: 1 + turn % 2]:
             post = posted(child)
             given[post] = post in relevant
-            child.send("y" if given[post] else "n")
+            press(child, "y" if given[post] else "n")
     for child in children:
         posted(child)
-        child.send("q")
+        press(child, "q")
         child.expect(pexpect.EOF)
     labels = [word for name in names for word in ("--labels", folder / f"{name}.jsonl")]
     done = run("certify", "--plan", folder / "sheet.plan.json", *labels)
@@ -184,13 +185,14 @@ def test_a_file_of_labels_that_is_open_twice_loses_none(pool):
     first, second = (spawn(folder, *arguments) for _ in range(2))
     for child in (first, second):
         assert posted(child) == "p0"
-    first.send("y")
+    press(first, "y")
     assert posted(first) == "p1"
-    second.send("n")
+    press(second, "n")
     second.expect("another program has written to it")
     second.expect(pexpect.EOF)
-    first.send("yq")
-    first.send("y")
+    press(first, "yq")  # pasted
+    time.sleep(0.3)  # keys that come together are one paste
+    press(first, "y")
     assert posted(first) == "p2"
     first.close()
     assert [row["label"] for row in said(folder)[1:]] == ["yes", "yes"]

@@ -303,12 +303,12 @@ def test_two_programs_that_are_open_keep_the_verdicts_of_both(tmp_path):
     posts = sampled.draw([Unit(f"p{n}", f"p{n}") for n in range(4)])
     files = sampled, tmp_path / "verdicts.jsonl", tmp_path / "own" / "copy.jsonl"
     page, command = VerdictLog(*files), VerdictLog(*files)
-    of = {post.name: Label(post, "yes", "") for post in posts}
+    of = {post.name: Label(post, "yes") for post in posts}
     page.look(Labels(dict(list(of.items())[:1])))
     command.look(Labels(of))
     page.look(Labels(dict(list(of.items())[:2])))
     again = VerdictLog(*files)
-    again.look(Labels({name: Label(one.sampled, "no", "") for name, one in of.items()}))
+    again.look(Labels({name: Label(one.sampled, "no") for name, one in of.items()}))
     assert again.changed == 4
 
 
