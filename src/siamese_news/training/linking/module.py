@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 from torch.utils.checkpoint import get_device_states, set_device_states
+from torchmetrics import Metric, MetricCollection, SumMetric
 
 from siamese_news.data.collate import length_batches
 from siamese_news.data.sources import EvaluationSet
@@ -60,6 +61,13 @@ class LinkModule(pl.LightningModule):
             if model.terms is not None and model.encoder.has_factors
             else None
         )
+        # Pairs and triplets that the miner kept, summed over the heads and the epoch, and over the
+        # ranks unless each counts the global batch.
+        own = not objective.gather_across_devices
+        sums: dict[str, Metric | MetricCollection] = {
+            name: SumMetric(sync_on_compute=own) for name in Mined._fields
+        }
+        self.mined = MetricCollection(sums, compute_groups=False)
         self.save_hyperparameters({"settings": dict(settings or {})})
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -84,12 +92,11 @@ class LinkModule(pl.LightningModule):
             if self.objective.mined is not None:
                 mined.append(self.objective.mined)
         loss: Tensor = sum(losses[1:], losses[0])
-        log = partial(self.log, sync_dist=not self.objective.gather_across_devices)
-        log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts))
-        # Pairs and triplets that the miner kept, summed over the heads and the epoch.
-        summed = partial(log, on_step=False, on_epoch=True, reduce_fx="sum", batch_size=1)
+        own = not self.objective.gather_across_devices
+        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=own)
         for name, counts in zip(Mined._fields, zip(*mined, strict=True), strict=False):
-            summed(f"mined/{name}", torch.stack(counts).sum().float())
+            self.mined[name].update(torch.stack(counts).sum())
+            self.log(f"mined/{name}", self.mined[name], on_step=False, on_epoch=True)
         return loss * self.objective.backward_scale()
 
     def on_train_epoch_end(self) -> None:
