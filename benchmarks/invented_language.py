@@ -35,6 +35,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "invented, inflected": lambda text: invented(text, inflected=True),
 }
 POOLS = ("fact_checks", "newsrooms", "webis", "crises")
+SEEDS = 200
 
 
 def invented(text: str, *, inflected: bool) -> str:
@@ -50,9 +51,13 @@ def invented(text: str, *, inflected: bool) -> str:
     return _WORD.sub(word, text)
 
 
-def english(pool: Pool) -> Pool:
-    """The pool without the rankings of seeds in other languages."""
-    return replace(pool, rankings=[r for r in pool.rankings if r.figure == pool.name])
+def some_seeds(pool: Pool) -> Pool:
+    """The pool with at most about `SEEDS` seeds, evenly chosen, and none in another language."""
+    kept = [ranking for ranking in pool.rankings if ranking.figure == pool.name]
+    kept = kept[:: max(1, len(kept) // SEEDS)]
+    articles = [pool.articles[ranking.rows[0]] for ranking in kept]
+    rankings = [replace(one, rows=np.array([row])) for row, one in enumerate(kept)]
+    return replace(pool, articles=articles, rankings=rankings)
 
 
 def peer(**options: object) -> Callable[[list[str], list[str]], np.ndarray]:
@@ -69,8 +74,9 @@ def peer(**options: object) -> Callable[[list[str], list[str]], np.ndarray]:
 
 def main() -> None:
     """Print the table."""
-    pools = [english(pool) for pool in labeled_pools() if pool.name in POOLS]
+    pools = [pool for pool in labeled_pools() if pool.name in POOLS]
     pools.append(pair_pool("teasers", open_source("facebook-teasers"), "dev"))
+    pools = list(map(some_seeds, pools))
     model = open_model()
     peers = {"words": peer(), "characters": peer(analyzer="char_wb", ngram_range=(3, 5))}
     rows = []

@@ -1,6 +1,6 @@
 """What to expect by language: average precision on events-dev, each seed by itself.
 
-python -m benchmarks.languages [--stop-words off] [--model FOLDER]
+python -m benchmarks.languages [--model FOLDER]
 Needs SIAMESE_NEWS_DATA. The pool is that of all twelve events together, in several languages; a
 post's language is told by the detector that fills `lang` in results. Prints Markdown.
 """
@@ -21,9 +21,9 @@ from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.languages import SearchLanguages, language_of_post
 
 
-def scores_of(model, text, posts, stop_words):
+def scores_of(model, text, posts):
     """The scores of the posts for an article alone."""
-    scorer = open_scorer(model, [text], stop_words=stop_words)
+    scorer = open_scorer(model, [text])
     observe_all(scorer, posts)
     starts = range(0, len(posts), BLOCK)
     parts = [scorer.scores(posts[start : start + BLOCK]) for start in starts]
@@ -37,12 +37,11 @@ def precision(relevant, scores, among):
     return float(average_precision_score(relevant[among], scores[among]))
 
 
-def figures_of(model, *, stop_words=True):
+def figures_of(model):
     """Of each seed: event, share of the relevant posts in its language, and three precisions.
 
     Args:
         model: any model.
-        stop_words: whether those of a seed's language are left out.
 
     Returns:
         Seed's language -> rows, whose precisions are those among all posts, among those in the
@@ -56,10 +55,8 @@ def figures_of(model, *, stop_words=True):
     found = defaultdict(list)
     for id, article in source.articles.items():
         event = str(article.metadata["event"])
-        languages = SearchLanguages([article])
-        name = languages.seeds[id]
-        left_out = languages.stop_words(model) if stop_words else None
-        scores = scores_of(model, article.full_text, texts, left_out)
+        name = SearchLanguages([article]).seeds[id]
+        scores = scores_of(model, article.full_text, texts)
         relevant = np.array([qrels.get(id, {}).get(post.id, 0) > 0 for post in posts])
         figures = [
             precision(relevant, scores, np.ones(len(posts), bool)),
@@ -73,12 +70,11 @@ def figures_of(model, *, stop_words=True):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stop-words", choices=("on", "off"), default="on")
     parser.add_argument("--model", help="a model folder; the model that ships without it")
     arguments = parser.parse_args()
     started = time.monotonic()
     model = open_model(arguments.model)
-    found = figures_of(model, stop_words=arguments.stop_words == "on")
+    found = figures_of(model)
     foreign = {event for name, rows in found.items() if name != "en" for event, _, _ in rows}
     print(
         "| seed in | event | relevant posts in the seed's language | AP, all posts | "

@@ -20,7 +20,6 @@ from benchmarks.measure import machine
 from siamese_news.data.sources import open_source
 from siamese_news.model.loading import ExternalModel, is_cross_encoder, open_model
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.markdown import markdown_table
@@ -59,8 +58,7 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     scores = []
     for start in range(0, len(seeds), _SEEDS):
         some = seeds[start : start + _SEEDS]
-        stop_words = SearchLanguages(some, []).stop_words(model)
-        scorer = open_scorer(model, [a.full_text for a in some], stop_words=stop_words)
+        scorer = open_scorer(model, [a.full_text for a in some])
         observe_all(scorer, texts)
         scores.append(scorer.scores(texts))
     first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(np.int64)

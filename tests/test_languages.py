@@ -111,7 +111,7 @@ def test_a_seed_alone_is_read_in_its_language(tmp_path, name):
     write(tmp_path, seeds=[name])
     lists, meta, console = rank(tmp_path)
     check(lists[name], name)
-    assert f"Seeds are in '{name}', not in English: the stop words of each seed's" in console
+    assert f"Seeds are in '{name}', not in English. The weights" in console
     assert meta["remarks"][0] in console
 
 

@@ -91,8 +91,7 @@ def explain(
         )
     posts = [found[id] for id in wanted]
     posts += [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
-    stop_words = opened.languages.stop_words(model)
-    explained = explain_nearest(model, seeds.articles, posts, scorer, stop_words)
+    explained = explain_nearest(model, seeds.articles, posts, scorer)
     explained = name_neighbors(explained, pool, model)
     for one in explained:
         score = before.get((one.article.id, one.post.id), one.score)

@@ -1,7 +1,7 @@
 """The base of every model of this package: text to token ids, unit vectors and a model folder."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -159,20 +159,14 @@ class TextModel(ABC):
         """The kind of its scores: ``cosine``, or ``mixture`` with a lexical head."""
         return "cosine" if self.terms is None else "mixture"
 
-    def tokens(self, text: str, stop_words: Collection[str] = ()) -> list[str]:
-        """The tokens that the model reads; content words alone if it has a lexical head.
-
-        Then `stop_words` are left out as well as the English ones.
-        """
+    def tokens(self, text: str) -> list[str]:
+        """The tokens that the model reads; content words alone if it has a lexical head."""
         tokens = self.tokenizer(text)
-        if self.terms is None:
-            return tokens
-        tokens = content_words(tokens)
-        return [token for token in tokens if token not in stop_words] if stop_words else tokens
+        return tokens if self.terms is None else content_words(tokens)
 
-    def ids(self, text: str, stop_words: Collection[str] = ()) -> np.ndarray:
+    def ids(self, text: str) -> np.ndarray:
         """The token ids (S,) of a text, all of it; see `tokens`."""
-        return self.vocabulary.ids(self.tokens(text, stop_words))
+        return self.vocabulary.ids(self.tokens(text))
 
     def _id_list(self, text: str) -> tuple[list[int], dict[int, str]]:
         tokens = self.tokens(text)

@@ -1,6 +1,6 @@
 """The articles' vectors under both heads, and what the pool makes of them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -38,19 +38,12 @@ class ArticleVectors:
     """
 
     def __init__(
-        self,
-        model: TextModel,
-        texts: Sequence[str],
-        reader: PostReader,
-        background: TermWeights,
-        stop_words: Sequence[Collection[str]] | None = None,
+        self, model: TextModel, texts: Sequence[str], reader: PostReader, background: TermWeights
     ) -> None:
         assert model.terms is not None
         self._background = background
         self._terms, self._read = model.terms, reader
-        stop_words = stop_words or [()] * len(texts)
-        self._stop = [model.vocabulary.ids(sorted(own)) for own in stop_words]
-        self.ids, self._dense, self._factors = reader.articles(texts, stop_words)
+        self.ids, self._dense, self._factors = reader.articles(texts)
         features = [self._terms.features(ids) for ids in self.ids]
         self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         self.kept = np.ones(len(texts), np.float32)
@@ -90,10 +83,6 @@ class ArticleVectors:
             said: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
             shares: (A,) the weight of the posts of each list that has some.
         """
-        lists = [
-            [post[~np.isin(post, stop)] for post in own] if len(stop) else own
-            for own, stop in zip(lists, self._stop, strict=True)
-        ]
         posts = [post for own in lists for post in own]
         self._posts = posts
         features = [self._terms.features(post) for post in posts]

@@ -1,7 +1,7 @@
 """Posts as both heads read them, and encoders of other libraries, which read each text once."""
 
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise, starmap
@@ -123,16 +123,10 @@ class PostReader:
         """Whether vectors are of whole texts, and not of word ids."""
         return self._encoder is not None
 
-    def articles(
-        self, texts: Sequence[str], stop_words: Sequence[Collection[str]]
-    ) -> tuple[list[Ids], NDArray[np.float32], Any]:
-        """Word ids of A articles, their vectors (A, D), and the encoder's factors or None.
-
-        The stop words are tokens that are left out, for each article.
-        """
+    def articles(self, texts: Sequence[str]) -> tuple[list[Ids], NDArray[np.float32], Any]:
+        """Word ids of A articles, their vectors (A, D), and the encoder's factors or None."""
         limit = self._terms.options.article_tokens
-        pairs = zip(texts, stop_words, strict=True)
-        ids = [self._model.ids(text, own)[:limit] for text, own in pairs]
+        ids = [self._model.ids(text)[:limit] for text in texts]
         vectors, factors = self._heads(ids, "article")
         if self._encoder is not None:
             vectors = self._encoder.encode_articles(texts)

@@ -1,6 +1,6 @@
 """Words and vectors together."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -49,7 +49,7 @@ class MixtureScorer(Scorer):
 
     Args:
         model: a model with a lexical head.
-        articles: with `positives`, `one_story`, `about` and `stop_words` as in `open_scorer`.
+        articles: with `positives`, `one_story` and `about` as in `open_scorer`.
         vectors: False leaves the dense head out, whatever the options say.
         options: the numbers; None: those of the model's lexical head.
         encoder: a dense model of another library, whose cosines take the place of the model's own.
@@ -68,7 +68,6 @@ class MixtureScorer(Scorer):
         vectors: bool = True,
         options: TermOptions | None = None,
         encoder: Encodes | None = None,
-        stop_words: Sequence[Collection[str]] | None = None,
     ) -> None:
         assert model.terms is not None
         self._options = options = model.terms.options if options is None else options
@@ -80,7 +79,7 @@ class MixtureScorer(Scorer):
         dense = bool(self._weights.share or self._excess.weight)
         self._read = PostReader(model, dense=dense, encoder=encoder)
         self._background = model.terms.background()
-        self._articles = ArticleVectors(model, articles, self._read, self._background, stop_words)
+        self._articles = ArticleVectors(model, articles, self._read, self._background)
         best = self._smoothing.posts if self._smoothing.weight else 0
         if self._excess.weight:
             best = max(best, rules.STRONGEST)

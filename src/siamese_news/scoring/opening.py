@@ -1,6 +1,6 @@
 """The scorer of a model."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from siamese_news.errors import InputError
@@ -25,7 +25,6 @@ def open_scorer(
     fusion: Fusion | None = None,
     expand: bool | None = None,
     smooth: bool | None = None,
-    stop_words: Sequence[Collection[str]] | None = None,
 ) -> Scorer:
     """The scorer of a model for A articles.
 
@@ -48,9 +47,6 @@ def open_scorer(
             the model's folder says.
         smooth: whether scores are smoothed over similar posts (`Smoothing`). None: as the model's
             folder says.
-        stop_words: for each article the tokens that are left out of it besides the English stop
-            words, such as those of its language (`siamese_news.search.languages`). Posts are read
-            alike for all articles. None: nothing more is left out.
 
     Raises:
         InputError: a fusion, feedback or smoothing that needs words, of a model that has vectors
@@ -91,9 +87,7 @@ def open_scorer(
             )
         if isinstance(model, ExternalModel):
             return CosineScorer(model, model.encode_articles(articles))
-        without = stop_words or [()] * len(articles)
-        ids = [model.ids(text, own) for text, own in zip(articles, without, strict=True)]
-        return CosineScorer(model, model.encode_ids(ids, "article"))
+        return CosineScorer(model, model.encode_ids(list(map(model.ids, articles)), "article"))
     encoder = EncodedOnce(model) if isinstance(model, ExternalModel) else None
     options = model.options if isinstance(model, ExternalModel) else words.terms.options
     feedback = replace(options.feedback, weight=_weight(options.feedback, expand))
@@ -107,7 +101,6 @@ def open_scorer(
         vectors=fusion != "words",
         options=replace(options, feedback=feedback, smoothing=smoothing),
         encoder=encoder,
-        stop_words=stop_words,
     )
 
 

@@ -5,17 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from siamese_news.data.records import Article, Post
-from siamese_news.model.base import TextModel
-from siamese_news.model.loading import ExternalModel
 from siamese_news.search.records import Sample, metadata_text
-from siamese_news.text.languages import (
-    BACKGROUND,
-    has_stop_words,
-    language_of,
-    language_of_seed,
-    looks_english,
-    stop_tokens,
-)
+from siamese_news.text.languages import BACKGROUND, language_of, language_of_seed, looks_english
 
 _FEWEST = 10  # posts whose language is known, for a share of the pool to mean something
 _SHARE = 0.2  # of the pool in languages that no seed has, from which there is a remark
@@ -32,24 +23,11 @@ class SearchLanguages:
     posts whose language is known; empty if these are too few, or the pool is plainly English.
     """
 
-    def __init__(self, articles: Sequence[Article], negatives: Sequence[Article] = ()) -> None:
-        self.seeds = {article.id: _language(article) for article in articles}
-        self._negatives = negatives
-        self._reading = ""
+    def __init__(self, articles: Sequence[Article]) -> None:
+        self.seeds = {
+            article.id: language_of_seed(article.full_text) or BACKGROUND for article in articles
+        }
         self.shares: dict[str, float] = {}
-
-    def stop_words(self, model: TextModel | ExternalModel) -> list[frozenset[str]]:
-        """For each seed, then each negative, the stop words of its language (`open_scorer`).
-
-        There are none for an English article or a model without a lexical head. They depend on the
-        one article alone, so that its results do not depend on the others.
-        """
-        names = [*self.seeds.values(), *map(_language, self._negatives)]
-        if isinstance(model, TextModel) and model.terms is None:
-            return [frozenset()] * len(names)
-        if foreign := sorted(set(self.seeds.values()) - {BACKGROUND}):
-            self._reading = _reading(foreign)
-        return [stop_tokens(name) if name != BACKGROUND else frozenset() for name in names]
 
     def note(self, posts: Iterable[Post]) -> None:
         """Find the languages of the pool from some posts of it (`Pool.sample`)."""
@@ -66,7 +44,14 @@ class SearchLanguages:
 
     def remarks(self) -> list[str]:
         """Remarks on the languages, once the posts are read."""
-        found = [self._reading] if self._reading else []
+        found = []
+        if foreign := sorted(set(self.seeds.values()) - {BACKGROUND}):
+            names = ", ".join(map(repr, foreign))
+            found.append(
+                f"Seeds are in {names}, not in English. The weights of words come from English "
+                "text, so that most words of these seeds count alike. What to expect: "
+                "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
+            )
         others = {name: s for name, s in self.shares.items() if name not in self.seeds.values()}
         if sum(others.values()) >= _SHARE:
             most = ", ".join(f"'{name}' {share:.0%}" for name, share in list(others.items())[:3])
@@ -82,28 +67,10 @@ class SearchLanguages:
         return {"seeds": self.seeds, "pool": self.shares}
 
 
-def _language(article: Article) -> str:
-    return language_of_seed(article.full_text) or BACKGROUND
-
-
 def language_of_post(post: Post) -> str | None:
     """The language of a post as the platform says, else as it seems."""
     said = (metadata_text(post, "lang") or "und").replace("_", "-").split("-")[0].lower()
     return language_of(post.text) if said == "und" else _CODES.get(said, said)
-
-
-def _reading(names: Sequence[str]) -> str:
-    """How seeds in languages other than English are read."""
-    quoted = ", ".join(f"'{name}'" for name in names)
-    listless = [name for name in names if not has_stop_words(name)]
-    stop = "the stop words of each seed's language are left out"
-    if listless:
-        stop += f" (none are known for {', '.join(listless)})"
-    return (
-        f"Seeds are in {quoted}, not in English: {stop}, and the weights of words come from "
-        "English text, so that most words of these seeds count alike. What to expect: "
-        "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
-    )
 
 
 def _plainly_english(posts: Sequence[Post]) -> bool:

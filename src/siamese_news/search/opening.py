@@ -33,7 +33,7 @@ class OpenQuery:
         self, query: Query, seeds: Seeds, model: AnyModel, which: Mapping[str, str] | None = None
     ) -> None:
         self.query, self.seeds, self.model, self.which = query, seeds, model, dict(which or {})
-        self.languages = SearchLanguages(seeds.articles, seeds.negatives)
+        self.languages = SearchLanguages(seeds.articles)
         self.window: Window = query.window()
 
     def scorer(self) -> Scorer:
@@ -48,7 +48,6 @@ class OpenQuery:
             fusion=query.fusion,
             expand=query.expand,
             smooth=query.smooth,
-            stop_words=self.languages.stop_words(self.model),
         )
 
     @cached_property

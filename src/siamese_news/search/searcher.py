@@ -253,9 +253,8 @@ class Searcher:
                 "(PostIndex.find)"
             )
         opened = self._opened(Query(), articles, ())
-        stop_words = opened.languages.stop_words(model)
         few, seeds = list(posts_of(posts)), opened.seeds
-        explained = explain_nearest(model, seeds.articles, few, opened.scorer(), stop_words)
+        explained = explain_nearest(model, seeds.articles, few, opened.scorer())
         return Records(_named(record_of(one)) for one in explained)
 
     def keywords(

@@ -1,4 +1,4 @@
-"""The language of a text, the stop words of a language, and words in Latin letters.
+"""The language of a text, and words in Latin letters.
 
 The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
 English. That takes a third of a second, which a search can spend on another thread
@@ -7,7 +7,6 @@ English. That takes a third of a second, which a search can spend on another thr
 
 import lzma
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from io import BytesIO
@@ -96,33 +95,15 @@ def other_language(words: Sequence[str], language: str) -> str | None:
 
 @cache
 def _function_words(language: str) -> frozenset[str]:
-    """Words that tell a language; those that English has as well are English's."""
-    return _COMMON if language == BACKGROUND else stop_tokens(language) - _COMMON
-
-
-def has_stop_words(language: str) -> bool:
-    """Whether there is a list of stop words for a language."""
+    """Words that tell a language: its stop words that are one token each and not English."""
+    if language == BACKGROUND:
+        return _COMMON
     import stopwordsiso
 
-    return bool(stopwordsiso.has_lang(language))
-
-
-@cache
-def stop_tokens(language: str) -> frozenset[str]:
-    """The tokens of a language that are not content words: its stop words and all punctuation.
-
-    The words are those of stopwords-iso, as far as they are one token each. A language without a
-    list has the punctuation alone.
-    """
-    import stopwordsiso
-
-    words: Iterable[str] = stopwordsiso.stopwords(language) if has_stop_words(language) else ()
-    tokenize = Tokenizer()
-    cut = (tokenize(word) for word in words)
-    found = {tokens[0] for tokens in cut if len(tokens) == 1 and not tokens[0].isascii()}
-    found |= {word for word in words if word.isascii() and word.isalpha()}
-    signs = map(chr, range(0x80, 0xFFFF))
-    return frozenset(found).union(s for s in signs if unicodedata.category(s)[0] == "P")
+    known = stopwordsiso.has_lang(language)
+    words: Iterable[str] = stopwordsiso.stopwords(language) if known else ()
+    cut = map(Tokenizer(), words)
+    return frozenset(tokens[0] for tokens in cut if len(tokens) == 1) - _COMMON
 
 
 def load_detector() -> None:

@@ -75,7 +75,7 @@ def test_a_negative_seed_is_the_same(pool, command):
     assert rows
 
 
-def test_seeds_of_another_language_are_read_with_its_stop_words_left_out(pool):
+def test_seeds_of_another_language_are_told_and_give_the_same(pool):
     german = "Hochwasser in der Stadt\n\nDer Fluss stieg in der Nacht und die Brücke ist weg. "
     (pool / "de.txt").write_text(german * 4, encoding="utf-8")
     text = "der Fluss und die Brücke {} ist in der Stadt"

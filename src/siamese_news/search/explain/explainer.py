@@ -13,7 +13,7 @@ sentence is then actually removed and the article scored again.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -174,20 +174,18 @@ def explain(
     posts: Sequence[Post],
     scorer: Scorer | None = None,
     number: int = 0,
-    stop_words: Collection[str] = (),
 ) -> list[Explained]:
     """Explain the scores of posts for an article.
 
     `scorer` is one of the model for this article, the `number`-th from 0, and any others, and has
-    observed the pool; with None, scores without a pool are explained. `stop_words` are the tokens
-    that it leaves out of the article (`open_scorer`).
+    observed the pool; with None, scores without a pool are explained.
     """
     if not posts:
         raise InputError("no posts to explain; expected at least one")
     learned = scorer.state() if scorer is not None else b""
 
     def opened(articles: Sequence[str]) -> Scorer:
-        other = open_scorer(model, articles, stop_words=[stop_words] * len(articles))
+        other = open_scorer(model, articles)
         if learned:
             other.restore(learned, [number] * len(articles))
         return other
@@ -197,7 +195,7 @@ def explain(
     whole = own.scores(texts)[0]
     spans = sentence_spans(article)
     sentences = [article.full_text[a:b] for a, b in spans]
-    reader = Reader(model, article, sentences, stop_words)
+    reader = Reader(model, article, sentences)
     scores = np.tile(whole, (len(spans), 1))
     for start in range(0, len(reader.read), _TOGETHER):
         rows = reader.read[start : start + _TOGETHER]
@@ -210,15 +208,11 @@ def explain(
 
 
 def explain_nearest(
-    model: TextModel,
-    articles: Sequence[Article],
-    posts: Sequence[Post],
-    scorer: Scorer,
-    stop_words: Sequence[Collection[str]] | None = None,
+    model: TextModel, articles: Sequence[Article], posts: Sequence[Post], scorer: Scorer
 ) -> list[Explained]:
     """Explain each post's score for the article it is closest to, in the order of the posts.
 
-    `scorer` was opened with these articles and `stop_words`, a collection for each; see `explain`.
+    `scorer` was opened with these articles; see `explain`.
     """
     if not posts:
         raise InputError("no posts to explain; expected at least one")
@@ -226,9 +220,8 @@ def explain_nearest(
     found: dict[int, Explained] = {}
     for number in np.unique(best).tolist():
         rows = np.flatnonzero(best == number).tolist()
-        own = stop_words[number] if stop_words else ()
         mine = [posts[row] for row in rows]
-        explained = explain(model, articles[number], mine, scorer, number, own)
+        explained = explain(model, articles[number], mine, scorer, number)
         found.update(zip(rows, explained, strict=True))
     return [found[row] for row in range(len(posts))]
 
@@ -262,15 +255,9 @@ class Reader:
     changes.
     """
 
-    def __init__(
-        self,
-        model: TextModel,
-        article: Article,
-        sentences: list[str],
-        stop_words: Collection[str] = (),
-    ) -> None:
+    def __init__(self, model: TextModel, article: Article, sentences: list[str]) -> None:
         self._model, self._article, self._sentences = model, article, sentences
-        tokens = [model.tokens(text, stop_words) for text in sentences]
+        tokens = [model.tokens(text) for text in sentences]
         self._lengths = [len(own) for own in tokens]
         self._ids, self._of_id = _joined([model.vocabulary.ids(own) for own in tokens])
         if model.terms is not None:
