@@ -189,8 +189,8 @@ def test_an_upload_that_is_too_large_leaves_nothing(project):
     assert f'data-cap="{CAPS["articles"]}"' in served.ask("/")[1].decode()
 
 
-# Read by each Python that begins: searches have small blocks, tell and record each of them, and wait
-# in the second pass while a file is there, so that a small pool is enough to cancel one.
+# Read by each Python that begins: searches have small blocks, tell and record each of them, and
+# wait in the second pass while a file is there, so that a small pool is enough to cancel one.
 _HELD_SEARCHES = """
 import os, sys, time
 
