@@ -57,13 +57,15 @@ def _context() -> multiprocessing.context.BaseContext:
         return importing(_MODULES)
 
 
-def siamese_news(*arguments: object, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-    """``siamese-news`` with these arguments, without standard input.
+def siamese_news(
+    *arguments: object, folder: Path | None = None, timeout: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """``siamese-news`` with these arguments in a folder, this one by default, without input.
 
     Returns:
         What `subprocess.run` gives, with both outputs as text.
     """
-    return _run(None, arguments, Path.cwd(), timeout)
+    return _run(None, arguments, folder or Path.cwd(), timeout)
 
 
 def python_m(module: str, *arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -1,5 +1,6 @@
 """Every option composes, and every class it names can be built."""
 
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,18 @@ GROUPS = (
 )
 
 
+# The first option of each group together, then the second ones, and so on.
+ROUNDS = zip_longest(*([f"{group}={option}" for option in options(group)] for group in GROUPS))
+TRAINED = [option for option in options("experiment") if "evaluate" not in option]
+
+
 @pytest.mark.parametrize(
-    "override",
-    [f"{group}={option}" for group in GROUPS for option in options(group)]
-    + [f"experiment={option}" for option in options("experiment") if "evaluate" not in option],
+    "overrides",
+    [*(list(filter(None, some)) for some in ROUNDS), *([f"experiment={one}"] for one in TRAINED)],
+    ids=" ".join,
 )
-def test_every_option_composes(override):
-    config = compose("train", overrides=[override])
+def test_every_option_composes(overrides):
+    config = compose("train", overrides=overrides)
     OmegaConf.to_container(config, resolve=False)
 
 

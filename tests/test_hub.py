@@ -3,10 +3,7 @@
 import base64
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from siamese_news.model.base import PRETRAINED
+from tests.commands import siamese_news
 
 pytest.importorskip("huggingface_hub", reason="the extra [hub] is not installed")
 COMMIT = "1f0c2ab" + "0" * 33
@@ -98,17 +96,13 @@ def hub():
 
 
 @pytest.fixture
-def run(hub, tmp_path):
+def run(hub, tmp_path, monkeypatch):
     def call(*arguments, token="hf_right", endpoint=None):
-        env = {
-            **os.environ,
-            "HF_ENDPOINT": endpoint or hub.address,
-            "HF_TOKEN": token,
-            "HF_HOME": str(tmp_path / "home"),
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        }
-        command = [sys.executable, "-m", "siamese_news", *map(str, arguments)]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+        monkeypatch.setenv("HF_ENDPOINT", endpoint or hub.address)
+        monkeypatch.setenv("HF_TOKEN", token)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+        monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+        return siamese_news(*arguments, timeout=120)
 
     return call
 

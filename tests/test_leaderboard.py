@@ -588,8 +588,9 @@ def test_every_trained_row_says_how():
     board = read_board(HERE / "rows.yaml", Path("nowhere"), Path("nowhere"))
     for row in board.rows.values():
         assert (bool(row.train) != bool(row.sweep)) == (row.kind == "model"), row.name
-        with initialize_config_module("siamese_news.conf", version_base="1.3"):
-            compose("train", list(row.train))  # raises for an unknown option
+        if row.train:
+            with initialize_config_module("siamese_news.conf", version_base="1.3"):
+                compose("train", list(row.train))  # raises for an unknown option
 
 
 def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):

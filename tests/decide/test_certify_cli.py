@@ -8,6 +8,8 @@ import sys
 import pytest
 from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
 
+from tests.commands import siamese_news
+
 
 @pytest.fixture
 def pool(tmp_path):
@@ -274,18 +276,11 @@ def test_another_row_order_gives_the_same_sheet(pool):
 
 def test_real_processes_and_help_without_heavy_imports(pool):
     folder, relevant = pool
-    command = [sys.executable, "-m", "siamese_news"]
-    done = subprocess.run(
-        [*command, "sample", "--results", "scored.jsonl", "--precision", ".8", "--out", "s.csv"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+    asked = ["--results", "scored.jsonl", "--precision", ".8", "--out", "s.csv"]
+    done = siamese_news("sample", *asked, folder=folder)
     assert done.returncode == 0, done.stderr
     fill(folder / "s.csv", relevant)
-    done = subprocess.run(
-        [*command, "certify", "--labels", "s.csv"], cwd=folder, capture_output=True, text=True
-    )
+    done = siamese_news("certify", "--labels", "s.csv", folder=folder)
     assert done.returncode == 0 and "precision of .8" in done.stdout
     code = (
         "import sys, siamese_news.cli.sample, siamese_news.cli.certify, "

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -20,8 +19,9 @@ from served import ARTICLE, Served, begun, corpus, found_before
 
 from siamese_news.desk.project import Project
 from siamese_news.desk.requests import CAPS
-from siamese_news.desk.search import query_of
+from siamese_news.desk.search import Search, query_of
 from siamese_news.errors import InputError
+from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import FILTER
 
 
@@ -189,61 +189,86 @@ def test_an_upload_that_is_too_large_leaves_nothing(project):
     assert f'data-cap="{CAPS["articles"]}"' in served.ask("/")[1].decode()
 
 
-def test_a_canceled_search_goes_on_to_the_same_results(tmp_path):
-    corpus(tmp_path / "posts.jsonl", relevant=300, other=60_000)
-    content = (tmp_path / "posts.jsonl").read_bytes()
-    found = {}
-    for name in ("whole", "canceled"):
-        served = Served(tmp_path / name)
-        try:
-            for path, data in (("articles/a.txt", ARTICLE.encode()), ("posts/p.jsonl", content)):
-                assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
-            if name == "canceled":
-                served.json("/api/search", {"threshold": 0.05, "map": False})
-                _wait_for(served, lambda state: state["posts"] > 0)
-                served.json("/api/search/cancel", {})
-                state = _wait_for(served, lambda state: state["state"] != "running")
-                assert state["state"] == "stopped"
-                assert not (tmp_path / name / "searches/1/results.parquet").exists()
-                assert b"Resume" in served.ask("/")[1]
-            served.search(threshold=0.05, map=False, seconds=600)
-        finally:
-            served.end()
-        found[name] = (tmp_path / name / "searches/1/results.parquet").read_bytes()
-    assert found["whole"] == found["canceled"]
+# Read by each Python that begins: searches have small blocks, tell and record each of them, and
+# wait in the second pass while a file is there, so that a small pool is enough to cancel one.
+_HELD_SEARCHES = """
+import os, sys, time
+
+if "filter" in sys.orig_argv:
+    from siamese_news.model import base
+
+    base.BLOCK = 100  # before others take it from there
+    from siamese_news.search import files, partial_results
+
+    files._STEP = 100
+    files._SECONDS = partial_results._SECONDS = 0.0
+    append = partial_results.PartialResults.append
+
+    def held(part, rows):
+        append(part, rows)
+        while part.progress.blocks >= 3 and os.path.exists(os.environ["HOLD"]):
+            time.sleep(0.02)
+
+    partial_results.PartialResults.append = held
+"""
 
 
-def test_what_a_canceled_search_left_is_cleaned(tmp_path):
+def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeypatch):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/sitecustomize.py").write_text(_HELD_SEARCHES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
+    hold = tmp_path / "hold"
+    monkeypatch.setenv("HOLD", str(hold))
     found_before(tmp_path / "storm", relevant=20, other=20)
-    corpus(tmp_path / "posts.jsonl", relevant=300, other=90_000)
+    corpus(tmp_path / "posts.jsonl", relevant=300, other=600)
     content, searches = (tmp_path / "posts.jsonl").read_bytes(), tmp_path / "storm/searches"
     before = {path.name for path in (searches / "1").iterdir()}
     served = Served(tmp_path / "storm")
 
-    def canceled():
-        served.json("/api/search", {"threshold": 0.05, "map": False})
+    def canceled(number, threshold):
+        hold.touch()
+        served.json("/api/search", {"threshold": threshold, "map": False})
         _wait_for(served, lambda state: state["posts"] > 0)
+        folder = searches / str(number)
+        state = _wait_for(served, lambda _: _blocks_done(folder) >= 3)
+        assert state["state"] == "running"
         assert served.ask("/api/search/discard", {})[0] == 400  # it is running
         served.json("/api/search/cancel", {})
         assert _wait_for(served, lambda state: state["state"] != "running")["state"] == "stopped"
-        assert list((searches / "2").glob("results.parquet.part*"))
+        assert (folder / "results.parquet.part").stat().st_size > 0
+        assert not (folder / "results.parquet").exists()
+        hold.unlink()
 
     try:
         for path, data in (("articles/a.txt", ARTICLE.encode()), ("posts/p.jsonl", content)):
             assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
-        canceled()
+        canceled(2, 0.05)
         served.json("/api/search/discard", {})
         assert [path.name for path in searches.iterdir()] == ["1"]
         assert served.json("/api/posts")["found"] == 40  # those of before are back
-        canceled()
-        (searches / "2/left.part").write_text("x")
-        served.search(threshold=0.3, map=False)
-        assert {path.name for path in searches.iterdir()} == {"1", "2"}
+
+        canceled(2, 0.05)
+        assert b"Resume" in served.ask("/")[1]
+        served.search(threshold=0.05, map=False)
+
+        canceled(3, 0.3)
+        (searches / "3/left.part").write_text("x")
+        served.search(threshold=0.05, map=False)
+        assert {path.name for path in searches.iterdir()} == {"1", "2", "3"}
         assert before <= {path.name for path in (searches / "1").iterdir()}
-        made = {path.name for path in (searches / "2").iterdir()}
-        assert "results.parquet" in made and not [name for name in made if ".part" in name]
+        resumed, whole = ((searches / n / "results.parquet").read_bytes() for n in "23")
+        assert resumed == whole
+        assert not [path.name for path in (searches / "3").iterdir() if ".part" in path.name]
     finally:
         served.end()
+
+
+def _blocks_done(folder):
+    """Blocks of the second pass that a search has recorded: it writes rows in no other."""
+    part, progress = (folder / f"results.parquet.part{end}" for end in ("", ".json"))
+    if not part.exists() or not part.stat().st_size:
+        return 0
+    return json.loads(progress.read_bytes())["progress"]["blocks"]
 
 
 @pytest.mark.parametrize(
@@ -254,26 +279,15 @@ def test_the_time_that_is_left_is_not_told_where_it_is_not_known(tmp_path, share
     """After the last post come near-duplicates, the map and the file: minutes for a long list."""
     found_before(tmp_path / "storm", relevant=5, other=5)
     search = tmp_path / "storm/searches/1"
-    hold = (
-        "import sys, time; from filelock import FileLock; lock = FileLock(sys.argv[1]); "
-        "lock.acquire(); print(flush=True); time.sleep(600)"
-    )
-    words = [sys.executable, "-c", hold, str(search / ".results.parquet.lock")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()  # it holds the results as a search does
-        saved = {"arguments": ["filter"], "command": "", "process": process.pid}
-        (search / "search.json").write_text(json.dumps(saved))
-        row = {"pass": 2, "done": share * 1000, "total": 1000, "posts": 900, "seconds": 20.0}
-        (search / "progress.log").write_text(f"one line\n{json.dumps(row)}\n")
-        then = time.time() - quiet
-        os.utime(search / "progress.log", (then, then))
-        served = Served(tmp_path / "storm")
-        try:
-            state = _wait_for(served, lambda state: state["state"] == "running")
-        finally:
-            served.end()
-            process.kill()
+    saved = {"arguments": ["filter"], "command": "", "process": os.getpid()}
+    (search / "search.json").write_text(json.dumps(saved))
+    row = {"pass": 2, "done": share * 1000, "total": 1000, "posts": 900, "seconds": 20.0}
+    (search / "progress.log").write_text(f"one line\n{json.dumps(row)}\n")
+    then = time.time() - quiet
+    os.utime(search / "progress.log", (then, then))
+    with output_lock(search / "results.parquet"):  # as a search that runs holds it
+        state = Search(Project(tmp_path / "storm")).status()
+    assert state["state"] == "running"
     if left is None:
         assert state["seconds"] is None and state["share"] is None
     else:

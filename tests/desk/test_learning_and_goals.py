@@ -4,7 +4,6 @@ import json
 import random
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +13,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from served import begun
+
+from tests.commands import siamese_news
 
 
 @pytest.fixture
@@ -30,13 +31,7 @@ def label(served, truth, posts):
 def run(line, folder):
     program, *arguments = shlex.split(line)
     assert program == "siamese-news"
-    return subprocess.run(
-        [sys.executable, "-m", "siamese_news", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    return siamese_news(*arguments, folder=folder)
 
 
 def commands(served):

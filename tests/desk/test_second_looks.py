@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from served import begun
 
 from siamese_news.decide.agreement import krippendorff
+from tests.commands import siamese_news
 
 
 @pytest.fixture
@@ -117,13 +118,7 @@ def _commands(page):
 
 
 def _run(line, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "siamese_news", *shlex.split(line)[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    return siamese_news(*shlex.split(line)[1:], folder=folder)
 
 
 def test_the_view_that_labels_shows_the_command_that_labels(project):

