@@ -21,7 +21,7 @@ from siamese_news.scoring.scorer import Content, Neighbor, ScoreForm, ScoreParts
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
 from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.scoring.weights import MixtureWeights
-from siamese_news.text.languages import BACKGROUND, language_of_seed, other_language
+from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed, other_language
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
@@ -376,7 +376,9 @@ class MixtureScorer(Scorer):
             for place, start, end in zip(mine.tolist(), ends[:-1], ends[1:], strict=True):
                 ids = self._articles.columns[products.indices[start:end]]
                 named = _named(self._read.names(posts[place]), ids, products.data[start:end])
-                found[place] = list(named)[:limit]
+                own = self._languages[best[place]]  # its function words say nothing to a reader
+                left_out = frozenset() if own == BACKGROUND else function_words(own)
+                found[place] = [name for name in named if name not in left_out][:limit]
         return found
 
     @override

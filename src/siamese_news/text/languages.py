@@ -87,14 +87,14 @@ def other_language(words: Sequence[str], language: str) -> str | None:
     taken to be in that one: asking the detector takes a thousand times as long.
     """
     different = set(words)
-    if len(different) < _FEW_WORDS or not different.isdisjoint(_function_words(language)):
+    if len(different) < _FEW_WORDS or not different.isdisjoint(function_words(language)):
         return None
     found = language_of(" ".join(words))
     return None if found == language else found
 
 
 @cache
-def _function_words(language: str) -> frozenset[str]:
+def function_words(language: str) -> frozenset[str]:
     """Words that tell a language: its stop words that are one token each and not English."""
     if language == BACKGROUND:
         return _COMMON

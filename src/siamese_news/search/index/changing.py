@@ -140,7 +140,7 @@ class IndexChange:
         """Hide posts from searches, by id; `compact` frees the disk.
 
         Raises:
-            InputError: there is no id, or none of them exists.
+            InputError: no id is given, or none of them exists.
         """
         wanted = list(dict.fromkeys(ids))
         if not wanted:
