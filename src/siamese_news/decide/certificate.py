@@ -80,7 +80,7 @@ def write_files(
 ) -> Path | None:
     """Write a certificate, its page and its lists next to the plan; returns the file of the lists.
 
-    None if there is no list; an earlier file of lists is then removed.
+    None without a list; an earlier file of lists is then removed.
     """
     _write_certificate(sibling(work.path, "certificate.json"), content)
     _write_page(sibling(work.path, "certificate.html"), content)
