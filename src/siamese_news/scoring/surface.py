@@ -43,7 +43,7 @@ _SHIFT = 1.2
 # Products of words with articles that are held at once.
 _CELLS = 1 << 23
 
-# The share of an article's words that the vocabulary lacks, from which a post's n-grams are counted.
+# From this share of words that the vocabulary lacks, the n-grams of posts are counted.
 _LACKING = 0.3
 
 
