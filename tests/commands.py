@@ -73,24 +73,46 @@ def python_m(module: str, *arguments: object, folder: Path) -> subprocess.Comple
     return _run(module, arguments, folder, 600)
 
 
+def begin(
+    module: str, *arguments: object, folder: Path, output: Path
+) -> multiprocessing.process.BaseProcess:
+    """``python -m`` of a module, which goes on while the test does something else.
+
+    Args:
+        module: what runs.
+        arguments: of it.
+        folder: where it runs.
+        output: an existing file or pipe for both outputs.
+    """
+    return _start(module, arguments, folder, output, output)
+
+
 def _run(
     module: str | None, arguments: Sequence[object], folder: Path, timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    given = [str(argument) for argument in arguments]
     with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
-        values = {
-            "module": module,
-            "arguments": given,
-            "environment": dict(os.environ),
-            "folder": str(folder),
-            "output": output.name,
-            "errors": errors.name,
-        }
-        process = _context().Process(target=exec, args=(_SCRIPT, values))
-        process.start()
+        paths = [Path(file.name) for file in (output, errors)]
+        process = _start(module, arguments, folder, *paths)
         process.join(timeout)
+        given = [str(argument) for argument in arguments]
         if process.is_alive():
             process.kill()
             raise subprocess.TimeoutExpired(given, timeout)
-        said = [Path(file.name).read_text(encoding="utf-8") for file in (output, errors)]
+        said = [path.read_text(encoding="utf-8") for path in paths]
     return subprocess.CompletedProcess(given, process.exitcode, *said)
+
+
+def _start(
+    module: str | None, arguments: Sequence[object], folder: Path, output: Path, errors: Path
+) -> multiprocessing.process.BaseProcess:
+    values = {
+        "module": module,
+        "arguments": [str(argument) for argument in arguments],
+        "environment": dict(os.environ),
+        "folder": str(folder),
+        "output": str(output),
+        "errors": str(errors),
+    }
+    process = _context().Process(target=exec, args=(_SCRIPT, values))
+    process.start()
+    return process
