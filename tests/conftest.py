@@ -1,5 +1,7 @@
 """Fixtures shared by every room."""
 
+import functools
+import itertools
 import os
 import signal
 import sys
@@ -7,7 +9,10 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import typer.testing
 from hypothesis.internal.conjecture import providers
+
+from siamese_news.utils import provenance
 
 # No test is timed: how long an example takes depends on what else the machine does. The examples
 # are the same in every run, so that what passes here passes in CI; --hypothesis-profile=explore
@@ -38,10 +43,23 @@ def _folder(variable: str) -> Path:
     return Path(value)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def once():
+    """The tree of commands and the revision are those of the process, not made for each command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+        patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
+        yield
+
+
+_STATES = itertools.count()
+
+
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory, monkeypatch):
     """The user's list of plans: a test knows nothing of the plans of another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    folder = tmp_path_factory.getbasetemp() / "states" / str(next(_STATES))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
 
 
 @pytest.fixture(autouse=True)
