@@ -1,5 +1,6 @@
 """Fixtures shared by every room."""
 
+import copy
 import functools
 import itertools
 import os
@@ -12,6 +13,7 @@ import pytest
 import typer.testing
 from hypothesis.internal.conjecture import providers
 
+from siamese_news.model import loading
 from siamese_news.utils import provenance
 
 # No test is timed: how long an example takes depends on what else the machine does. The examples
@@ -45,9 +47,18 @@ def _folder(variable: str) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def once():
-    """The tree of commands and the revision are those of the process, not made for each command."""
+    """What each command of a process would make anew: their tree, the revision, the bundled model.
+
+    The model is a copy each time, so that a test may change it.
+    """
+    model_of, bundled = loading.model_of, functools.cache(loading.model_of)
+
+    def opened(folder):
+        return copy.copy(bundled(folder)) if folder == loading.PRETRAINED else model_of(folder)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+        patch.setattr(loading, "model_of", opened)
         patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
         yield
 
