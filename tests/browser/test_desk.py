@@ -128,11 +128,11 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     assert cut.input_value() == "0.25"
     page.goto(served.base + "decide")
     page.get_by_label("Share of relevant posts").fill("0,8 90 %")
-    page.get_by_label("Posts I am willing to label").fill("200")
+    page.get_by_label("Posts I am willing to label").fill("60")
     page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     assert json.loads((tmp_path / "storm/project.json").read_text())["threshold"] == 0.25
-    label(page, truth, 200)
+    label(page, truth, 60)
     page.goto(served.base + "decide")
     assert "--precision 0.8 --precision 0.9" in page.locator("#command").inner_text()
     (main,) = page.locator(".main").all()
