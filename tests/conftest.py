@@ -1,6 +1,5 @@
 """Fixtures shared by every room."""
 
-import copy
 import functools
 import itertools
 import os
@@ -15,6 +14,7 @@ from hypothesis.internal.conjecture import providers
 
 from siamese_news.model import loading
 from siamese_news.utils import provenance
+from tests.bundled import model_of
 
 # No test is timed: how long an example takes depends on what else the machine does. The examples
 # are the same in every run, so that what passes here passes in CI; --hypothesis-profile=explore
@@ -47,18 +47,10 @@ def _folder(variable: str) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def once():
-    """What each command of a process would make anew: their tree, the revision, the bundled model.
-
-    The model is a copy each time, so that a test may change it.
-    """
-    model_of, bundled = loading.model_of, functools.cache(loading.model_of)
-
-    def opened(folder):
-        return copy.copy(bundled(folder)) if folder == loading.PRETRAINED else model_of(folder)
-
+    """What each command of a process would make anew: their tree, the revision, the model."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
-        patch.setattr(loading, "model_of", opened)
+        patch.setattr(loading, "model_of", model_of)
         patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
         yield
 
