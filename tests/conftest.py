@@ -1,6 +1,7 @@
 """Fixtures shared by every room."""
 
 import functools
+import gc
 import itertools
 import os
 import signal
@@ -36,6 +37,22 @@ def pytest_configure(config: pytest.Config) -> None:
     assert callable(providers.is_local_module_file), "hypothesis has another way to find constants"
     if config.getoption("--hypothesis-profile") != "explore":
         providers.is_local_module_file = lambda path: False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while the tests are imported, nor among what was imported: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Let the interpreter collect at its end what it has imported."""
+    gc.unfreeze()
 
 
 def _folder(variable: str) -> Path:
