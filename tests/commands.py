@@ -52,7 +52,8 @@ else:
 
 
 @cache
-def _context() -> multiprocessing.context.BaseContext:
+def prepared() -> multiprocessing.context.BaseContext:
+    """For processes that begin with the imports of commands done."""
     with chdir(Path(__file__).parents[1]):  # from where the new process finds `tests`
         return importing(_MODULES)
 
@@ -113,6 +114,6 @@ def _start(
         "output": str(output),
         "errors": str(errors),
     }
-    process = _context().Process(target=exec, args=(_SCRIPT, values))
+    process = prepared().Process(target=exec, args=(_SCRIPT, values))
     process.start()
     return process
