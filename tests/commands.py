@@ -1,5 +1,6 @@
 """Commands as a user types them, each in a process of its own that begins with its imports done."""
 
+import atexit
 import multiprocessing
 import os
 import subprocess
@@ -15,6 +16,8 @@ from siamese_news.utils.processes import importing
 _MODULES = [
     "siamese_news.__main__",
     "siamese_news.desk.command",
+    "siamese_news.desk.app",
+    "siamese_news.desk.security",
     "siamese_news.cli.rank",
     "siamese_news.cli.filter",
     "siamese_news.cli.explain",
@@ -26,9 +29,13 @@ _MODULES = [
     "siamese_news.training.linking.run",
     "anyascii",
     "filelock",
+    "pyarrow.dataset",
     "pyarrow.parquet",
     "sklearn",
     "typer._adapters",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.websockets.auto",
     "tests.warm",
 ]
 
@@ -75,17 +82,20 @@ def python_m(module: str, *arguments: object, folder: Path) -> subprocess.Comple
 
 
 def begin(
-    module: str, *arguments: object, folder: Path, output: Path
+    module: str | None, *arguments: object, folder: Path, output: Path, errors: Path | None = None
 ) -> multiprocessing.process.BaseProcess:
-    """``python -m`` of a module, which goes on while the test does something else.
+    """A command that goes on while the test does something else, at most until the tests end.
 
     Args:
-        module: what runs.
+        module: what ``python -m`` runs; None is ``siamese-news``.
         arguments: of it.
         folder: where it runs.
-        output: an existing file or pipe for both outputs.
+        output: an existing file or pipe for its standard output.
+        errors: one for its standard error, by default the same.
     """
-    return _start(module, arguments, folder, output, output)
+    process = _start(module, arguments, folder, output, errors or output)
+    atexit.register(process.kill)
+    return process
 
 
 def _run(

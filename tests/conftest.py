@@ -13,6 +13,7 @@ import pytest
 import typer.testing
 from hypothesis.internal.conjecture import providers
 
+from siamese_news.__main__ import application
 from siamese_news.model import loading
 from siamese_news.utils import provenance
 from tests.bundled import model_of
@@ -65,6 +66,7 @@ def _folder(variable: str) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def once():
     """What each command of a process would make anew: their tree, the revision, the model."""
+    application()  # adds a command to the tree
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
         patch.setattr(loading, "model_of", model_of)

@@ -221,17 +221,8 @@ def test_torchrun_names_a_killed_rank_and_ends_the_others(tmp_path):
     assert re.search(r"rank\s*: 1 \(local_rank: 1\)\s+exitcode\s*: -9", said), said[-3000:]
 
 
-@pytest.fixture
-def ended():
-    """Processes that end with the test, whatever it found."""
-    processes = []
-    yield processes
-    for process in processes:
-        process.kill()
-
-
 @pytest.mark.parametrize("killed", [0, 1])
-def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed, ended):
+def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed):
     endless = ["trainer=ddp4", "trainer.devices=2", "task.epochs=100000", "hydra.run.dir=run"]
     pipe, said = tmp_path / "pipe", []
     os.mkfifo(pipe)
@@ -239,7 +230,6 @@ def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed, ended):
     reader = threading.Thread(target=lambda: said.append(pipe.read_text()), daemon=True)
     reader.start()
     process = begin("siamese_news.train", *SMALL, *endless, folder=tmp_path, output=pipe)
-    ended.append(process)
     until = time.monotonic() + LIMIT
     while not (tmp_path / "run" / "checkpoints" / "last.ckpt").is_file():
         assert reader.is_alive(), said
