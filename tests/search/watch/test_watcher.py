@@ -69,31 +69,31 @@ def test_the_points_of_settling_depend_on_positions_alone():
             break
 
 
-def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories):
+def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories, quarters):
     posts, articles = stories
-    one = watching(many=300)
+    one = watching(many=160, window=100)
     rows = one.rows()
-    assert kept(rows) == naive(posts[:300], articles[::24], 250)
-    assert len(rows) > 10
+    assert kept(rows) == naive(posts[:160], articles[::24], 100, parts=4)
+    assert len(rows) > 6
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
-    assert one.counts["read"] == 300
+    assert one.counts["read"] == 160
     assert one.counts["found"] == len(rows)
     assert len({row["state"] for row in rows}) > 3
 
 
 def test_a_warm_start_teaches_the_first_post(watching, stories):
     posts, articles = stories
-    one = watching(rows=posts[200:300], warm=posts[:200], window=400)
-    assert kept(one.rows()) == naive(posts[200:300], articles[::24], 400, warm=posts[:200])
-    more = watching(rows=posts[200:300], warm=posts[:200], window=150, out="short.jsonl")
-    assert kept(more.rows()) == naive(posts[200:300], articles[::24], 150, warm=posts[:200])
+    one = watching(rows=posts[200:270], warm=posts[:200], window=400)
+    assert kept(one.rows()) == naive(posts[200:270], articles[::24], 400, warm=posts[:200])
+    more = watching(rows=posts[200:270], warm=posts[:200], window=150, out="short.jsonl")
+    assert kept(more.rows()) == naive(posts[200:270], articles[::24], 150, warm=posts[:200])
 
 
 def test_batches_do_not_matter(watching, tmp_path, quarters):
-    watching(many=150, window=100, out="whole.jsonl", rotate=1000)
+    watching(many=130, window=100, out="whole.jsonl", rotate=600)
     wholes = sorted(tmp_path.glob("whole-*"))
-    for number, sizes in enumerate([(150,), (1, 3, 50, 1, 19)]):
-        watching(many=150, window=100, sizes=sizes, out=f"other{number}.jsonl", rotate=1000)
+    for number, sizes in enumerate([(130,), (1, 3, 50, 1, 19)]):
+        watching(many=130, window=100, sizes=sizes, out=f"other{number}.jsonl", rotate=600)
         others = sorted(tmp_path.glob(f"other{number}-*"))
         assert len(wholes) == len(others) > 2
         for a, b in zip(wholes, others, strict=True):
@@ -127,21 +127,21 @@ def dying(batches, after):
 def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, monkeypatch, commit):
     from siamese_news.search.watch import watcher
 
-    posts = stories[0][:150]
-    watching(rows=posts, window=100, out="whole.jsonl")
+    posts = stories[0][:110]
+    watching(rows=posts, window=80, out="whole.jsonl")
     monkeypatch.setattr(watcher, "_COMMIT", commit)
     dice = random.Random(0)
     at = 0
-    for _ in range(6):
+    for _ in range(4):
         sizes = (dice.randint(1, 10),)
         with pytest.raises(Dies):
-            watching(dying(watching.batches(posts, sizes, at), dice.randint(1, 5)), window=100)
+            watching(dying(watching.batches(posts, sizes, at), dice.randint(1, 5)), window=80)
         path = tmp_path / "found.jsonl.watch" / "checkpoint.json"
         at = json.loads(path.read_bytes())["cursor"].get("at", 0)
         with (tmp_path / "found.jsonl").open("ab") as stream:
             stream.write(b"half a ro")
     assert at > 0 or commit
-    watching(rows=posts, sizes=(13,), window=100)
+    watching(rows=posts, sizes=(13,), window=80)
     assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
@@ -168,16 +168,16 @@ def test_seeds_change_at_a_settling(watching, stories, quarters):
             raise InputError("seeds/: no such file")
         return Seeds(articles[::24] if len(asked) < 4 else articles[1::24], one_story=True)
 
-    one = watching(many=175, read=read, window=100)
+    one = watching(many=160, read=read, window=100)
     rows = kept(one.rows())
-    before = [row for row in naive(posts[:175], articles[::24], 100, parts=4) if row[3] < 5]
-    after = [row for row in naive(posts[:175], articles[1::24], 100, parts=4) if row[3] >= 5]
+    before = [row for row in naive(posts[:160], articles[::24], 100, parts=4) if row[3] < 5]
+    after = [row for row in naive(posts[:160], articles[1::24], 100, parts=4) if row[3] >= 5]
     assert rows == before + after
     assert before and after and {row[0] for row in after} != {row[0] for row in before}
     assert "the seeds stay as they are: seeds/: no such file" in one.said
     assert f"the seeds are now: {', '.join(a.id for a in articles[1::24])}" in one.said
     # A run that continues takes the seeds of its state, not those of the files.
-    more = watching(rows=posts, many=180, read=read, seeds=articles[10:11], window=100)
+    more = watching(rows=posts, many=165, read=read, seeds=articles[10:11], window=100)
     assert {row[0] for row in kept(more.rows()) if row[3] >= 5} <= {a.id for a in articles[1::24]}
 
 
