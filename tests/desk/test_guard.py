@@ -203,7 +203,6 @@ def test_names_that_differ_in_what_is_replaced_are_two_files(served):
         ("/api/copies/999", "no post of rank 999"),
         ("/api/copies/0", "no post of rank 0"),
         ("/api/queue?kind=rank&annotator=a&leave=abc", "a JSON list"),
-        ("/files/threads-report", "the threads are not found yet"),
     ],
 )
 def test_what_does_not_exist_is_answered_in_words(served, path, words):
@@ -216,11 +215,6 @@ def test_a_file_of_labels_is_named_as_the_user_does(served):
     status, content = served.ask(path, data=b"0123456789", method="PUT")
     said = json.loads(content)["error"]
     assert status == 400 and said.startswith("my labels.csv:1: ") and "nothing was imported" in said
-
-
-def test_threads_need_the_files_of_posts(served):
-    status, content = served.ask("/api/threads", {})
-    assert status == 400 and "add them again" in json.loads(content)["error"]
 
 
 def test_uploads_are_whole_and_never_replace_one(served):

@@ -50,7 +50,6 @@ class Filter:
         end: last day.
         least: lowest score.
         groups: only the best of near-duplicates.
-        among: (N,) which posts by rank; None for all.
     """
 
     words: str = ""
@@ -60,7 +59,6 @@ class Filter:
     end: str = ""
     least: float | None = None
     groups: bool = False
-    among: NDArray[np.bool_] | None = None
 
 
 class Results:
@@ -133,8 +131,6 @@ class Results:
             keep &= self.scores >= filter.least
         if filter.groups:
             keep &= self._lead
-        if filter.among is not None:
-            keep &= filter.among
         for name, known, codes in (
             (filter.lang, self.languages, self._lang),
             (filter.seed, self.seeds, self._seed),
@@ -199,7 +195,7 @@ class Results:
             marks = ", ".join("?" * len(part))
             rows = self._base().execute(f"SELECT * FROM posts WHERE {column} IN ({marks})", part)
             for row in (dict(zip(_COLUMNS, values, strict=True)) for values in rows):
-                found[row["rank"]] = post_of(row | {"terms": orjson.loads(row["terms"])})
+                found[row["rank"]] = _post_of(row)
         return found
 
     def _with_words(self, words: list[str]) -> NDArray[np.bool_]:
@@ -231,20 +227,19 @@ class Results:
             return int(base.execute("PRAGMA user_version").fetchone()[0])
 
 
-def post_of(row: Mapping[str, Any]) -> ReportPost:
-    """The post of a row of results, or of a thread, where the search may not have ranked it."""
-    rank, cluster, x = row["rank"] or 0, row.get("cluster"), row.get("x")
+def _post_of(row: Mapping[str, Any]) -> ReportPost:
+    rank, cluster, x = row["rank"], row["cluster"], row["x"]
     return ReportPost(
         rank,
         row["post"],
-        row["score"] or 0.0,
+        row["score"],
         row["text"],
         -rank if cluster is None else cluster,
-        row.get("cluster_size") or 1,
+        row["cluster_size"] or 1,
         row["article"],
         row["created_at"],
         row["lang"],
-        row["terms"] or (),
+        orjson.loads(row["terms"]),
         link=web_link(row["link"]),
         place=None if x is None else (x, row["y"]),
     )
