@@ -106,7 +106,6 @@ def application(desk: Desk) -> Starlette:
         Route("/api/search/events", events),
         view("/posts", "posts", _posts_values),
         get("/api/posts", _posts),
-        get("/api/count", _count),
         get("/api/copies/{rank:int}", _copies),
         post("/api/threshold", _keep_threshold),
         post("/api/learn", lambda desk, row: desk.learning.learn()),
@@ -265,31 +264,20 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     wanted = _filter(values)
     after = count_in(values.get("after") or "0", "after")
     learned = desk.learning.places() if values.get("order") == "learned" else None
-    content: dict[str, Any] = {"found": None}
-    if learned is None and not results.known(wanted):
-        # The list comes at once; counting its posts takes longer.
-        ranks = places = np.array(results.first(wanted, after, PAGE + 1), np.int64)
-    else:
-        ranks = places = results.find(wanted)
-        content["found"] = len(ranks)
-        if not after:
-            content["timeline"] = pages.timeline(results, ranks)
-        if learned is not None:
-            ranks = ranks[np.argsort(learned[ranks - 1])]
-            places = learned[ranks - 1]
-        start = int(np.searchsorted(places, after, side="right"))
-        ranks, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
+    ranks = places = results.find(wanted)
+    content: dict[str, Any] = {"found": len(ranks)}
+    if not after:
+        content["timeline"] = pages.timeline(results, ranks)
+    if learned is not None:
+        ranks = ranks[np.argsort(learned[ranks - 1])]
+        places = learned[ranks - 1]
+    start = int(np.searchsorted(places, after, side="right"))
+    ranks, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
     html = pages.items(
         desk, results.posts(ranks[:PAGE].tolist()), values.get("annotator", ""), learned=learned
     )
     following = int(places[PAGE - 1]) if len(ranks) > PAGE else None
     return content | {"html": html, "next": following}
-
-
-def _count(desk: Desk, values: Values) -> dict[str, Any]:
-    results = desk.project.load_results()
-    ranks = results.find(_filter(values))
-    return {"found": len(ranks), "timeline": pages.timeline(results, ranks)}
 
 
 def _filter(values: Values) -> Filter:

@@ -82,14 +82,8 @@ if (list) {
     else list.innerHTML = found.html;
     next = found.next;
     more.hidden = next === null;
-    // The posts come first; counting them may take a moment.
-    if (found.found === null && !after) {
-      one("#found").value = "counting…";
-      Object.assign(found, await ask(`/api/count?${query}`));
-      if (mine !== turn) return;
-    }
     if (found.timeline !== undefined) one("#timeline").innerHTML = found.timeline;
-    if (found.found !== null) one("#found").value = `${count(found.found)} found`;
+    one("#found").value = `${count(found.found)} found`;
   };
   const reload = later(() => load(0), 120);
   controls.addEventListener("input", reload);
