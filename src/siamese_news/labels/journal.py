@@ -208,20 +208,10 @@ class _State:
         return state
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Lines that are written together, and the error if that failed."""
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    done: threading.Event = field(default_factory=threading.Event)
-    error: BaseException | None = None
-
-
 class LabelJournal:
     """The labels of a project or of a plan, each on the disk before its number is returned.
 
-    Several threads may add labels; lines that arrive while the disk is busy are written together,
-    with a single wait for the disk. A label that replaces another names it, so two tabs cannot
+    Several threads may add labels. A label that replaces another names it, so two tabs cannot
     overwrite each other. Removing a label appends a line too. The file need not exist yet; `plan`
     is the seal of its plan, or empty.
 
@@ -231,9 +221,7 @@ class LabelJournal:
 
     def __init__(self, path: Path, plan: str = "") -> None:
         self.path = path
-        self._guard = threading.Lock()  # of the state and the batch that is being collected
-        self._disk = threading.Lock()
-        self._batch = _Batch()
+        self._guard = threading.Lock()
         self._journal = Journal(path)
         rows = self._journal.rows
         if rows and plan and rows[0][1].get("plan") != plan:
@@ -278,9 +266,7 @@ class LabelJournal:
                 raise Conflict(current)
             number = self._state.lines + 1
             given = Judgment(number, post, label, name, note[:2000], now(), tuple(copies))
-            row = _row(given)
-            batch = self._collect(row)
-        self._write(row, batch)
+            self._write(_row(given))
         return given
 
     def undo(self, annotator: str) -> Judgment | None:
@@ -292,9 +278,7 @@ class LabelJournal:
             if last is None:
                 return None
             number = self._state.lines + 1
-            row = {"n": number, "at": now(), "annotator": name, "undo": last.number}
-            batch = self._collect(row)
-        self._write(row, batch)
+            self._write({"n": number, "at": now(), "annotator": name, "undo": last.number})
         return last
 
     def of(self, post: str, annotator: str) -> Judgment | None:
@@ -335,31 +319,9 @@ class LabelJournal:
                 last[key] = row["label"]
         return found[::-1]
 
-    def _collect(self, row: dict[str, Any]) -> _Batch:
-        """Add a line to the state and to the batch that is written next."""
+    def _write(self, row: dict[str, Any]) -> None:
+        self._journal.append([row])
         self._state.take(row)
-        self._batch.rows.append(row)
-        return self._batch
-
-    def _write(self, row: dict[str, Any], batch: _Batch) -> None:
-        """Wait until a batch is on the disk; the thread of its first line writes it."""
-        if row is batch.rows[0]:
-            with self._disk:
-                with self._guard:
-                    if self._batch is batch:
-                        self._batch = _Batch()
-                try:
-                    if batch.error is None:
-                        self._journal.append(batch.rows)
-                except BaseException as error:
-                    with self._guard:  # return to the state of the disk, and refuse what followed
-                        batch.error = self._batch.error = error
-                        self._batch = _Batch()
-                        self._state = _State.read(self._journal)
-            batch.done.set()
-        batch.done.wait()
-        if batch.error is not None:
-            raise batch.error
 
 
 def read_judgments(path: Path) -> list[Judgment]:
