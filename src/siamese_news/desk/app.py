@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -214,8 +213,7 @@ def _columns(desk: Desk, values: Values) -> dict[str, Any]:
             try:
                 detect(Input(str(path), path), choice, long_window=False)
             except UnknownFields as unknown:
-                name = project.in_users_words(os.path.relpath(path, project.folder))
-                return {"file": name.removeprefix("inputs/posts/"), "columns": unknown.samples}
+                return {"file": path.name, "columns": unknown.samples}
             except InputError:
                 continue
     return {"file": None}

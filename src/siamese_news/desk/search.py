@@ -147,7 +147,7 @@ class Search:
             return none | {"message": ""}
         rows, said = _log(folder / "progress.log")
         last = said[-1] if said else ""
-        found = none | {"message": self._project.in_users_words("\n".join(said))}
+        found = none | {"message": "\n".join(said)}
         if self._running() is not None:
             return found | {"state": "running"} | (self._progress(rows[-1]) if rows else {})
         if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
