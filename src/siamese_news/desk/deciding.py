@@ -20,7 +20,8 @@ from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import YES, LabelJournal, write_judgments
-from siamese_news.labels.matching import Label, Labels, labels_in
+from siamese_news.labels.matching import Label, Labels, changed_sentence, labels_in
+from siamese_news.labels.results import Unit
 
 BUDGET_CAP = 100_000
 
@@ -239,30 +240,38 @@ class Goals(_Planned[Stopping]):
                 unit.post for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
             ]
 
+    def _labels(self) -> Labels:
+        """The labels of the posts of the results; such a post counts as drawn once it has one."""
+        work = self._open()
+        ranks = work.population.ranks_of(self._log.posts())
+        work.sampled.draw([Unit(name, name) for name in ranks])
+        return labels_in(self._log, work.sampled)
+
     def state(self) -> dict[str, Any]:
         """The state of the goals with the present labels.
 
         Returns:
-            ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``saved``, the
+            ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``changed``, a
+            sentence on labels that were changed after an earlier look at the recall; ``saved``, the
             labels saved compared with a random order (None if unknown).
         """
         with self._guard:
-            work, labels = self._open(), labels_in(self._log)
+            work, labels = self._open(), self._labels()
+            if work.goal.recall is not None:
+                work.log.look(labels)
             compared = work.compared(labels)
             return {
                 "done": not work.needed(labels),
                 "goal": work.goal,
                 "status": work.status(labels),
+                "changed": changed_sentence(work.log.changed),
                 "saved": max(compared[1] - compared[0], 0) if compared else None,
             }
 
     def command(self) -> str:
         """The command line that continues with the same labels; writes the file that it reads."""
         with self._guard:
-            work, labels = self._open(), labels_in(self._log)
-            ranks = work.population.ranks_of(list(labels.of))
-            work.sampled.draw(work.texts.units(list(ranks.values())))
-            self._write_sheet({name: labels.of[name] for name in ranks})
+            self._write_sheet(self._labels().of)
             return self._project.command(
                 "annotate", results=self._project.results, **self.options(), labels=self.sheet
             )
