@@ -10,6 +10,7 @@ _ELSEWHERE = {
     ("rank", "--threshold"): "rank lists the best posts (--top); filter keeps those that reach a "
     "threshold",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
+    ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
     ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _MAYBE_EMPTY = ("--criteria", "--title", "--text")
