@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import zipfile
 
 import pytest
 from served import ARTICLE, corpus
@@ -87,8 +86,6 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     listed = csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode()))
     assert {row["article"] for row in listed} == {name}
     assert ARTICLE.split("\n")[0] in served.ask("/files/report")[1].decode()
-    pack = zipfile.ZipFile(io.BytesIO(served.ask("/files/project")[1]))
-    assert [n.rpartition("/")[2] for n in pack.namelist() if "/inputs/articles/" in n] == [STORED]
 
 
 def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_page):

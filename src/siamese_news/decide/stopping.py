@@ -435,20 +435,6 @@ class Stopping(SamplingPlan):
         known = self._known(labels)
         return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
 
-    def compared(self, labels: Labels) -> tuple[int, int, int] | None:
-        """The comparison with a random order; None before random posts allow an estimate.
-
-        Returns the number of labels, about how many a random order takes to find as many relevant
-        posts, and about how many relevant posts the pool has.
-        """
-        known = self._known(labels)
-        totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
-        found = sum(known.values())
-        if not totals or not found:
-            return None
-        total = max(totals[0], found)
-        return len(known), round(found * (len(self.population) + 1) / (total + 1)), round(total)
-
     def status(self, labels: Labels) -> str:
         """The progress in words."""
         known = self._known(labels)
@@ -462,12 +448,10 @@ class Stopping(SamplingPlan):
                 f"the confidence of the recall is {float(left):g}, after "
                 f"{counted(len(self.plan['earlier']), 'earlier plan')}"
             )
-        if compared := self.compared(labels):
-            given, random, relevant = compared
-            parts.append(
-                f"{sum(known.values()):,} of about {relevant:,} relevant posts found with "
-                f"{given:,} labels; a random order would take about {random:,}"
-            )
+        totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
+        if totals and (found := sum(known.values())):
+            total = max(round(totals[0]), found)
+            parts.append(f"{found:,} of about {total:,} relevant posts found")
         return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
 
     def _known(self, labels: Labels) -> dict[int, int]:

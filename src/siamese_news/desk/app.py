@@ -368,7 +368,6 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
             "content": found.content,
             "sentences": found.sentences,
             "conflicts": len(found.labels.conflicts),
-            "descents": list(zip(found.content["claims"], found.descents, strict=True)),
         }
         commands += certificate.commands()
     if values["at"]:

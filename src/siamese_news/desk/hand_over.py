@@ -1,6 +1,5 @@
-"""The files that a project exports: lists, report, labels, certificate, commands, everything."""
+"""The files that a project exports: lists, report, labels, certificate, commands."""
 
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -167,26 +166,6 @@ def _commands(desk: Desk, path: Path) -> None:
         stream.write("\n".join(commands(desk)) + "\n")
 
 
-def _project(desk: Desk, path: Path) -> None:
-    """Everything but the dumps of posts and files that can be made again."""
-    for kind in ("report", "csv", "parquet", "ids", "labels", "commands"):
-        make(desk, kind)
-    if desk.certificate.planned:
-        desk.certificate.certify()
-    folder = desk.project.folder
-    with (
-        atomic_write(path, "wb") as stream,
-        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack,
-    ):
-        for file in sorted(folder.rglob("*")):
-            place = file.relative_to(folder)
-            hidden = any(part.startswith(".") for part in place.parts)
-            again = file.suffix in (".zip", ".sqlite", ".npz", ".part")
-            dump = place.parts[:2] == ("inputs", "posts")
-            if file.is_file() and not (file.is_symlink() or hidden or again or dump):
-                pack.write(file, f"{folder.name}/{place.as_posix()}")
-
-
 KINDS: dict[str, tuple[str, Maker]] = {
     "report": ("report.html", _report),
     "csv": ("found.csv", _csv(_found, COLUMNS)),
@@ -198,6 +177,5 @@ KINDS: dict[str, tuple[str, Maker]] = {
     "certificate": ("certificate.json", _certificate("certificate.json")),
     "certificate-page": ("certificate.html", _certificate("certificate.html")),
     "commands": ("commands.txt", _commands),
-    "project": ("project.zip", _project),
 }
 """Kind -> name of its file, and how it is made."""
