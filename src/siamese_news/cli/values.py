@@ -11,6 +11,7 @@ _ELSEWHERE = {
     "threshold",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
     ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
+    ("feedback", "--anyway"): "an order that is not surely better is not written",
     ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _MAYBE_EMPTY = ("--criteria", "--title", "--text")

@@ -79,21 +79,18 @@ def write_files(
 ) -> Path | None:
     """Write a certificate, its page and its lists next to the plan; returns the file of the lists.
 
-    None without a list; an earlier file of lists is then removed.
+    Only files of an earlier certificate of the same plan are replaced. None without a list; an
+    earlier file of lists is then removed.
     """
-    _write_certificate(sibling(work.path, "certificate.json"), content)
+    path = sibling(work.path, "certificate.json")
+    if path.exists():
+        old = read_sealed(path, "certificate")
+        if old["plan"]["sha256"] != content["plan"]["sha256"]:
+            raise InputError(f"{path}: is the certificate of another plan; move it away")
+    write_sealed(path, content)
     _write_page(sibling(work.path, "certificate.html"), content)
     lists = sibling(work.path, "certificate.csv")
     return lists if _write_lists(lists, work, claims) else None
-
-
-def _write_certificate(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a certificate; only an earlier one of the same plan is replaced."""
-    if path.exists():
-        old = read_sealed(path, "certificate")
-        if old.get("plan", {}).get("sha256") != content["plan"]["sha256"]:
-            raise InputError(f"{path}: is the certificate of another plan; move it away")
-    write_sealed(path, content)
 
 
 def follows(content: Mapping[str, Any], work: Certification, labels: Labels) -> bool:

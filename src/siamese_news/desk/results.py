@@ -75,7 +75,7 @@ class Results:
     def __init__(self, parquet: Path) -> None:
         self._database, columns = parquet.with_suffix(".sqlite"), parquet.with_suffix(".npz")
         self._local = threading.local()
-        self._answers: dict[str, NDArray[np.bool_]] = {}
+        self._with_word = lru_cache(_KEPT)(self._search)
         if not (columns.exists() and self._database.exists() and self._version() == _VERSION):
             _build(parquet, self._database, columns)
         with np.load(columns, allow_pickle=False) as held:
@@ -175,11 +175,8 @@ class Results:
                 found[row["rank"]] = _post_of(row)
         return found
 
-    def _with_word(self, word: str) -> NDArray[np.bool_]:
+    def _search(self, word: str) -> NDArray[np.bool_]:
         """Which posts contain a word, by rank."""
-        known = self._answers.get(word)
-        if known is not None:
-            return known
         values = patterns(word)
         # One text of all ranks comes three times as fast as a row for each.
         wanted = " AND ".join(["instr(text, ?)"] * len(values)) or "TRUE"
@@ -188,9 +185,6 @@ class Results:
         keep = np.zeros(len(self), bool)
         if ranks is not None:
             keep[np.fromstring(str(ranks), np.int64, sep=",") - 1] = True
-        if len(self._answers) >= _KEPT:
-            self._answers = {}
-        self._answers[word] = keep
         return keep
 
     def _base(self) -> sqlite3.Connection:

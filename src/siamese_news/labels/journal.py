@@ -145,17 +145,6 @@ class Judgment:
     copies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A label that its annotator replaced or removed (`after` is empty); see `Judgment`."""
-
-    post: str
-    annotator: str
-    before: str
-    after: str
-    at: str
-
-
 class Conflict(Exception):
     """The label has changed since the page showed it; `current` is None if it was removed."""
 
@@ -302,21 +291,28 @@ class LabelJournal:
         """The names of the annotators, sorted."""
         return sorted({given.annotator for given in list(self._state.given.values())})
 
-    def changes(self) -> list[Change]:
-        """The labels that were replaced by a different one or removed, newest first."""
+    def changes(self) -> list[dict[str, str]]:
+        """The labels that were replaced by a different one or removed, newest first.
+
+        Each has ``post``, ``annotator``, the label ``before`` and ``after`` (empty if removed), and
+        the time (``at``).
+        """
         given: dict[int, Mapping[str, Any]] = {}
         last: dict[tuple[str, str], str] = {}
         found = []
         for _, row in list(self._journal.rows):
             if (old := given.get(row.get("undo", 0))) is not None:
-                key = old["post"], old["annotator"]
-                found.append(Change(*key, old["label"], "", row.get("at", "")))
+                key, before, after = (old["post"], old["annotator"]), old["label"], ""
                 last.pop(key, None)
             elif "label" in row:
-                given[row["n"]], key = row, (row["post"], row["annotator"])
-                if (before := last.get(key, row["label"])) != row["label"]:
-                    found.append(Change(*key, before, row["label"], row.get("at", "")))
-                last[key] = row["label"]
+                key, after = (row["post"], row["annotator"]), row["label"]
+                before = last.get(key, after)
+                given[row["n"]], last[key] = row, after
+            else:
+                continue
+            if before != after:
+                who = {"post": key[0], "annotator": key[1], "at": row.get("at", "")}
+                found.append(who | {"before": before, "after": after})
         return found[::-1]
 
     def _write(self, row: dict[str, Any]) -> None:
