@@ -10,17 +10,12 @@ from siamese_news.decide.plan.files import sibling
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.project import FIELDS
 from siamese_news.errors import InputError
-from siamese_news.labels.results import Unit, result_rows
-from siamese_news.labels.sheets import write_sheet
+from siamese_news.labels.results import result_rows
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.report import groups, read_results, write_report
 from siamese_news.utils.files import atomic_write, write_json
 
-TASKS = 2000
-"""Maximum number of posts in a file for another annotation program."""
-
-_AHEAD = 50  # posts for the certificate in such a file; later ones depend on their labels
 _IDS = tuple(name for name in COLUMNS if name not in ("text", "terms"))
 _LABEL_COLUMNS = ("post", "label", "annotator", "note", "at", "copy_of", "score", "text")
 
@@ -132,24 +127,6 @@ def _report(desk: Desk, path: Path) -> None:
     write_report(path, replace(data, bursts=groups.find_bursts(data)))
 
 
-def _tasks(format: str) -> Maker:
-    def write(desk: Desk, path: Path) -> None:
-        results = desk.project.load_results()
-        needed = desk.certificate.next_posts(_AHEAD) if desk.certificate.planned else []
-        posts = list(results.by_id(needed).values())
-        rows = [
-            ("", Unit(post.id, post.id, "", post.text))
-            for post in posts or results.posts(range(1, min(TASKS, len(results)) + 1))
-            if not desk.log.by_annotator(post.id)
-        ]
-        if not rows:
-            raise InputError("there is no post left to label")
-        path.unlink(missing_ok=True)
-        write_sheet(path, rows, format)
-
-    return write
-
-
 def _certificate(ending: str) -> Maker:
     def write(desk: Desk, path: Path) -> Path:
         if not desk.certificate.planned:
@@ -172,8 +149,6 @@ KINDS: dict[str, tuple[str, Maker]] = {
     "parquet": ("found.parquet", _parquet),
     "ids": ("ids.csv", _csv(_found, _IDS)),
     "labels": ("labels.csv", _csv(_given_labels, _LABEL_COLUMNS)),
-    "labelstudio": ("tasks.labelstudio.json", _tasks("labelstudio")),
-    "prodigy": ("tasks.prodigy.jsonl", _tasks("prodigy")),
     "certificate": ("certificate.json", _certificate("certificate.json")),
     "certificate-page": ("certificate.html", _certificate("certificate.html")),
     "commands": ("commands.txt", _commands),
