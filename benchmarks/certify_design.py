@@ -21,8 +21,14 @@ import numpy as np
 from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.plan import design
 from siamese_news.decide.plan.design import first_set, nested_sets
-from siamese_news.decide.simulation.pools import LabeledPool, read_pool
-from siamese_news.decide.simulation.replays import generator_of, random_order, replay, tables_of
+from siamese_news.decide.simulation import (
+    LabeledPool,
+    generator_of,
+    random_order,
+    read_pool,
+    replay,
+    tables_of,
+)
 
 _CELLS = [(target, budget) for target in (".8", ".9", ".95") for budget in (100, 300, 1000)]
 _ERROR = 0.05

@@ -16,8 +16,14 @@ import numpy as np
 
 from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.plan.design import first_set, nested_sets
-from siamese_news.decide.simulation.pools import LabeledPool, read_pool
-from siamese_news.decide.simulation.replays import generator_of, random_order, replay, tables_of
+from siamese_news.decide.simulation import (
+    LabeledPool,
+    generator_of,
+    random_order,
+    read_pool,
+    replay,
+    tables_of,
+)
 
 _REGION = 1.5
 _ERROR = 0.05

@@ -32,6 +32,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import LinearSVC
 
 from benchmarks.dev_collections import big_pools
+from benchmarks.promises import optimum, random_positives
 from siamese_news.data.sources import open_posts_of, open_source
 from siamese_news.decide import learning
 from siamese_news.decide.learning import (
@@ -43,7 +44,6 @@ from siamese_news.decide.learning import (
     next_posts,
     unjudged,
 )
-from siamese_news.decide.simulation.replays import optimum, random_positives
 from siamese_news.decide.stopping import LearnThenRandom, learned_order
 from siamese_news.search.searcher import Searcher
 

@@ -14,7 +14,7 @@ def drop(page, kind, name, text):
         [name, text],
     )
     page.locator(f".drop[data-kind={kind}]").dispatch_event("drop", {"dataTransfer": transfer})
-    page.locator(f"#{kind}-files", has_text=name).wait_for()
+    page.locator(f"#{kind}-files", has_text=name.replace("?", "？")).wait_for()
 
 
 def post_of(page):

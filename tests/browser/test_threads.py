@@ -1,10 +1,8 @@
 """The threads of exports of four platforms, as the commands bring them into a report."""
 
 import json
-import os
 
 import pytest
-from steps import until
 
 from tests.commands import siamese_news
 
@@ -104,39 +102,3 @@ def test_a_thread_is_one_entry_that_opens(tmp_path, visit, platform, width):
     ]
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     assert shown.complaints == [] and shown.asked == [page.as_uri()]
-
-
-def test_the_page_lists_a_thread_once_and_opens_it(tmp_path, serve, open_page):
-    dump = tmp_path / "dump.jsonl"
-    dump.write_text("".join(json.dumps(mastodon(*post)) + "\n" for post in TALK))
-    (tmp_path / "story.txt").write_text(STORY)
-    given = ("--articles", str(tmp_path / "story.txt"), "--posts", str(dump))
-    served = serve(tmp_path / "bridge", *given)
-    served.search(threshold=0.3)
-    page = open_page(served)
-    page.goto(served.base + "posts")
-    found = "text => document.querySelector('#found').value === text"
-    until(page, found, "2 found")
-    page.locator("summary", has_text="Threads").click()
-    page.get_by_role("button", name="Find the threads").click()
-    page.wait_for_selector("#threads-head ~ *, .claim")
-    until(page, found, "1 found")
-    assert "1 that they answer and 2 replies" in page.locator(".claim").inner_text()
-    thread = page.locator("#clusters .thread")
-    thread.locator("summary").click()
-    thread.locator("li").nth(4).wait_for()
-    assert [line.get_attribute("class").split()[0] for line in thread.locator("li").all()] == [
-        "depth-0",
-        "depth-1",
-        "depth-2",
-        "depth-3",
-        "depth-1",
-    ]
-    assert "so true" in thread.locator("li").nth(1).inner_text()
-    if folder := os.environ.get("SIAMESE_NEWS_PICTURES"):
-        page.locator("#posts").screenshot(path=f"{folder}/threads.png")
-    page.get_by_label("group threads").uncheck()
-    until(page, found, "2 found")
-    page.set_viewport_size({"width": 380, "height": 900})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 380
-    assert page.complaints == []

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sheet_commands import fill, rows_of, run, save, scored
 
+from benchmarks.promises import border
 from siamese_news.decide.agreement import agreement
 from siamese_news.decide.bounds.hypergeometric import (
     interval,
@@ -19,8 +20,7 @@ from siamese_news.decide.bounds.hypergeometric import (
 from siamese_news.decide.bounds.label_noise import RESERVED, _errors, _largest, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import least_errors, nested_sets
-from siamese_news.decide.simulation.pools import border
-from siamese_news.decide.simulation.replays import random_order, replay
+from siamese_news.decide.simulation import random_order, replay
 
 
 def tail(size, relevant, drawn, seen):

@@ -6,8 +6,6 @@ import zipfile
 import pytest
 from sheet_commands import fill, finish, run, scored, start
 
-from siamese_news.data.readers import open_posts
-
 
 @pytest.fixture
 def certified(tmp_path):
@@ -46,32 +44,20 @@ def manifest_of(path):
 
 @pytest.mark.parametrize("texts", [False, True])
 def test_a_bundle_holds_in_an_empty_folder(certified, tmp_path, texts):
-    more = ["--results", certified / "scored.jsonl", *(["--texts"] if texts else [])]
-    path = packed(certified, tmp_path / "supplement.zip", *more)
+    path = packed(certified, tmp_path / "supplement.zip", *(["--texts"] if texts else []))
     done = run("bundle", "--check", path)
     assert done.exit_code == 0, done.output
     assert "holds" in done.output and "follows from the plan" in done.output
     with zipfile.ZipFile(path) as pack:
         content = {name: pack.read(name) for name in pack.namelist()}
     assert any(b"secret" in data for data in content.values()) == texts
-    assert {"README.md", "CITATION.cff", "scores.jsonl", "labels.csv"} <= content.keys()
+    assert {"README.md", "scores.jsonl", "labels.csv"} <= content.keys()
     readme = content["README.md"].decode()
     sentence = json.loads(content["sheet.certificate.json"])["claims"][0]["posts"]
     assert f"{sentence:,} of 600 posts are certified" in readme
     rows = [json.loads(line) for line in content["scores.jsonl"].splitlines()]
     assert len({row["text"] for row in rows}) == 200
     assert "## Commands" in readme
-    # What is handed over is read by the program's own readers.
-    (tmp_path / "results.jsonl").write_bytes(content["results-1.jsonl"])
-    if texts:
-        assert len(list(open_posts(tmp_path / "results.jsonl"))) == 600
-    else:
-        assert set(json.loads(content["results-1.jsonl"].splitlines()[0])) == {
-            "article",
-            "rank",
-            "score",
-            "post",
-        }
 
 
 def test_any_change_is_found(certified, tmp_path):
@@ -113,7 +99,7 @@ def test_bad_input(certified, tmp_path):
         (("--check", tmp_path / "none.zip"), "no such file"),
         (("--check", tmp_path), "is a folder; expected a zip"),
         (("--out", tmp_path / "a.zip", "--certificate", tmp_path / "none.json"), "cannot be read"),
-        (("--out", tmp_path / "a.zip", "--results", tmp_path / "none.jsonl"), "no such file"),
+        (("--out", tmp_path / "a.zip", "--results", "a.jsonl"), "it packs certificates"),
     ):
         done = run("bundle", *arguments)
         assert done.exit_code == 2 and said in done.output, done.output
@@ -128,7 +114,7 @@ def test_bad_input(certified, tmp_path):
     bad = changed(path, tmp_path / "newer.zip", manifest_json=json.dumps(newer).encode())
     assert "written by siamese_news 7.0" in run("bundle", "--check", bad).output.replace("\n", " ")
     assert "already exists" in run(
-        "bundle", "--out", path, "--results", certified / "scored.jsonl"
+        "bundle", "--out", path, "--certificate", certified / "sheet.certificate.json"
     ).output.replace("\n", " ")
 
 

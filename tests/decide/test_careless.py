@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.promises import border
 from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.certification import Certification, Settings
-from siamese_news.decide.simulation.pools import border
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Label, Labels, SampledPost
 

@@ -166,7 +166,7 @@ def test_another_target_after_the_first_label(pool):
     folder, relevant = pool
     start(folder)
     fill(folder / "sheet.csv", relevant)
-    refused(start(folder, precision=".7", out="other.csv"), "targets was ['.8']")
+    refused(start(folder, precision=".7", out="other.csv"), "targets was .8, is .7")
 
 
 def test_a_blank_sheet_frees_no_plan_and_a_withdrawn_one_is_refused_for_good(pool):

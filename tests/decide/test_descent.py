@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from siamese_news.decide.bounds.descent import UNKNOWN, Step, descend, first_look, likely_labels
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import Order, least_errors, nested_sets
-from siamese_news.decide.simulation.replays import replay
+from siamese_news.decide.simulation import replay
 
 
 def world(relevant, *, target=".9", budget=300, first=200, seed=0, scores=None):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from test_descent import Answers
 from test_tables import crossing
 
+from benchmarks.promises import border
 from siamese_news.decide.bounds.descent import descend, returned_set
 from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.bounds.tables import Tables, turn_of
@@ -21,8 +22,7 @@ from siamese_news.decide.plan.design import (
     nested_sets,
     planned_nulls,
 )
-from siamese_news.decide.simulation.pools import border
-from siamese_news.decide.simulation.replays import generator_of, random_order, replay, tables_of
+from siamese_news.decide.simulation import generator_of, random_order, replay, tables_of
 
 
 def is_false(relevant, errors, step, target):

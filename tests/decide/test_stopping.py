@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from siamese_news.decide.simulation.replays import optimum, random_positives
+from benchmarks.promises import optimum, random_positives
 from siamese_news.decide.stopping import (
     Find,
     LearnThenRandom,

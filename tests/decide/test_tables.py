@@ -1,6 +1,7 @@
 """The tables spend what they may and not more, by another program's account."""
 
 import math
+import os
 import sys
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ import pytest
 from scipy.stats import hypergeom
 from sheet_commands import scored
 
+from siamese_news.decide.bounds import tables as tables_module
 from siamese_news.decide.bounds.tables import Tables, spent_by, turn_of
 from siamese_news.decide.plan.design import least_errors
 
@@ -159,9 +161,27 @@ def test_tables_that_take_long_are_computed_under_a_progress_bar(tmp_path):
         sys.executable,
         ["-m", "siamese_news", "sample", *files, "--precision", ".9", "--budget", "8000"],
         cwd=str(tmp_path),
+        env={**os.environ, "SIAMESE_NEWS_CACHE": str(tmp_path)},
         encoding="utf-8",
         timeout=60,
     )
     child.expect("computing exact tables")
     child.expect("sheet.csv: 25 posts to label of 12,000")
     child.expect(pexpect.EOF)
+
+
+def test_tables_that_take_long_are_kept_by_what_they_are_made_of(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
+    monkeypatch.setattr(tables_module, "_LONG", 0)
+    told = []
+
+    def made(null=60):
+        known = {"error": 0.05, "turn": 75, "shown": lambda looks: told.append(1) or looks}
+        return Tables([100, 400], [20, null], **known).bounds(1, 90).tolist()
+
+    first = made()
+    assert first == made() and len(told) == 1
+    assert first != made(80) and len(told) == 2
+    for path in (tmp_path / "tables").iterdir():
+        path.write_bytes(path.read_bytes()[:100])
+    assert first == made() and len(told) == 3

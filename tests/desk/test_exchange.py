@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import re
 import sys
 import time
 from contextlib import suppress
@@ -35,50 +34,44 @@ def take(served, name, content, who="ana"):
     return served.ask(path, method="PUT", data=content.encode())
 
 
-def _label_studio(content, truth):
+def _label_studio(rows, truth):
     """As its JSON export looks once a person has chosen."""
-    tasks = json.loads(content)
-    for task in tasks:
-        choice = "relevant" if truth[task["data"]["post"]] else "not relevant"
+    tasks = []
+    for row in rows:
+        choice = "relevant" if truth[row["post"]] else "not relevant"
         result = {
             "from_name": "label",
             "to_name": "text",
             "type": "choices",
             "value": {"choices": [choice]},
         }
-        task["annotations"] = [{"result": [result], "was_canceled": False}]
+        tasks.append({"data": row, "annotations": [{"result": [result], "was_canceled": False}]})
     return json.dumps(tasks)
 
 
-def _prodigy(content, truth):
-    rows = [json.loads(row) for row in content.splitlines()]
-    said = [row | {"answer": "accept" if truth[row["meta"]["post"]] else "reject"} for row in rows]
-    return "".join(json.dumps(row) + "\n" for row in said)
+def _prodigy(rows, truth):
+    said = {True: "accept", False: "reject"}
+    return "".join(
+        json.dumps({"text": row["text"], "meta": row, "answer": said[truth[row["post"]]]}) + "\n"
+        for row in rows
+    )
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "person"),
-    [("labelstudio", "export.json", _label_studio), ("prodigy", "done.jsonl", _prodigy)],
+    ("name", "person"), [("export.json", _label_studio), ("done.jsonl", _prodigy)]
 )
-@pytest.mark.parametrize("planned", [False, True])
-def test_tasks_come_back_as_labels(project, kind, name, person, planned):
+def test_a_list_comes_back_from_other_programs_as_labels(project, name, person):
     served, truth, folder = project
-    if planned:
-        served.json("/api/plan", {"precision": ".8", "confidence": ".9", "budget": 30})
-    content = served.ask(f"/files/{kind}")[1].decode()
-    status, answer = take(served, name, person(content, truth))
-    assert status == 200, answer
-    taken = json.loads(answer)["taken"]
-    # For a certificate those that come next if all of them are relevant.
-    assert 10 < taken <= 30 if planned else taken == 120
-    rows = [json.loads(row) for row in (folder / "labels.jsonl").open()]
-    assert {row["post"]: row["label"] == "yes" for row in rows} == {
-        row["post"]: truth[row["post"]] for row in rows
-    }
-    assert len(rows) == taken and {row["annotator"] for row in rows} == {"ana"}
+    served.json("/api/threshold", {"threshold": -1})
+    rows = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))
+    status, answer = take(served, name, person(rows, truth))
+    assert status == 200 and json.loads(answer)["taken"] == 120, answer
+    given = [json.loads(row) for row in (folder / "labels.jsonl").open()]
+    assert {row["post"]: row["label"] == "yes" for row in given} == truth
+    assert {row["annotator"] for row in given} == {"ana"}
     # The same file again changes nothing.
-    again = json.loads(take(served, name, person(content, truth))[1])
-    assert again == {"taken": 0, "already": taken, "unknown": 0, "conflicts": 0}
+    again = json.loads(take(served, name, person(rows, truth))[1])
+    assert again == {"taken": 0, "already": 120, "unknown": 0, "conflicts": 0}
 
 
 def test_the_pages_own_labels_open_in_another_project(project, tmp_path):
@@ -99,64 +92,6 @@ def test_the_pages_own_labels_open_in_another_project(project, tmp_path):
         assert (tmp_path / "other/labels.jsonl").read_text().count("\n") == 20
     finally:
         other.end()
-
-
-def test_the_report_compares_groups_of_the_posts_that_were_searched(project):
-    served, truth, folder = project
-    rows = [
-        {"id": post, "text": "a storm" if about else "tea", "party": "green" if about else "blue"}
-        for post, about in truth.items()
-    ]
-    rows += [{"id": f"none{n}", "text": "tea", "party": "blue"} for n in range(40)]
-    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    assert served.ask("/api/inputs/posts/p.jsonl", method="PUT", data=data)[0] == 200
-    assert served.ask("/files/groups")[0] == 400
-    served.json("/api/settings", {"by": "party"})
-    assert json.loads((folder / "project.json").read_text())["by"] == "party"
-    status, content = served.ask("/files/groups")
-    figures = list(csv.DictReader(io.StringIO(content.decode())))
-    counts = {row["group"]: (row["found"], row["of"]) for row in figures if row["item"] == ""}
-    assert status == 200 and counts == {"green": ("60", "60"), "blue": ("60", "100")}
-    assert b"green" in served.ask("/files/report")[1]
-    assert "--by party --posts inputs/posts" in served.ask("/files/commands")[1].decode()
-    assert 'value="party"' in served.ask("/hand-over")[1].decode()
-    served.json("/api/settings", {"by": "color"})
-    status, content = served.ask("/files/report")
-    assert status == 400 and "no column 'color'" in json.loads(content)["error"]
-    served.json("/api/settings", {"by": ""})
-    assert b"green" not in served.ask("/files/report")[1]
-
-
-def test_the_list_shows_a_thread_as_one_entry(project):
-    served, truth, _ = project
-    posts, replies = list(truth), []
-    about = [post for post in posts if truth[post]]
-    for post in posts:
-        row = {"id": post, "text": "a storm broke the wall" if truth[post] else "tea"}
-        replies.append(row | ({"reply_to": about[0]} if post in about[1:3] else {}))
-    replies.append({"id": "plain", "text": "so true", "reply_to": about[1]})
-    data = "".join(json.dumps(row) + "\n" for row in replies).encode()
-    assert served.ask("/api/inputs/posts/t.jsonl", method="PUT", data=data)[0] == 200
-    before = served.json("/api/count")["found"]
-    status, content = served.ask("/api/posts?threads=1")
-    assert status == 400 and "threads are not found yet" in json.loads(content)["error"]
-    assert served.ask("/files/threads")[0] == served.ask("/api/threads/1")[0] == 400
-    said = served.json("/api/threads", {})["said"]
-    assert "0 that they answer and 1 reply" in said[0]
-    shown = served.json("/api/count?threads=1")["found"]
-    kept = len(list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode()))))
-    assert kept <= before and shown == kept - 2
-    lists = served.json("/api/posts?threads=1")["html"]
-    number = re.search(r'data-load="/api/threads/(\d+)"', lists)[1]
-    assert lists.count("posts in this thread") == 1
-    thread = served.json(f"/api/threads/{number}")["html"]
-    assert thread.count("found: rank") == 3 and "so true" in thread and "depth-2" in thread
-    assert served.json("/api/threads/999999")["html"] == ""
-    rows = list(csv.DictReader(io.StringIO(served.ask("/files/threads")[1].decode())))
-    assert [row["role"] for row in rows if row["post"] == "plain"] == ["reply"]
-    assert b"so true" in served.ask("/files/threads-report")[1]
-    commands = served.ask("/files/commands")[1].decode()
-    assert "siamese-news threads --results hand-over/found.parquet" in commands
 
 
 def test_the_page_asks_for_a_second_look_where_it_was_started_with_one(tmp_path):

@@ -87,7 +87,7 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
         label(served, truth, [post["post"] for post in posts])
     html = served.ask("/decide")[1].decode()
     assert "Enough: at least .8 of all relevant posts" in html
-    assert "a random order would take about" in html
+    assert "relevant posts found" in html and " of about " in html
     rows = [json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()]
     found = sum(row["label"] == "yes" for row in rows)
     assert found >= 0.8 * sum(truth.values()) and len(rows) < len(truth)
@@ -97,6 +97,14 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
     assert done.returncode == 0, done.stderr
     assert "done: the goal is reached" in done.stderr
     assert f"{len(rows):,} labeled, {found:,} relevant" in done.stdout
+    # A label that is changed after a look at the recall is counted, by both.
+    assert "changed after" not in html + done.stderr
+    row = {"post": rows[0]["post"], "annotator": "me"}
+    other = "no" if rows[0]["label"] == "yes" else "yes"
+    served.json("/api/labels", row | {"label": other})
+    assert "1 verdict was changed after the result" in served.ask("/decide")[1].decode()
+    commands(served)
+    assert "1 verdict was changed after the result" in run(line, folder).stderr
 
 
 def queued(served, kind, annotator="me", leave=()):

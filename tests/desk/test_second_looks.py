@@ -160,7 +160,7 @@ def test_words_languages_and_articles_can_be_left_out(project):
     served, truth, _ = project
 
     def count(query):
-        return served.json(f"/api/count?{query}")["found"]
+        return served.json(f"/api/posts?{query}")["found"]
 
     total = len(truth)
     for query in ("lang=de", "lang=-", "seed=storm", "words=quayle", "words=lant"):

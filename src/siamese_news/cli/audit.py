@@ -20,6 +20,7 @@ from siamese_news.cli.sample import (
 )
 from siamese_news.errors import InputError
 from siamese_news.search.query import read_score
+from siamese_news.utils.terminal import counted
 
 
 def audit(
@@ -97,7 +98,7 @@ def audit(
     rows = work.draw()
     write_sheet(out, rows, chosen)
     echo(
-        f"{out}: {len(rows):,} posts to label, all of them; then: "
+        f"{out}: {counted(len(rows), 'post')} to label, all of them; then: "
         f"siamese-news audit --labels {quote(str(out))}"
     )
 

@@ -16,13 +16,9 @@ def bundle(
     certificate: Annotated[
         Path | None, typer.Option(help="Certificate to pack, with its plan, labels and scores.")
     ] = None,
-    results: Annotated[
-        list[Path] | None, typer.Option(help="Results of rank, filter or threads to pack.")
-    ] = None,
     texts: Annotated[
         bool, typer.Option("--texts", help="Also pack the texts of the posts.")
     ] = False,
-    title: Annotated[str, typer.Option(help="Title of the data sheet.")] = "",
     scores: Annotated[
         Path | None,
         typer.Option(help="Scored posts of the certificate (default: the file named in the plan)."),
@@ -33,10 +29,10 @@ def bundle(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Pack ids, scores, labels, certificate and commands into one zip, or check such a zip.
+    """Pack a certificate with ids, scores, labels and commands into one zip, or check such a zip.
 
-    Example: siamese-news bundle --certificate sheet.certificate.json --results found.jsonl
-    --out supplement.zip; then siamese-news bundle --check supplement.zip
+    Example: siamese-news bundle --certificate sheet.certificate.json --out supplement.zip; then
+    siamese-news bundle --check supplement.zip
     """
     from siamese_news.decide.bundle import check_bundle, write_bundle
 
@@ -46,16 +42,8 @@ def bundle(
         for line in check_bundle(check):
             echo(line)
         return
-    assert out is not None
-    given = [*(results or []), *([certificate] if certificate else []), *(posts or [])]
-    check_output(out, given, force=force)
-    names = write_bundle(
-        out,
-        certificate=certificate,
-        results=results or [],
-        posts=posts,
-        scores=scores,
-        texts=texts,
-        title=title,
-    )
+    if out is None or certificate is None:
+        raise InputError("nothing to pack; expected --certificate")
+    check_output(out, [certificate, *(posts or [])], force=force)
+    names = write_bundle(out, certificate, posts=posts, scores=scores, texts=texts)
     echo(f"{out}: {', '.join(names)}")

@@ -46,12 +46,6 @@ def feedback(
             "unsure about, and random ones of the best posts."
         ),
     ] = "1:1:2",
-    anyway: Annotated[
-        bool,
-        typer.Option(
-            "--anyway", help="Write --out even if the learned order is not surely better."
-        ),
-    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the folds and the random posts.")] = 0,
     force: ForceOption = False,
 ) -> None:
@@ -102,11 +96,11 @@ def feedback(
         for line in (found.sentence(), *found.word_lines()):
             typer.echo(line)
     if found is not None and out is not None:
-        if found.helps or anyway:
+        if found.helps:
             write_order(out, read, found, command())
             echo(f"{out}: {len(found.scores):,} posts in the learned order")
         else:
-            echo(f"{out}: not written; use --anyway to write it all the same")
+            echo(f"{out}: not written")
     if next is not None:
         units = read.next_units(found, count, mix, seed)
         write_sheet(next, units, format)

@@ -9,6 +9,7 @@ import typer
 
 from siamese_news.cli.reading import echo
 from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted
 
 ResultsOption = Annotated[
     Path,
@@ -165,7 +166,7 @@ def sample(
     units = work.texts.units(ranks)
     write_sheet(out, work.sampled.keyed(units), chosen)
     echo(
-        f"{out}: {len(units):,} posts to label of {len(work.population):,}; then: "
+        f"{out}: {counted(len(units), 'post')} to label of {len(work.population):,}; then: "
         f"siamese-news certify --labels {quote(str(out))}"
     )
     if not any(unit.text for unit in units):
@@ -175,5 +176,5 @@ def sample(
         echo(
             f"confidence: {float(1 - work.error):g} for each target, "
             f"{float(1 - work.joint_error):g} for all together"
-            + (f", after {earlier} earlier plans" if earlier else "")
+            + (f", after {counted(earlier, 'earlier plan')}" if earlier else "")
         )

@@ -11,20 +11,14 @@ from siamese_news.errors import InputError
 
 
 def simulate(
-    out: Annotated[Path, typer.Option(help="Folder for tables (.md, .json) and pictures (.svg).")],
+    out: Annotated[Path, typer.Option(help="Folder for the tables (.md and .json).")],
     results: Annotated[
-        list[Path] | None, typer.Option(help="Scored posts of a labeled pool. May be repeated.")
-    ] = None,
+        list[Path], typer.Option(help="Scored posts of a labeled pool. May be repeated.")
+    ],
     qrels: Annotated[
-        list[Path] | None,
+        list[Path],
         typer.Option(help="Qrels of each pool: query-id, corpus-id and score, separated by tabs."),
-    ] = None,
-    families: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Number of corpora of each of the seven synthetic families; 0 for none."
-        ),
-    ] = 0,
+    ],
     precision: Annotated[
         list[str] | None, typer.Option(help="Precisions to certify (default: .8, .9 and .95).")
     ] = None,
@@ -39,20 +33,16 @@ def simulate(
         int | None, typer.Option(min=1, help="Number of processes (default: one per core).")
     ] = None,
 ) -> None:
-    """Replay certificates, audits, recall and stopping rules on pools whose labels are known.
+    """Replay certificates on pools whose labels are known: how long a list, how often a wrong one.
 
     Example: siamese-news simulate --results pool.run --qrels qrels/test.tsv --out simulated
     """
     from siamese_news.decide.plan.design import share_of
-    from siamese_news.decide.simulation.pools import read_pool
-    from siamese_news.decide.simulation.report import simulate as replay
+    from siamese_news.decide.simulation import read_pool
+    from siamese_news.decide.simulation import simulate as replay
 
-    if len(results or []) != len(qrels or []):
+    if len(results) != len(qrels):
         raise InputError("expected one --qrels for each --results")
-    if not results and not families:
-        raise InputError(
-            "there is nothing to replay; expected --results with --qrels, or --families"
-        )
     targets = precision or [".8", ".9", ".95"]
     for target in targets:
         share_of(target, "--precision")
@@ -61,11 +51,9 @@ def simulate(
     error = 1 - share_of(confidence, "--confidence")
     if error > 0.5:
         raise InputError(f"--confidence is {confidence}; expected at least .5")
-    pools = zip(results or [], qrels or [], strict=True)
     replay(
         out,
-        [read_pool(scored, labels) for scored, labels in pools],
-        families=families,
+        list(map(read_pool, results, qrels)),
         targets=targets,
         budgets=budget or [100, 300, 1000],
         runs=runs,
@@ -74,4 +62,4 @@ def simulate(
         cores=cores or os.cpu_count() or 1,
         say=echo,
     )
-    echo(f"{out}: simulation.md, simulation.json and pictures")
+    echo(f"{out}: simulation.md and simulation.json")

@@ -7,8 +7,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 _ELSEWHERE = {
-    "--threshold": "rank lists the best posts (--top); filter keeps those that reach a threshold",
-    "--top": "filter keeps all posts that reach a threshold; rank lists the best",
+    ("rank", "--threshold"): "rank lists the best posts (--top); filter keeps those that reach a "
+    "threshold",
+    ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
+    ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
+    ("feedback", "--anyway"): "an order that is not surely better is not written",
+    ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _MAYBE_EMPTY = ("--criteria", "--title", "--text")
 
@@ -44,8 +48,8 @@ class ManyValues(TyperCommand):
         known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
         for word in args:
             name = word.partition("=")[0]
-            if name in _ELSEWHERE and name not in known and self.name in ("rank", "filter"):
-                raise typer.BadParameter(f"no such option: {name}; {_ELSEWHERE[name]}", ctx=ctx)
+            if elsewhere := _ELSEWHERE.get((str(self.name), name)):
+                raise typer.BadParameter(f"no such option: {name}; {elsewhere}", ctx=ctx)
         lists: dict[str, str] = {}
         others: set[str] = set()
         for parameter in self.params:

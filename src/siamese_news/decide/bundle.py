@@ -1,9 +1,9 @@
-"""One zip for a supplement or an archive, and the check that it is complete and consistent.
+"""A certificate as one zip that anyone can check, for a supplement or an archive.
 
 It contains the scores and labels in one format, whatever files they came from, the plan and the
-certificate unchanged, `CITATION.cff`, a data sheet, and `manifest.json` with the hash of every file
-and of its sources. By default texts are replaced by hashes; equal texts stay equal, so the
-certificate can be computed again.
+certificate unchanged, a data sheet, and `manifest.json` with the hash of every file and of its
+sources. By default texts are replaced by hashes; equal texts stay equal, so the certificate can be
+computed again.
 """
 
 import csv
@@ -11,8 +11,7 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,84 +23,81 @@ from siamese_news.decide.plan.files import SEAL, made, read_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import read_labels
-from siamese_news.labels.results import result_meta, result_rows
 from siamese_news.labels.sheets import read_rows
 from siamese_news.utils.files import atomic_write, file_sha256
 from siamese_news.utils.terminal import guarded
 
 FORMAT = 1
 _KIND = "siamese_news bundle"
-_MANIFEST, _SCORES, _LABELS, _RESULTS = "manifest.json", "scores.jsonl", "labels.csv", "results"
+_MANIFEST, _SCORES, _LABELS = "manifest.json", "scores.jsonl", "labels.csv"
 _LABEL_COLUMNS = ("key", "article", "post", "label", "check")
-# Columns of results that reveal neither the text of a post nor its author.
-_COLUMNS = frozenset(
-    "article rank score post lang created_at cluster cluster_size state thread thread_rank best "
-    "mean3 found left_out missing depth role reply_to quotes".split()
-)
-
-
-class _Pack:
-    """A zip in the making, and the hashes of its files."""
-
-    def __init__(self, pack: zipfile.ZipFile) -> None:
-        self._pack = pack
-        self.files: dict[str, dict[str, Any]] = {}
-
-    def add(self, name: str, data: bytes, sources: Sequence[Path] = ()) -> None:
-        """Add a file that was made from these sources."""
-        # One date for all, so that equal content gives equal bytes.
-        self._pack.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-        made = [{"file": path.name, "sha256": file_sha256(path)} for path in sources]
-        self.files[name] = {"sha256": sha256(data).hexdigest(), "bytes": len(data), "from": made}
 
 
 def write_bundle(
     out: Path,
+    certificate: Path,
     *,
-    certificate: Path | None = None,
-    results: Sequence[Path] = (),
     posts: Sequence[Path] | None = None,
     scores: Path | None = None,
     texts: bool = False,
-    title: str = "",
 ) -> list[str]:
     """Write a bundle atomically; returns the names of its files.
 
-    It has a `certificate` with the plan, labels and list in the same folder, and `results` of
-    `rank`, `filter` or `threads`. `scores` and `posts` name the scored posts of the certificate and
-    files with their texts, if they have moved; with `texts`, these are packed as well.
+    The plan, the labels and the list are in the folder of the `certificate`. `scores` and `posts`
+    name its scored posts and files with their texts, if they have moved; with `texts`, these are
+    packed as well.
 
     Raises:
-        InputError: a file is missing or changed, or there is nothing to pack.
+        InputError: a file is missing or changed.
     """
-    if certificate is None and not results:
-        raise InputError("nothing to pack; expected --certificate, --results, or both")
-    shown: Callable[[str], str] = str if texts else _hashed
-    notes: list[str] = []
-    commands: list[str] = []
+    content = read_sealed(certificate, "certificate")
+    plan = certificate.with_name(content["plan"]["file"])
+    work = Certification.resume(plan, results=scores, posts=posts)
+    if work.plan[SEAL] != content["plan"]["sha256"]:
+        raise InputError(f"{certificate}: is the certificate of another plan than {plan}")
+    sheets = sheets_of_certificate(certificate, content)
+    if not follows(content, work, read_labels(sheets, work.sampled)):
+        raise InputError(
+            f"{certificate}: its labels say something else now; run certify again first"
+        )
+    unchanged = (certificate, plan, work.sampled.path, certificate.with_suffix(".csv"))
+    data: dict[str, tuple[bytes, Sequence[Path]]] = {
+        _SCORES: (b"".join(map(_json, _scored(work, texts))), [work.results]),
+        _LABELS: (_labels(sheets), sheets),
+        **{file.name: (file.read_bytes(), [file]) for file in unchanged if file.exists()},
+    }
+    files: dict[str, Any] = {
+        name: {
+            "sha256": sha256(packed).hexdigest(),
+            "bytes": len(packed),
+            "from": [{"file": path.name, "sha256": file_sha256(path)} for path in sources],
+        }
+        for name, (packed, sources) in data.items()
+    }
+    commands = [str(work.plan["command"]), str(content["command"])]
+    notes = [sentence_of(content, claim) for claim in content["claims"]]
+    sheet = _sheet(notes, commands, texts, files).encode()
+    files["README.md"] = {"sha256": sha256(sheet).hexdigest(), "bytes": len(sheet), "from": []}
+    manifest = {
+        "kind": _KIND,
+        "format": FORMAT,
+        "version": __version__,
+        **made(),
+        "texts": texts,
+        "certificate": certificate.name,
+        "commands": commands,
+        "files": files,
+    }
+    whole = {name: packed for name, (packed, _) in data.items()}
+    whole |= {"README.md": sheet, _MANIFEST: _json(manifest, 1)}
     with (
         atomic_write(out, "wb") as stream,
-        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as zipped,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack,
     ):
-        pack = _Pack(zipped)
-        if certificate is not None:
-            notes += _add_certificate(pack, certificate, scores, posts, shown, commands)
-        for number, path in enumerate(results, 1):
-            notes.append(_add_results(pack, path, f"{_RESULTS}-{number}", texts, commands))
-        pack.add("CITATION.cff", _citation(title).encode())
-        pack.add("README.md", _sheet(title, notes, commands, texts, pack).encode())
-        manifest = {
-            "kind": _KIND,
-            "format": FORMAT,
-            "version": __version__,
-            **made(),
-            "texts": texts,
-            "certificate": None if certificate is None else certificate.name,
-            "commands": commands,
-            "files": pack.files,
-        }
-        pack.add(_MANIFEST, _json(manifest, 1))
-        return list(pack.files)
+        for name, packed in whole.items():
+            # One date for all, so that equal content gives equal bytes.
+            pack.writestr(zipfile.ZipInfo(name), packed, zipfile.ZIP_DEFLATED)
+    return list(whole)
 
 
 def check_bundle(path: Path) -> list[str]:
@@ -119,51 +115,29 @@ def check_bundle(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as pack:
             manifest = _manifest(path, pack)
             _check_files(path, pack, manifest["files"])
-            said = [f"{path}: holds; its {len(manifest['files'])} files are unchanged"]
-            if manifest["certificate"] is not None:
-                with tempfile.TemporaryDirectory() as folder:
-                    for name in manifest["files"]:
-                        (Path(folder) / name).write_bytes(pack.read(name))
-                    _check_certificate(path, Path(folder) / manifest["certificate"])
-                said.append("the certificate follows from the plan, the scores and the labels")
-            return said
+            with tempfile.TemporaryDirectory() as folder:
+                for name in manifest["files"]:
+                    (Path(folder) / name).write_bytes(pack.read(name))
+                _check_certificate(path, Path(folder) / manifest["certificate"])
+            return [
+                f"{path}: holds; its {len(manifest['files'])} files are unchanged",
+                "the certificate follows from the plan, the scores and the labels",
+            ]
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
         raise InputError(f"{path}: cannot be read as a zip ({error}); copy it again") from error
 
 
-def _add_certificate(
-    pack: _Pack,
-    path: Path,
-    scores: Path | None,
-    posts: Sequence[Path] | None,
-    shown: Callable[[str], str],
-    commands: list[str],
-) -> list[str]:
-    content = read_sealed(path, "certificate")
-    plan_path = path.with_name(content["plan"]["file"])
-    work = Certification.resume(plan_path, results=scores, posts=posts)
-    if work.plan[SEAL] != content["plan"]["sha256"]:
-        raise InputError(f"{path}: is the certificate of another plan than {plan_path}")
-    sheets = sheets_of_certificate(path, content)
-    labels = read_labels(sheets, work.sampled)
-    if not follows(content, work, labels):
-        raise InputError(f"{path}: its labels say something else now; run certify again first")
-    lines = (_json(row) for row in _scored(work, shown))
-    pack.add(_SCORES, b"".join(lines), [work.results])
-    pack.add(_LABELS, _labels(sheets), sheets)
-    for file in (path, plan_path, work.sampled.path, path.with_suffix(".csv")):
-        if file.exists():
-            pack.add(file.name, file.read_bytes(), [file])
-    commands += [str(work.plan["command"]), str(content["command"])]
-    return [sentence_of(content, claim) for claim in content["claims"]]
-
-
-def _scored(work: Certification, shown: Callable[[str], str]) -> Iterator[dict[str, Any]]:
+def _scored(work: Certification, texts: bool) -> Iterator[dict[str, Any]]:
     scores = work.population.scores.tolist()
     units = work.texts.units(range(len(scores)))
     for unit, score in zip(units, scores, strict=True):
         article = {"article": unit.article} if unit.article else {}
-        yield {**article, "post": unit.post, "score": score, "text": shown(unit.text)}
+        yield {
+            **article,
+            "post": unit.post,
+            "score": score,
+            "text": unit.text if texts else _hashed(unit.text),
+        }
 
 
 def _labels(sheets: Sequence[Path]) -> bytes:
@@ -178,21 +152,6 @@ def _labels(sheets: Sequence[Path]) -> bytes:
     return out.getvalue().encode()
 
 
-def _add_results(pack: _Pack, path: Path, name: str, texts: bool, commands: list[str]) -> str:
-    meta = result_meta(path)
-    lines = [
-        _json({key: value for key, value in row.items() if texts or key in _COLUMNS})
-        for _, row in result_rows(path)
-    ]
-    pack.add(f"{name}.jsonl", b"".join(lines), [path])
-    if meta:
-        pack.add(f"{name}.jsonl.meta.json", _json(meta, 1))
-        commands.append(str(meta.get("command", "")))
-    threshold = meta.get("threshold")
-    over = "" if threshold is None else f", the posts with a score of {threshold:g} or more"
-    return f"{name}.jsonl has {len(lines):,} rows of {path.name}{over}."
-
-
 def _hashed(text: str) -> str:
     """Equal texts, and only these, have equal hashes; a text without words has none."""
     plain = " ".join(text.split())
@@ -203,27 +162,8 @@ def _json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
     return (json.dumps(value, indent=indent, ensure_ascii=False, default=str) + "\n").encode()
 
 
-def _citation(title: str) -> str:
-    name = json.dumps(title or "Posts about a story", ensure_ascii=False)
-    return (
-        "cff-version: 1.2.0\n"
-        'message: "If you use these data, please cite them; fill in the authors."\n'
-        f"title: {name}\n"
-        "type: dataset\n"
-        "authors:\n"
-        '  - name: "to be filled in"\n'
-        f"date-released: {datetime.now(UTC):%Y-%m-%d}\n"
-        "references:\n"
-        "  - type: software\n"
-        "    title: siamese_news\n"
-        f"    version: {__version__}\n"
-        "    authors:\n"
-        '      - name: "The siamese_news authors"\n'
-    )
-
-
 def _sheet(
-    title: str, notes: Sequence[str], commands: Sequence[str], texts: bool, pack: _Pack
+    notes: Iterable[str], commands: Iterable[str], texts: bool, files: Mapping[str, Any]
 ) -> str:
     """The data sheet, in Markdown."""
     what = (
@@ -236,12 +176,12 @@ def _sheet(
     )
     made = "\n".join(
         f"| `{name}` | {', '.join(one['file'] for one in entry['from'])} | {entry['bytes']:,} |"
-        for name, entry in pack.files.items()
+        for name, entry in files.items()
     )
     lines = dict.fromkeys("\n".join(commands).split("\n"))
     shown = "\n".join(line for line in lines if line)
     found = "".join(f"{note}\n\n" for note in notes)
-    return f"""# {title or "Posts about a story"}
+    return f"""# A certified list of posts
 
 {found}{what}
 
@@ -270,7 +210,7 @@ def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:
         manifest = json.loads(pack.read(_MANIFEST))
         known = manifest["kind"] == _KIND and isinstance(manifest["files"], dict)
         version = manifest["format"]
-        named = manifest["certificate"] is None or manifest["certificate"] in manifest["files"]
+        named = manifest["certificate"] in manifest["files"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: {_MANIFEST} is damaged ({error}); copy it again") from error
     if not known or not named:

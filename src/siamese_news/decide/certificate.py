@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from siamese_news.decide.certification import Certification, Claim
-from siamese_news.decide.chart import Line, line_chart
 from siamese_news.decide.plan.files import SEAL, made, read_sealed, sibling, write_sealed
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
@@ -80,21 +79,18 @@ def write_files(
 ) -> Path | None:
     """Write a certificate, its page and its lists next to the plan; returns the file of the lists.
 
-    None without a list; an earlier file of lists is then removed.
+    Only files of an earlier certificate of the same plan are replaced. None without a list; an
+    earlier file of lists is then removed.
     """
-    _write_certificate(sibling(work.path, "certificate.json"), content)
+    path = sibling(work.path, "certificate.json")
+    if path.exists():
+        old = read_sealed(path, "certificate")
+        if old["plan"]["sha256"] != content["plan"]["sha256"]:
+            raise InputError(f"{path}: is the certificate of another plan; move it away")
+    write_sealed(path, content)
     _write_page(sibling(work.path, "certificate.html"), content)
     lists = sibling(work.path, "certificate.csv")
     return lists if _write_lists(lists, work, claims) else None
-
-
-def _write_certificate(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a certificate; only an earlier one of the same plan is replaced."""
-    if path.exists():
-        old = read_sealed(path, "certificate")
-        if old.get("plan", {}).get("sha256") != content["plan"]["sha256"]:
-            raise InputError(f"{path}: is the certificate of another plan; move it away")
-    write_sealed(path, content)
 
 
 def follows(content: Mapping[str, Any], work: Certification, labels: Labels) -> bool:
@@ -216,36 +212,9 @@ def _write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bo
 def _write_page(path: Path, content: Mapping[str, Any]) -> None:
     """Write the page of a certificate; an earlier one is replaced."""
     import jinja2
-    from markupsafe import Markup
 
     source = resources.files("siamese_news.decide").joinpath("page.html.j2").read_text("utf-8")
     template = jinja2.Environment(autoescape=True).from_string(source)
-    claims = [
-        (claim, sentence_of(content, claim), Markup(_picture(claim)))  # escaped there
-        for claim in content["claims"]
-    ]
+    claims = [(claim, sentence_of(content, claim)) for claim in content["claims"]]
     with atomic_write(path) as stream:
         stream.write(template.render(c=content, claims=claims) + "\n")
-
-
-def _picture(claim: Mapping[str, Any]) -> str:
-    """The share of relevant posts among the labeled ones of each set."""
-    steps = [step for step in claim["descent"] if step[1]]
-    if not steps:
-        return ""
-    target = float(claim["target"])
-    shares = [(size, 1 - errors / labels, good) for size, labels, errors, good in steps]
-    ends = [float(steps[0][0]), float(max(steps[-1][0], steps[0][0] + 1))]
-    lines = [Line("target", [(x, target) for x in ends], "#555", dashed=True)]
-    for name, color, kind in (("passed", "#1a6b3c", True), ("not passed", "#a33", False)):
-        if points := [(size, share) for size, share, good in shares if good == kind]:
-            lines.append(Line(name, points, color, dots=True))
-    return line_chart(
-        lines,
-        title="Share of relevant posts among the labeled ones of each set",
-        x_name="posts in the set, from the top of the ranking",
-        y_name="share relevant",
-        log_x=True,
-        low=min(0.5, *(share for _, share, _ in shares)),
-        high=1.0,
-    )

@@ -1,6 +1,7 @@
 """A precision certificate from its plan to its claims."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from itertools import count
@@ -145,7 +146,21 @@ class Settings:
                 + (".995, of which .005 pay for label noise" if self.false_positive else "1")
             )
         turn = turn_of(self.budget)
-        return [Tables(sizes.tolist(), own, error=float(error), turn=turn) for own in nulls]
+        return [
+            Tables(sizes.tolist(), own, error=float(error), turn=turn, shown=_shown)
+            for own in nulls
+        ]
+
+
+def _shown(looks: Sequence[int]) -> Iterable[int]:
+    """The looks of exact tables, with a progress bar on a terminal."""
+    if not sys.stderr.isatty():
+        return looks
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(looks, "computing exact tables", console=console, transient=True)
 
 
 _PIECE = 1024  # posts looked up first to check whether all have labels

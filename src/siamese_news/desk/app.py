@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -106,14 +105,8 @@ def application(desk: Desk) -> Starlette:
         Route("/api/search/events", events),
         view("/posts", "posts", _posts_values),
         get("/api/posts", _posts),
-        get("/api/count", _count),
         get("/api/copies/{rank:int}", _copies),
         post("/api/threshold", _keep_threshold),
-        post("/api/threads", _find_threads),
-        get(
-            "/api/threads/{number:int}",
-            lambda desk, values: {"html": pages.turns(desk.threads.rows(values["number"]))},
-        ),
         post("/api/learn", lambda desk, row: desk.learning.learn()),
         put(
             "/api/verdicts",
@@ -220,8 +213,7 @@ def _columns(desk: Desk, values: Values) -> dict[str, Any]:
             try:
                 detect(Input(str(path), path), choice, long_window=False)
             except UnknownFields as unknown:
-                name = project.in_users_words(os.path.relpath(path, project.folder))
-                return {"file": name.removeprefix("inputs/posts/"), "columns": unknown.samples}
+                return {"file": path.name, "columns": unknown.samples}
             except InputError:
                 continue
     return {"file": None}
@@ -257,7 +249,6 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
         "titles": meta.get("titles") or {},
         "days": results.days,
         "learned": desk.learning.found(),
-        "threads": desk.threads.found(),
         "said": desk.machine.verdicts(),
         "problem": desk.machine.problem,
         "commands": [desk.search.command, *desk.learning.commands()],
@@ -268,44 +259,27 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     results = desk.project.load_results()
     if not len(results):
         return {"html": "", "found": 0, "next": None, "timeline": ""}
-    wanted = _filter(desk, values)
+    wanted = _filter(values)
     after = count_in(values.get("after") or "0", "after")
     learned = desk.learning.places() if values.get("order") == "learned" else None
-    content: dict[str, Any] = {"found": None}
-    if learned is None and not results.known(wanted):
-        # The list comes at once; counting its posts takes longer.
-        ranks = places = np.array(results.first(wanted, after, PAGE + 1), np.int64)
-    else:
-        ranks = places = results.find(wanted)
-        content["found"] = len(ranks)
-        if not after:
-            content["timeline"] = pages.timeline(results, ranks)
-        if learned is not None:
-            ranks = ranks[np.argsort(learned[ranks - 1])]
-            places = learned[ranks - 1]
-        start = int(np.searchsorted(places, after, side="right"))
-        ranks, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
+    ranks = places = results.find(wanted)
+    content: dict[str, Any] = {"found": len(ranks)}
+    if not after:
+        content["timeline"] = pages.timeline(results, ranks)
+    if learned is not None:
+        ranks = ranks[np.argsort(learned[ranks - 1])]
+        places = learned[ranks - 1]
+    start = int(np.searchsorted(places, after, side="right"))
+    ranks, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
     html = pages.items(
-        desk,
-        results.posts(ranks[:PAGE].tolist()),
-        values.get("annotator", ""),
-        learned=learned,
-        threads=desk.threads.leads(len(results)) if values.get("threads") else None,
+        desk, results.posts(ranks[:PAGE].tolist()), values.get("annotator", ""), learned=learned
     )
     following = int(places[PAGE - 1]) if len(ranks) > PAGE else None
     return content | {"html": html, "next": following}
 
 
-def _count(desk: Desk, values: Values) -> dict[str, Any]:
-    results = desk.project.load_results()
-    ranks = results.find(_filter(desk, values))
-    return {"found": len(ranks), "timeline": pages.timeline(results, ranks)}
-
-
-def _filter(desk: Desk, values: Values) -> Filter:
-    least, among = values.get("least"), None
-    if values.get("threads"):
-        among = desk.threads.leads(len(desk.project.load_results()))[0] > 0
+def _filter(values: Values) -> Filter:
+    least = values.get("least")
     return Filter(
         values.get("words", "")[:200],
         values.get("lang", ""),
@@ -313,8 +287,7 @@ def _filter(desk: Desk, values: Values) -> Filter:
         values.get("start", ""),
         values.get("end", ""),
         read_score(least) if least else None,
-        values.get("groups") == "1" and among is None,
-        among,
+        values.get("groups") == "1",
     )
 
 
@@ -329,12 +302,6 @@ def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
     threshold = read_score(row.get("threshold"))
     desk.project.update(threshold=threshold)
     return {"threshold": threshold}
-
-
-def _find_threads(desk: Desk, row: Values) -> dict[str, Any]:
-    """Find the threads of the posts from the threshold on."""
-    found = hand_over.make(desk, "parquet")
-    return {"said": desk.threads.find(found, desk.project.threshold)}
 
 
 # The view that labels.
@@ -373,10 +340,8 @@ def _undo(desk: Desk, row: Values) -> dict[str, Any]:
 
 
 def _keep_settings(desk: Desk, row: Values) -> None:
-    """Save what counts as relevant, or the column by which the report compares groups."""
-    limits = {"criteria": 5000, "by": 100}
-    found = {name: text_in(row, name).strip()[: limits[name]] for name in limits if name in row}
-    desk.project.update(**found)
+    """Save what counts as relevant."""
+    desk.project.update(criteria=text_in(row, "criteria").strip()[:5000])
 
 
 # The views that decide and hand over.
@@ -403,7 +368,6 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
             "content": found.content,
             "sentences": found.sentences,
             "conflicts": len(found.labels.conflicts),
-            "descents": list(zip(found.content["claims"], found.descents, strict=True)),
         }
         commands += certificate.commands()
     if values["at"]:
@@ -444,8 +408,6 @@ def _hand_over_values(desk: Desk) -> dict[str, Any]:
         "planned": planned,
         "certified": [claim for claim in claims if claim["threshold"] is not None],
         "above": hand_over.count(desk) if ready else 0,
-        "by": hand_over.groups_by(desk),
-        "threads": desk.threads.found(),
         "commands": hand_over.commands(desk) if ready else [],
     }
 

@@ -20,11 +20,11 @@ from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import YES, LabelJournal, write_judgments
-from siamese_news.labels.matching import Label, Labels, labels_in
+from siamese_news.labels.matching import Label, Labels, changed_sentence, labels_in
+from siamese_news.labels.results import Unit
 
 BUDGET_CAP = 100_000
 
-_SHOWN = 12  # sets of a descent on the page
 _RENEWED = 10  # labels after which progress is worded again; each wording counts as a look
 _FIRST = 256  # posts of an order whose labels are looked up together at first
 _SEED = 0  # of the random order of the estimates; the default of `audit`
@@ -90,7 +90,6 @@ class Findings(NamedTuple):
     claims: list[Claim]
     labels: Labels
     sentences: list[str]  # each claim in words
-    descents: list[list[dict[str, Any]]]  # of each claim the last sets tested, the last one first
 
 
 class Certificate(_Planned[Certification]):
@@ -159,7 +158,6 @@ class Certificate(_Planned[Certification]):
                     claims,
                     labels,
                     [sentence_of(content, claim) for claim in content["claims"]],
-                    [_descent(work, claim) for claim in content["claims"]],
                 )
                 self._found = path, version, found
             return self._found[2]
@@ -239,30 +237,35 @@ class Goals(_Planned[Stopping]):
                 unit.post for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
             ]
 
+    def _labels(self) -> Labels:
+        """The labels of the posts of the results; such a post counts as drawn once it has one."""
+        work = self._open()
+        ranks = work.population.ranks_of(self._log.posts())
+        work.sampled.draw([Unit(name, name) for name in ranks])
+        return labels_in(self._log, work.sampled)
+
     def state(self) -> dict[str, Any]:
         """The state of the goals with the present labels.
 
         Returns:
-            ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``saved``, the
-            labels saved compared with a random order (None if unknown).
+            ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``changed``, a
+            sentence on labels that were changed after an earlier look at the recall.
         """
         with self._guard:
-            work, labels = self._open(), labels_in(self._log)
-            compared = work.compared(labels)
+            work, labels = self._open(), self._labels()
+            if work.goal.recall is not None:
+                work.log.look(labels)
             return {
                 "done": not work.needed(labels),
                 "goal": work.goal,
                 "status": work.status(labels),
-                "saved": max(compared[1] - compared[0], 0) if compared else None,
+                "changed": changed_sentence(work.log.changed),
             }
 
     def command(self) -> str:
         """The command line that continues with the same labels; writes the file that it reads."""
         with self._guard:
-            work, labels = self._open(), labels_in(self._log)
-            ranks = work.population.ranks_of(list(labels.of))
-            work.sampled.draw(work.texts.units(list(ranks.values())))
-            self._write_sheet({name: labels.of[name] for name in ranks})
+            self._write_sheet(self._labels().of)
             return self._project.command(
                 "annotate", results=self._project.results, **self.options(), labels=self.sheet
             )
@@ -307,7 +310,7 @@ class Estimates:
             "threshold": threshold,
             "above": above,
             "below": below,
-            "precision": precision_interval(*above),
+            "precision": _precision_interval(*above),
             "recall": _recall_interval(above, below) if below[0] else None,
         }
 
@@ -355,7 +358,7 @@ def _shuffled(population: Population, keys: Keys, start: int, end: int) -> Itera
         yield from (name.rpartition("\t")[2] for name in population.names_at(ranks))
 
 
-def precision_interval(size: int, labeled: int, relevant: int) -> dict[str, float | None]:
+def _precision_interval(size: int, labeled: int, relevant: int) -> dict[str, float | None]:
     """The precision of a set by a random sample of it, with the exact 95% interval."""
     if not labeled:
         return {"estimate": None, "low": 0.0, "high": 1.0}
@@ -369,18 +372,3 @@ def _recall_interval(above: Sample, below: Sample) -> dict[str, float | None]:
     _, missed = recall_bound(below, above, 0.025)
     known = above[1] and below[1] and not np.isnan(estimate)
     return {"estimate": estimate if known else None, "low": low, "high": 1 - missed}
-
-
-def _descent(work: Certification, claim: dict[str, Any]) -> list[dict[str, Any]]:
-    """The last sets from the top that were tested, with the exact interval of their precision."""
-    return [
-        {
-            "size": size,
-            "score": float(work.population.scores[size - 1]),
-            "labels": labels,
-            "errors": errors,
-            "certified": certified,
-            **precision_interval(size, labels, labels - errors),
-        }
-        for size, labels, errors, certified in reversed(claim["descent"][-_SHOWN:])
-    ]

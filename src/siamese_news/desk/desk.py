@@ -4,7 +4,6 @@ from siamese_news.desk.deciding import Certificate, Estimates, Goals
 from siamese_news.desk.learning import Learning, Machine
 from siamese_news.desk.project import Project
 from siamese_news.desk.search import Search
-from siamese_news.desk.threads import Threads
 from siamese_news.labels.journal import LabelJournal
 
 
@@ -20,4 +19,3 @@ class Desk:
         self.estimates = Estimates(project, self.log)
         self.machine = Machine(project)
         self.learning = Learning(project, self.log, self.machine)
-        self.threads = Threads(project)

@@ -1,6 +1,5 @@
-"""The files that a project exports: lists, report, labels, certificate, commands, everything."""
+"""The files that a project exports: lists, report, labels, certificate, commands."""
 
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,20 +8,14 @@ from typing import Any
 from siamese_news.data.records import Post
 from siamese_news.decide.plan.files import sibling
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.search import posts_of
+from siamese_news.desk.project import FIELDS
 from siamese_news.errors import InputError
-from siamese_news.labels.results import Unit, result_rows
-from siamese_news.labels.sheets import write_sheet
+from siamese_news.labels.results import result_rows
 from siamese_news.search.clusters import CLUSTERED, clusters_of
-from siamese_news.search.conversations import COLUMNS as THREADED
 from siamese_news.search.output import COLUMNS, write_rows
-from siamese_news.search.report import ReportData, groups, read_results, write_report
+from siamese_news.search.report import groups, read_results, write_report
 from siamese_news.utils.files import atomic_write, write_json
 
-TASKS = 2000
-"""Maximum number of posts in a file for another annotation program."""
-
-_AHEAD = 50  # posts for the certificate in such a file; later ones depend on their labels
 _IDS = tuple(name for name in COLUMNS if name not in ("text", "terms"))
 _LABEL_COLUMNS = ("post", "label", "annotator", "note", "at", "copy_of", "score", "text")
 
@@ -40,26 +33,21 @@ def make(desk: Desk, kind: str) -> Path:
 
 def commands(desk: Desk) -> list[str]:
     """The equivalent command lines, to be run in the project's folder."""
-    project, by = desk.project, groups_by(desk)
+    project = desk.project
     lines = [desk.search.command]
     for name, ids_only in (("found.csv", False), ("ids.csv", True), ("found.parquet", False)):
         words = desk.search.filtered_to(project.threshold, f"hand-over/{name}")
         lines.append(project.command(*words, ids_only=ids_only))
-    found, out = project.exports / "found.parquet", project.exports / "report.html"
-    posts = project.sources("posts") if by else None
-    lines.append(project.command("report", results=found, out=out, by=by, posts=posts))
-    if desk.threads.found():
-        lines += desk.threads.commands()
+    found, posts = project.exports / "found.parquet", project.sources("posts")
+    reading = {name: project.config()["options"][name] for name in FIELDS}
+    lines.append(project.command("report", results=found, out=project.exports / "report.html"))
+    out = project.exports / "threads.parquet"
+    lines.append(project.command("threads", results=found, posts=posts, **reading, out=out))
     if desk.certificate.planned:
         lines += desk.certificate.commands()
     if desk.goals.planned:
         lines.append(desk.goals.command())
     return lines + desk.learning.commands()
-
-
-def groups_by(desk: Desk) -> str:
-    """The column by which the report compares groups; empty for none."""
-    return str(desk.project.config().get("by", ""))
 
 
 def count(desk: Desk) -> int:
@@ -116,14 +104,6 @@ def _given_labels(desk: Desk) -> Iterator[Mapping[str, Any]]:
             }
 
 
-def _figures(desk: Desk) -> Iterable[Mapping[str, Any]]:
-    """The figures of the groups that the report compares."""
-    data = _compared(desk)
-    if data.groups is None:
-        raise InputError("no groups are compared; choose the column first")
-    return groups.figures(data.groups, data.bursts)
-
-
 def _csv(rows: Callable[[Desk], Iterable[Mapping[str, Any]]], columns: Sequence[str]) -> Maker:
     def write(desk: Desk, path: Path) -> None:
         with atomic_write(path) as stream:
@@ -143,39 +123,8 @@ def _parquet(desk: Desk, path: Path) -> None:
 
 
 def _report(desk: Desk, path: Path) -> None:
-    write_report(path, _compared(desk))
-
-
-def _threads_report(desk: Desk, path: Path) -> None:
-    write_report(path, read_results(desk.threads.require(), name=desk.project.folder.name))
-
-
-def _compared(desk: Desk) -> ReportData:
-    """The report's data, with the groups that the user has chosen."""
     data = read_results(make(desk, "parquet"), name=desk.project.folder.name)
-    data = replace(data, bursts=groups.find_bursts(data))
-    if by := groups_by(desk):
-        stream = posts_of(desk.project, group_field=None if by in groups.TIMES else by)
-        data = replace(data, groups=groups.compare_posts(data, by, stream))
-    return data
-
-
-def _tasks(format: str) -> Maker:
-    def write(desk: Desk, path: Path) -> None:
-        results = desk.project.load_results()
-        needed = desk.certificate.next_posts(_AHEAD) if desk.certificate.planned else []
-        posts = list(results.by_id(needed).values())
-        rows = [
-            ("", Unit(post.id, post.id, "", post.text))
-            for post in posts or results.posts(range(1, min(TASKS, len(results)) + 1))
-            if not desk.log.by_annotator(post.id)
-        ]
-        if not rows:
-            raise InputError("there is no post left to label")
-        path.unlink(missing_ok=True)
-        write_sheet(path, rows, format)
-
-    return write
+    write_report(path, replace(data, bursts=groups.find_bursts(data)))
 
 
 def _certificate(ending: str) -> Maker:
@@ -194,40 +143,14 @@ def _commands(desk: Desk, path: Path) -> None:
         stream.write("\n".join(commands(desk)) + "\n")
 
 
-def _project(desk: Desk, path: Path) -> None:
-    """Everything but the dumps of posts and files that can be made again."""
-    for kind in ("report", "csv", "parquet", "ids", "labels", "commands"):
-        make(desk, kind)
-    if desk.certificate.planned:
-        desk.certificate.certify()
-    folder = desk.project.folder
-    with (
-        atomic_write(path, "wb") as stream,
-        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as pack,
-    ):
-        for file in sorted(folder.rglob("*")):
-            place = file.relative_to(folder)
-            hidden = any(part.startswith(".") for part in place.parts)
-            again = file.suffix in (".zip", ".sqlite", ".npz", ".part")
-            dump = place.parts[:2] == ("inputs", "posts")
-            if file.is_file() and not (file.is_symlink() or hidden or again or dump):
-                pack.write(file, f"{folder.name}/{place.as_posix()}")
-
-
 KINDS: dict[str, tuple[str, Maker]] = {
     "report": ("report.html", _report),
-    "groups": ("report.csv", _csv(_figures, groups.COLUMNS)),
     "csv": ("found.csv", _csv(_found, COLUMNS)),
     "parquet": ("found.parquet", _parquet),
     "ids": ("ids.csv", _csv(_found, _IDS)),
-    "threads": ("threads.csv", _csv(lambda desk: desk.threads.rows(), THREADED)),
-    "threads-report": ("threads.html", _threads_report),
     "labels": ("labels.csv", _csv(_given_labels, _LABEL_COLUMNS)),
-    "labelstudio": ("tasks.labelstudio.json", _tasks("labelstudio")),
-    "prodigy": ("tasks.prodigy.jsonl", _tasks("prodigy")),
     "certificate": ("certificate.json", _certificate("certificate.json")),
     "certificate-page": ("certificate.html", _certificate("certificate.html")),
     "commands": ("commands.txt", _commands),
-    "project": ("project.zip", _project),
 }
 """Kind -> name of its file, and how it is made."""

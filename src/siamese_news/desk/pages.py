@@ -13,9 +13,8 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from siamese_news.desk.desk import Desk
-from siamese_news.desk.results import Results, post_of
+from siamese_news.desk.results import Results
 from siamese_news.desk.security import policy
-from siamese_news.desk.threads import Leads
 from siamese_news.search.records import MAP_POINTS
 from siamese_news.search.report import Histogram, ReportPost
 from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
@@ -74,7 +73,6 @@ def items(
     blind: bool = False,
     independent: bool = False,
     learned: NDArray[np.int64] | None = None,
-    threads: Leads | None = None,
 ) -> str:
     """Entries of a list of posts, with their labels.
 
@@ -104,16 +102,9 @@ def items(
         entries=entries,
         blind=blind,
         independent=independent,
-        threads=threads,
         several_seeds=len(results.seeds) > 1,
         seeds={seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds},
     )
-
-
-def turns(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The posts of a thread, in reading order."""
-    own = [(row, shown(-1, post_of(row))) for row in rows]
-    return piece("_turns", turns=own) if own else ""
 
 
 def charts(results: Results, threshold: float, whole: Mapping[str, Any] | None) -> dict[str, Any]:

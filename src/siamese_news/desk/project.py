@@ -8,7 +8,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -151,16 +151,18 @@ class Project:
         return float(config["options"]["threshold"] if chosen is None else chosen)
 
     def inputs(self, kind: str) -> list[dict[str, Any]]:
-        """The files of a kind: the user's ``name``, ``size``, and ``own`` if it can be removed."""
-        shown = self.config().get("names", {})
+        """The files of a kind: ``name``, ``size``, and ``own`` if it can be removed."""
+        paths = sorted((self.folder / "inputs" / kind).iterdir())
         rows = [
-            {"name": shown.get(f"{kind}/{path.name}", path.name), "path": path, "own": True}
-            for path in sorted((self.folder / "inputs" / kind).iterdir())
+            (path.name, path, True)
+            for path in paths
             if path.is_file() and not path.name.startswith(".")
         ]
-        rows += [{"name": name, "path": Path(name), "own": False} for name in self.named[kind]]
-        sizes = [row["path"].stat().st_size if row["path"].is_file() else None for row in rows]
-        return [row | {"size": size} for row, size in zip(rows, sizes, strict=True)]
+        rows += [(name, Path(name), False) for name in self.named[kind]]
+        return [
+            {"name": name, "own": own, "size": path.stat().st_size if path.is_file() else None}
+            for name, path, own in rows
+        ]
 
     def sources(self, kind: str) -> list[str]:
         """The arguments of a command for a kind of input, relative to the folder of the project."""
@@ -169,7 +171,7 @@ class Project:
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
 
     def input_path(self, kind: str, name: str) -> Path:
-        """The path of an input file, existing or new, with this name or a safer one (`safe_name`).
+        """The path of an input file with this name, or with a safer one (`safe_name`).
 
         Raises:
             InputError: an unknown kind (`named`), or a name whose ending is unknown.
@@ -182,15 +184,7 @@ class Project:
                 f"{name}: the ending is not one of {', '.join(known)} (plain, .gz or .zst); rename "
                 "or convert the file"
             )
-        folder, names = self.folder / "inputs" / kind, self.config().get("names", {})
-        taken = set()
-        for path in folder.iterdir():
-            if names.get(f"{kind}/{path.name}", path.name) == name:
-                return path
-            taken.add(path.name.casefold())
-        safe = safe_name(name)
-        further = (_ENDING.sub(rf" ({number})\g<0>", safe) for number in count(2))
-        return folder / next(own for own in chain([safe], further) if own.casefold() not in taken)
+        return self.folder / "inputs" / kind / safe_name(name)
 
     def take_input(self, kind: str, name: str, file: Path) -> None:
         """Put an uploaded file among the inputs, under its own name or a safer one.
@@ -203,9 +197,6 @@ class Project:
             if path.exists():  # it came while this one was uploaded
                 raise InputError(f"{name}: already exists; remove it first")
             os.replace(file, path)
-            if path.name != name:
-                names = self.config().get("names", {})
-                self.update(names={**names, f"{kind}/{path.name}": name})
 
     def paste(self, text: str) -> None:
         """Keep a pasted article."""
@@ -219,18 +210,7 @@ class Project:
 
     def remove_input(self, kind: str, name: str) -> None:
         """Delete an input file, if it exists."""
-        with self._guard:
-            path = self.input_path(kind, name)
-            path.unlink(missing_ok=True)
-            names = self.config().get("names", {})
-            if names.pop(f"{kind}/{path.name}", None) is not None:
-                self.update(names=names)
-
-    def in_users_words(self, message: str) -> str:
-        """A message of a command, with the user's names of the input files."""
-        for place, name in self.config().get("names", {}).items():
-            message = message.replace(f"inputs/{place}", name)
-        return message
+        self.input_path(kind, name).unlink(missing_ok=True)
 
     @property
     def search(self) -> Path:

@@ -19,23 +19,23 @@ import orjson
 from numpy.typing import NDArray
 
 from siamese_news.data.readers.values import iso_date
-from siamese_news.desk.word_index import TABLES, matching, pairs_of, split
+from siamese_news.desk.words import patterns, searchable, split
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows, web_link
 from siamese_news.search.output import COLUMNS
 from siamese_news.search.report import ReportPost
 from siamese_news.utils.files import atomic_write
 
-_VERSION = 6  # of the database; one of another version is rebuilt
+_VERSION = 7  # of the database; one of another version is rebuilt
 _COLUMNS = (*COLUMNS, "x", "y")
-_POSTS = """
+_TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
 CREATE TABLE posts (article TEXT, rank INTEGER PRIMARY KEY, score REAL, post TEXT, text TEXT,
     cluster INTEGER, cluster_size INTEGER, lang TEXT, created_at TEXT, terms BLOB, link TEXT,
     x REAL, y REAL);
+CREATE TABLE searchable (rank INTEGER PRIMARY KEY, text TEXT);
 """
 _KEPT = 32  # cached answers to filters by words
-_FETCHED = 2000  # posts with the words that are looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,6 @@ class Filter:
         end: last day.
         least: lowest score.
         groups: only the best of near-duplicates.
-        among: (N,) which posts by rank; None for all.
     """
 
     words: str = ""
@@ -60,7 +59,6 @@ class Filter:
     end: str = ""
     least: float | None = None
     groups: bool = False
-    among: NDArray[np.bool_] | None = None
 
 
 class Results:
@@ -77,7 +75,7 @@ class Results:
     def __init__(self, parquet: Path) -> None:
         self._database, columns = parquet.with_suffix(".sqlite"), parquet.with_suffix(".npz")
         self._local = threading.local()
-        self._answers: dict[str, NDArray[np.bool_]] = {}
+        self._with_word = lru_cache(_KEPT)(self._search)
         if not (columns.exists() and self._database.exists() and self._version() == _VERSION):
             _build(parquet, self._database, columns)
         with np.load(columns, allow_pickle=False) as held:
@@ -100,41 +98,11 @@ class Results:
 
     def find(self, filter: Filter) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
-        keep = self._narrow(filter)
-        words, without = split(filter.words)
-        if words:
-            keep &= self._with_words(words)
-        for word in without:
-            keep &= ~self._with_words([word])
-        return np.flatnonzero(keep) + 1
-
-    def known(self, filter: Filter) -> bool:
-        """Whether `find` answers at once; for new words it has to count all posts with them."""
-        words, without = split(filter.words)
-        # Posts to leave out have to be counted in any case.
-        return bool(without) or not words or _key(words) in self._answers
-
-    def first(self, filter: Filter, after: int, count: int) -> list[int]:
-        """The first ranks of `find` beyond a rank, without searching for all of them."""
-        keep = self._narrow(filter)
-        sql, values = matching(split(filter.words)[0])
-        found: list[int] = []
-        with closing(self._base().cursor()) as rows:
-            rows.execute(f"{sql} AND rowid > ? ORDER BY rowid", [*values, after])
-            while len(found) < count and (part := rows.fetchmany(_FETCHED)):
-                ranks = np.array(part, np.int64)[:, 0]
-                found += ranks[keep[ranks - 1]].tolist()
-        return found[:count]
-
-    def _narrow(self, filter: Filter) -> NDArray[np.bool_]:
-        """Which posts pass the filter, apart from the words."""
         keep = np.ones(len(self), bool)
         if filter.least is not None:
             keep &= self.scores >= filter.least
         if filter.groups:
             keep &= self._lead
-        if filter.among is not None:
-            keep &= filter.among
         for name, known, codes in (
             (filter.lang, self.languages, self._lang),
             (filter.seed, self.seeds, self._seed),
@@ -147,7 +115,12 @@ class Results:
             keep &= self._hour >= _day(filter.start)
         if filter.end:
             keep &= self._hour < _day(filter.end) + np.timedelta64(1, "D")
-        return keep
+        words, without = split(filter.words)
+        for word in words:
+            keep &= self._with_word(word)
+        for word in without:
+            keep &= ~self._with_word(word)
+        return np.flatnonzero(keep) + 1
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
         """The posts at these ranks, in their order."""
@@ -199,23 +172,19 @@ class Results:
             marks = ", ".join("?" * len(part))
             rows = self._base().execute(f"SELECT * FROM posts WHERE {column} IN ({marks})", part)
             for row in (dict(zip(_COLUMNS, values, strict=True)) for values in rows):
-                found[row["rank"]] = post_of(row | {"terms": orjson.loads(row["terms"])})
+                found[row["rank"]] = _post_of(row)
         return found
 
-    def _with_words(self, words: list[str]) -> NDArray[np.bool_]:
-        known = self._answers.get(_key(words))
-        if known is not None:
-            return known
-        sql, values = matching(words)
+    def _search(self, word: str) -> NDArray[np.bool_]:
+        """Which posts contain a word, by rank."""
+        values = patterns(word)
         # One text of all ranks comes three times as fast as a row for each.
-        sql = sql.replace("SELECT rowid", "SELECT group_concat(rowid)", 1)
+        wanted = " AND ".join(["instr(text, ?)"] * len(values)) or "TRUE"
+        sql = f"SELECT group_concat(rank) FROM searchable WHERE {wanted}"
         (ranks,) = self._base().execute(sql, values).fetchone()
         keep = np.zeros(len(self), bool)
         if ranks is not None:
             keep[np.fromstring(str(ranks), np.int64, sep=",") - 1] = True
-        if len(self._answers) >= _KEPT:
-            self._answers = {}
-        self._answers[_key(words)] = keep
         return keep
 
     def _base(self) -> sqlite3.Connection:
@@ -231,20 +200,19 @@ class Results:
             return int(base.execute("PRAGMA user_version").fetchone()[0])
 
 
-def post_of(row: Mapping[str, Any]) -> ReportPost:
-    """The post of a row of results, or of a thread, where the search may not have ranked it."""
-    rank, cluster, x = row["rank"] or 0, row.get("cluster"), row.get("x")
+def _post_of(row: Mapping[str, Any]) -> ReportPost:
+    rank, cluster, x = row["rank"], row["cluster"], row["x"]
     return ReportPost(
         rank,
         row["post"],
-        row["score"] or 0.0,
+        row["score"],
         row["text"],
         -rank if cluster is None else cluster,
-        row.get("cluster_size") or 1,
+        row["cluster_size"] or 1,
         row["article"],
         row["created_at"],
         row["lang"],
-        row["terms"] or (),
+        orjson.loads(row["terms"]),
         link=web_link(row["link"]),
         place=None if x is None else (x, row["y"]),
     )
@@ -262,14 +230,13 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
     part = database.with_name(database.name + ".part")
     part.unlink(missing_ok=True)
     with closing(sqlite3.connect(part)) as base:
-        base.executescript(_POSTS + TABLES)
+        base.executescript(_TABLES)
         with base:
             marks = ", ".join("?" * len(_COLUMNS))
             base.executemany(f"INSERT INTO posts VALUES ({marks})", rows())
             texts = base.execute("SELECT rank, text FROM posts")
-            pairs = ((rank, found) for rank, text in texts if (found := pairs_of(text)))
-            base.executemany("INSERT INTO pairs(rowid, text) VALUES (?, ?)", pairs)
-            base.execute("INSERT INTO words(words) VALUES ('rebuild')")
+            plain = ((rank, searchable(text)) for rank, text in texts)
+            base.executemany("INSERT INTO searchable VALUES (?, ?)", plain)
             base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
             base.execute(f"PRAGMA user_version = {_VERSION}")
     with atomic_write(columns, "wb") as stream:
@@ -325,7 +292,3 @@ def _day(text: str) -> np.datetime64:
         return np.datetime64(date.fromisoformat(text))
     except ValueError as error:
         raise InputError(f"the date is {text!r}; expected one such as 2026-03-31") from error
-
-
-def _key(words: list[str]) -> str:
-    return " ".join(words).casefold()

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.readers import PostStream, open_posts
 from siamese_news.desk.project import FIELDS, Project, read_json
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
@@ -45,21 +44,6 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         out=out.relative_to(project.folder),
         **given,
     )
-
-
-def reading_options(project: Project) -> dict[str, str | None]:
-    """The options that say how a file of posts is read; None where not set."""
-    options = project.config()["options"]
-    return {name: options.get(name) or None for name in FIELDS}
-
-
-def posts_of(project: Project, **more: Any) -> PostStream:
-    """The posts that the page's search reads, read the same way."""
-    reading: dict[str, Any] = reading_options(project)
-    sources = [str(project.folder / source) for source in project.sources("posts")]
-    if not sources:
-        raise InputError("the project no longer has the files of posts; add them again first")
-    return open_posts(sources, **reading, **more)
 
 
 class Search:
@@ -163,7 +147,7 @@ class Search:
             return none | {"message": ""}
         rows, said = _log(folder / "progress.log")
         last = said[-1] if said else ""
-        found = none | {"message": self._project.in_users_words("\n".join(said))}
+        found = none | {"message": "\n".join(said)}
         if self._running() is not None:
             return found | {"state": "running"} | (self._progress(rows[-1]) if rows else {})
         if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():

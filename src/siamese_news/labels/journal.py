@@ -145,17 +145,6 @@ class Judgment:
     copies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A label that its annotator replaced or removed (`after` is empty); see `Judgment`."""
-
-    post: str
-    annotator: str
-    before: str
-    after: str
-    at: str
-
-
 class Conflict(Exception):
     """The label has changed since the page showed it; `current` is None if it was removed."""
 
@@ -208,20 +197,10 @@ class _State:
         return state
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Lines that are written together, and the error if that failed."""
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    done: threading.Event = field(default_factory=threading.Event)
-    error: BaseException | None = None
-
-
 class LabelJournal:
     """The labels of a project or of a plan, each on the disk before its number is returned.
 
-    Several threads may add labels; lines that arrive while the disk is busy are written together,
-    with a single wait for the disk. A label that replaces another names it, so two tabs cannot
+    Several threads may add labels. A label that replaces another names it, so two tabs cannot
     overwrite each other. Removing a label appends a line too. The file need not exist yet; `plan`
     is the seal of its plan, or empty.
 
@@ -231,9 +210,7 @@ class LabelJournal:
 
     def __init__(self, path: Path, plan: str = "") -> None:
         self.path = path
-        self._guard = threading.Lock()  # of the state and the batch that is being collected
-        self._disk = threading.Lock()
-        self._batch = _Batch()
+        self._guard = threading.Lock()
         self._journal = Journal(path)
         rows = self._journal.rows
         if rows and plan and rows[0][1].get("plan") != plan:
@@ -278,9 +255,7 @@ class LabelJournal:
                 raise Conflict(current)
             number = self._state.lines + 1
             given = Judgment(number, post, label, name, note[:2000], now(), tuple(copies))
-            row = _row(given)
-            batch = self._collect(row)
-        self._write(row, batch)
+            self._write(_row(given))
         return given
 
     def undo(self, annotator: str) -> Judgment | None:
@@ -292,9 +267,7 @@ class LabelJournal:
             if last is None:
                 return None
             number = self._state.lines + 1
-            row = {"n": number, "at": now(), "annotator": name, "undo": last.number}
-            batch = self._collect(row)
-        self._write(row, batch)
+            self._write({"n": number, "at": now(), "annotator": name, "undo": last.number})
         return last
 
     def of(self, post: str, annotator: str) -> Judgment | None:
@@ -318,48 +291,33 @@ class LabelJournal:
         """The names of the annotators, sorted."""
         return sorted({given.annotator for given in list(self._state.given.values())})
 
-    def changes(self) -> list[Change]:
-        """The labels that were replaced by a different one or removed, newest first."""
+    def changes(self) -> list[dict[str, str]]:
+        """The labels that were replaced by a different one or removed, newest first.
+
+        Each has ``post``, ``annotator``, the label ``before`` and ``after`` (empty if removed), and
+        the time (``at``).
+        """
         given: dict[int, Mapping[str, Any]] = {}
         last: dict[tuple[str, str], str] = {}
         found = []
         for _, row in list(self._journal.rows):
             if (old := given.get(row.get("undo", 0))) is not None:
-                key = old["post"], old["annotator"]
-                found.append(Change(*key, old["label"], "", row.get("at", "")))
+                key, before, after = (old["post"], old["annotator"]), old["label"], ""
                 last.pop(key, None)
             elif "label" in row:
-                given[row["n"]], key = row, (row["post"], row["annotator"])
-                if (before := last.get(key, row["label"])) != row["label"]:
-                    found.append(Change(*key, before, row["label"], row.get("at", "")))
-                last[key] = row["label"]
+                key, after = (row["post"], row["annotator"]), row["label"]
+                before = last.get(key, after)
+                given[row["n"]], last[key] = row, after
+            else:
+                continue
+            if before != after:
+                who = {"post": key[0], "annotator": key[1], "at": row.get("at", "")}
+                found.append(who | {"before": before, "after": after})
         return found[::-1]
 
-    def _collect(self, row: dict[str, Any]) -> _Batch:
-        """Add a line to the state and to the batch that is written next."""
+    def _write(self, row: dict[str, Any]) -> None:
+        self._journal.append([row])
         self._state.take(row)
-        self._batch.rows.append(row)
-        return self._batch
-
-    def _write(self, row: dict[str, Any], batch: _Batch) -> None:
-        """Wait until a batch is on the disk; the thread of its first line writes it."""
-        if row is batch.rows[0]:
-            with self._disk:
-                with self._guard:
-                    if self._batch is batch:
-                        self._batch = _Batch()
-                try:
-                    if batch.error is None:
-                        self._journal.append(batch.rows)
-                except BaseException as error:
-                    with self._guard:  # return to the state of the disk, and refuse what followed
-                        batch.error = self._batch.error = error
-                        self._batch = _Batch()
-                        self._state = _State.read(self._journal)
-            batch.done.set()
-        batch.done.wait()
-        if batch.error is not None:
-            raise batch.error
 
 
 def read_judgments(path: Path) -> list[Judgment]:

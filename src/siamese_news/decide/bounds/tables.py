@@ -9,18 +9,24 @@ audits also compute it exactly (Zagorski et al., USENIX Security 2021).
 """
 
 import hashlib
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from siamese_news.utils.files import atomic_write, cache_folder
+
+Shown = Callable[[Sequence[int]], Iterable[int]]
+"""Passes on the steps of a long computation, and may show how far it is."""
 
 KEPT = 0.1
 """Share of the error budget that is reserved for labels beyond the planned ones."""
 
 _TOGETHER = 64  # sets whose tables are computed together
 _FAR = 3  # times the turn: beyond it, a table is computed for one set only
-_SECONDS = 3 * 10**8  # numbers to compute in a second or so
+_LONG = 10**8  # numbers to compute in about half a second; such tables are kept on the disk
 _DIGITS = 1e12  # the budget is rounded down to this, so all machines compute the same tables
 
 
@@ -48,11 +54,18 @@ class Tables:
     """The tables of nested sets of these sizes, computed on demand.
 
     `nulls` are the smallest numbers of errors with which the sets miss the target, `error` is the
-    error budget of each, at most one half; for `turn` see `turn_of`.
+    error budget of each, at most one half; for `turn` see `turn_of`. `shown` is told of long
+    computations.
     """
 
     def __init__(
-        self, sizes: Sequence[int], nulls: Sequence[int], *, error: float, turn: int
+        self,
+        sizes: Sequence[int],
+        nulls: Sequence[int],
+        *,
+        error: float,
+        turn: int,
+        shown: Shown = iter,
     ) -> None:
         if not 0 < error <= 0.5:
             raise ValueError(f"error is {error}; expected more than 0 and at most .5")
@@ -60,6 +73,7 @@ class Tables:
         self.nulls = np.asarray(nulls, np.int64)
         self.error = error
         self.turn = turn
+        self._shown = shown
         self._found: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def bounds(self, number: int, labels: int) -> NDArray[np.int32]:
@@ -75,7 +89,7 @@ class Tables:
             part = slice(start, start + together)
             # Twice as far as needed, so that one more label needs no new table.
             upto = labels if found is None else max(labels, 2 * found.shape[1])
-            found = _tables(self.sizes[part], self.nulls[part], self.error, self.turn, upto)
+            found = self._tables(self.sizes[part], self.nulls[part], upto)
             self._found[start, together] = found
         return found[number - start, : labels + 1]
 
@@ -94,19 +108,46 @@ class Tables:
             digest.update(np.ascontiguousarray(self.bounds(number, labels), "<i4").tobytes())
         return digest.hexdigest()
 
+    def _tables(
+        self, sizes: NDArray[np.int64], nulls: NDArray[np.int64], upto: int
+    ) -> NDArray[np.int32]:
+        """The tables of several sets; those that take long are kept in the user's cache."""
+        upto = min(upto, int(sizes.max()))
+        width = int(np.minimum(nulls, upto * nulls // sizes + 2).max()) + 2
+        if len(sizes) * width * upto < _LONG:
+            return _computed(sizes, nulls, self.error, self.turn, upto, width)
+        code = Path(__file__).read_bytes()  # another version may compute others
+        given = [sizes.tolist(), nulls.tolist(), self.error, self.turn, upto, np.__version__]
+        name = hashlib.sha256(code + repr(given).encode()).hexdigest()
+        path = cache_folder() / "tables" / f"{name}.npy"
+        with suppress(OSError, ValueError):
+            kept: NDArray[np.int32] = np.load(path, allow_pickle=False)
+            if kept.shape == (len(sizes), upto + 1):
+                return kept
+        found = _computed(sizes, nulls, self.error, self.turn, upto, width, self._shown)
+        with suppress(OSError):  # a folder that cannot be written
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path, "wb") as stream:
+                np.save(stream, found)
+        return found
 
-def _tables(
-    sizes: NDArray[np.int64], nulls: NDArray[np.int64], error: float, turn: int, upto: int
+
+def _computed(
+    sizes: NDArray[np.int64],
+    nulls: NDArray[np.int64],
+    error: float,
+    turn: int,
+    upto: int,
+    width: int,
+    shown: Shown = iter,
 ) -> NDArray[np.int32]:
     """The tables of several sets, computed together.
 
     ``mass[x, k]`` is the probability that set k, with exactly ``nulls[k]`` errors, has shown x of
     them so far and was not certified. The table stays below the median (see `Tables.ceiling`), so
-    counts beyond the mean are not stored. Only the rows from `first` to `last` can differ from 0.
+    counts beyond the mean (`width`) are not stored. Only the rows from `first` to `last` can differ
+    from 0.
     """
-    upto = min(upto, int(sizes.max()))
-    mean = upto * nulls // sizes
-    width = int(np.minimum(nulls, mean + 2).max()) + 2
     rows = np.arange(len(sizes))
     mass = np.zeros((width, len(sizes)))
     mass[0] = 1.0
@@ -118,7 +159,7 @@ def _tables(
     best = np.full(len(sizes), -1, np.int64)
     found = np.full((len(sizes), upto + 1), -1, np.int32)
     first, last = 0, 1
-    for look in _shown(looks.tolist(), mass.size * upto):
+    for look in shown(looks.tolist()):
         live, left = mass[first:last], np.maximum(sizes - look + 1, 1)
         hit = np.divide(missing[first:last], left, out=hits[first:last])
         np.maximum(hit, 0.0, out=hit)
@@ -139,14 +180,3 @@ def _tables(
         first = min(int(best.min()) + 1, last - 1)
         found[:, look] = best
     return found
-
-
-def _shown(looks: list[int], work: int) -> Iterable[int]:
-    """The looks, with a progress bar on a terminal if it takes seconds to compute them."""
-    if work < _SECONDS or not sys.stderr.isatty():
-        return looks
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    return track(looks, "computing exact tables", console=console, transient=True)

@@ -204,7 +204,7 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
     last, now = others[-1], entry["settings"]
     before = last.get("settings") or {}
     changed = [
-        f"{name} was {before[name]}, is {now[name]}"
+        f"{name.replace('_', ' ')} was {_shown(before[name])}, is {_shown(now[name])}"
         for name in now
         if name in before and before[name] != now[name]
     ]
@@ -220,3 +220,8 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
         f"chance of being wrong grows by {float(cost):g} (--withdraw is free if only targets and "
         "confidence change). If the plans are about different stories, give each its --criteria"
     )
+
+
+def _shown(value: Any) -> str:
+    """A setting in words."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -9,11 +9,6 @@ if (whose) {
     const found = await ask(`/api/labels/import?${query}`, { method: "PUT", body: file });
     one("#taken").value = `${count(found.taken)} imported, ${count(found.already)} already existed, ${count(found.unknown)} for posts that are not in the results${found.conflicts ? `, ${count(found.conflicts)} left out because the file says both relevant and not relevant` : ""}`;
   });
-  one("#by").addEventListener("change", async () => {
-    problem("");
-    await send("/api/settings", { by: one("#by").value });
-    location.reload();
-  });
   // A file is made when requested; a problem is shown here and not as a page of its own.
   for (const link of all(".offers a")) {
     link.addEventListener("click", async (event) => {

@@ -82,14 +82,8 @@ if (list) {
     else list.innerHTML = found.html;
     next = found.next;
     more.hidden = next === null;
-    // The posts come first; counting them may take a moment.
-    if (found.found === null && !after) {
-      one("#found").value = "counting…";
-      Object.assign(found, await ask(`/api/count?${query}`));
-      if (mine !== turn) return;
-    }
     if (found.timeline !== undefined) one("#timeline").innerHTML = found.timeline;
-    if (found.found !== null) one("#found").value = `${count(found.found)} found`;
+    one("#found").value = `${count(found.found)} found`;
   };
   const reload = later(() => load(0), 120);
   controls.addEventListener("input", reload);
@@ -168,24 +162,19 @@ if (list) {
     await ask("/api/verdicts", { method: "DELETE" });
     location.reload();
   });
-  // Buttons whose work takes a while; the page then shows the result.
-  for (const [button, output, address, doing] of [
-    ["#learn", "#learning", "/api/learn", "Learning…"],
-    ["#find-threads", "#finding", "/api/threads", "Reading the posts…"],
-  ]) {
-    one(button).addEventListener("click", async () => {
-      problem("");
-      one(button).disabled = true;
-      one(output).value = doing;
-      try {
-        await send(address, {});
-        location.reload();
-      } catch {
-        one(button).disabled = false;
-        one(output).value = "";
-      }
-    });
-  }
+  // Learning takes a while; the page then shows the result.
+  one("#learn").addEventListener("click", async () => {
+    problem("");
+    one("#learn").disabled = true;
+    one("#learning").value = "Learning…";
+    try {
+      await send("/api/learn", {});
+      location.reload();
+    } catch {
+      one("#learn").disabled = false;
+      one("#learning").value = "";
+    }
+  });
 
   choose(Number(cut.value), null);
   load(0);

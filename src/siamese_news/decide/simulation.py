@@ -1,37 +1,86 @@
-"""Replays on labeled pools: how often a guarantee is broken, and how many labels it takes.
+"""Replays of certificates on labeled pools: how often one is wrong, and how many labels it takes.
 
-The loops of `annotate` are computed at once here, because the labels are known; tests compare both.
-`LearnThenRandom` is left out, because its cost depends on the texts.
+The loop of `annotate` is computed at once here, because the labels are known; tests compare both.
 """
 
+import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.decide.bounds.hypergeometric import interval, lower_bound, recall_bound
+from siamese_news.data.trec import put_grade, rows_of
+from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import (
     Order,
     errors_due,
     first_set,
+    least_errors,
     nested_sets,
     planned_nulls,
     reserved_labels,
 )
-from siamese_news.decide.simulation.pools import FAMILIES, LabeledPool
-from siamese_news.decide.stopping import binomial_place
+from siamese_news.decide.plan.population import Population
+from siamese_news.errors import InputError
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
 
-_LARGEST = 20_001  # posts of the largest generated pool, plus one
 _NAIVE_REGION = 1.5  # times the oracle: the naive method draws its labels from these posts
+_NO_LIST = "no list has this precision"
+
+
+@dataclass(frozen=True, slots=True)
+class LabeledPool:
+    """A pool: scores (N,) in descending order, and whether each post is relevant (N,)."""
+
+    name: str
+    scores: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+
+    def oracle(self, target: Fraction) -> int:
+        """The most posts that a threshold can return at the target precision."""
+        # A threshold cannot split equal scores.
+        ends = np.append(np.flatnonzero(np.diff(self.scores)) + 1, len(self.scores))
+        hits = np.cumsum(self.relevant)[ends - 1]
+        good = hits * target.denominator >= ends * target.numerator
+        return int(ends[good].max()) if good.any() else 0
+
+    def misses(self, size: int, target: Fraction) -> bool:
+        """Whether the precision of the best `size` posts is below the target."""
+        return size > 0 and int((~self.relevant[:size]).sum()) >= least_errors(size, target)
+
+
+def read_pool(results: Path, qrels: Path) -> LabeledPool:
+    """Read the results of `rank` for a whole pool, and their qrels as in a BEIR folder.
+
+    Where the results are one list for all articles, a post is relevant if it is relevant to any.
+
+    Raises:
+        InputError: for a damaged line, and for qrels of another pool.
+    """
+    population = Population(results)
+    relevant: set[str] = set()
+    grades: dict[str, dict[str, int]] = {}
+    for where, (article, post, grade) in rows_of(qrels, "query-id corpus-id score", "\t"):
+        put_grade(grades, where, article, post, grade)
+        if grades[article][post] > 0:
+            relevant.add(f"{article}\t{post}" if population.pairs else post)
+    found = np.zeros(len(population), bool)
+    found[list(population.ranks_of(sorted(relevant)).values())] = True
+    if not found.any():
+        raise InputError(f"{qrels}: none of its posts is in {results}; expected qrels of that pool")
+    name = qrels.parent.parent.name if qrels.parent.name == "qrels" else results.stem
+    return LabeledPool(name, population.scores, found)
 
 
 def generator_of(seed: int, *parts: object) -> np.random.Generator:
@@ -187,33 +236,22 @@ def _requested(
 
 
 Record = dict[str, Any]
-"""The results of the replays of one setting, or of one promise, by name."""
-
-_Run = tuple[Replay, bool]
-"""A replay, and whether the naive threshold of the same run is wrong."""
+"""The results of the replays of one setting, by name."""
 
 
 def replay_cell(
-    source: LabeledPool | str,
-    target: str,
-    budget: int,
-    runs: int,
-    *,
-    error: float,
-    seed: int,
-    cores: int,
+    pool: LabeledPool, target: str, budget: int, runs: int, *, error: float, seed: int, cores: int
 ) -> Record:
-    """Replay a pool, or a new pool of the family with this name in each run.
+    """Replay a pool.
 
     Returns:
-        ``pool``, ``target``, ``budget`` and ``runs``; of a pool the mean ``share`` of the oracle's
-        posts, its ``tenth`` percentile, and the share of its relevant posts ``found``, None where
-        no list of the pool has that precision; how many runs certified ``nothing``, and how many
-        were ``wrong``, with the 99% interval ``low`` to ``high`` of their share; the mean number of
+        ``pool``, ``target``, ``budget`` and ``runs``; the mean ``share`` of the oracle's posts, its
+        ``tenth`` percentile, and the share of its relevant posts ``found``, None where no list of
+        the pool has that precision; how many runs certified ``nothing``, and how many were
+        ``wrong``, with the 99% interval ``low`` to ``high`` of their share; the mean number of
         ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
-    setting = target, budget, error, seed
-    task = partial(_runs, source, *setting)
+    task = partial(_runs, pool, target, budget, error, seed)
     parts = [part.tolist() for part in np.array_split(np.arange(runs), max(1, min(cores, runs)))]
     if len(parts) == 1:
         found = task(parts[0])
@@ -222,15 +260,15 @@ def replay_cell(
             found = [run for part in processes.map(task, parts) for run in part]
     precision = Fraction(target)
     share = relevant = tenth = None
-    if isinstance(source, LabeledPool) and (oracle := source.oracle(precision)):
+    if oracle := pool.oracle(precision):
         shares = [one.posts / oracle for one, _ in found]
-        best = int(source.relevant[:oracle].sum())
+        best = int(pool.relevant[:oracle].sum())
         share, tenth = float(np.mean(shares)), float(np.quantile(shares, 0.1))
         relevant = float(np.mean([one.hits / best for one, _ in found]))
     wrong = sum(one.misses(precision) for one, _ in found)
     low, high = interval(wrong, runs)
     return {
-        "pool": source if isinstance(source, str) else source.name,
+        "pool": pool.name,
         "target": target,
         "budget": budget,
         "runs": runs,
@@ -247,147 +285,69 @@ def replay_cell(
 
 
 def _runs(
-    source: LabeledPool | str,
-    target: str,
-    budget: int,
-    error: float,
-    seed: int,
-    numbers: Sequence[int],
-) -> list[_Run]:
+    pool: LabeledPool, target: str, budget: int, error: float, seed: int, numbers: Sequence[int]
+) -> list[tuple[Replay, bool]]:
+    """Replays, and whether the naive threshold of the same run is wrong."""
     share, found = Fraction(target), []
-    fixed = None if isinstance(source, str) else (source, source.oracle(share))
-    # Without ties the sets of all pools of a family are the same, except the last one, the pool.
-    scores = fixed[0].scores if fixed else -np.arange(_LARGEST, dtype=np.float64)
-    grid = nested_sets(scores, first=first_set(budget))
-    shared = tables_of(grid, share, budget, error)
+    oracle, sizes = pool.oracle(share), nested_sets(pool.scores, first=first_set(budget))
+    tables = tables_of(sizes, share, budget, error)
     for number in numbers:
-        name = fixed[0].name if fixed else source
-        generator = generator_of(seed, name, target, budget, number)
-        if fixed:
-            pool, oracle = fixed
-        else:
-            pool = FAMILIES[str(source)](generator, share, budget)
-            oracle = pool.oracle(share)
+        generator = generator_of(seed, pool.name, target, budget, number)
         naive = pool.misses(naive_size(pool, share, oracle, budget, generator), share)
-        sizes = nested_sets(pool.scores, first=first_set(budget))
-        sets, tables = len(sizes) - (fixed is None), shared
-        if not sets or not np.array_equal(sizes[:sets], grid[:sets]):
-            sets, tables = len(sizes), tables_of(sizes, share, budget, error)
         order = random_order(sizes, generator, budget)
-        done = replay(tables, order, pool.relevant, target=share, budget=budget, sets=sets)
+        done = replay(tables, order, pool.relevant, target=share, budget=budget)
         found.append((done, naive))
     return found
 
 
-def curve(
-    pool: LabeledPool, target: str, budget: int, runs: int, *, error: float, seed: int
-) -> list[tuple[int, float]]:
-    """Mean number of posts in the list after each number of labels up to the budget."""
-    share = Fraction(target)
-    sizes = nested_sets(pool.scores, first=first_set(budget))
-    tables = tables_of(sizes, share, budget, error)
-    total = np.zeros(budget + 1)
-    for number in range(runs):
-        generator = generator_of(seed, "curve", pool.name, target, number)
-        order = random_order(sizes, generator, budget)
-        done = replay(tables, order, pool.relevant, target=share, budget=budget)
-        for (_, before), (labels, posts) in pairwise(done.curve):
-            total[labels:] += posts - before
-    return [(labels, float(total[labels] / runs)) for labels in range(budget + 1)]
+def simulate(
+    folder: Path,
+    pools: Sequence[LabeledPool],
+    *,
+    targets: Sequence[str],
+    budgets: Sequence[int],
+    runs: int,
+    error: float,
+    seed: int,
+    cores: int,
+    say: Callable[[str], None],
+) -> None:
+    """Replay each target (precision) and budget (number of labels) on each pool, `runs` times.
 
-
-def _promise(
-    pool: LabeledPool, what: str, broken: Sequence[bool], value: float, truth: float
-) -> Record:
-    """The replays of an audit, a recall bound or a stopping rule.
-
-    `value` is the mean of the bound, or of the labels as a multiple of the optimum; `truth` the
-    true value behind a bound, or the mean recall that a rule reached.
+    Writes ``simulation.md`` and ``simulation.json`` into a folder; `say` gets a line for each
+    finished setting.
     """
-    runs, wrong = len(broken), sum(broken)
-    low, high = interval(wrong, runs)
-    record = {"pool": pool.name, "what": what, "runs": runs, "wrong": wrong}
-    return record | {"low": low, "high": high, "value": value, "truth": truth}
+    cells = []
+    for pool in pools:
+        for target in targets:
+            for budget in budgets:
+                cell = replay_cell(pool, target, budget, runs, error=error, seed=seed, cores=cores)
+                cells.append(cell)
+                said = _NO_LIST if cell["share"] is None else f"share {cell['share']:.3f}"
+                what = f"{pool.name} at {target}, {budget} labels"
+                say(f"{what}: {said}, {cell['wrong']} of {runs} wrong")
+    files = {
+        "simulation.json": json.dumps({"provenance": provenance(), "cells": cells}, indent=1),
+        "simulation.md": markdown_table(list(map(_row, cells))),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        with atomic_write(folder / name) as stream:
+            stream.write(f"{text}\n")
 
 
-def audits(
-    pool: LabeledPool, size: int, budget: int, runs: int, *, error: float, seed: int
-) -> Record:
-    """The lower bound on the precision of the best `size` posts."""
-    hits = int(pool.relevant[:size].sum())
-    bounds = []
-    for number in range(runs):
-        generator = generator_of(seed, "audit", pool.name, size, budget, number)
-        drawn = int(generator.hypergeometric(hits, size - hits, budget))
-        bounds.append(lower_bound(size, budget, drawn, error))
-    what = f"audit of the best {size:,}, {budget} labels"
-    value = float(np.mean(bounds)) / size
-    return _promise(pool, what, [bound > hits for bound in bounds], value, hits / size)
-
-
-def recalls(
-    pool: LabeledPool, above: int, size: int, budget: int, runs: int, *, error: float, seed: int
-) -> Record:
-    """The lower bound on recall at a threshold within the best `size` posts."""
-    found, missed = int(pool.relevant[:above].sum()), int(pool.relevant[above:size].sum())
-    truth = found / (found + missed)
-    first, rest = budget // 3, budget - budget // 3
-    bounds = []
-    for number in range(runs):
-        generator = generator_of(seed, "recall", pool.name, above, size, budget, number)
-        x = int(generator.hypergeometric(found, above - found, first))
-        y = int(generator.hypergeometric(missed, size - above - missed, rest))
-        bounds.append(recall_bound((above, first, x), (size - above, rest, y), error)[1])
-    what = f"recall at {above:,} of the best {size:,}, {budget} labels"
-    return _promise(pool, what, [bound > truth for bound in bounds], float(np.mean(bounds)), truth)
-
-
-def random_positives(
-    relevant: NDArray[np.bool_], keys: NDArray[np.uint64], recall: float, error: float, count: int
-) -> tuple[int, int]:
-    """Labels of `stopping.RandomPositives`, and the depth down to which every post is labeled."""
-    place = binomial_place(recall, error, count)
-    assert place is not None
-    order = np.argsort(keys, kind="stable")
-    hits = np.flatnonzero(relevant[order])
-    if len(hits) < count:
-        return len(relevant), len(relevant)
-    drawn = int(hits[count - 1]) + 1
-    depth = int(np.sort(order[hits[:count]])[place - 1]) + 1
-    return depth + int((order[:drawn] >= depth).sum()), depth
-
-
-def optimum(relevant: NDArray[np.bool_], recall: float) -> int:
-    """Labels needed if the recall reached were known at every rank."""
-    wanted = -(-Fraction(str(recall)) * int(relevant.sum()) // 1)
-    return int(np.searchsorted(np.cumsum(relevant), int(wanted))) + 1
-
-
-def rules(
-    pool: LabeledPool, recall: float, counts: Sequence[int], runs: int, *, error: float, seed: int
-) -> list[Record]:
-    """`RandomPositives` with each of these numbers of positives that can show the recall."""
-    total, best = int(pool.relevant.sum()), optimum(pool.relevant, recall)
-    hits = np.cumsum(pool.relevant)
-    found: list[Record] = []
-    for count in counts:
-        if binomial_place(recall, error, count) is None:
-            continue
-        labels, reached = [], []
-        for number in range(runs):
-            generator = generator_of(seed, "stop", pool.name, recall, count, number)
-            keys = generator.integers(0, 2**63, len(pool.relevant)).astype(np.uint64)
-            spent, depth = random_positives(pool.relevant, keys, recall, error, count)
-            labels.append(spent / best)
-            reached.append(hits[depth - 1] / total)
-        broken = [bool(share < recall - 1e-12) for share in reached]
-        what = f"recall {recall:g}: {count} random positives first"
-        value, truth = float(np.mean(labels)), float(np.mean(reached))
-        found.append(_promise(pool, what, broken, value, truth))
-    return found
-
-
-def find_labels(relevant: NDArray[np.bool_], wanted: int) -> int | None:
-    """Labels until so many relevant posts are found down the ranking; None if there are fewer."""
-    hits = np.cumsum(relevant)
-    return int(np.searchsorted(hits, wanted)) + 1 if hits[-1] >= wanted else None
+def _row(cell: Record) -> dict[str, str | float | int | None]:
+    return {
+        "pool": cell["pool"],
+        "target": cell["target"],
+        "labels": cell["budget"],
+        "replays": cell["runs"],
+        "share of the oracle": _NO_LIST if cell["share"] is None else cell["share"],
+        "tenth percentile": cell["tenth"],
+        "of its relevant posts": cell["found"],
+        "nothing certified": cell["nothing"],
+        "labels spent": round(cell["labels"]),
+        "below target": cell["wrong"],
+        "99% interval": f"{100 * cell['low']:.1f} to {100 * cell['high']:.1f}%",
+        "naive below target": f"{100 * cell['naive']:.0f}%",
+    }
