@@ -71,19 +71,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def configuration(folder, ranker="patt", **task):
-    small = {
-        "filters": 6,
-        "hidden": 5,
-        "head_hidden": 4,
-        "trigram_dim": 4,
-        "levels": 2,
-        "max_query_words": 3,
-        "max_query_trigrams": 12,
-        "buckets": 64,
-    }
+    small = {"filters": 6, "hidden": 5, "head_hidden": 4}
     options = option("ranker", ranker)
-    if ranker == "mphcnn":
-        small["hidden"] = [6, 3]
     options = {key: small.get(key, value) for key, value in options.items()}
     settings = option("task", "rerank")
     settings |= {"collection": "small", "epochs": 2, "batch_size": 32, **task}
@@ -150,17 +139,10 @@ def saved_ap(systems, topic):
     return found.topics["AP"][topic]
 
 
-@pytest.mark.parametrize("ranker", ["patt", "mphcnn"])
-def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
+def test_trains_saves_and_is_not_trained_twice(folder, tmp_path):
     config = configuration(
-        folder,
-        ranker,
-        exact_match=ranker == "patt",
-        link_match=ranker == "patt",
-        neighbors=3 if ranker == "patt" else 0,
-        interpolation="log-odds",
+        folder, exact_match=True, link_match=True, neighbors=3, interpolation="log-odds"
     )
-    config["ranker"] |= {"url": True} if ranker == "mphcnn" else {}
     row = train(config, tmp_path / "out")
     assert row["fold"] == 2013 and row["epochs"] == 2 and 0 < row["AP"] <= 1
     run = read_run(tmp_path / "out" / "test.run.gz")
@@ -173,9 +155,8 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path, ranker):
     table = summarize([row, {**row, "seed": 1, "AP": row["AP"] + 0.1}])
     assert "±0.0707" in table and "2013 P30" in table
     collection = read_reranking("small")
-    assert ("AP +QL +near" in row) == (ranker == "patt") and "weight" in row
-    near = tmp_path / "out" / "test+ql+near.run.gz"
-    assert near.is_file() == (ranker == "patt")
+    assert "AP +QL +near" in row and "weight" in row
+    assert (tmp_path / "out" / "test+ql+near.run.gz").is_file()
     systems = peers(collection, share=0.15, seed=0, neighbors=3)
     systems += saved([tmp_path / "out"])
     means = averaged(collection, [tmp_path / "out"], "mean", share=0.15, seed=0, neighbors=0)
