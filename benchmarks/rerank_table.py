@@ -303,9 +303,7 @@ def main() -> None:
     )
     parser.add_argument("folders", nargs="*", type=Path, help="folders of finished runs")
     parser.add_argument("--collection", default="trec-microblog")
-    parser.add_argument(
-        "--neighbors", type=int, default=20, help="candidates to smooth over"
-    )
+    parser.add_argument("--neighbors", type=int, default=20, help="candidates to smooth over")
     parser.add_argument("--samples", type=int, default=20_000, help="exchanges per test")
     parser.add_argument(
         "--average",

