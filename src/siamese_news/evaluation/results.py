@@ -1,10 +1,8 @@
 """Results of systems on an evaluation set, and files that can be checked."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +23,15 @@ from siamese_news.utils.provenance import provenance
 
 MakeBlocks = Callable[[Sequence[Article], Sequence[Post]], Blocks]
 
-# Words of an article, for the figures by article length.
-LENGTH_EDGES = (250, 500, 1000)
-
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """One system on one evaluation set: names, kind of scores, figures, words of each article."""
+    """One system on one evaluation set: names, kind of scores, figures."""
 
     system: str
     kind: str
     test: str
     evaluation: Evaluation
-    lengths: Mapping[str, int]
 
 
 def evaluate_system(
@@ -64,8 +58,7 @@ def evaluate_system(
         qrels=test.qrels,
         bootstrap=bootstrap,
     )
-    lengths = {article.id: len(article.full_text.split()) for article in test.articles}
-    return SystemResult(name, kind, test.name, evaluation, lengths)
+    return SystemResult(name, kind, test.name, evaluation)
 
 
 def model_blocks(
@@ -151,7 +144,7 @@ def write_results(
 def results_markdown(
     results: Sequence[SystemResult], about: Mapping[str, Any], *, tests: Mapping[str, float] | None
 ) -> str:
-    """The tables: the paper's two, the figures by article, the intervals, by article length."""
+    """The tables: the paper's two, with the figures by article and the intervals."""
     summary: list[dict[str, Any]] = []
     precision: list[dict[str, Any]] = []
     for result in results:
@@ -175,8 +168,7 @@ def results_markdown(
         parts.append(
             f"p: paired two-sided randomization test of AP by article against {results[0].system}."
         )
-    parts += ["## r-Precision", markdown_table(precision), "## MAP by article length"]
-    parts.append(markdown_table([_length_row(result) for result in results]))
+    parts += ["## r-Precision", markdown_table(precision)]
     parts.append(
         f"`{about['command']}` · {about['date']} · revision {about['revision']} · "
         f"{about['machine']} · torch {about['versions']['torch']}"
@@ -197,13 +189,3 @@ def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:
     rows = {f"P@{r}": figures[f"P@{r}"] for r in ALL_ROWS}
     mean = {"mRP (7 rows)": figures["mRP7"], "mRP (8 rows)": figures["mRP8"]}
     return {"system": system, **rows, **mean}
-
-
-def _length_row(result: SystemResult) -> dict[str, Any]:
-    row: dict[str, Any] = {"system": result.system}
-    for low, high in pairwise((0, *LENGTH_EDGES, math.inf)):
-        of_articles = result.evaluation.per_article["AP"].items()
-        values = [ap for article, ap in of_articles if low <= result.lengths[article] < high]
-        name = f"{low}–{high} words ({len(values)})"
-        row[name.replace("–inf", " and more")] = float(np.mean(values)) if values else None
-    return row

@@ -7,10 +7,10 @@ from torch import nn
 
 from siamese_news.errors import InputError
 from siamese_news.rerankers.pair import Pair
-from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt, SamCNN
+from siamese_news.rerankers.samcnn import BiCNN, PAtt, QAtt, SamCNN
 from siamese_news.utils.plugins import find_class
 
-RANKERS: dict[str, type[nn.Module]] = {cls.__name__: cls for cls in (BiCNN, QAtt, PAtt, Combined)}
+RANKERS: dict[str, type[nn.Module]] = {cls.__name__: cls for cls in (BiCNN, QAtt, PAtt)}
 """Our rankers by class name; a test checks that conf/ has them. Installed packages add others."""
 
 
@@ -31,4 +31,4 @@ def build_ranker(config: Mapping[str, Any]) -> nn.Module:
     return built
 
 
-__all__ = ["RANKERS", "BiCNN", "Combined", "PAtt", "Pair", "QAtt", "SamCNN", "build_ranker"]
+__all__ = ["RANKERS", "BiCNN", "PAtt", "Pair", "QAtt", "SamCNN", "build_ranker"]
