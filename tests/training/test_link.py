@@ -158,7 +158,7 @@ def test_unfinished_training_goes_on_with_its_own_encoder_and_a_whole_checkpoint
 def test_training_that_ends_before_the_first_validation_keeps_its_weights(tmp_path):
     row = _run(tmp_path, "encoder=bag_idf", "trainer.max_epochs=-1", "trainer.max_steps=1")
     assert row["epochs"] == 1 and (tmp_path / "model").is_dir()
-    with pytest.raises(InputError, match=r"monitor='dev/mpa'.* could not find"):
+    with pytest.raises(InputError, match="task.monitor=dev/mpa: expected one of dev/map, "):
         _run(tmp_path / "wrong", "encoder=bag_idf", "task.monitor=dev/mpa")
 
 
@@ -229,3 +229,18 @@ def test_alphas_and_mined_triplets_are_logged_by_epoch(tmp_path):
         assert float(row["mined/positives"]) > 0 and float(row["mined/negatives"]) > 0
         assert all(1 < float(row[name]) <= 2 for name in alphas)
     assert any(rows[0][name] != rows[1][name] for name in alphas)
+
+
+def test_a_dev_set_whose_every_pair_is_relevant_has_no_auc(tmp_path):
+    """One article, and no post but its own."""
+    folder = tmp_path / "one"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "queries.jsonl").write_text('{"_id": "a", "text": "the river floods the town"}\n')
+    posts = [json.dumps({"_id": f"p{i}", "text": "river town flood"}) for i in range(3)]
+    (folder / "corpus.jsonl").write_text("\n".join(posts) + "\n")
+    for number, split in enumerate(("train", "dev", "test")):
+        pair = f"query-id\tcorpus-id\tscore\na\tp{number}\t1\n"
+        (folder / "qrels" / f"{split}.tsv").write_text(pair)
+    given = ["data=my_pairs", f"data.name={folder}", "data.split.by=given", "data.dev.pool=linked"]
+    row = _run(tmp_path / "out", *given, "data.test.pool=linked", "encoder=bag_idf")
+    assert row["dev map"] == row["MAP"] == 1.0 and row["AUC"] is None and "dev auc" not in row

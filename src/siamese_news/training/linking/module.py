@@ -22,6 +22,8 @@ from siamese_news.training.distributed import on_first_process
 from siamese_news.training.linking.objective import Mined, SiameseObjective, TermVectors
 
 SIDES: tuple[Side, Side] = ("article", "post")
+#: Figures of the dev set that can select the epoch.
+MONITORED = ("dev/map", "dev/micro_ap", "dev/auc")
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -191,9 +193,14 @@ class Recomputed(torch.autograd.Function):
 
 
 def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
-    """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set."""
+    """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set.
+
+    There is no AUC where every pair of the set is relevant.
+    """
     result = evaluate_model(model, "model", ranked, bootstrap=0).evaluation
-    return {"map": result.macro["AP"], "micro_ap": result.pooled["AP"], "auc": result.pooled["AUC"]}
+    pooled = result.pooled
+    figures = {"map": result.macro["AP"], "micro_ap": pooled["AP"], "auc": pooled.get("AUC")}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:
