@@ -63,7 +63,7 @@ class LinkModule(pl.LightningModule):
             if model.terms is not None and model.encoder.has_factors
             else None
         )
-        # Pairs and triplets that the miner kept, summed over the heads and the epoch, and over the
+        # What the miner kept, summed over the heads and the epoch, and over the
         # ranks unless each counts the global batch.
         own = not objective.gather_across_devices
         sums: dict[str, Metric | MetricCollection] = {
@@ -97,7 +97,7 @@ class LinkModule(pl.LightningModule):
         own = not self.objective.gather_across_devices
         self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=own)
         for name, counts in zip(Mined._fields, zip(*mined, strict=True), strict=False):
-            self.mined[name].update(torch.stack(counts).sum())
+            self.mined[name].update(sum(counts))
             self.log(f"mined/{name}", self.mined[name], on_step=False, on_epoch=True)
         return loss * self.objective.backward_scale()
 
