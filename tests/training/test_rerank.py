@@ -12,7 +12,7 @@ import torch
 from benchmarks.rerank_table import averaged, full_table, peers, saved
 from siamese_news.data.records import Post
 from siamese_news.data.trec import read_run, write_run
-from siamese_news.encoders.embedding import uniform_vectors
+from siamese_news.encoders.embedding import unknown_vectors
 from siamese_news.errors import InputError
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import Pair
@@ -215,7 +215,7 @@ def test_the_table_of_a_fine_tuned_ranker_holds_the_words_of_the_collection(fold
     assert table[row].abs().max() <= 0.05
     # It starts where it would be, had it no row.
     unknown = torch.tensor([len(model.vocabulary) + stable_hash("newname")])
-    assert torch.equal(table[row], uniform_vectors(unknown, 8, 0.05)[0])
+    assert torch.equal(table[row], unknown_vectors(unknown, 8, 0.05)[0])
     for word in WORDS:
         (new,), (old,) = model.vocabulary.ids([word]), plain.vocabulary.ids([word])
         assert torch.equal(table[new], plain.embedding.matrix[old])

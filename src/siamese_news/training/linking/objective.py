@@ -79,28 +79,21 @@ class SiameseObjective(nn.Module):
             articles, posts = gather_rows(articles), gather_rows(posts)
             article_labels, post_labels = gather_rows(article_labels), gather_rows(post_labels)
         if self.anchors == "both":
-            embeddings = torch.cat([articles, posts])
-            labels = torch.cat([article_labels, post_labels])
-            mined = self.miner(embeddings, labels) if self.miner else None
-            self._count(mined)
-            return self.loss(embeddings, labels, mined)
-        # A copy: the library takes the same label object on both sides for self-comparison and
-        # drops the diagonal, which here is every true pair.
-        sides = [(articles, article_labels), (posts, post_labels.clone())]
-        (anchors, labels), (others, other_labels) = (
-            sides if self.anchors == "articles" else sides[::-1]
-        )
-        mined = self.miner(anchors, labels, others, other_labels) if self.miner else None
-        self._count(mined)
-        return self.loss(anchors, labels, mined, others, other_labels)
+            given = [torch.cat([articles, posts]), torch.cat([article_labels, post_labels])]
+        else:
+            # A copy: the library takes the same label object on both sides for self-comparison and
+            # drops the diagonal, which here is every true pair.
+            given = [articles, article_labels, posts, post_labels.clone()]
+        if self.anchors == "posts":
+            given = given[2:] + given[:2]
+        mined = self.miner(*given) if self.miner else None
+        # Pairs (a, p, a, n) or triplets (a, p, n).
+        self.mined = None if mined is None else Mined(len(mined[1]), len(mined[-1]))
+        return self.loss(*given[:2], mined, *given[2:])
 
     def backward_scale(self) -> int:
         """The factor for the backward pass: DDP averages over ranks what should be summed."""
         return world_size() if self.gather_across_devices else 1
-
-    def _count(self, mined: Sequence[Tensor] | None) -> None:
-        """Of pairs (a, p, a, n) or triplets (a, p, n)."""
-        self.mined = None if mined is None else Mined(len(mined[1]), len(mined[-1]))
 
 
 Ids = np.ndarray
