@@ -1,10 +1,9 @@
-"""The star encoder: its backends agree, its options do what they say."""
-
-import itertools
+"""The star encoder: it computes its equations, and its options do what they say."""
 
 import pytest
 import torch
 
+from benchmarks.equations import as_equations, by_bisection
 from siamese_news.attention.word_projections import Words
 from siamese_news.encoders import build_encoder
 
@@ -21,11 +20,11 @@ CHOICES = [
 
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("kind", ["softmax", "adaptive"])
-def test_backends_agree(config, texts, choice, kind):
+def test_it_computes_its_equations(config, texts, choice, kind):
     results = []
-    for backend in ("fast", "reference"):
+    for change in (torch.nn.Module.train, as_equations):
         torch.manual_seed(1)
-        encoder = build_encoder({**config("star", kind, 6), **choice, "backend": backend}).double()
+        encoder = change(build_encoder({**config("star", kind, 6), **choice}).double())
         for residual in encoder.residuals:
             if residual.factor is not None:
                 torch.nn.init.normal_(residual.factor)
@@ -41,10 +40,10 @@ def test_backends_agree(config, texts, choice, kind):
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("backend", ["fast", "reference"])
-def test_looked_up_words_are_the_same_tokens(config, texts, choice, backend):
-    options = {**config("star", "adaptive", 6), **choice, "backend": backend}
-    encoder = build_encoder(options).double().eval()
+@pytest.mark.parametrize("change", [torch.nn.Module.eval, as_equations])
+def test_looked_up_words_are_the_same_tokens(config, texts, choice, change):
+    options = {**config("star", "adaptive", 6), **choice}
+    encoder = change(build_encoder(options).double().eval())
     for residual in encoder.residuals:
         if residual.factor is not None:
             torch.nn.init.normal_(residual.factor)
@@ -60,13 +59,11 @@ def test_looked_up_words_are_the_same_tokens(config, texts, choice, backend):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
-def test_solver_backends_agree(config, texts):
+def test_the_solver_agrees_with_bisection(config, texts):
     results = []
-    for backend in ("newton", "entmax"):
+    for change in (torch.nn.Module.train, by_bisection):
         torch.manual_seed(1)
-        options = config("star_reference", "adaptive", 6)
-        options["sparsity"]["backend"] = backend
-        encoder = build_encoder(options).double()
+        encoder = change(build_encoder(config("star_reference", "adaptive", 6)).double())
         vectors = encoder(*texts([9, 1, 0, 4]))
         grads = torch.autograd.grad(vectors.square().sum(), list(encoder.parameters()))
         results.append((vectors, *grads))
@@ -115,15 +112,6 @@ def test_dropout_only_in_training(config, texts):
     assert not torch.equal(encoder(*inputs), encoder(*inputs))
     encoder.eval()
     assert torch.equal(encoder(*inputs), encoder(*inputs))
-
-
-def test_state_names_do_not_depend_on_the_backend(config):
-    names = [
-        set(build_encoder({**config("star", "adaptive", 6), "backend": backend}).state_dict())
-        for backend in ("fast", "reference")
-    ]
-    for one, other in itertools.pairwise(names):
-        assert one == other
 
 
 @pytest.mark.slow

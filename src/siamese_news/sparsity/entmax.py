@@ -9,12 +9,11 @@ import math
 from typing import Any, Literal
 
 import torch
-from entmax import entmax_bisect
 from torch import Tensor
 
 MAX_STEPS = 20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
 
-Backend = Literal["newton", "entmax", "triton"]
+Backend = Literal["newton", "triton"]
 
 
 def entmax(
@@ -31,8 +30,8 @@ def entmax(
         alpha: in [1.01, 2]; a tensor broadcasts against `scores` and has size 1 along `dim`.
         mask: bool, broadcasts against `scores`; False is never a key.
         dim: the dimension of the keys.
-        backend: ``"newton"``; ``"triton"`` for the same solver as a GPU kernel, if Triton is
-            installed; or ``"entmax"`` for the package's 50 bisections (the reference).
+        backend: ``"newton"``, or ``"triton"`` for the same solver as a GPU kernel, if Triton is
+            installed.
 
     Returns:
         Weights that sum to 1 along `dim`, shaped as `scores`; zeros for a row without a key.
@@ -60,22 +59,13 @@ def entmax(
         wide = torch.where(mask, wide, -math.inf)
     if wide.numel() == 0:
         return scores * 0
-    if backend == "entmax":
-        weights = _entmax_package(wide, alpha, dim)
-    elif backend == "triton":
+    if backend == "triton":
         from siamese_news.sparsity.entmax_triton import entmax_triton
 
         weights = entmax_triton(wide, alpha, dim)
     else:
         weights = _Entmax.apply(wide, alpha, dim)
     return weights.to(scores.dtype)
-
-
-def _entmax_package(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
-    # entmax_bisect returns NaN for a row without a key.
-    empty = torch.isneginf(scores).all(dim, keepdim=True)
-    weights = entmax_bisect(scores.masked_fill(empty, 0.0), alpha, dim=dim)
-    return weights.masked_fill(empty, 0.0)
 
 
 def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
@@ -156,17 +146,11 @@ class _Entmax(torch.autograd.Function):
     """alpha-entmax with the analytic gradient of Correia et al. (2019), Proposition 1."""
 
     @staticmethod
-    def forward(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
-        return _solve(scores, alpha, dim)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, ctx.alpha, ctx.dim = inputs
-        if isinstance(ctx.alpha, Tensor):
-            ctx.save_for_backward(output, ctx.alpha)
-            ctx.alpha = None
-        else:
-            ctx.save_for_backward(output)
+    def forward(ctx: Any, scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
+        weights = _solve(scores, alpha, dim)
+        ctx.dim, ctx.alpha = dim, None if isinstance(alpha, Tensor) else alpha
+        ctx.save_for_backward(weights, *[alpha] * isinstance(alpha, Tensor))
+        return weights
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
@@ -184,18 +168,3 @@ class _Entmax(torch.autograd.Function):
             terms = logs.mul_(-beta).add_(1).mul_(weights).mul_(centered)
             grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(alpha.shape)
         return centered.mul_(slope), grad_alpha, None
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[Any, ...], scores: Tensor, alpha: Tensor | float, dim: int
-    ) -> tuple[Tensor, int]:
-        scores = _batch_first(scores, in_dims[0], info.batch_size)
-        if isinstance(alpha, Tensor):
-            alpha = _batch_first(alpha, in_dims[1], 1)
-        return _Entmax.apply(scores, alpha, dim + 1), 0
-
-
-def _batch_first(tensor: Tensor, batch_dim: int | None, size: int) -> Tensor:
-    if batch_dim is None:
-        return tensor.unsqueeze(0).expand(size, *tensor.shape)
-    return tensor.movedim(batch_dim, 0)
