@@ -1,16 +1,13 @@
-"""The AST paper's equations and the entmax package, which our forms of them are held to."""
+"""Ring and star attention as the AST paper's equations, which the package's forms are held to."""
 
-from functools import partial
 from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
-from entmax import entmax_bisect
 from torch import Tensor, nn
 
 from siamese_news.attention import RingAttention, StarAttention
 from siamese_news.attention.word_projections import Columns
-from siamese_news.sparsity import Softmax, Sparsity
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -73,26 +70,3 @@ def as_equations(module: Module) -> Module:
         elif type(part) is StarAttention:
             part.__class__ = StarEquations
     return module
-
-
-def bisected(
-    scores: Tensor, alpha: Tensor | float, mask: Tensor | None = None, dim: int = -1
-) -> Tensor:
-    """alpha-entmax by the package's 50 bisections; zeros for a row without a key."""
-    if mask is not None:
-        scores = torch.where(mask, scores, -torch.inf)
-    empty = torch.isneginf(scores).all(dim, keepdim=True)
-    weights = entmax_bisect(scores.masked_fill(empty, 0.0), alpha, dim=dim)
-    return weights.masked_fill(empty, 0.0)
-
-
-def by_bisection(module: Module) -> Module:
-    """The module itself, whose sparsities are the package's from now on."""
-    for part in module.modules():
-        if isinstance(part, Sparsity) and not isinstance(part, Softmax):
-            part.forward = partial(_weights, part)
-    return module
-
-
-def _weights(sparsity, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
-    return bisected(scores, sparsity._alpha_for(scores), mask, dim)

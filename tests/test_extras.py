@@ -112,7 +112,7 @@ def test_every_import_is_declared_once():
 
 
 def test_the_core_is_small():
-    heavy = {"torch", "pyarrow", "pytorch-lightning", "gensim", "pandas"}
+    heavy = {"torch", "entmax", "pyarrow", "pytorch-lightning", "gensim", "pandas"}
     assert not heavy & {distribution(name) for name in PROJECT["dependencies"]}
 
 
@@ -195,6 +195,7 @@ def test_what_the_root_exports_can_be_imported():
         ("orjson", "from siamese_news import open_posts", "orjson.*install siamese-news$"),
         ("torch", "from siamese_news import Model", "Model needs torch.*\\[encoders\\]"),
         ("torch", "from siamese_news.model import Model", "Model needs torch.*\\[encoders\\]"),
+        ("entmax", "from siamese_news import StarEncoder", "needs entmax.*\\[encoders\\]"),
         (
             "scipy",
             "from siamese_news import Searcher",
@@ -288,7 +289,7 @@ for arguments in json.loads(sys.argv[1]):
         if end.code:
             raise
 """
-NOT_IN_THE_BASE = "torch,pyarrow,sklearn,bm25s,pytorch_lightning,hydra,torchmetrics"
+NOT_IN_THE_BASE = "torch,entmax,pyarrow,sklearn,bm25s,pytorch_lightning,hydra,torchmetrics"
 
 
 def test_every_command_of_a_search_runs_on_the_base_alone(without, files):

@@ -183,11 +183,11 @@ print(tuple(StarEncoder(input_dim=40)(torch.randn(3, 9, 40), mask).shape))
 
 
 @pytest.mark.slow
-def test_the_encoders_of_a_wheel_run_with_torch_alone(dist, tmp_path):
-    """A venv that holds the wheel, torch and what it needs, and nothing else."""
+def test_the_encoders_of_a_wheel_run_with_torch_and_entmax_alone(dist, tmp_path):
+    """A venv that holds the wheel, torch, entmax and what these two need, and nothing else."""
     behind = tmp_path / "behind"
     behind.mkdir()
-    for distribution in closure("torch").values():
+    for distribution in closure("torch", "entmax").values():
         base = Path(str(distribution.locate_file("")))
         for top in {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}:
             if not (behind / top).exists() and (base / top).exists():

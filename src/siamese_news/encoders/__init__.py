@@ -1,4 +1,4 @@
-"""Encoders turn the word vectors of a text into one vector. They need torch alone."""
+"""Encoders turn the word vectors of a text into one vector. They need torch and entmax alone."""
 
 import functools
 from collections.abc import Mapping

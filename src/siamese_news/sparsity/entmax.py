@@ -9,11 +9,12 @@ import math
 from typing import Any, Literal
 
 import torch
+from entmax import entmax_bisect
 from torch import Tensor
 
 MAX_STEPS = 20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
 
-Backend = Literal["newton", "triton"]
+Backend = Literal["newton", "entmax", "triton"]
 
 
 def entmax(
@@ -30,8 +31,8 @@ def entmax(
         alpha: in [1.01, 2]; a tensor broadcasts against `scores` and has size 1 along `dim`.
         mask: bool, broadcasts against `scores`; False is never a key.
         dim: the dimension of the keys.
-        backend: ``"newton"``, or ``"triton"`` for the same solver as a GPU kernel, if Triton is
-            installed.
+        backend: ``"newton"``; ``"triton"`` for the same solver as a GPU kernel, if Triton is
+            installed; or ``"entmax"`` for the package's 50 bisections (the reference).
 
     Returns:
         Weights that sum to 1 along `dim`, shaped as `scores`; zeros for a row without a key.
@@ -59,13 +60,22 @@ def entmax(
         wide = torch.where(mask, wide, -math.inf)
     if wide.numel() == 0:
         return scores * 0
-    if backend == "triton":
+    if backend == "entmax":
+        weights = _entmax_package(wide, alpha, dim)
+    elif backend == "triton":
         from siamese_news.sparsity.entmax_triton import entmax_triton
 
         weights = entmax_triton(wide, alpha, dim)
     else:
         weights = _Entmax.apply(wide, alpha, dim)
     return weights.to(scores.dtype)
+
+
+def _entmax_package(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
+    # entmax_bisect returns NaN for a row without a key.
+    empty = torch.isneginf(scores).all(dim, keepdim=True)
+    weights = entmax_bisect(scores.masked_fill(empty, 0.0), alpha, dim=dim)
+    return weights.masked_fill(empty, 0.0)
 
 
 def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:

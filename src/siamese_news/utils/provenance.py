@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-_PACKAGES = ("siamese-news", "torch", "pytorch-lightning", "pytorch-metric-learning")
+_PACKAGES = ("siamese-news", "torch", "pytorch-lightning", "entmax", "pytorch-metric-learning")
 
 
 def provenance() -> dict[str, object]:
