@@ -10,11 +10,16 @@ _ELSEWHERE = {
     "--threshold": "rank lists the best posts (--top); filter keeps those that reach a threshold",
     "--top": "filter keeps all posts that reach a threshold; rank lists the best",
 }
+_REPLACED = {
+    "push": "upload a model folder with hf upload NAME FOLDER, of the package huggingface_hub",
+    "pull": "download a model folder with hf download NAME --local-dir FOLDER, of the package "
+    "huggingface_hub",
+}
 _MAYBE_EMPTY = ("--criteria", "--title", "--text")
 
 
 class Commands(TyperGroup):
-    """The commands, none of which takes an empty value that was probably not meant."""
+    """The commands; empty values, which are hardly ever meant, and former commands are refused."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the first argument names."""
@@ -28,6 +33,8 @@ class Commands(TyperGroup):
                     "the shell that is not set gives an empty value)",
                     ctx=ctx,
                 )
+        if args[0] in _REPLACED:
+            raise typer.BadParameter(f"no such command: {args[0]}; {_REPLACED[args[0]]}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -213,7 +213,8 @@ def _verify(folder: Path) -> None:
         if name not in listed or not (folder / name).is_file():
             raise InputError(f"{folder}: {name} is missing; copy the model folder again")
     for item in sorted(folder.iterdir()):
-        if item.name not in (*listed, _SUMS):
+        # Downloads from a hub bring .gitattributes and a .cache.
+        if item.name not in (*listed, _SUMS) and not item.name.startswith("."):
             raise InputError(
                 f"{item}: does not belong in a model folder (pickles are never loaded); remove it"
             )
