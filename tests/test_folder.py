@@ -181,7 +181,7 @@ def test_a_type_that_numpy_lacks_is_refused(folder):
     weights = {"embedding.matrix": torch.zeros(3, 3, dtype=torch.bfloat16)}
     save_file(weights, folder / "model.safetensors")
     _rewrite_sums(folder)
-    with pytest.raises(InputError, match=r"'embedding\.matrix' is BF16, expected one of F64"):
+    with pytest.raises(InputError, match=r"not safetensors with numbers that .*bfloat16"):
         Model.load(folder)
 
 

@@ -67,6 +67,6 @@ _INTERRUPTED: dict[Callable[..., None], str] = {
 for command in _COMMANDS:
     hint = _INTERRUPTED.get(command, "nothing was written")
     app.command(cls=ManyValues, epilog=_EXITS)(bad_input_exits(hint)(command))
-app.command(
-    epilog="Exit codes: 0 success, even if some rows are bad, 2 a file or the model cannot be read."
-)(doctor)
+app.command(epilog="Exit codes: 0 success, even if some rows are bad, 2 a file cannot be read.")(
+    doctor
+)

@@ -50,7 +50,6 @@ SEARCH = {
     "id_field": "Field with the id of a post; 'line' numbers the rows.",
     "date_field": "Field with the date of a post.",
     "encoding": "Encoding of the files of posts, such as utf-16 or cp1252 (default: detected).",
-    "long_window": "Allow .zst files with windows of up to 2 GiB.",
     "strict": "Stop at the first bad row instead of skipping it.",
     "second_look": "A sentence-transformers or model2vec folder, or a cross-encoder, that reads "
     "each list's best posts and raises those near the seeds.",

@@ -15,6 +15,10 @@ _REPLACED = {
     "pull": "download a model folder with hf download NAME --local-dir FOLDER, of the package "
     "huggingface_hub",
 }
+_FORMER = {
+    "--timing": "python -m benchmarks.stages, in a clone, measures the stages of a search",
+    "--long-window": "it is not needed any more",
+}
 _MAYBE_EMPTY = ("--criteria", "--title", "--text")
 
 
@@ -51,8 +55,9 @@ class ManyValues(TyperCommand):
         known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
         for word in args:
             name = word.partition("=")[0]
-            if name in _ELSEWHERE and name not in known and self.name in ("rank", "filter"):
-                raise typer.BadParameter(f"no such option: {name}; {_ELSEWHERE[name]}", ctx=ctx)
+            gone = _FORMER | (_ELSEWHERE if self.name in ("rank", "filter") else {})
+            if name in gone and name not in known:
+                raise typer.BadParameter(f"no such option: {name}; {gone[name]}", ctx=ctx)
         lists: dict[str, str] = {}
         others: set[str] = set()
         for parameter in self.params:

@@ -218,7 +218,7 @@ def _columns(desk: Desk, values: Values) -> dict[str, Any]:
             if path is None or not path.is_file():
                 continue
             try:
-                detect(Input(str(path), path), choice, long_window=False)
+                detect(Input(str(path), path), choice)
             except UnknownFields as unknown:
                 name = project.in_users_words(os.path.relpath(path, project.folder))
                 return {"file": name.removeprefix("inputs/posts/"), "columns": unknown.samples}

@@ -1,6 +1,5 @@
 """The inputs that the user names: files, folders, globs and standard input, in a fixed order."""
 
-import csv
 import glob
 import io
 import os
@@ -9,30 +8,26 @@ import shutil
 import sys
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import orjson
-
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Record
 from siamese_news.errors import InputError
-from siamese_news.utils.files import as_file, open_binary, reading
+from siamese_news.utils.files import reading
 from siamese_news.utils.terminal import unguarded
 
 STDIN = "-"
 LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
-_PIPE = 2**16  # bytes of a pipe that are read at once
 _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
 class Input:
-    """One file, or one pipe (without a path), which can be read only once unless it is spooled.
+    """One file. A pipe, which has no path, is first copied to a temporary one.
 
     Messages call it by its name. It is `named` if the user did so, rather than a folder or a glob
     that it is in.
@@ -41,66 +36,32 @@ class Input:
     def __init__(
         self, name: str, path: Path | None, pipe: IO[bytes] | None = None, *, named: bool = True
     ) -> None:
-        self.name, self.named = name, named
-        self.path = path
-        self._pipe: Any = pipe
-        self._head = bytearray()
-        self._used = False
-        self._copy: Any = None
+        self.name, self.named, self.piped = name, named, path is None
+        self.path = self._copied(pipe) if path is None else path
 
     @property
-    def size(self) -> int | None:
-        """Bytes on disk; None for a pipe."""
-        return None if self.path is None else self.path.stat().st_size
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self.path.stat().st_size
 
-    def open(self, *, look: bool = False) -> io.BufferedReader:
-        """Open to read everything, or only to `look`: a pipe can then be read from its beginning.
+    def open(self) -> io.BufferedReader:
+        """Open the file; an `InputError` if that is not possible."""
+        with reading(self.name):
+            return self.path.open("rb")
 
-        Raises:
-            InputError: the file cannot be opened, or a pipe that was not spooled is read again.
-        """
-        if self.path is not None:
-            with reading(self.name):
-                return self.path.open("rb")
-        if self._used and not look:
-            raise InputError(
-                f"{self.name}: can be read only once, and it has been; save it to a file first"
-            )
-        self._used |= not look
-        return as_file(self._pieces(look))
-
-    def spool(self) -> None:
-        """Copy a pipe to a temporary file, so that it can be read again."""
-        if self.path is not None:
-            return
-        with self.open() as source:
-            copy = tempfile.NamedTemporaryFile("w+b", delete=False)
-            # The file is deleted with this object, or when the process ends.
-            weakref.finalize(self, Path(copy.name).unlink, missing_ok=True)
-            shutil.copyfileobj(source, copy, 2**20)
-            copy.flush()
-        self.path = Path(copy.name)
+    def _copied(self, pipe: Any) -> Path:
+        copy = tempfile.NamedTemporaryFile("w+b", delete=False)
+        # The file is deleted with this object, or when the process ends.
+        weakref.finalize(self, Path(copy.name).unlink, missing_ok=True)
+        shutil.copyfileobj(pipe, copy, 2**20)
+        copy.flush()
         handle = Path(f"/proc/self/fd/{copy.fileno()}")
         if handle.exists():  # a file without a name: not even kill -9 leaves it behind
             os.unlink(copy.name)
-            self.path, self._copy = handle, copy
-        else:
-            copy.close()
-
-    def _pieces(self, keep: bool) -> Iterator[bytes]:
-        """A pipe from its beginning: first the part that was kept, then the rest."""
-        at, ended = 0, False
-        while not ended:
-            data = bytes(self._head[at:])
-            # The first four bytes come in one piece, because they tell how the stream is packed.
-            while not ended and (not data or at + len(data) < 4):
-                more = self._pipe.read1(_PIPE)
-                ended = not more
-                data += more
-                if keep:
-                    self._head += more
-            at += len(data)
-            yield data
+            self._copy = copy
+            return handle
+        copy.close()
+        return Path(copy.name)
 
 
 @dataclass(slots=True)
@@ -216,13 +177,6 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
 RESULTS = ("article", "rank", "score", "post")
 """The first columns of the results of ``rank`` and ``filter``."""
 
-_LINE = 2**20  # of a first line; results have long texts
-_OTHERS = (
-    ("rank", "term", "adds", "found"),  # keywords
-    ("article", "post", "score", "kind"),  # explain
-)
-_OWN_META = (b'{\n "command": ', b'{"job": {"version": ')  # <out>.meta.json and <out>.part.json
-
 
 def is_results(names: Any) -> bool:
     """Whether these are the columns of results of ``rank`` or ``filter``."""
@@ -246,24 +200,8 @@ def as_written(
 
 
 def is_own(path: Path) -> bool:
-    """Whether a command of ours wrote the file: results, keywords, or a file about them."""
-    try:
-        if path.suffix in PARQUET:
-            import pyarrow.parquet
-
-            return is_results(pyarrow.parquet.read_schema(path).names)
-        with open_binary(path) as stream:
-            line = stream.readline(_LINE)
-            if line == b"{\n":
-                line += stream.readline(_LINE)
-        if line.startswith(_OWN_META):
-            return True
-        line = line.removeprefix(b"\xef\xbb\xbf")
-        names: Any = ()
-        if line.startswith(b"{"):
-            names = orjson.loads(line)
-        else:
-            names = next(csv.reader([line.decode("utf-8", "replace").rstrip("\r\n")]), ())
-    except (InputError, OSError, ValueError, EOFError, zlib.error, csv.Error):
-        return False
-    return is_results(names) or any(set(columns) <= set(names) for columns in _OTHERS)
+    """Whether a command of ours wrote the file: an output with its ``.meta.json``, or this note."""
+    name = path.name
+    output = name.removesuffix(".meta.json" if name.endswith(".meta.json") else ".json")
+    noted = name.endswith((".meta.json", ".part.json")) and path.with_name(output).is_file()
+    return noted or path.with_name(f"{name}.meta.json").is_file()
