@@ -139,7 +139,7 @@ def test_values_of_another_form_are_refused(folder, change, message):
 )
 def test_options_of_the_lexical_head_are_numbers(values, message):
     with pytest.raises(InputError, match=message):
-        TermOptions.of({"focused_pool": {"full": 0.2}, **values})
+        TermOptions.of({**TermOptions().plain(), **values})
 
 
 def test_weights_of_another_shape_are_refused(folder, tiny_model):

@@ -94,6 +94,7 @@ def test_rows_can_be_numbered(write):
         ("p.json", '{"id": {"0": "a"}, "text": {"0": "b"}}', "one object of objects, by column"),
         ("p.json", '{\n"7": {"text": "a"},\n"8": {"text": "b"}\n}', "or by id; expected an object"),
         ("p.csv", "17,the river,2024\n18,a bridge,2024\n", "add a line with names such as id"),
+        ("a.rtf", "{\\rtf1\\ansi A flood}", "a rich text file"),
         ("feed.csv", '<?xml version="1.0"?>\n<rss version="2.0">', "an RSS or Atom feed"),
         ("page.csv", "<!DOCTYPE html>\n<html>", "a web page, which is read as an article"),
         ("p.parquet", b"PAR1 and no more", "not a Parquet file"),

@@ -280,3 +280,9 @@ def test_different_posts_under_one_id_in_two_files_are_named(write):
     stream = open_posts([first, second])
     assert len(list(stream)) == 2
     assert not stream.remarks()
+
+
+def test_values_as_mongodb_exports_them(read):
+    oid, when = {"$oid": "65f1"}, {"$date": {"$numberLong": "1714730400000"}}
+    _, (post,) = read("p.jsonl", [{"_id": oid, "text": "the river", "created_at": when}])
+    assert (post.id, post.metadata) == ("65f1", {"created_at": "2024-05-03T10:00:00Z"})

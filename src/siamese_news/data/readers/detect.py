@@ -56,6 +56,7 @@ _FOREIGN = {
     rb"7z\xbc\xaf": "a 7z archive: unpack it first",
     rb"SQLite": "an SQLite database: export the table of posts as CSV",
     rb"%PDF": "a PDF",
+    rb"\{\\rtf": "a rich text file (RTF): save it as .txt or .docx for --articles",
     rb"(?s:.{257}ustar)": "a tar archive: unpack it",
     rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed: save the pages of "
     "its articles; for posts, put its items into a table",
