@@ -135,7 +135,7 @@ def _together(
             "to start over"
         )
     stream = open_files(query)
-    if stream.piped:
+    if stream.total_bytes is None:
         raise InputError("--workers: the posts come through a pipe; save them to a file first")
     use_threads(query.threads or 1)
     opened = open_query(query, seeds)

@@ -112,6 +112,7 @@ def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "Fi
     out = None if query.out is None or is_stream(query.out) else query.out
     rejected = out and out.with_name(out.name + ".rejected.jsonl")
     stream = open_files(query, rejected=rejected)
+    stream.spool()
     pool = FilePool(stream, out=query.out, note=note)
     pool.again = lambda reason: echo(f"the posts are scored once more: {reason}")
     return pool

@@ -182,8 +182,11 @@ Records = Iterator[tuple[str, dict[str, Any] | EmptyArticle]]
 def _records(source: Input) -> Records:
     """The records of a file, each with its place for messages."""
     name, suffix = source.name, plain_suffix(source.name)
+    if piped := source.path is None:
+        source.spool()
     path = source.path
-    if source.piped:
+    assert path is not None
+    if piped:
         suffix = _sniffed(path, name)
     if suffix in (*LINES, ".json"):
         yield from _json(path, name, suffix)

@@ -92,7 +92,7 @@ class FilePool(StreamPool):
 
     def job(self) -> list[Any]:
         """The files as they are now."""
-        return file_versions(self.stream)
+        return [] if self.stream.total_bytes is None else file_versions(self.stream)
 
     def _read(self) -> Iterator[Post]:
         """A pass over the files."""

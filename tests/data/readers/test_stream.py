@@ -74,9 +74,20 @@ def test_standard_input_is_looked_at_and_still_read_whole(monkeypatch, pack):
     monkeypatch.setattr(sys, "stdin", Stdin(pack(data)))
     stream = open_posts(["-"])
     assert stream.detected[0].format == "JSON lines"
-    assert stream.piped and stream.total_bytes == len(pack(data))
-    for _ in range(2):
-        assert [post.id for post in stream] == [str(n) for n in range(5000)]
+    assert stream.total_bytes is None
+    assert [post.id for post in stream] == [str(n) for n in range(5000)]
+    with pytest.raises(InputError, match="standard input: can be read only once"):
+        list(stream)
+
+
+def test_standard_input_twice_where_it_was_asked_for(monkeypatch):
+    data = "id;text\n" + "".join(f"{n};post {n}\n" for n in range(20_000))
+    monkeypatch.setattr(sys, "stdin", Stdin(data.encode()))
+    stream = open_posts(["-"])
+    stream.spool()
+    assert stream.total_bytes == len(data)
+    assert list(stream) == list(stream)
+    assert stream.counts.read == 20_000
 
 
 def test_a_named_pipe_is_read(write, tmp_path):

@@ -147,20 +147,22 @@ def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -
 
 
 def detect(source: Input, choice: Choice) -> Detected:
-    """Look at the beginning of an input.
+    """Look at the beginning of an input; a pipe can be read from its start afterwards.
 
     Raises:
         UnknownFields: no field fits.
         InputError: it is not a file of posts.
     """
     encoding = None if choice.encoding is None else check_encoding(choice.encoding)
-    with source.open() as raw:
+    raw = source.open(look=True)
+    with raw:
         packed = packing(raw)
         start = raw.peek(4)[:4]
         look = _Look(source.name, packed, choice)
         if start == b"PAR1":
             from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
+            source.spool()  # Parquet is read from its end
             names = parquet_columns(source)
             try:
                 return look.detected("Parquet", "parquet", names)
@@ -170,6 +172,7 @@ def detect(source: Input, choice: Choice) -> Detected:
         if start == b"PK\x03\x04":
             from siamese_news.data.readers.sheets import is_sheet, sheet_layout
 
+            source.spool()  # a zip archive is read from its end
             if is_sheet(source):
                 title, table, what, records = sheet_layout(source, choice)
                 names = [name for name in table.names if name]

@@ -16,18 +16,19 @@ from typing import IO, Any
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Record
 from siamese_news.errors import InputError
-from siamese_news.utils.files import reading
+from siamese_news.utils.files import as_file, reading
 from siamese_news.utils.terminal import unguarded
 
 STDIN = "-"
 LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".zst")
+_PIPE = 2**16  # bytes of a pipe that are read at once
 _TWEETS = re.compile(r"tweets?(-part\d+)?\.js", re.IGNORECASE)
 
 
 class Input:
-    """One file. A pipe, which has no path, is first copied to a temporary one.
+    """One file, or one pipe (without a path), which can be read only once unless it is spooled.
 
     Messages call it by its name. It is `named` if the user did so, rather than a folder or a glob
     that it is in.
@@ -36,32 +37,66 @@ class Input:
     def __init__(
         self, name: str, path: Path | None, pipe: IO[bytes] | None = None, *, named: bool = True
     ) -> None:
-        self.name, self.named, self.piped = name, named, path is None
-        self.path = self._copied(pipe) if path is None else path
+        self.name, self.named = name, named
+        self.path = path
+        self._pipe: Any = pipe
+        self._head = bytearray()
+        self._used = False
+        self._copy: Any = None
 
     @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return self.path.stat().st_size
+    def size(self) -> int | None:
+        """Bytes on disk; None for a pipe."""
+        return None if self.path is None else self.path.stat().st_size
 
-    def open(self) -> io.BufferedReader:
-        """Open the file; an `InputError` if that is not possible."""
-        with reading(self.name):
-            return self.path.open("rb")
+    def open(self, *, look: bool = False) -> io.BufferedReader:
+        """Open to read everything, or only to `look`: a pipe can then be read from its beginning.
 
-    def _copied(self, pipe: Any) -> Path:
-        copy = tempfile.NamedTemporaryFile("w+b", delete=False)
-        # The file is deleted with this object, or when the process ends.
-        weakref.finalize(self, Path(copy.name).unlink, missing_ok=True)
-        shutil.copyfileobj(pipe, copy, 2**20)
-        copy.flush()
+        Raises:
+            InputError: the file cannot be opened, or a pipe that was not spooled is read again.
+        """
+        if self.path is not None:
+            with reading(self.name):
+                return self.path.open("rb")
+        if self._used and not look:
+            raise InputError(
+                f"{self.name}: can be read only once, and it has been; save it to a file first"
+            )
+        self._used |= not look
+        return as_file(self._pieces(look))
+
+    def spool(self) -> None:
+        """Copy a pipe to a temporary file, so that it can be read again."""
+        if self.path is not None:
+            return
+        with self.open() as source:
+            copy = tempfile.NamedTemporaryFile("w+b", delete=False)
+            # The file is deleted with this object, or when the process ends.
+            weakref.finalize(self, Path(copy.name).unlink, missing_ok=True)
+            shutil.copyfileobj(source, copy, 2**20)
+            copy.flush()
+        self.path = Path(copy.name)
         handle = Path(f"/proc/self/fd/{copy.fileno()}")
         if handle.exists():  # a file without a name: not even kill -9 leaves it behind
             os.unlink(copy.name)
-            self._copy = copy
-            return handle
-        copy.close()
-        return Path(copy.name)
+            self.path, self._copy = handle, copy
+        else:
+            copy.close()
+
+    def _pieces(self, keep: bool) -> Iterator[bytes]:
+        """A pipe from its beginning: first the part that was kept, then the rest."""
+        at, ended = 0, False
+        while not ended:
+            data = bytes(self._head[at:])
+            # The first four bytes come in one piece, because they tell how the stream is packed.
+            while not ended and (not data or at + len(data) < 4):
+                more = self._pipe.read1(_PIPE)
+                ended = not more
+                data += more
+                if keep:
+                    self._head += more
+            at += len(data)
+            yield data
 
 
 @dataclass(slots=True)

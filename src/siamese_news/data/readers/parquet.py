@@ -44,7 +44,7 @@ def parquet_rows(
         InputError: it is not a Parquet file.
     """
     number = decoded = 0
-    limit = max(_CHUNK, _RATIO * source.size)
+    limit = max(_CHUNK, _RATIO * (source.size or 0))
     with _reading(source) as file:
         total = max(1, file.metadata.num_rows)
         try:
@@ -72,7 +72,8 @@ def parquet_rows(
 def _reading(source: Input) -> Any:
     import pyarrow.parquet
 
-    size = source.size
+    assert source.path is not None
+    size = source.path.stat().st_size
     try:
         schema = pyarrow.parquet.read_schema(source.path)
         strings = [f.name for f in schema if pyarrow.types.is_string(f.type)]

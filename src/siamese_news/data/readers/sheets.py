@@ -98,7 +98,8 @@ def _open(source: Input) -> Any:
 
 
 def _file(source: Input) -> str:
-    # A pipe's copy has no name that ends in .xlsx, so openpyxl gets the open file.
+    assert source.path is not None
+    # A spooled pipe has no name that ends in .xlsx, so openpyxl gets the open file.
     return source.path.open("rb")  # type: ignore[return-value]
 
 

@@ -42,8 +42,8 @@ class PostStream:
     Reads the formats of `siamese_news.data.readers.registry`, BEIR corpora, and any other JSON,
     JSON lines, CSV, TSV, Parquet and Excel file, plain, gzip or zstd, and standard input.
 
-    Every ``iter()`` reads and counts from the start; one at a time. A pipe is first copied to a
-    temporary file. Memory is bounded: lines are capped, and only hashes of the ids are
+    Every ``iter()`` reads and counts from the start; one at a time. A pipe can be read once, or
+    more often after `spool`. Memory is bounded: lines are capped, and only hashes of the ids are
     kept (`SeenIds`).
 
     Args:
@@ -136,14 +136,10 @@ class PostStream:
         self._share = 0
 
     @property
-    def total_bytes(self) -> int:
-        """Bytes of all files, as they lie on disk."""
-        return sum(source.size for source in self._inputs)
-
-    @property
-    def piped(self) -> bool:
-        """Whether a pipe is among the sources."""
-        return any(source.piped for source in self._inputs)
+    def total_bytes(self) -> int | None:
+        """Bytes of all files, as they lie on disk; None where a pipe is among them."""
+        sizes = [source.size for source in self._inputs]
+        return None if None in sizes else sum(filter(None, sizes))
 
     @property
     def bytes_read(self) -> int:
@@ -161,6 +157,11 @@ class PostStream:
                 "--id-field line"
             )
         return said
+
+    def spool(self) -> None:
+        """Make a second pass possible: call before the first; only pipes are copied."""
+        for source in self._inputs:
+            source.spool()
 
     def __iter__(self) -> Iterator[Post]:
         counts = self.counts = Counts(unreadable=len(self.unreadable))
@@ -216,7 +217,7 @@ class PostStream:
         share = self._share_of
         whose: list[int | None] = [None] * len(self._inputs)
         if share is not None:
-            whose = owners([source.size for source in self._inputs], share.count)
+            whose = owners([source.size or 0 for source in self._inputs], share.count)
         for number, (source, found) in enumerate(zip(self._inputs, self.detected, strict=True)):
             if share is None or whose[number] == share.index:
                 yield number, source, found, None
@@ -230,7 +231,7 @@ class PostStream:
             from siamese_news.data.readers.parquet import parquet_rows
             from siamese_news.data.readers.sheets import sheet_rows
 
-            size = source.size
+            size = source.size or 0
             if found.table is not None:
                 rows = sheet_rows(source, found.prefixes[0], found.table)
                 yield from as_written(rows, found.names)
@@ -249,7 +250,7 @@ class PostStream:
                     yield from document_rows(stream, found.prefixes, context=context)
                 elif found.table is not None:
                     yield from as_written(table_rows(stream, found.table), found.table.names)
-                self._done += source.size
+                self._done += source.size or raw.tell()
             finally:
                 self._raw = None
                 raw.close()
