@@ -48,7 +48,7 @@ def test_ids_stay_distinct_on_a_console_without_their_signs(here, monkeypatch):
         ("report", "--results", "", "--out", "page.html"),
         ("annotate", "--labels", "", "--results", "posts.jsonl", "--find", "1"),
         ("desk", "--no-browser", "--project", ""),
-        ("doctor", "--model", ""),
+        ("doctor", "--encoding", ""),
     ],
 )
 def test_an_empty_name_is_not_this_folder(here, command):

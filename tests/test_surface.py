@@ -174,9 +174,9 @@ def test_words_that_share_inside_what_no_vocabulary_has_are_found(model):
     assert sum(parts.article_terms.values()) == pytest.approx(float(first), abs=1e-6)
 
 
-def test_an_older_folder_has_none(model):
+def test_without_weight_there_is_none(model):
     plain = model.terms.options.plain()
-    del plain["surface"]
+    plain["surface"]["weight"] = 0
     options = TermOptions.of(plain)
     assert options.surface.weight == 0
     scorer = MixtureScorer(model, [ARTICLE], options=options)

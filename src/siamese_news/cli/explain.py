@@ -24,7 +24,7 @@ _OFF = 1e-4  # a larger difference from the score of the search is reported
 
 @search_command(
     Query(),
-    "articles posts index model one_story about smooth out text_field id_field long_window threads",
+    "articles posts index model one_story about smooth out text_field id_field threads",
     needs="articles",
     helps={"posts": "The posts that were searched, or the results file of the search."},
 )

@@ -18,7 +18,6 @@ from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import check_choice
-from siamese_news.utils.stopwatch import timed
 
 Precision = Literal["float32", "bfloat16"]
 """What vectors are computed in; bfloat16 is faster where the processor has it."""
@@ -234,7 +233,6 @@ class TextModel(ABC):
         """
         return self._encode(texts, "post", batch_tokens, precision)
 
-    @timed("encoding")
     def _encode(
         self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
     ) -> np.ndarray:

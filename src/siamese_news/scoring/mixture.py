@@ -25,7 +25,6 @@ from siamese_news.text.languages import BACKGROUND, function_words, language_of_
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
-from siamese_news.utils.stopwatch import timed
 
 _CELLS = 1 << 24
 _COMPARED = 20  # articles at most for which the results of another question are compared
@@ -119,7 +118,6 @@ class MixtureScorer(Scorer):
         check_texts(posts, "token_ids: posts")
         return self._read.token_ids(posts)
 
-    @timed("scoring")
     @override
     def observe(self, posts: Content) -> None:
         assert not self._settled
@@ -148,7 +146,6 @@ class MixtureScorer(Scorer):
             self._pool.add_cosines(dense)
         self._pool.candidates.add(self._weights.mixed(lexical, dense), posts.ids, posts.said)
 
-    @timed("scoring")
     @override
     def settle(self) -> str:
         if self._settled:
@@ -326,7 +323,6 @@ class MixtureScorer(Scorer):
                 found[wanted] = self._articles.under(*self._taught(degrees))
         return found
 
-    @timed("scoring")
     @override
     def scores(self, posts: Content) -> np.ndarray:
         found = np.zeros((len(self._articles), len(posts)), np.float32)

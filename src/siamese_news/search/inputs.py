@@ -5,7 +5,7 @@ import pickle
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -98,15 +98,15 @@ class ReplayablePosts:
             yield pickle.load(self._copy)
 
     def _checked(self) -> Iterator[list[Post]]:
-        with closing(SeenIds()) as seen:
-            for block in blocks(self._posts):
-                ids = [check_id(post.id, "a post's id") for post in block]
-                for index in seen.add(ids):
-                    raise InputError(f"post id {ids[index]!r} occurs twice; ids must be unique")
-                if self._copy is not None:
-                    pickle.dump(block, self._copy, pickle.HIGHEST_PROTOCOL)
-                    self._blocks += 1
-                yield block
+        seen = SeenIds()
+        for block in blocks(self._posts):
+            ids = [check_id(post.id, "a post's id") for post in block]
+            for index in seen.add(ids):
+                raise InputError(f"post id {ids[index]!r} occurs twice; ids must be unique")
+            if self._copy is not None:
+                pickle.dump(block, self._copy, pickle.HIGHEST_PROTOCOL)
+                self._blocks += 1
+            yield block
 
 
 class _Records(Generic[Record]):

@@ -171,7 +171,8 @@ def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path):
         assert found, f"{path}: {done.stdout}"
         said, *_, code, memory = rest.partition("cannot be read: ")[0].splitlines()
         assert code == "2" and int(memory) < 400, path
-        assert "more than a sheet holds" in said or "more than an article has" in said
+        reasons = ("more than a sheet holds", "more than an article has", "invalid XML")
+        assert any(reason in said for reason in reasons), said
 
 
 def test_brackets_and_constants_in_texts_are_text(tmp_path):

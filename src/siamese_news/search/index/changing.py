@@ -117,23 +117,20 @@ class IndexChange:
         segments = self._manifest.open_segments(self.path)
         check_model(self.path, self._manifest.model, segments, model)
         before, present, seen = self._manifest.posts, 0, SeenIds()
-        try:
-            for segment in segments:
-                for first, ids in segment.ids():
-                    live = segment.live[first : first + len(ids)]
-                    seen.add([id for id, kept in zip(ids, live.tolist(), strict=True) if kept])
-            with self._change() as manifest:
-                writer = IndexWriter(self.path, manifest, model.output_dim)
-                for block in blocks(posts):
-                    again = set(seen.add([post.id for post in block]))
-                    present += len(again)
-                    new = [post for place, post in enumerate(block) if place not in again]
-                    writer.append(maker(new))
-                writer.finish()
-                read = {source[0]: source for source in (*manifest.sources, *sources)}
-                manifest.sources = list(read.values())
-        finally:
-            seen.close()
+        for segment in segments:
+            for first, ids in segment.ids():
+                live = segment.live[first : first + len(ids)]
+                seen.add([id for id, kept in zip(ids, live.tolist(), strict=True) if kept])
+        with self._change() as manifest:
+            writer = IndexWriter(self.path, manifest, model.output_dim)
+            for block in blocks(posts):
+                again = set(seen.add([post.id for post in block]))
+                present += len(again)
+                new = [post for place, post in enumerate(block) if place not in again]
+                writer.append(maker(new))
+            writer.finish()
+            read = {source[0]: source for source in (*manifest.sources, *sources)}
+            manifest.sources = list(read.values())
         return Changed(self._manifest.posts, self._manifest.posts - before, present)
 
     def delete(self, ids: Iterable[str]) -> Changed:

@@ -76,7 +76,7 @@ class LineReader:
 
     def __init__(self, name: str, head: bytes, fields: Mapping[str, Any]) -> None:
         self._source = Input(name, None, io.BytesIO(head))
-        self.found: Detected = detect(self._source, Choice(**_choices(fields)), long_window=False)
+        self.found: Detected = detect(self._source, Choice(**_choices(fields)))
 
     @property
     def by_line(self) -> bool:
@@ -151,7 +151,7 @@ def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
     After that second, a JSON object without a line end is complete as well.
     """
     chunks: queue.Queue[bytes | BaseException] = queue.Queue(8)
-    threading.Thread(target=_pump, args=(chunks, fields), daemon=True).start()
+    threading.Thread(target=_pump, args=(chunks,), daemon=True).start()
     held = b""
     while True:
         try:
@@ -172,13 +172,13 @@ def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
         yield held
 
 
-def _pump(chunks: "queue.Queue[bytes | BaseException]", fields: Mapping[str, Any]) -> None:
+def _pump(chunks: "queue.Queue[bytes | BaseException]") -> None:
     """Put standard input into a queue, with empty bytes at its end."""
     try:
         # A copy of the handle: at exit, Python waits for the lock of sys.stdin, which this thread
         # would hold.
         raw = open(os.dup(sys.stdin.fileno()), "rb")
-        stream = unpack(raw, "standard input", long_window=fields["long_window"])
+        stream = unpack(raw)
         while data := stream.read1(_READ):
             chunks.put(data)
         chunks.put(b"")
@@ -291,8 +291,7 @@ class Folder:
                 return
         if at is not None and at["done"]:
             return
-        long_window = self._fields["long_window"]
-        stream_of = PostStream(path, **_choices(self._fields), long_window=long_window)
+        stream_of = PostStream(path, **_choices(self._fields))
         posts = islice(stream_of, taken, None)
         size = look[0]
         done = {"whole": True, "done": False, "offset": size, "check": self._check(path, size)}
