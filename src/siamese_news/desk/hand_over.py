@@ -121,7 +121,7 @@ def _figures(desk: Desk) -> Iterable[Mapping[str, Any]]:
     data = _compared(desk)
     if data.groups is None:
         raise InputError("no groups are compared; choose the column first")
-    return groups.figures(data.groups, data.bursts)
+    return groups.figures(data.groups)
 
 
 def _csv(rows: Callable[[Desk], Iterable[Mapping[str, Any]]], columns: Sequence[str]) -> Maker:
@@ -153,7 +153,6 @@ def _threads_report(desk: Desk, path: Path) -> None:
 def _compared(desk: Desk) -> ReportData:
     """The report's data, with the groups that the user has chosen."""
     data = read_results(make(desk, "parquet"), name=desk.project.folder.name)
-    data = replace(data, bursts=groups.find_bursts(data))
     if by := groups_by(desk):
         stream = posts_of(desk.project, group_field=None if by in groups.TIMES else by)
         data = replace(data, groups=groups.compare_posts(data, by, stream))
