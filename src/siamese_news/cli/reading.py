@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
     from siamese_news.search.pool import Pool, Window
-    from siamese_news.search.seeds import Decided, Seeds
+    from siamese_news.search.seeds import Seeds
 
 _SHOWN = 10
 _WIDTH = 70
@@ -134,12 +134,12 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
     return index
 
 
-def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> None:
+def say_found(summary: Sequence[str], decided: str, window: "Window") -> None:
     """Report the counts, the decisions of the search, and the number of posts without a date."""
     for line in summary:
         echo(line)
-    if said := str(decided):
-        echo(said)
+    if decided:
+        echo(decided)
     if window.undated:
         total = window.undated + window.dated
         what = "left out" if window.dated_only else "kept; --dated-only leaves them out"

@@ -310,7 +310,7 @@ class Searcher:
             return
         opened.languages.note(pool.sample())
         seeds = opened.seeds.remarks()
-        for line in (str(opened.decided(scorer)), *seeds, *opened.remarks(*more())):
+        for line in (opened.decided(scorer), *seeds, *opened.remarks(*more())):
             if line:
                 log.info("%s", line)
 
