@@ -72,9 +72,7 @@ def check_model(
 
 
 def _reads_alike(segment: Segment, model: TextModel) -> bool:
-    rows = np.flatnonzero(segment.live)[:_PROBES]
-    if not len(rows):
-        return True
+    rows = np.arange(min(len(segment), _PROBES))
     posts = [segment.post(row) for row in rows.tolist()]
     made, words = RowMaker(model)(posts), segment.token_ids(rows)
     again = model.token_ids([post.text for post in posts])

@@ -5,14 +5,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.utils.files import file_sha256, reading, write_json
 
-FORMAT = 7
+FORMAT = 8
 NAME = "manifest.json"
 _KIND = "index of posts"
 
@@ -30,36 +28,22 @@ class FileEntry(NamedTuple):
 
 
 @dataclass(slots=True)
-class SegmentEntry:
-    """A segment: the name of its folder, and its number of posts, including deleted ones.
-
-    If there are `deletions`, the file `deleted` has the rows of these posts.
-    """
-
-    name: str
-    posts: int
-    deleted: str | None = None
-    deletions: int = 0
-
-
-@dataclass(slots=True)
 class Manifest:
     """The facts about an index that are known before any post is read.
 
     Of the `model` they are its ``folder`` and its ``fingerprint`` (`fingerprint`), of its
     vocabulary the number of `words`, and `gram` is the length of the n-grams that are kept of other
-    words. The `segments` are in the order of the posts, `files` are all other files by their path
-    in the folder, and `sources` path, size and time of change of the files that posts were read
-    from. `generation` counts the changes, and `version` is that of the package that wrote it.
+    words. The `segments`, folders with their numbers of posts, are in the order of the posts,
+    `files` are all other files by their path in the folder, and `sources` path, size and time of
+    change of the files that posts were read from. `version` is that of the package that wrote it.
     """
 
     model: dict[str, str]
     words: int
     gram: int
-    segments: list[SegmentEntry] = field(default_factory=list)
+    segments: dict[str, int] = field(default_factory=dict)
     files: dict[str, FileEntry] = field(default_factory=dict)
     sources: list[tuple[str, int, int]] = field(default_factory=list)
-    generation: int = 0
     version: str = __version__
 
     def write(self, folder: Path) -> None:
@@ -94,9 +78,8 @@ class Manifest:
                         f"{document.get('version')}; this one, {__version__}, reads format "
                         f"{FORMAT}: build the index again"
                     )
-                segments = [SegmentEntry(**entry) for entry in document.pop("segments")]
                 files = {name: FileEntry(*entry) for name, entry in document.pop("files").items()}
-                found = cls(segments=segments, files=files, **document)
+                found = cls(files=files, **document)
             except InputError:
                 raise
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -124,8 +107,8 @@ class Manifest:
 
     @property
     def posts(self) -> int:
-        """How many posts the index has; deleted ones do not count."""
-        return sum(entry.posts - entry.deletions for entry in self.segments)
+        """How many posts the index has."""
+        return sum(self.segments.values())
 
     @property
     def codes(self) -> Codes:
@@ -134,15 +117,7 @@ class Manifest:
 
     def open_segments(self, folder: Path) -> list[Segment]:
         """The posts of the index."""
-        codes, none = self.codes, np.zeros(0, np.int64)
-        return [
-            Segment(
-                folder / entry.name,
-                codes,
-                np.load(folder / entry.deleted) if entry.deleted else none,
-            )
-            for entry in self.segments
-        ]
+        return [Segment(folder / name, self.codes) for name in self.segments]
 
     def changed_sources(self) -> list[str]:
         """The files that changed since they were read; a missing one does not count."""
