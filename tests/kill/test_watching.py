@@ -43,7 +43,8 @@ def test_watching(pool):
     seconds = time.monotonic() - began
     whole = (pool / "aaa.jsonl").read_bytes()
     assert len(whole) > 20_000
-    assert json.loads((pool / "aaa.jsonl.metrics.json").read_text())["counts"]["read"] == 30_000
+    saved = json.loads((pool / "aaa.jsonl.watch" / "checkpoint.json").read_text())
+    assert saved["counts"]["read"] == 30_000
     attempts = []
 
     def attempt():

@@ -98,11 +98,10 @@ def add(
     """
     maker, manifest = RowMaker(indexable(model)), Manifest.read(path)
     _sweep(path, manifest)
-    segments = manifest.open_segments(path)
-    check_model(path, manifest.model, segments, model)
+    check_model(path, manifest.model, model)
     before, present, seen = manifest.posts, 0, SeenIds()
     try:
-        for segment in segments:
+        for segment in manifest.open_segments(path):
             for _, ids in segment.ids():
                 seen.add(ids)
         writer = IndexWriter(path, manifest, model.output_dim)

@@ -32,8 +32,8 @@ class PostIndex(Pool):
 
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
+        check_model(path, self.manifest.model, model)
         self._segments = self.manifest.open_segments(path)
-        check_model(path, self.manifest.model, self._segments, model)
         self._observed: Ints | None = None  # their rows; None: all posts
         self._learned: Learned | None = None
         self._sample: list[Post] = []

@@ -24,7 +24,7 @@ from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.seeds import MILLION
 from siamese_news.search.watch.sources import Batch, Cursor
 from siamese_news.search.watch.window import PostWindow
-from siamese_news.utils.files import GrowingFile, atomic_write, write_json
+from siamese_news.utils.files import GrowingFile, atomic_write
 from siamese_news.utils.terminal import counted
 
 _COMMIT, _STATUS = 1.0, 60.0  # seconds
@@ -36,10 +36,10 @@ _STREAMED = ("cluster", "cluster_size")  # columns that need all rows
 class Watch:
     """A watch, new or continued; the output must be held with `output_lock`.
 
-    Next to the output are a folder ``<out>.watch`` (checkpoint, log, the posts of the window),
-    ``<out>.rejected.jsonl`` and ``<out>.metrics.json``. The checkpoint is replaced as a whole and
-    holds the cursor, the window and the sizes of all growing files; bytes beyond these sizes are
-    cut off when the watch is continued, and written again.
+    Next to the output are a folder ``<out>.watch`` (checkpoint, log, the posts of the window) and
+    ``<out>.rejected.jsonl``. The checkpoint is replaced as a whole and holds the cursor, the window
+    and the sizes of all growing files; bytes beyond these sizes are cut off when the watch is
+    continued, and written again.
 
     `tell` prints a line, and the window has at most `window` posts. The watch ends after `idle`
     seconds without a post. A watch that is `fresh` has committed nothing yet. Its `state`, in each
@@ -210,14 +210,15 @@ class Watch:
 
     def _note(self, event: str, *, message: str = "", **values: Any) -> None:
         """Add a line to the log, and print the message for the user."""
-        row = {"time": _utc(datetime.now(UTC)), "position": self.window.position, "event": event}
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        row = {"time": now, "position": self.window.position, "event": event}
         row |= values | ({"message": message} if message else {})
         self._files["log"].append(orjson.dumps(row) + b"\n")
         if message:
             self._tell(message)
 
     def _status(self, now: float) -> None:
-        """Print the progress, and write it to ``<out>.metrics.json``."""
+        """Print the progress."""
         counts, passed = self.counts, max(now - self._told, 1e-9)
         rate, silent = (counts["read"] - self._before) / passed, now - self._heard
         rejected = sum(count for name, count in counts.items() if name.startswith("rejected"))
@@ -231,22 +232,7 @@ class Watch:
             line += f"; {counted(counts[name], one)}" if counts[name] else ""
         line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
         self._tell(line)
-        metrics = {
-            "time": _utc(datetime.now(UTC)),
-            "posts_per_second": round(rate, 1),
-            "seconds_without_a_post": round(silent, 1),
-            "counts": dict(sorted(counts.items())),
-            "position": window.position,
-            "state": self.state,
-            "window": {"first": first, "posts": window.growing.start - first},
-            "threshold": self._opened.query.threshold,
-        }
-        write_json(self._out.with_name(self._out.name + ".metrics.json"), metrics)
         self._told, self._before = now, counts["read"]
-
-
-def _utc(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @contextmanager
