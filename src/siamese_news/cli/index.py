@@ -15,14 +15,14 @@ from siamese_news.utils.terminal import counted
 
 
 @search_command(
-    Query(), "out posts model reading threads", needs="out", helps={"out": "Folder of the index."}
+    Query(),
+    "out posts model reading threads",
+    needs="out posts",
+    helps={"out": "Folder of the index."},
 )
 def index(
     query: Query,
     add: Annotated[bool, typer.Option("--add", help="Add the posts to an existing index.")] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Verify the checksums of all files.")
-    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing index.")] = False,
 ) -> None:
     """Read, tokenize and encode posts once, to search them many times.
@@ -33,46 +33,31 @@ def index(
 
     --add adds posts. To remove posts, build the index again from files without them.
     """
-    from siamese_news.search.index.manifest import Manifest
+    from siamese_news.model.loading import open_named
+    from siamese_news.search.files import FilePool, file_versions
+    from siamese_news.search.index import changing
+    from siamese_news.search.index.fingerprint import indexable
 
     use_threads(query.threads)
     out = query.out
     assert out is not None
-    if bool(query.posts) == check or (add and check):
-        raise InputError(
-            "expected either --posts (to build an index, or with --add to add to it) or --check"
-        )
-    if check and not out.is_dir():
-        Manifest.read(out)  # reports what is wrong
-    with output_lock(out):
-        if check:
-            echo(f"{out}: {Manifest.read(out).verify(out)} files are unchanged")
-        else:
-            _index_posts(query, out, add_to=add, force=force)
-
-
-def _index_posts(query: Query, out: Path, *, add_to: bool, force: bool) -> None:
-    from siamese_news.model.loading import open_named
-    from siamese_news.search.files import FilePool, file_versions
-    from siamese_news.search.index.changing import add, build
-    from siamese_news.search.index.fingerprint import indexable
-
-    if not add_to and out.is_file():
+    if not add and out.is_file():
         raise InputError(f"{out}: is a file; expected the name of a folder")
-    if not add_to and out.exists() and not force:
+    if not add and out.exists() and not force:
         raise InputError(
             f"{out}: already exists; add posts to it with --add, or replace it with --force"
         )
-    encoder, which = open_named(query.model)
-    model = indexable(encoder)
-    stream = open_files(query)
-    pool = FilePool(stream)
-    sources = [(str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)]
-    if add_to:
-        changed = add(out, pool, model, sources=sources)
-    else:
-        changed = build(out, pool, model, name=which["folder"], sources=sources)
-    for line in (*pool.summary(changed.added, "indexed"), *pool.remarks()):
-        echo(line)
-    said = f" ({changed.added:,} added, {changed.present:,} already there)" if add_to else ""
-    echo(f"{out}: {counted(changed.posts, 'post')}{said}")
+    with output_lock(out):
+        encoder, which = open_named(query.model)
+        model = indexable(encoder)
+        stream = open_files(query)
+        pool = FilePool(stream)
+        sources = [(str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)]
+        if add:
+            changed = changing.add(out, pool, model, sources=sources)
+        else:
+            changed = changing.build(out, pool, model, name=which["folder"], sources=sources)
+        for line in (*pool.summary(changed.added, "indexed"), *pool.remarks()):
+            echo(line)
+        said = f" ({changed.added:,} added, {changed.present:,} already there)" if add else ""
+        echo(f"{out}: {counted(changed.posts, 'post')}{said}")

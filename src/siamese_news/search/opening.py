@@ -90,7 +90,7 @@ class OpenQuery:
         return {
             "version": __version__,
             "model": self.which["sha256"] + self.which.get("words", ""),
-            "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
+            "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest()[:16],
             "posts": posts,
             # The last digit of torch's results depends on it.
             "threads": 1 if isinstance(self.model, TableModel) else thread_count(),

@@ -121,9 +121,8 @@ def test_a_file_is_no_index_and_what_an_index_needs_is_said(pool):
     name = pool / "posts.jsonl"
     done = run("rank", "--index", name, *seeds(pool), exit=2)
     assert f"{name}: is a file; expected the folder of an index" in done.stderr
-    for options in ([], ["--add"], ["--add", "--check"], ["--posts", name, "--check"]):
-        done = run("index", "--out", pool / "posts.index", *options, exit=2)
-        assert "expected either --posts" in done.stderr
+    done = run("rank", "--index", pool, *seeds(pool), exit=2)
+    assert f"{pool}: is not an index of posts, because it has no manifest.json" in done.stderr
     done = run("index", "--out", pool / "none.index", "--posts", name, "--add", exit=2)
     assert f"{pool / 'none.index'}: no such index" in done.stderr
 

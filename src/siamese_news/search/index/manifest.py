@@ -3,28 +3,15 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.utils.files import file_sha256, reading, write_json
+from siamese_news.utils.files import reading, write_json
 
 FORMAT = 8
 NAME = "manifest.json"
 _KIND = "index of posts"
-
-
-class FileEntry(NamedTuple):
-    """Size and hash of a file of an index."""
-
-    bytes: int
-    sha256: str
-
-    @classmethod
-    def of(cls, path: Path) -> "FileEntry":
-        """The entry of a file as it is now."""
-        return cls(path.stat().st_size, file_sha256(path))
 
 
 @dataclass(slots=True)
@@ -34,15 +21,16 @@ class Manifest:
     Of the `model` they are its ``folder`` and its ``fingerprint`` (`fingerprint`), of its
     vocabulary the number of `words`, and `gram` is the length of the n-grams that are kept of other
     words. The `segments`, folders with their numbers of posts, are in the order of the posts,
-    `files` are all other files by their path in the folder, and `sources` path, size and time of
-    change of the files that posts were read from. `version` is that of the package that wrote it.
+    `files` the sizes of all other files by their path in the folder, and `sources` path, size and
+    time of change of the files that posts were read from. `version` is that of the package that
+    wrote it.
     """
 
     model: dict[str, str]
     words: int
     gram: int
     segments: dict[str, int] = field(default_factory=dict)
-    files: dict[str, FileEntry] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
     sources: list[tuple[str, int, int]] = field(default_factory=list)
     version: str = __version__
 
@@ -64,8 +52,8 @@ class Manifest:
                 )
             if not path.is_file():
                 raise InputError(
-                    f"{folder}: has no {NAME}, so it is not an index of posts, or one that was "
-                    "never finished; remove it and build it again"
+                    f"{folder}: is not an index of posts, because it has no {NAME}; name another "
+                    "folder, or make an index with siamese-news index --posts … --out FOLDER"
                 )
             try:
                 document = json.loads(path.read_bytes())
@@ -78,32 +66,21 @@ class Manifest:
                         f"{document.get('version')}; this one, {__version__}, reads format "
                         f"{FORMAT}: build the index again"
                     )
-                files = {name: FileEntry(*entry) for name, entry in document.pop("files").items()}
-                found = cls(files=files, **document)
+                found = cls(**document)
             except InputError:
                 raise
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise InputError(f"{path}: is damaged ({error}); build the index again") from error
-            for name, entry in files.items():
+            for name, expected in found.files.items():
                 file = folder / name
                 size = file.stat().st_size if file.is_file() else None
-                if size != entry.bytes:
+                if size != expected:
                     have = "is missing" if size is None else f"has {size:,} bytes"
                     raise InputError(
-                        f"{file}: {have}, expected {entry.bytes:,} bytes; the index is not "
-                        "complete: copy it again, or build it again"
+                        f"{file}: {have}, expected {expected:,} bytes; the index is not complete: "
+                        "copy it again, or build it again"
                     )
         return found
-
-    def verify(self, folder: Path) -> int:
-        """Compare every byte with the hashes; return the number of files."""
-        for name, entry in self.files.items():
-            if FileEntry.of(folder / name) != entry:
-                raise InputError(
-                    f"{folder / name}: differs from its hash in {NAME}; copy the index again, or "
-                    "build it again"
-                )
-        return len(self.files)
 
     @property
     def posts(self) -> int:

@@ -15,7 +15,7 @@ from siamese_news.lexical_head import TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
-from siamese_news.search.index.manifest import FileEntry, Manifest
+from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
 from siamese_news.search.pool import Floats, seconds_of
 from siamese_news.text.token_ids import TokenIds
@@ -101,7 +101,7 @@ class IndexWriter:
         sync(self._path)
         name = self._path.name
         for item in sorted(self._path.iterdir()):
-            self._manifest.files[f"{name}/{item.name}"] = FileEntry.of(item)
+            self._manifest.files[f"{name}/{item.name}"] = item.stat().st_size
         self._manifest.segments[name] = self._writer.posts
         self._writer = None
 

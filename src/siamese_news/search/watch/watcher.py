@@ -78,7 +78,7 @@ class Watch:
         if not self.fresh:
             self._scorer = self.window.scorer()
         self._committed = self._told = self._heard = time.monotonic()
-        self._before = 0
+        self._before = self.counts["read"]
 
     def begin(self, warm: Iterable[Post] = ()) -> None:
         """Start a fresh watch, with an earlier pool in the window."""
