@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
     from siamese_news.search.pool import Pool, Window
-    from siamese_news.search.seeds import Decided, Seeds
+    from siamese_news.search.seeds import Seeds
 
 _SHOWN = 10
 _WIDTH = 70
 _MANY = 5000  # seeds that are more likely posts
 
 
-def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
-    """Read the seed articles of a search and, unless `quiet`, list them on the console.
+def read_seeds(query: Query) -> "Seeds":
+    """Read the seed articles of a search, and list them on the console.
 
     Unless the query is strict, an article without title and text is skipped with a warning.
     """
@@ -41,15 +41,12 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
 
     def set_aside(reason: str) -> None:
         aside.append(reason)
-        if not quiet:
-            echo(f"article skipped (--strict stops here): {reason}")
+        echo(f"article skipped (--strict stops here): {reason}")
 
     keep = None if query.strict else set_aside
     negatives = read_articles(query.negatives, set_aside=keep) if query.negatives else []
     articles = read_articles(query.articles, set_aside=keep)
     seeds = Seeds(articles, negatives, query.one_story, query.aggregate, aside)
-    if quiet:
-        return seeds
     for kind, some in (("seed", articles), ("not", negatives)):
         lines = []
         for article in some:
@@ -147,12 +144,12 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
     return index
 
 
-def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> None:
+def say_found(summary: Sequence[str], decided: str, window: "Window") -> None:
     """Report the counts, the decisions of the search, and the number of posts without a date."""
     for line in summary:
         echo(line)
-    if said := str(decided):
-        echo(said)
+    if decided:
+        echo(decided)
     if window.undated:
         total = window.undated + window.dated
         what = "left out" if window.dated_only else "kept; --dated-only leaves them out"

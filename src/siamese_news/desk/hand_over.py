@@ -124,7 +124,7 @@ def _parquet(desk: Desk, path: Path) -> None:
 
 def _report(desk: Desk, path: Path) -> None:
     data = read_results(make(desk, "parquet"), name=desk.project.folder.name)
-    write_report(path, replace(data, bursts=groups.find_bursts(data)))
+    write_report(path, data)
 
 
 def _certificate(ending: str) -> Maker:
