@@ -119,7 +119,6 @@ def test_an_option_of_the_other_command_names_it(here, command, advice):
     [
         ("filter", *RANK[1:], "--out", "found.csv", "--threshold"),
         ("watch", *RANK[1:3], "--source", "stdin", "--out", "found.jsonl", "--threshold"),
-        ("report", "--results", "posts.jsonl", "--out", "page.html", "--threshold"),
         ("audit", "--results", "posts.jsonl", "--out", "sheet.csv", "--threshold"),
     ],
 )
