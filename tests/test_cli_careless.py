@@ -75,10 +75,11 @@ def test_an_impossible_place_for_a_project_is_named_in_one_line(here, folder):
     ("command", "out"),
     [
         (("explain", "--articles", "story.txt", "--text", "a bridge"), "explained.txt"),
-        (("keywords", "--posts", "posts.jsonl", "--articles", "story.txt", "--top", "1"), "k.csv"),
+        (("keywords", "--posts", "posts.jsonl", "--results", "found.csv"), "k.csv"),
     ],
 )
 def test_own_earlier_output_is_replaced_and_a_changed_one_is_not(here, command, out):
+    (here / "found.csv").write_text(f"post\n{POSTS[0]['id']}\n", encoding="utf-8")
     for _ in range(2):
         done = process(*command, "--out", out)
         assert done.returncode == 0, done.stderr
