@@ -72,7 +72,7 @@ def test_no_command_writes_over_what_it_reads(files, command):
     arguments = {
         "rank": (*model, *articles, "--posts", files / "dump"),
         "filter": (*model, *articles, "--posts", f"{files}/d*/*.jsonl", "--threshold", "0"),
-        "keywords": (*model, *articles, "--posts", dump),
+        "keywords": ("--results", files / "story.txt", "--posts", dump),
         "explain": (*model, *articles, "--posts", dump, "--post", "1"),
     }[command]
     os.link(dump, files / "same.jsonl")  # another name of the same file

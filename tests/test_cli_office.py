@@ -303,18 +303,13 @@ def test_own_results_give_back_what_was_guarded(files, form):
     assert {row["post"]: row["text"] for row in rows} == texts
 
 
-@pytest.mark.parametrize("command", ["rank", "filter", "explain", "keywords"])
+@pytest.mark.parametrize("command", ["rank", "filter", "explain"])
 def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
     row = {"id": "1\x1b[31m", "text": "\x1b[2Jflood \x9b31m river", "lang": "\x1b[m", "x\x1b": 1}
     (files / "posts.jsonl").write_text(lines([row, {"id": "2", "text": "vote"}]))
     (files / "story.txt").write_text("Flood in the \x1b[31mtown\n\nThe river took the bridge.\n")
     _, *given = rank(files, posts=["posts.jsonl"])
-    more = {
-        "rank": [],
-        "filter": ["--threshold", "-1"],
-        "explain": ["--post", row["id"]],
-        "keywords": ["--top", "1"],
-    }[command]
+    more = {"rank": [], "filter": ["--threshold", "-1"], "explain": ["--post", row["id"]]}[command]
     if command == "filter":
         more += ["--out", files / "out.csv"]
     for options in (more, [*more, "--text-field", "\x1b[31m"]):

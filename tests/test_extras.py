@@ -97,7 +97,7 @@ def test_what_lacks_an_extra_leaves_no_folder(without, files, blocked, command):
 def files(tmp_path):
     (tmp_path / "a.txt").write_text("A flood\n\nA river floods a town.\n")
     (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "the river is in my cellar"}\n')
-    (tmp_path / "r.jsonl").write_text('{"id": "1", "text": "river", "score": 0.5, "rank": 1}\n')
+    (tmp_path / "r.jsonl").write_text('{"post": "1", "text": "river", "score": 0.5, "rank": 1}\n')
     return tmp_path
 
 
@@ -239,7 +239,7 @@ def test_records_and_encoders_need_no_extra(without, names):
             ],
         ),
         slow("nupunkt", ["explain", "--articles", "a.txt", "--posts", "p.jsonl", "--post", "1"]),
-        slow("rich", ["keywords", "--articles", "a.txt", "--posts", "p.jsonl", "--top", "1"]),
+        slow("rich", ["keywords", "--results", "r.jsonl", "--posts", "p.jsonl"]),
         ("jinja2", ["report", "--results", "r.jsonl", "--out", "r.html"]),
         ("orjson", ["doctor", "p.jsonl"]),
     ],
@@ -304,7 +304,7 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
         ["rank", *seeds, "--posts", "p.jsonl", "--out", "all.jsonl", "--top", "300"],
         ["filter", *seeds, "--posts", "p.jsonl", "--threshold", "0.05", "--out", "found.csv"],
         ["explain", *seeds, "--posts", "p.jsonl", "--post", "1", "--out", "why.json"],
-        ["keywords", *seeds, "--posts", "p.jsonl", "--out", "words.csv"],
+        ["keywords", "--results", "found.csv", "--posts", "p.jsonl", "--out", "words.csv"],
         ["report", "--results", "all.jsonl", "--out", "all.html"],
         ["index", "--out", "p.index", "--posts", "p.jsonl"],
         ["rank", *seeds, "--index", "p.index", "--out", "again.jsonl", "--top", "300"],

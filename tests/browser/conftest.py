@@ -45,7 +45,6 @@ def _hostile_data(count):
         posts=list(_hostile_posts(count)),
         histogram=Histogram([i / 20 for i in range(21)], [10**6 >> i for i in range(20)]),
         threshold=0.5,
-        threshold_note=HOSTILE[4],
         counts={HOSTILE[0]: 5},
         remarks=[HOSTILE[2], "z" * 5000],
     )

@@ -318,10 +318,12 @@ def test_what_was_spooled_is_removed_at_any_point(pool, command):
     """Standard input is copied to a file, which SIGTERM and Ctrl-C remove wherever they come."""
     spool, dice, log = pool / "spool", random.Random(command), pool / "log.txt"
     arguments = {
-        "rank": ["--out", "out.jsonl"],
-        "filter": ["--threshold", "0.1", "--out", "out.jsonl"],
-        "keywords": ["--out", "out.csv", "--format", "csv"],
+        "rank": ["--articles", "seed.txt", "--out", "out.jsonl"],
+        "filter": ["--articles", "seed.txt", "--threshold", "0.1", "--out", "out.jsonl"],
+        "keywords": ["--results", "found.csv", "--out", "out.csv", "--format", "csv"],
     }[command]
+    first = json.loads((pool / "posts.jsonl").open().readline())
+    (pool / "found.csv").write_text(f"post\n{first.get('id', first.get('_id'))}\n")
     seconds = 8.0
     for number in range(20):
         shutil.rmtree(spool, ignore_errors=True)
@@ -329,16 +331,7 @@ def test_what_was_spooled_is_removed_at_any_point(pool, command):
         with (pool / "posts.jsonl").open("rb") as posts, log.open("wb") as stream:
             began = time.monotonic()
             process = subprocess.Popen(
-                [
-                    sys.executable,
-                    *CLI,
-                    command,
-                    "--articles",
-                    "seed.txt",
-                    "--posts",
-                    "-",
-                    *arguments,
-                ],
+                [sys.executable, *CLI, command, "--posts", "-", *arguments],
                 cwd=pool,
                 env={**ENV, "TMPDIR": str(spool)},
                 stdin=posts,

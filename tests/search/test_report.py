@@ -99,7 +99,6 @@ HOSTILE_PAGE = data(
     counts={"read": 1, HOSTILE[0]: 2},
     remarks=[HOSTILE[8]],
     threshold=0.5,
-    threshold_note=HOSTILE[9],
     histogram=Histogram([0, 0.5, 1], [3, 4]),
     histogram_note=HOSTILE[10],
 )
@@ -421,7 +420,6 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
     assert (found.threshold, found.histogram.counts) == (0.5, [7, 3])
     assert found.seeds == [Seed("a", "The bridge"), Seed("b")]
     assert "scanned" in found.histogram_note
-    assert read_results(path, threshold=0.25).threshold == 0.25
 
 
 @pytest.mark.parametrize(
@@ -475,14 +473,18 @@ def test_a_folder_is_not_a_results_file(tmp_path):
 def test_the_command_writes_the_page(tmp_path):
     path, out = written(tmp_path, "r.jsonl"), tmp_path / "page.html"
     arguments = ["report", "--results", str(path), "--out", str(out), "--title", "Bridge & town"]
-    done = CliRunner().invoke(app, [*arguments, "--threshold", "0.75"])
+    done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     page = Page(out.read_text(encoding="utf-8"))
     assert "Bridge & town" in page.words
-    assert "threshold 0.75" in page.words
     assert "There is no r.jsonl.meta.json" in page.words
-    with pytest.raises(InputError, match="the threshold"):
-        read_results(path, threshold=math.inf)
+    (tmp_path / "r.jsonl.meta.json").write_text(json.dumps({"threshold": 0.75}))
+    done = CliRunner().invoke(app, [*arguments, "--force"])
+    assert done.exit_code == 0, done.output
+    assert "threshold 0.75" in Page(out.read_text(encoding="utf-8")).words
+    (tmp_path / "r.jsonl.meta.json").write_text('{"threshold": "Infinity"}')
+    with pytest.raises(InputError, match="field 'threshold' is 'Infinity'; expected a number"):
+        read_results(path)
 
 
 @settings(deadline=None, max_examples=30)

@@ -10,7 +10,7 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, write_meta
 from siamese_news.cli.reading import echo, open_files
 from siamese_news.errors import InputError
-from siamese_news.search.query import Query, read_score
+from siamese_news.search.query import Query
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.terminal import counted
 
@@ -34,13 +34,6 @@ def report(
     title: Annotated[
         str | None,
         typer.Option(help="Title of the page (default: the only article, or the results)."),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SCORE",
-            help="Score to draw as the threshold (default: the threshold of the search).",
-        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -72,8 +65,7 @@ def report(
     table = out.with_suffix(".csv")
     for written in [out] if by is None else [out, table]:
         check_output(written, files_read(query, results), force=force)
-    drawn = None if threshold is None else read_score(threshold)
-    data = read_results(results, title=title, threshold=drawn)
+    data = read_results(results, title=title)
     if by is not None:
         if query.posts:
             column = None if by in groups.TIMES else by

@@ -16,7 +16,6 @@ import numpy as np
 
 from siamese_news.data.records import Post
 from siamese_news.data.splits import same_text_key
-from siamese_news.errors import InputError
 from siamese_news.scoring.candidates import mix
 from siamese_news.text.patterns import clean
 
@@ -47,10 +46,6 @@ def cluster_posts(texts: Sequence[str], *, threshold: float = 0.8) -> list[int]:
     Two texts are copies of each other if the Jaccard similarity of the 4-grams of their normal
     forms reaches the threshold.
     """
-    if not 0 < threshold <= 1:
-        raise InputError(
-            f"the near-duplicate threshold is {threshold}; expected more than 0 and at most 1"
-        )
     forms = [normal_form(text) for text in texts]
     # Sorted, so that the order of the posts makes no difference.
     different = sorted(set(forms))

@@ -71,10 +71,9 @@ class Histogram:
 class ReportData:
     """All of the page; it names the parts that are None or empty, and leaves them out.
 
-    The histogram is of all posts that were scanned or of the results only, which its note says;
-    that of the threshold says its origin. `counts` are those of the search, such as ``read`` and
-    ``kept``. `threads` has the posts of each in reading order, by the ``cluster`` of its found
-    posts. `groups` is a `groups.Comparison`.
+    The histogram is of all posts that were scanned or of the results only, which its note says.
+    `counts` are those of the search, such as ``read`` and ``kept``. `threads` has the posts of each
+    in reading order, by the ``cluster`` of its found posts. `groups` is a `groups.Comparison`.
     """
 
     title: str
@@ -85,7 +84,6 @@ class ReportData:
     histogram: Histogram | None = None
     histogram_note: str = ""
     threshold: float | None = None
-    threshold_note: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     threads: Mapping[int, Sequence[Turn]] = field(default_factory=dict)
@@ -96,11 +94,7 @@ NEEDED = ("article", "rank", "score", "post", "text")
 
 
 def read_results(
-    path: str | Path,
-    *,
-    title: str | None = None,
-    name: str | None = None,
-    threshold: float | None = None,
+    path: str | Path, *, title: str | None = None, name: str | None = None
 ) -> ReportData:
     """The report of a results file, ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet``.
 
@@ -127,10 +121,9 @@ def read_results(
     else:
         histogram = _counted([post.score for post in posts])
         note = "It covers the posts in the results only; the scores of the others are unknown."
-    given, place = "set for this report", "the threshold"
-    if threshold is None:
-        given, place = "from the search", f"{source}.meta.json: field 'threshold'"
-        threshold = meta.get("threshold")
+    threshold = meta.get("threshold")
+    if threshold is not None:
+        threshold = _number(threshold, f"{source}.meta.json: field 'threshold'")
     own = provenance()
     remarks = list(map(str, meta.get("remarks") or []))
     if not meta:
@@ -158,8 +151,7 @@ def read_results(
         posts=posts,
         histogram=histogram,
         histogram_note=note,
-        threshold=None if threshold is None else _number(threshold, place),
-        threshold_note=given,
+        threshold=threshold,
         counts=meta.get("counts") or {"kept": len({post.id for post in posts})},
         remarks=remarks,
         threads=_threads(rows, posts) if threaded else {},
