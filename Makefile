@@ -40,11 +40,11 @@ demo: install  ## train, evaluate, search; the last list is by the model that sh
 		--posts src/siamese_news/data/stories/corpus.jsonl --top 12
 
 test: install  ## fast tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: install  ## every test, the slow ones and those of Ray, of sweeps and of other libraries' models too
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[ray,bench,sweep]"
-	$(BIN)/python -m pytest -n 2 -m ""
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
 lint: install  ## ruff: rules and format
 	$(BIN)/ruff check .

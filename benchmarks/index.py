@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ import numpy as np
 from benchmarks.measure import machine
 from benchmarks.scan import LAUNCH, SHIPPED, invented
 from siamese_news.search.index.arrays import Table, TableRows
-from siamese_news.search.index.manifest import FileEntry, Manifest
+from siamese_news.search.index.manifest import Manifest
 
 SEEDS = 5
 # Seconds and bytes that were asked for, at 10 million posts.
@@ -80,13 +79,13 @@ def copied(index: Path, copies: int) -> Path:
     shutil.copytree(index, target)
     manifest = Manifest.read(target)
     for number in range(1, copies):
-        for segment in Manifest.read(index).segments:
-            folder = target / f"{segment.name}-{number}"
-            shutil.copytree(index / segment.name, folder)
+        for segment, posts in Manifest.read(index).segments.items():
+            folder = target / f"{segment}-{number}"
+            shutil.copytree(index / segment, folder)
             rename(folder, f"{number}-")
             for path in folder.iterdir():
-                manifest.files[f"{folder.name}/{path.name}"] = FileEntry.of(path)
-            manifest.segments.append(replace(segment, name=folder.name))
+                manifest.files[f"{folder.name}/{path.name}"] = path.stat().st_size
+            manifest.segments[folder.name] = posts
     manifest.write(target)
     return target
 

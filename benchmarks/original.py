@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from benchmarks.equations import as_equations
 from siamese_news.attention import RingAttention
 from siamese_news.attention.word_projections import Columns
 from siamese_news.encoders import StarEncoder, build_encoder
@@ -35,11 +36,11 @@ def star(dim: int, original: bool = False, sparsity: str = "AdaptiveEntmax") -> 
             "pooling": "max_relay",
             "dropout": 0.0,
             "sparsity": {"class": sparsity, "backend": "entmax" if original else "newton"},
-            "backend": "reference" if original else "fast",
         }
     )
     assert isinstance(encoder, StarEncoder)
     if original:
+        as_equations(encoder)
         encoder.rings = nn.ModuleList(_copying(ring) for ring in encoder.rings)
     return encoder
 

@@ -95,7 +95,6 @@ def hold_ids(count: int) -> None:
     seen = SeenIds()
     for start in range(0, count, BLOCK):
         seen.add([str(10**18 + n) for n in range(start, min(start + BLOCK, count))])
-    seen.close()
 
 
 def rate(run: Callable[[], None], posts: int, turns: int) -> float:

@@ -13,15 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.rerank_smoothing import smoothed
 from papers.samcnn.table3 import mean_over_topics, significant
 from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run
-from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
-from siamese_news.training.rerank.results import SCALES, SUFFIXES, combine
+from siamese_news.training.rerank.data import Fold, RerankCollection, make_fold, read_reranking
+from siamese_news.training.rerank.interpolation import GRID, SCALES, interpolate, interpolated
+from siamese_news.training.rerank.run import JOINT, PLAIN
 from siamese_news.utils.markdown import markdown_table
 
-Run = Mapping[str, Mapping[str, float]]
+Run = dict[str, dict[str, float]]
+
+#: A ranker alone, with the first stage, and smoothed over its candidates.
+SUFFIXES = (PLAIN, JOINT, NEAR := " +QL +near")
 
 #: Column -> metric of `evaluate_run`.
 FIGURES = {"AP": "AP", "P30": "P@30"}
@@ -76,35 +81,59 @@ def peers(collection: RerankCollection, *, share: float, seed: int, neighbors: i
     for year in years:
         fold = make_fold(collection, year, share=share, seed=seed)
         test_run = {query: strong[query] for query in fold.test}
-        results = combine(
-            collection,
-            fold,
-            strong,
-            test_run,
-            first=first,
-            scale="probability",
-            neighbors=neighbors,
-        )
-        for suffix, figures in results.topics.items():
-            systems[suffix].add(year, figures)
+        runs = _derived(collection, fold, strong, test_run, first, GRID, neighbors)
+        for suffix, run in runs.items():
+            systems[suffix].add(year, evaluate_run(run, _qrels(collection, year)))
     return [*systems_of_peers, *systems.values()]
 
 
-def saved(folders: Sequence[Path]) -> list[System]:
-    """The systems of finished runs, plain and with QL, by their name in ``row.json``.
+def _derived(
+    collection: RerankCollection,
+    fold: Fold,
+    dev: Run,
+    test: Run,
+    first: Run,
+    grid: Sequence[float],
+    neighbors: int,
+) -> dict[str, Run]:
+    """The systems that are derived from one ranker on one test year, by their suffix."""
+    joint, weight = interpolated(collection, fold, dev, test, first, grid)
+    runs = {PLAIN: test, JOINT: joint}
+    if neighbors:
+        mixed = interpolate(dev, first, weight)
+        runs[NEAR] = smoothed(collection, fold, mixed, joint, count=neighbors)
+    return runs
+
+
+def saved(
+    collection: RerankCollection,
+    folders: Sequence[Path],
+    *,
+    share: float,
+    seed: int,
+    neighbors: int,
+) -> list[System]:
+    """The systems of finished runs by their name in ``row.json``: alone, with QL, and smoothed.
 
     Raises:
         InputError: a folder without a finished run.
     """
     systems: dict[str, System] = {}
-    for suffix in SUFFIXES:
+    first = collection.peer("ql", sorted(set(collection.years.values())))
+    for suffix in SUFFIXES if neighbors else (PLAIN, JOINT):
         for folder in folders:
-            row, topics = _read(folder / "row.json"), _read(folder / "topics.json")
-            if f"test{suffix}" not in topics:
-                continue
-            name = row["ranker"] + suffix
-            system = systems.setdefault(name, System(name))
-            system.add(int(row["fold"]), topics[f"test{suffix}"])
+            row = _read(folder / "row.json")
+            year, name = int(row["fold"]), row["ranker"] + suffix
+            if suffix == NEAR:
+                convert, _ = SCALES[row["config"]["task"]["interpolation"]]
+                dev = interpolate(convert(read_run(folder / "dev.run.gz")), first, row["weight"])
+                fold = make_fold(collection, year, share=share, seed=seed)
+                joint = read_run(folder / "test+ql.run.gz")
+                near = smoothed(collection, fold, dev, joint, count=neighbors)
+                figures = evaluate_run(near, _qrels(collection, year))
+            else:
+                figures = _read(folder / "topics.json")[f"test{suffix}"]
+            systems.setdefault(name, System(name)).add(year, figures)
     return list(systems.values())
 
 
@@ -159,11 +188,9 @@ def averaged(
             for part in ("dev", "test")
         )
         fold = make_fold(collection, year, share=share, seed=seed)
-        results = combine(
-            collection, fold, dev, test, first=first, scale=scale, neighbors=neighbors
-        )
-        for suffix, figures in results.topics.items():
-            systems[suffix].add(year, figures)
+        runs = _derived(collection, fold, dev, test, first, SCALES[scale][1], neighbors)
+        for suffix, run in runs.items():
+            systems[suffix].add(year, evaluate_run(run, _qrels(collection, year)))
     return [system for system in systems.values() if system.runs]
 
 
@@ -248,7 +275,7 @@ def table3(
     folders = sorted(folders, key=lambda f: (parents.index(f.parent), len(f.name), f.name))
     rows = {folder: _read(folder / "row.json") for folder in folders}
     options = {"share": 0.15, "seed": 0, "neighbors": neighbors}
-    systems = [*peers(collection, **options), *saved(folders)]
+    systems = [*peers(collection, **options), *saved(collection, folders, **options)]
     for entry in averages:
         name, _, labels = entry.partition("=")
         chosen = [folder for folder in folders if rows[folder]["ranker"] in labels.split(",")]
@@ -276,7 +303,7 @@ def main() -> None:
     )
     parser.add_argument("folders", nargs="*", type=Path, help="folders of finished runs")
     parser.add_argument("--collection", default="trec-microblog")
-    parser.add_argument("--neighbors", type=int, default=20, help="as task.neighbors")
+    parser.add_argument("--neighbors", type=int, default=20, help="candidates to smooth over")
     parser.add_argument("--samples", type=int, default=20_000, help="exchanges per test")
     parser.add_argument(
         "--average",

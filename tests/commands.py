@@ -1,5 +1,6 @@
 """Commands as a user types them, each in a process of its own that begins with its imports done."""
 
+import atexit
 import multiprocessing
 import os
 import subprocess
@@ -15,6 +16,8 @@ from siamese_news.utils.processes import importing
 _MODULES = [
     "siamese_news.__main__",
     "siamese_news.desk.command",
+    "siamese_news.desk.app",
+    "siamese_news.desk.security",
     "siamese_news.cli.rank",
     "siamese_news.cli.filter",
     "siamese_news.cli.explain",
@@ -26,9 +29,13 @@ _MODULES = [
     "siamese_news.training.linking.run",
     "anyascii",
     "filelock",
+    "pyarrow.dataset",
     "pyarrow.parquet",
     "sklearn",
     "typer._adapters",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.websockets.auto",
     "tests.warm",
 ]
 
@@ -52,7 +59,8 @@ else:
 
 
 @cache
-def _context() -> multiprocessing.context.BaseContext:
+def prepared() -> multiprocessing.context.BaseContext:
+    """For processes that begin with the imports of commands done."""
     with chdir(Path(__file__).parents[1]):  # from where the new process finds `tests`
         return importing(_MODULES)
 
@@ -73,24 +81,49 @@ def python_m(module: str, *arguments: object, folder: Path) -> subprocess.Comple
     return _run(module, arguments, folder, 600)
 
 
+def begin(
+    module: str | None, *arguments: object, folder: Path, output: Path, errors: Path | None = None
+) -> multiprocessing.process.BaseProcess:
+    """A command that goes on while the test does something else, at most until the tests end.
+
+    Args:
+        module: what ``python -m`` runs; None is ``siamese-news``.
+        arguments: of it.
+        folder: where it runs.
+        output: an existing file or pipe for its standard output.
+        errors: one for its standard error, by default the same.
+    """
+    process = _start(module, arguments, folder, output, errors or output)
+    atexit.register(process.kill)
+    return process
+
+
 def _run(
     module: str | None, arguments: Sequence[object], folder: Path, timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    given = [str(argument) for argument in arguments]
     with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
-        values = {
-            "module": module,
-            "arguments": given,
-            "environment": dict(os.environ),
-            "folder": str(folder),
-            "output": output.name,
-            "errors": errors.name,
-        }
-        process = _context().Process(target=exec, args=(_SCRIPT, values))
-        process.start()
+        paths = [Path(file.name) for file in (output, errors)]
+        process = _start(module, arguments, folder, *paths)
         process.join(timeout)
+        given = [str(argument) for argument in arguments]
         if process.is_alive():
             process.kill()
             raise subprocess.TimeoutExpired(given, timeout)
-        said = [Path(file.name).read_text(encoding="utf-8") for file in (output, errors)]
+        said = [path.read_text(encoding="utf-8") for path in paths]
     return subprocess.CompletedProcess(given, process.exitcode, *said)
+
+
+def _start(
+    module: str | None, arguments: Sequence[object], folder: Path, output: Path, errors: Path
+) -> multiprocessing.process.BaseProcess:
+    values = {
+        "module": module,
+        "arguments": [str(argument) for argument in arguments],
+        "environment": dict(os.environ),
+        "folder": str(folder),
+        "output": str(output),
+        "errors": str(errors),
+    }
+    process = prepared().Process(target=exec, args=(_SCRIPT, values))
+    process.start()
+    return process

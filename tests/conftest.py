@@ -1,5 +1,8 @@
 """Fixtures shared by every room."""
 
+import functools
+import gc
+import itertools
 import os
 import signal
 import sys
@@ -7,7 +10,13 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import typer.testing
 from hypothesis.internal.conjecture import providers
+
+from siamese_news.__main__ import application
+from siamese_news.model import loading
+from siamese_news.utils import provenance
+from tests.bundled import model_of
 
 # No test is timed: how long an example takes depends on what else the machine does. The examples
 # are the same in every run, so that what passes here passes in CI; --hypothesis-profile=explore
@@ -31,6 +40,22 @@ def pytest_configure(config: pytest.Config) -> None:
         providers.is_local_module_file = lambda path: False
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while the tests are imported, nor among what was imported: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Let the interpreter collect at its end what it has imported."""
+    gc.unfreeze()
+
+
 def _folder(variable: str) -> Path:
     value = os.environ.get(variable)
     if not value or not Path(value).is_dir():
@@ -38,10 +63,25 @@ def _folder(variable: str) -> Path:
     return Path(value)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def once():
+    """What each command of a process would make anew: their tree, the revision, the model."""
+    application()  # adds a command to the tree
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+        patch.setattr(loading, "model_of", model_of)
+        patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
+        yield
+
+
+_STATES = itertools.count()
+
+
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory, monkeypatch):
     """The user's list of plans: a test knows nothing of the plans of another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    folder = tmp_path_factory.getbasetemp() / "states" / str(next(_STATES))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,7 @@ def test_ids_stay_distinct_on_a_console_without_their_signs(here, monkeypatch):
         ("report", "--results", "", "--out", "page.html"),
         ("annotate", "--labels", "", "--results", "posts.jsonl", "--find", "1"),
         ("desk", "--no-browser", "--project", ""),
-        ("doctor", "--model", ""),
+        ("doctor", "--encoding", ""),
     ],
 )
 def test_an_empty_name_is_not_this_folder(here, command):
@@ -162,3 +162,10 @@ def test_a_report_has_the_story_in_its_title(here):
         assert process(*command, "--out", "found.csv").returncode == 0
         assert process("report", "--results", "found.csv", "--out", "page.html").returncode == 0
         assert f"<title>{title}</title>" in (here / "page.html").read_text()
+
+
+def test_results_are_not_explained_as_posts(here):
+    done = process(*RANK, "--out", "r.jsonl")
+    assert done.returncode == 0, done.stderr
+    done = process("explain", *RANK[1:3], "--posts", "r.jsonl", "--post", "1")
+    assert done.returncode == 2 and "r.jsonl: has the results of a search" in done.stderr

@@ -235,39 +235,6 @@ def test_articles_in_word_and_pdf(files):
     }
 
 
-RSS = """<?xml version="1.0" encoding="UTF-8"?>
-<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel>
-<title>Harlow News</title><item><title>Flood &amp; vote</title><link>https://paper.example/1</link>
-<description>The river</description><pubDate>Thu, 02 May 2024 10:00:00 GMT</pubDate>
-<content:encoded><![CDATA[<p>The river took the bridge.</p>]]></content:encoded></item>
-<item><title>Only a title</title><guid>x 2</guid></item></channel></rss>"""
-ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><title>Harlow</title><entry>
-<title>Flood</title><link rel="self" href="https://a.example/s"/><link href="https://a.example/1"/>
-<id>urn:1</id><updated>2024-05-02T10:00:00Z</updated><summary>The river rose.</summary></entry>
-</feed>"""
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("news.rss", RSS, ["news-1 | Flood & vote | The river took the bridge.", "news-2 | Only"]),
-        ("news.xml", ATOM, ["news-1 | Flood | The river rose."]),
-        ("page.xml", "<a><b/></a>", ["page.xml: is XML without the items of an RSS or Atom feed"]),
-        ("cut.xml", RSS[:400], ["cut.xml: not XML that can be read"]),
-        ("bomb.xml", '<!DOCTYPE a [<!ENTITY b "c">]>' + ATOM, ["bomb.xml: the XML has a DOCTYPE"]),
-    ],
-)
-def test_feeds_are_read_as_articles(files, name, content, said):
-    (files / name).write_text(content)
-    looked = process("doctor", files / name)
-    assert all(line in looked.stdout for line in said)
-    done = process(
-        "rank", "--model", files / "model", "--articles", files / name, "--posts", files / "dump"
-    )
-    assert done.returncode == looked.returncode == (0 if name.startswith("news") else 2)
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize("name", ["empty.docx", "empty.pdf", "broken.docx", "broken.pdf"])
 def test_an_office_file_without_words_is_named(files, name):
     docx, path = pytest.importorskip("docx"), files / name

@@ -24,16 +24,11 @@ def posts(tmp_path):
     return path
 
 
-def test_the_installation_alone(monkeypatch, tmp_path):
-    monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
-    monkeypatch.setenv("SIAMESE_NEWS_VECTORS", str(tmp_path))
-    (tmp_path / "glove.bin").touch()
+def test_the_installation_alone():
     done = doctor()
     assert done.exit_code == 0, done.output
     assert f"Python {sys.version.split()[0]}" in done.output
     assert "torch " in done.output
-    assert f"SIAMESE_NEWS_VECTORS (other vectors): {tmp_path}: glove.bin" in done.output
-    assert "SIAMESE_NEWS_DATA (collections to train and evaluate on): not set" in done.output
 
 
 def test_what_is_missing_comes_with_its_command(monkeypatch):
@@ -49,7 +44,7 @@ def test_what_is_missing_comes_with_its_command(monkeypatch):
 def test_a_file_of_posts(posts):
     done = doctor(posts)
     assert done.exit_code == 0, done.output
-    assert done.output.startswith(f"{posts}: JSON lines")
+    assert done.output.startswith(f"posts {posts}: JSON lines")
     assert done.output.index("post 2") < done.output.index("extra ")
     assert "text from 'text', id from 'id'" in done.output
     assert "4 posts read, 3 rows rejected (2 not JSON, 1 no text)" in done.output
@@ -99,11 +94,19 @@ def test_articles_and_what_cannot_be_read(tmp_path, posts):
     assert "4 posts read" in done.output
 
 
-def test_a_model_folder(tmp_path, tiny_model):
-    tiny_model.save(tmp_path / "model", card="")
-    done = doctor("--model", tmp_path / "model")
+@pytest.mark.parametrize("name", ["chat.txt", "chat.html"])
+def test_a_chat_is_not_taken_for_an_article(tmp_path, name):
+    chat = "[03.05.24, 10:15:32] Ann: the river\n"
+    if name.endswith("html"):
+        chat = '<!DOCTYPE html>\n<html><body><div class="page_wrap">The river</div></body></html>'
+    (tmp_path / name).write_text(chat)
+    done = doctor(tmp_path / name)
+    assert done.exit_code == 2
+    assert f"{name}: is a {'Telegram' if 'html' in name else 'WhatsApp'} chat" in done.output
+
+
+def test_a_table_in_a_text_file_is_not_taken_for_an_article(tmp_path):
+    (tmp_path / "posts.txt").write_bytes("id\ttext\n1\tthe river\n".encode("utf-16"))
+    done = doctor(tmp_path / "posts.txt")
     assert done.exit_code == 0, done.output
-    assert "a complete model folder, sha256 " in done.output
-    assert "BagEncoder, 22 words" in done.output
-    (tmp_path / "model" / "vocab.txt").write_text("other")
-    assert doctor("--model", tmp_path / "model").exit_code == 2
+    assert "posts.txt: TSV, utf-16" in done.output and "1 | the river" in done.output

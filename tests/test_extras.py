@@ -277,6 +277,18 @@ def test_a_command_names_the_extra_that_it_lacks(without, files, package, extra,
     assert "Traceback" not in done.stderr
 
 
+# Command after command in one process.
+COMMANDS = """
+import json, sys
+from siamese_news.__main__ import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["siamese-news", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
 NOT_IN_THE_BASE = "torch,entmax,pyarrow,sklearn,bm25s,pytorch_lightning,hydra,torchmetrics"
 
 
@@ -288,7 +300,7 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
     ]
     (files / "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     seeds = ["--articles", "a.txt"]
-    for arguments in (
+    commands = [
         ["rank", *seeds, "--posts", "p.jsonl", "--out", "all.jsonl", "--top", "300"],
         ["filter", *seeds, "--posts", "p.jsonl", "--threshold", "0.05", "--out", "found.csv"],
         ["explain", *seeds, "--posts", "p.jsonl", "--post", "1", "--out", "why.json"],
@@ -298,9 +310,9 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
         ["rank", *seeds, "--index", "p.index", "--out", "again.jsonl", "--top", "300"],
         ["sample", "--results", "all.jsonl", "--precision", ".8", "--out", "sheet.csv"],
         ["doctor", "p.jsonl"],
-    ):
-        done = without(NOT_IN_THE_BASE, "-m", "siamese_news", *arguments)
-        assert done.returncode == 0, (arguments, done.stderr)
+    ]
+    done = without(NOT_IN_THE_BASE, "-c", COMMANDS, json.dumps(commands))
+    assert done.returncode == 0, done.stderr
     rows = [
         [(row["post"], row["score"]) for row in map(json.loads, (files / name).open())]
         for name in ("all.jsonl", "again.jsonl")

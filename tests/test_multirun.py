@@ -55,7 +55,7 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
     assert "| job | objective | task.optimizer.lr | encoder |" in done.stdout
 
     results = {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
-    again = train(tmp_path, *sweep, *rates, "published=true", "trainer.threads=2")
+    again = train(tmp_path, *sweep, *rates, "trainer.threads=2")
     assert again.returncode == 0 and again.stdout.count("job skipped") == 4
     other = train(tmp_path, *sweep, "objective=ntxent,paper", "task.optimizer.lr=0.1,0.2", "seed=1")
     assert other.returncode == 2

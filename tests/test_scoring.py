@@ -604,19 +604,6 @@ def test_feedback_can_be_left_out_or_asked_for(two_heads):
     assert [adapts(None, 0.0), adapts(True, 0.0)] == [False, True]
 
 
-def test_a_folder_from_before_feedback_has_none():
-    plain = OPTIONS.plain()
-    for name in ("feedback", "excess", "smoothing"):
-        del plain[name]
-    found = TermOptions.of(plain)
-    assert found.feedback.weight == found.excess.weight == found.smoothing.weight == 0
-    assert found.feedback.alike == 0
-    plain["feedback"] = {"weight": 0.2}
-    found = TermOptions.of(plain)
-    assert (found.feedback.weight, found.feedback.alike) == (0.2, 0)
-    assert found.focused_pool == OPTIONS.focused_pool
-
-
 def test_impossible_feedback_is_named():
     with pytest.raises(InputError, match="least=4"):
         TermOptions(feedback=RocchioFeedback(posts=3, least=4))

@@ -53,19 +53,20 @@ def surface(scorer, posts):
 
 
 def test_with_the_idf_of_the_pool_it_is_the_cosine_of_scikit_learn(model, monkeypatch):
-    """Where no two words of a post share an n-gram, and IDF has the power 1."""
+    """IDF has the power 1; where words are known, no two of a post share an n-gram."""
     focused = dataclasses.replace(model.terms.options.focused_pool, posts=1)
     options = dataclasses.replace(model.terms.options, power=1.0, focused_pool=focused)
     monkeypatch.setattr(model.terms, "options", options)
     scorer = scorer_of(model, [ARTICLE, "Z", ""])
+    pool = [*POSTS, "überschwemmung, überschwemmungen! Überschwemmung im Tal, im Tal"]
     observe_all(scorer, POSTS)
     options = {"analyzer": "char_wb", "ngram_range": (4, 4), "sublinear_tf": True}
-    posts = [" ".join(model.tokens(text)) for text in POSTS]
+    posts = [" ".join(model.tokens(text)) for text in pool]
     articles = [" ".join(model.tokens(text)) for text in (ARTICLE, "Z", "")]
     grams = TfidfVectorizer(**options).fit([*posts, *articles]).vocabulary_
-    vectors = TfidfVectorizer(vocabulary=grams, **options).fit(posts)
+    vectors = TfidfVectorizer(vocabulary=grams, **options).fit(posts[: len(POSTS)])
     expected = (vectors.transform(articles) @ vectors.transform(posts).T).toarray()
-    found = surface(scorer, POSTS)
+    found = surface(scorer, pool)
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert found[0, 0] > 0.1 < found[0, 1]  # inflected and joined words
     assert found[1, 4] > 0.1
@@ -173,9 +174,9 @@ def test_words_that_share_inside_what_no_vocabulary_has_are_found(model):
     assert sum(parts.article_terms.values()) == pytest.approx(float(first), abs=1e-6)
 
 
-def test_an_older_folder_has_none(model):
+def test_without_weight_there_is_none(model):
     plain = model.terms.options.plain()
-    del plain["surface"]
+    plain["surface"]["weight"] = 0
     options = TermOptions.of(plain)
     assert options.surface.weight == 0
     scorer = MixtureScorer(model, [ARTICLE], options=options)
@@ -219,8 +220,13 @@ def test_an_english_seed_finds_a_name_in_cyrillic(model):
 
 
 def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
-    for learned in (False, True):
-        scorer = scorer_of(model, [ARTICLE, "The river flooded Boston", "zzqqxyz ran"])
+    english = "The river flooded Boston"
+    for articles, learned in (
+        ([ARTICLE, english, "zzqqxyz ran"], False),
+        ([ARTICLE, english, "zzqqxyz ran"], True),
+        ([english], False),
+    ):
+        scorer = scorer_of(model, articles)
         if learned:
             observe_all(scorer, MIXED)
         ids = scorer.token_ids([*MIXED, "flooded", "überschwemmung", "zzqqxyz"])
@@ -237,5 +243,5 @@ def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
         one = [number for number, text in enumerate(ids) if len(text) == 1]
         alone = np.sqrt(squares[[place.get(int(ids[n][0]), int(ids[n][0])) for n in one]])
         assert one and (found[:, one] > 0).any()
-        if not learned:  # of one IDF and one word the bound is what is added
+        if articles == [english]:  # of one IDF and one word the bound is what is added
             np.testing.assert_allclose(found[:, one].max(axis=0), alone, rtol=1e-5)

@@ -12,7 +12,7 @@ from papers.training_runs import compose_training, forget_checkpoints
 from siamese_news.metrics import evaluate_run
 from siamese_news.training.job import train as train_job
 from siamese_news.training.rerank.data import RerankCollection, make_fold, read_reranking
-from siamese_news.training.rerank.results import combine
+from siamese_news.training.rerank.interpolation import GRID, interpolated
 
 #: Option of ``conf/ranker`` -> name in the paper.
 RANKERS = {"bicnn": "BiCNN", "qatt": "QAtt", "patt": "PAtt"}
@@ -165,18 +165,11 @@ def peer_figures(collection: RerankCollection) -> dict[str, Any]:
             tested = {query: run[query] for query in fold.test}
             systems[title][str(year)] = _rounded(evaluate_run(tested, qrels))
         if strong := there.get("MP-HCNN"):
-            mixed = combine(
-                collection,
-                fold,
-                strong,
-                {query: strong[query] for query in fold.test},
-                first=there["QL"],
-                scale="probability",
-                neighbors=0,
-            )
-            figures = _rounded(mixed.topics[" +QL"])
+            alone = {query: strong[query] for query in fold.test}
+            mixed, weight = interpolated(collection, fold, strong, alone, there["QL"], GRID)
+            figures = _rounded(evaluate_run(mixed, qrels))
             systems.setdefault("MP-HCNN +QL", {})[str(year)] = figures
-            weights[str(year)] = mixed.tuned["weight"]
+            weights[str(year)] = weight
     return {"systems": systems, "weights": weights}
 
 

@@ -10,9 +10,10 @@ from torch import nn
 
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
+from papers.mphcnn.mphcnn import MPHCNN
 from papers.samcnn.published import PAPER, TIMES_FASTER
 from papers.training_runs import compose_training
-from siamese_news.rerankers import MPHCNN, Pair, PAtt
+from siamese_news.rerankers import Pair, PAtt
 
 JOB = "speed"
 TURNS = 7
@@ -34,8 +35,11 @@ def make_pair(posts: int, query_words: int, post_words: int = 15, size: int = 10
         post=torch.randn(posts, post_words, size),
         post_mask=torch.ones(posts, post_words, dtype=torch.bool),
         group=torch.randint(0, queries, (posts,)),
-        query_trigrams=torch.randint(0, 16384, (queries, 6 * query_words)),
-        post_trigrams=torch.randint(0, 16384, (posts, 5 * post_words)),
+        pieces=(
+            torch.randint(0, 16384, (queries, 6 * query_words)),
+            torch.randint(0, 16384, (posts, 5 * post_words)),
+            torch.randint(0, 16384, (posts, 0)),
+        ),
     )
 
 
@@ -76,10 +80,7 @@ def measure(turns: int = TURNS) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     pair = make_pair(BATCH, 4)
-    models = {
-        "PAtt": PAtt(input_dim=100, **settings("patt")),
-        "MP-HCNN": MPHCNN(input_dim=100, **settings("mphcnn")),
-    }
+    models = {"PAtt": PAtt(input_dim=100, **settings("patt")), "MP-HCNN": MPHCNN(input_dim=100)}
     rows = []
     for what, train in (("train", True), ("score", False)):
         seconds = fastest({name: step(m, pair, train) for name, m in models.items()}, turns)

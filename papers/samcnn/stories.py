@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from papers.samcnn.likelihood import RM3, QueryLikelihood
 from papers.samcnn.published import YEARS
-from siamese_news.baselines import RM3, QueryLikelihood
 from siamese_news.data.beir import bundled
 from siamese_news.data.trec import write_run
 from siamese_news.utils.files import atomic_write

@@ -10,8 +10,7 @@ from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import PAPER, SYSTEMS, YEARS, Printed
 from papers.samcnn.runs import FIGURES, PEERS, RANKERS, by_topic, peers_job, training_jobs
 from siamese_news.metrics import randomization_test
-from siamese_news.training.rerank.results import JOINT, PLAIN
-from siamese_news.training.sweep import spread
+from siamese_news.training.rerank.run import JOINT, PLAIN
 
 LEVEL, SAMPLES = 0.05, 10_000
 MARKS = (
@@ -95,7 +94,8 @@ def mean_over_topics(values: Mapping[str, Sequence[float]]) -> str | None:
     """The mean over topics; with several seeds (topic -> figures), their mean and deviation."""
     if not values:
         return None
-    return spread(np.array(list(values.values())).mean(axis=0).tolist())
+    seeds = np.array(list(values.values())).mean(axis=0)
+    return f"{seeds.mean():.4f}" + (f" ±{seeds.std(ddof=1):.4f}" if len(seeds) > 1 else "")
 
 
 def system_rows(systems: Mapping[str, Figures], *, samples: int = SAMPLES) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ Writes a TREC run for each system, ``evaluation.json`` and ``evaluation.md`` to 
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,14 @@ with entry_point("eval", COMMAND, __name__):
 log = logging.getLogger(__name__)
 
 MEAN_GLOVE = "mean_glove"
+# Options of `TfIdf`.
+TFIDF: dict[str, dict[str, Any]] = {
+    "tfidf_pool": {},
+    "tfidf_background": {},
+    "tfidf_background_lead": {"lead": 1.0},
+    "tfidf_600_lead": {"lead": 1.0, "max_article_tokens": 600},
+}
+PEERS = ("bm25", *TFIDF, MEAN_GLOVE)
 
 
 def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
@@ -78,23 +86,21 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
             samples=plain["randomization"],
             seed=plain["seed"],
         )
-    print(write_results(out, results, published=plain["published"], tests=tests))
+    print(write_results(out, results, tests=tests))
     return {result.system: figures(result) for result in results}
 
 
 def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, Any]]:
     """(name, kind of score, blocks) of the models, then of the peers."""
+    from siamese_news.baselines import BM25, TfIdf
     from siamese_news.evaluation.results import model_blocks
-    from siamese_news.evaluation.systems import PEERS, peer
-    from siamese_news.model.loading import model_of
+    from siamese_news.model.loading import ExternalModel, open_model
     from siamese_news.training.build import build_model, build_text
     from siamese_news.training.linking.datamodule import LinkDataModule
 
     for name in config["peers"]:  # before hours of work on the others
-        if name not in (*PEERS, MEAN_GLOVE):
-            raise InputError(
-                f"peer {name!r} is unknown; expected one of {', '.join((*PEERS, MEAN_GLOVE))}"
-            )
+        if name not in PEERS:
+            raise InputError(f"peer {name!r} is unknown; expected one of {', '.join(PEERS)}")
     chosen = config["model"] or []
     folders: Sequence[str] = [chosen] if isinstance(chosen, str) else chosen
     names = [Path(folder).resolve().name for folder in folders]
@@ -102,8 +108,8 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
         names = ["-".join(Path(folder).resolve().parts[-2:]) for folder in folders]
     # A name is the tag of a run, which is one word.
     for folder, name in zip(folders, ("_".join(name.split()) for name in names), strict=True):
-        model = model_of(Path(folder))
-        if not config["allow_overlap"]:
+        model = open_model(folder)
+        if not (config["allow_overlap"] or isinstance(model, ExternalModel)):
             refuse_overlap(model, test, folder)
         options = {"one_story": test.one_story, "about": config["about"]}
         yield name, model.kind, partial(model_blocks, model, **options)
@@ -123,8 +129,36 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
             }
             glove = build_model({**config, "encoder": bag}, text, ())
             yield name, "cosine", partial(model_blocks, glove)
-        else:
-            yield name, *peer(name, tokenize=text[0], background=background)
+            continue
+        ranker = BM25() if name == "bm25" else TfIdf(**TFIDF[name])
+        of_pool = name in ("bm25", "tfidf_pool")
+        if not of_pool and not background:
+            raise InputError(
+                f"peer {name!r} needs background texts; name data that has training texts, such as "
+                "data@background=mixed"
+            )
+        known = None if of_pool else background
+        yield name, ranker.kind, partial(_lexical_blocks, ranker, text[0], known)
+
+
+def _lexical_blocks(
+    ranker: Any,
+    tokenize: Callable[[str], list[str]],
+    background: Sequence[str] | None,
+    articles: Sequence[Any],
+    posts: Sequence[Any],
+) -> Any:
+    """Scores by words, with the statistics of the background texts or, without them, the pool."""
+    from siamese_news.metrics import blocks_of
+    from siamese_news.text.content_words import words_of
+
+    def words(texts: Sequence[str]) -> list[list[str]]:
+        return [words_of(tokenize(text)) for text in texts]
+
+    known = None if background is None else words(background)
+    ranker.fit(words([post.text for post in posts]), known)
+    seeds = words([article.full_text for article in articles])
+    return blocks_of(lambda start, stop: ranker.scores(seeds, start, stop), len(posts))
 
 
 def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:

@@ -43,8 +43,15 @@ def _compose_and_train(config: DictConfig) -> None:
     with one_of_many(out) if sweep else one_line_errors(log), needs("train", COMMAND):
         options = plain_options(config)
         check_name(options.get("data", {}), settings.overrides.task)
-        given = any(override.startswith("sparsity") for override in settings.overrides.task)
-        if given and "sparsity" not in options.get("encoder", {}):
+        groups = {name.lstrip("+~").partition("=")[0] for name in settings.overrides.task}
+        groups = {name.partition(".")[0] for name in groups}
+        if options["init"] and (unused := groups & {"encoder", "sparsity", "vectors", "terms"}):
+            log.warning(
+                "%s=… changes nothing: the model of init=%s has its own",
+                ", ".join(sorted(unused)),
+                options["init"],
+            )
+        elif "sparsity" in groups and "sparsity" not in options.get("encoder", {}):
             log.warning("sparsity=… changes nothing: this encoder has no attention")
         if (samples := options["task"].get("bootstrap", 0)) < 0:
             raise InputError(f"task.bootstrap={samples}: expected 0 or more samples")

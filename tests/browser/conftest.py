@@ -132,5 +132,5 @@ def serve():
 
     yield start
     for served in running:
-        if served.process.poll() is None:
+        if served.process.is_alive():
             served.kill()

@@ -65,20 +65,15 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     drop(page, "articles", ODD, ARTICLE)
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
-    # What was meant is read on the list, with what the other choice would keep, and changed there.
-    for about, words, other in (
-        ("event", "the event", "article"),
-        ("article", "this very article", "event"),
-    ):
+    # What was meant is read on the list, and changed there.
+    for about, words in (("event", "the event"), ("article", "this very article")):
         page.goto(served.base + "posts")
         number = json.loads((tmp_path / "storm/project.json").read_text())["search"]
         path = tmp_path / f"storm/searches/{number}/results.parquet.meta.json"
         meta = json.loads(path.read_text())
         assert set(meta["about"].values()) == {about}
-        texts = meta["choice"]["texts"]
         said = page.locator("#meant").inner_text()
-        assert f"posts about {words} ({texts['decided']:,} different texts" in said
-        assert f"would keep {texts[other]:,} different texts" in said
+        assert f"The search looked for: posts about {words}." in said
         if about == "event":
             page.locator("#meant [data-about]").click()
             page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)

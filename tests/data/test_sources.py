@@ -27,8 +27,6 @@ def test_an_unset_variable_says_how_to_set_it(monkeypatch, tmp_path, small):
     with pytest.raises(InputError, match="holds: small"):
         open_source("large")
     assert open_source("small").name == "small"
-    (tmp_path / "pairs.jsonl").write_text('{"url": "u", "article": "A", "text": "t"}')
-    assert open_source("pairs.jsonl").qrels == {"train": {"u": {"line-1": 1}}}
 
 
 def test_pools(monkeypatch, tmp_path, small):

@@ -1,11 +1,9 @@
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.leaks import leak_report, leaks
-from siamese_news.data import Article, Collection, Post, read_ast, read_collection
+from siamese_news.data import Article, Collection, Post, read_collection
 from siamese_news.data.splits import SPLITS, pool_qrels, relevant_pairs, resplit, same_text_key
 from siamese_news.errors import InputError
 
@@ -112,26 +110,3 @@ def test_the_report_shows_that_the_pair_split_leaks(small):
     assert report["given"]["articles"].seen == 0
     assert report["pair"]["articles"].seen == report["pair"]["articles"].total
     assert report["event"]["events"].seen == 0
-
-
-def test_the_authors_format(tmp_path):
-    rows = [
-        {"url": "http://a/1", "article": "One story", "text": "first tweet"},
-        {"url": "http://a/1", "article": "One story, updated", "text": "second"},
-        {"url": "http://a/ 2", "article": "Two", "text": "third"},
-        {"url": "http://a/3", "article": "Three", "text": "@you begins with no word"},
-        {"url": "http://a/4", "article": "“Four", "text": "nor does the article"},
-    ]
-    path = tmp_path / "train.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    read = read_ast(path)
-    assert read.qrels == {
-        "train": {"http://a/1": {"line-1": 1, "line-2": 1}, "http://a/%202": {"line-3": 1}}
-    }
-    assert read.articles["http://a/1"].text == "One story"
-    path.write_text(json.dumps(rows[3]))
-    with pytest.raises(InputError, match="all 1 rows"):
-        read_ast(path)
-    path.write_text('{"url": "u", "text": "t"}')
-    with pytest.raises(InputError, match=r"train\.jsonl:1: field 'article' is missing"):
-        read_ast(path)

@@ -5,13 +5,16 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.commands import begin
 
 ARTICLE = """Storm breaks the sea wall at Quayle Sands
 
@@ -73,28 +76,20 @@ class Served:
 
     def __init__(self, project: Path, *options: str, port: int = 0) -> None:
         self.project = project
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "siamese_news",
-                "desk",
-                "--project",
-                str(project),
-                "--no-browser",
-                "--port",
-                str(port),
-                *options,
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            text=True,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        self._folder = tempfile.TemporaryDirectory()
+        output, self._errors = (Path(self._folder.name) / name for name in ("output", "errors"))
+        output.touch()
+        self._errors.touch()
+        arguments = ["desk", "--project", project, "--no-browser", "--port", port, *options]
+        files = {"output": output, "errors": self._errors}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OMP_NUM_THREADS", "1")
+            self.process = begin(None, *arguments, folder=Path.cwd(), **files)
+        while not (line := output.read_text()).endswith("\n"):
+            assert self.process.is_alive(), self.said()
+            time.sleep(0.01)
         found = re.fullmatch(r"(http://127\.0\.0\.1:(\d+)/)\?token=(\S+)\n", line)
-        assert found, (line, self.process.stderr.read() if not line else "")
+        assert found, line
         self.base, self.port, self.token = found[1], int(found[2]), found[3]
         self.address = line.strip()
         self.cookie = f"siamese-news-{self.port}={self.token}"
@@ -141,17 +136,22 @@ class Served:
 
     def kill(self) -> None:
         """As a power cut would."""
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self._close()
 
     def end(self) -> int:
         """As Ctrl-C does; the exit code."""
-        self.process.send_signal(signal.SIGINT)
+        os.kill(self.process.pid, signal.SIGINT)
         return self._close()
 
+    def said(self) -> str:
+        """What it has written to its standard error."""
+        return self._errors.read_text()
+
     def _close(self) -> int:
-        self.process.communicate(timeout=240)
-        return self.process.returncode
+        self.process.join(timeout=240)
+        assert self.process.exitcode is not None, "it does not end"
+        return self.process.exitcode
 
     def _wait(self) -> None:
         for _ in range(200):

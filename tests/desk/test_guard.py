@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import re
-import signal
 import socket
 import stat
 import subprocess
@@ -251,8 +250,8 @@ def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
                 assert time.monotonic() < end
     while list((served.project / ".private").glob("upload-*")):
         assert time.monotonic() < end
-    served.process.send_signal(signal.SIGINT)
-    (line,) = served.process.communicate(timeout=60)[1].splitlines()
+    served.end()
+    (line,) = served.said().splitlines()
     assert "interrupted" in line
 
 

@@ -1,4 +1,4 @@
-"""Ring and star against naive Python loops, and the fast backend against the readable one."""
+"""Ring and star against naive Python loops, and against the equations."""
 
 import math
 import shutil
@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 import torch
 
+from benchmarks.equations import RingEquations, StarEquations
 from siamese_news.attention import RingAttention, StarAttention, compiled
 from siamese_news.attention import ring as ring_module
 from siamese_news.encoders.transformer import DenseAttention
@@ -20,7 +21,6 @@ OPTIONS = {
     "similarity": "dot",
     "scale": None,
     "bias": True,
-    "backend": "fast",
 }
 
 
@@ -72,8 +72,7 @@ def batch(lengths=(7, 1, 0, 4), dim=6):
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_ring_against_a_loop(radius, own, similarity):
     rings = [
-        make(RingAttention, radius=radius, similarity=similarity, backend=backend)
-        for backend in ("fast", "reference")
+        make(kind, radius=radius, similarity=similarity) for kind in (RingAttention, RingEquations)
     ]
     nodes, mask, relay = batch()
     embeddings = torch.randn_like(nodes)
@@ -89,9 +88,9 @@ def test_ring_against_a_loop(radius, own, similarity):
 
 @pytest.mark.parametrize("itself", [False, True])
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-@pytest.mark.parametrize("backend", ["fast", "reference"])
-def test_star_against_a_loop(itself, similarity, backend):
-    star = make(StarAttention, attends_itself=itself, similarity=similarity, backend=backend)
+@pytest.mark.parametrize("kind", [StarAttention, StarEquations])
+def test_star_against_a_loop(itself, similarity, kind):
+    star = make(kind, attends_itself=itself, similarity=similarity)
     nodes, mask, relay = batch()
     updated = star(relay, nodes, mask)
     for text, length in enumerate((7, 1, 0, 4)):
@@ -123,12 +122,10 @@ def test_dense_softmax_is_the_same_recorded_or_not():
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("radius", [0, 2, 20])
-def test_ring_backends_agree(sparsity, own, similarity, radius):
+def test_the_ring_and_its_equations_agree(sparsity, own, similarity, radius):
     results = []
-    for backend in ("fast", "reference"):
-        ring = make(
-            RingAttention, radius=radius, similarity=similarity, backend=backend, sparsity=sparsity
-        )
+    for kind in (RingAttention, RingEquations):
+        ring = make(kind, radius=radius, similarity=similarity, sparsity=sparsity)
         nodes, mask, relay = batch()
         inputs = [nodes.requires_grad_(), relay.requires_grad_(), torch.randn_like(nodes)]
         inputs[2].requires_grad_()
@@ -146,16 +143,10 @@ def test_ring_backends_agree(sparsity, own, similarity, radius):
 @pytest.mark.parametrize("sparsity", SPARSITIES.values())
 @pytest.mark.parametrize("itself", [False, True])
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
-def test_star_backends_agree(sparsity, itself, similarity):
+def test_the_star_and_its_equations_agree(sparsity, itself, similarity):
     results = []
-    for backend in ("fast", "reference"):
-        star = make(
-            StarAttention,
-            attends_itself=itself,
-            similarity=similarity,
-            backend=backend,
-            sparsity=sparsity,
-        )
+    for kind in (StarAttention, StarEquations):
+        star = make(kind, attends_itself=itself, similarity=similarity, sparsity=sparsity)
         nodes, mask, relay = batch()
         inputs = [nodes.requires_grad_(), relay.requires_grad_()]
         updated = star(relay, nodes, mask)
@@ -190,10 +181,10 @@ def test_holes_in_the_mask_are_no_keys():
     torch.testing.assert_close(before[mask], after[mask], rtol=0, atol=0)
 
 
-def test_recorded_weights_are_the_same_for_both_backends():
+def test_recorded_weights_are_those_of_the_equations():
     recorded = []
-    for backend in ("fast", "reference"):
-        ring = make(RingAttention, radius=2, backend=backend)
+    for kind in (RingAttention, RingEquations):
+        ring = make(kind, radius=2)
         ring.record = True
         nodes, mask, relay = batch()
         ring(nodes, mask, relay, nodes)
@@ -202,10 +193,12 @@ def test_recorded_weights_are_the_same_for_both_backends():
     torch.testing.assert_close(*recorded, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("backend", ["fast", "reference"])
-def test_gradcheck(backend):
-    ring = make(RingAttention, radius=1, backend=backend)
-    star = make(StarAttention, attends_itself=True, backend=backend)
+@pytest.mark.parametrize(
+    ("ring_kind", "star_kind"), [(RingAttention, StarAttention), (RingEquations, StarEquations)]
+)
+def test_gradcheck(ring_kind, star_kind):
+    ring = make(ring_kind, radius=1)
+    star = make(star_kind, attends_itself=True)
     nodes, mask, relay = batch((3, 1))
     inputs = (nodes.requires_grad_(), relay.requires_grad_())
     torch.autograd.gradcheck(lambda n, r: ring(n, mask, r, n)[mask], inputs)
@@ -363,7 +356,6 @@ def test_default_scales():
     ("options", "words"),
     [
         ({"similarity": "l2"}, "dot, cosine"),
-        ({"backend": "quick"}, "fast, reference"),
         ({"heads": 0}, "heads=0"),
         ({"radius": -1}, "radius=-1"),
         ({"scale": -1.0}, "scale=-1.0"),

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from siamese_news.encoders import TokenEmbedding
-from siamese_news.encoders.embedding import PAD, _splitmix64, hashed_vectors, uniform_vectors
+from siamese_news.encoders.embedding import PAD, _splitmix64, unknown_vectors
 
 
 def splitmix64(value):
@@ -34,7 +34,7 @@ def test_looks_up_masks_and_weighs():
 
 
 def test_hashed_vectors_are_unit_and_nearly_orthogonal():
-    vectors = hashed_vectors(torch.arange(400_000, 400_500), 300)
+    vectors = unknown_vectors(torch.arange(400_000, 400_500), 300, None)
     cosines = vectors @ vectors.T
     torch.testing.assert_close(cosines.diagonal(), torch.ones(500))
     assert (cosines - torch.eye(500)).abs().max() < 0.35
@@ -42,14 +42,14 @@ def test_hashed_vectors_are_unit_and_nearly_orthogonal():
 
 
 def test_uniform_vectors_fill_their_range_evenly():
-    vectors = uniform_vectors(torch.arange(400_000, 400_500), 300, 0.05)
+    vectors = unknown_vectors(torch.arange(400_000, 400_500), 300, 0.05)
     assert vectors.min() >= -0.05 and vectors.max() <= 0.05
     # The moments of U[-r, r]: mean 0, deviation r / sqrt(3); 150,000 draws, so within 1%.
     assert abs(vectors.mean()) < 0.05 / 100
     torch.testing.assert_close(vectors.std(), torch.tensor(0.05 / 3**0.5), rtol=0.01, atol=0)
     counts = torch.histc(vectors, bins=10, min=-0.05, max=0.05)
     assert (counts / 15_000 - 1).abs().max() < 0.05
-    assert torch.equal(vectors[7:9], uniform_vectors(torch.tensor([400_007, 400_008]), 300, 0.05))
+    assert torch.equal(vectors[7:9], unknown_vectors(torch.tensor([400_007, 400_008]), 300, 0.05))
     cosines = torch.nn.functional.normalize(vectors) @ torch.nn.functional.normalize(vectors).T
     assert (cosines - torch.eye(500)).abs().max() < 0.35
 
@@ -58,7 +58,7 @@ def test_an_unknown_word_comes_from_the_given_range():
     embedding = TokenEmbedding(torch.zeros(4, 70), trainable=False, unknown_range=0.05)
     word = torch.tensor([[4 + 2**61, 1]])
     found = embedding(word)[0][0]
-    assert torch.equal(found[0], uniform_vectors(word[0, :1], 70, 0.05)[0])
+    assert torch.equal(found[0], unknown_vectors(word[0, :1], 70, 0.05)[0])
     assert not found[1].any() and embedding.config()["unknown_range"] == 0.05
     with pytest.raises(ValueError, match="unknown_range=0"):
         TokenEmbedding(torch.zeros(4, 70), trainable=False, unknown_range=0)

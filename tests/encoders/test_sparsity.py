@@ -215,16 +215,6 @@ def test_softmax_is_softmax():
     torch.testing.assert_close(Softmax(heads=3)(scores), scores.softmax(-1))
 
 
-def test_vmap():
-    scores = torch.randn(4, 2, 3, 5, dtype=torch.float64)
-    alpha = torch.tensor([1.2, 1.6, 2.0], dtype=torch.float64).view(1, 3, 1)
-    mapped = torch.func.vmap(lambda z: entmax(z, alpha))(scores)
-    torch.testing.assert_close(mapped, entmax(scores, alpha[None]))
-    alphas = torch.tensor([1.1, 1.4, 1.7, 1.9], dtype=torch.float64)
-    mapped = torch.func.vmap(lambda z, a: entmax(z, a.view(1, 1, 1)))(scores, alphas)
-    torch.testing.assert_close(mapped, entmax(scores, alphas.view(4, 1, 1, 1)))
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [

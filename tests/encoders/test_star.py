@@ -1,10 +1,9 @@
-"""The star encoder: its backends agree, its options do what they say."""
-
-import itertools
+"""The star encoder: it computes its equations, and its options do what they say."""
 
 import pytest
 import torch
 
+from benchmarks.equations import as_equations
 from siamese_news.attention.word_projections import Words
 from siamese_news.encoders import build_encoder
 
@@ -21,11 +20,11 @@ CHOICES = [
 
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("kind", ["softmax", "adaptive"])
-def test_backends_agree(config, texts, choice, kind):
+def test_it_computes_its_equations(config, texts, choice, kind):
     results = []
-    for backend in ("fast", "reference"):
+    for change in (torch.nn.Module.train, as_equations):
         torch.manual_seed(1)
-        encoder = build_encoder({**config("star", kind, 6), **choice, "backend": backend}).double()
+        encoder = change(build_encoder({**config("star", kind, 6), **choice}).double())
         for residual in encoder.residuals:
             if residual.factor is not None:
                 torch.nn.init.normal_(residual.factor)
@@ -41,10 +40,10 @@ def test_backends_agree(config, texts, choice, kind):
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("backend", ["fast", "reference"])
-def test_looked_up_words_are_the_same_tokens(config, texts, choice, backend):
-    options = {**config("star", "adaptive", 6), **choice, "backend": backend}
-    encoder = build_encoder(options).double().eval()
+@pytest.mark.parametrize("change", [torch.nn.Module.eval, as_equations])
+def test_looked_up_words_are_the_same_tokens(config, texts, choice, change):
+    options = {**config("star", "adaptive", 6), **choice}
+    encoder = change(build_encoder(options).double().eval())
     for residual in encoder.residuals:
         if residual.factor is not None:
             torch.nn.init.normal_(residual.factor)
@@ -115,15 +114,6 @@ def test_dropout_only_in_training(config, texts):
     assert not torch.equal(encoder(*inputs), encoder(*inputs))
     encoder.eval()
     assert torch.equal(encoder(*inputs), encoder(*inputs))
-
-
-def test_state_names_do_not_depend_on_the_backend(config):
-    names = [
-        set(build_encoder({**config("star", "adaptive", 6), "backend": backend}).state_dict())
-        for backend in ("fast", "reference")
-    ]
-    for one, other in itertools.pairwise(names):
-        assert one == other
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ POSTS = (
     ".xlsx",
     ".txt",
 )
-ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz", ".xml")
+ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz")
 RESULTS = (".jsonl", ".csv", ".jsonl.gz", ".parquet")
 SHEETS = (".csv", ".jsonl", ".json")
 MODEL = ("config.json", "model.safetensors", "vocab.txt", "trained_on.bin", "SHA256SUMS")
@@ -495,9 +495,6 @@ def seeds(target: str) -> list[bytes]:
             b"\2[" + row + b"]",
             b"\3" + row + b"\n",
             b"\4id,title,text\n1,Flood,A river\n",
-            b"\x08<rss><item><title>Flood</title><link>a</link><description>A &lt;b&gt; river"
-            b"</description></item></rss>",
-            b"\x08<feed xmlns='a'><entry><link href='a'/><summary>A river</summary></entry></feed>",
         ]
     if target == "tokens":
         texts = (

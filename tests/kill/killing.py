@@ -13,14 +13,16 @@ LIMIT = 1800  # seconds, after which a process hangs
 ENV = {**os.environ, "OMP_NUM_THREADS": "1", "SIAMESE_NEWS_STAMP": "test"}
 
 
-def start(command: Sequence[str], folder: Path, log: Path, **variables: str) -> subprocess.Popen:
+def start(
+    command: Sequence[str], folder: Path, log: Path, stdin: Path | None = None, **variables: str
+) -> subprocess.Popen:
     """A process of its own, whose output goes to a file: a full pipe would stop it."""
-    with log.open("ab") as stream:
+    with log.open("ab") as stream, open(stdin or os.devnull, "rb") as given:
         return subprocess.Popen(
             [sys.executable, *map(str, command)],
             cwd=folder,
             env={**ENV, **variables},
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=stream,
             stderr=subprocess.STDOUT,
         )
@@ -51,6 +53,7 @@ def kill_often(
     codes: Sequence[int] = (143, -signal.SIGTERM),
     kills: int = 20,
     seed: int = 0,
+    stdin: Path | None = None,
     **variables: str,
 ) -> None:
     """Run a command until it was killed so many times, and at last to its end.
@@ -68,6 +71,7 @@ def kill_often(
         codes: with which an attempt may end after SIGTERM, apart from 0.
         kills: how many.
         seed: of the points in time and the signals.
+        stdin: a file that each attempt reads as its standard input.
         variables: of the environment.
     """
     rng, log, done, whole = random.Random(seed), folder / "log.txt", 0, 0
@@ -75,7 +79,7 @@ def kill_often(
     fresh()
     while True:
         log.unlink(missing_ok=True)
-        process = start(command(), folder, log, **variables)
+        process = start(command(), folder, log, stdin, **variables)
         if done == kills:
             finish(process, log)
             check()

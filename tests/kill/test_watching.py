@@ -1,4 +1,4 @@
-"""A watch over a growing folder that is killed at random points."""
+"""A watch over a stream that is killed at random points."""
 
 import json
 import resource
@@ -21,7 +21,7 @@ def watch(out, *more):
         "--articles",
         "seed.txt",
         "--source",
-        "dumps",
+        "stdin",
         "--threshold",
         ".03",
         "--window",
@@ -35,30 +35,21 @@ def watch(out, *more):
 
 
 def test_watching(pool):
-    lines = (pool / "posts.jsonl").read_bytes().splitlines(keepends=True)
-    (pool / "dumps").mkdir()
-    for number in range(3):
-        part = lines[number * 10_000 : (number + 1) * 10_000]
-        (pool / "dumps" / f"{number}.jsonl").write_bytes(b"".join(part))
-    (pool / "posts.jsonl").unlink()
-
-    def rows(name):
-        return {path.name[4:]: path.read_bytes() for path in sorted(pool.glob(f"{name}-*"))}
-
-    log = pool / "log.txt"
-    process = start(watch("aaa.jsonl", "--rotate", "20KB"), pool, log)
+    stream, log = pool / "posts.jsonl", pool / "log.txt"
+    process = start(watch("aaa.jsonl"), pool, log, stdin=stream)
     wait_for((pool / "aaa.jsonl.watch" / "checkpoint.json").exists, process)
     began = time.monotonic()
     finish(process, log)
     seconds = time.monotonic() - began
-    whole = rows("aaa")
-    assert len(whole) > 2
-    assert json.loads((pool / "aaa.jsonl.metrics.json").read_text())["counts"]["read"] == 30_000
+    whole = (pool / "aaa.jsonl").read_bytes()
+    assert len(whole) > 20_000
+    saved = json.loads((pool / "aaa.jsonl.watch" / "checkpoint.json").read_text())
+    assert saved["counts"]["read"] == 30_000
     attempts = []
 
     def attempt():
         attempts.append(time.time_ns())
-        return watch("bbb.jsonl", "--rotate", "20KB")
+        return watch("bbb.jsonl")
 
     state = pool / "bbb.jsonl.watch" / "checkpoint.json"
 
@@ -66,7 +57,7 @@ def test_watching(pool):
         return state.exists() and state.stat().st_mtime_ns > attempts[-1]
 
     def check():
-        assert rows("bbb") == whole
+        assert (pool / "bbb.jsonl").read_bytes() == whole
 
     def fresh():
         for path in (
@@ -86,14 +77,13 @@ def test_watching(pool):
         kills=12,
         seed=1,
         codes=(130, 143, -15),
+        stdin=stream,
     )
 
 
 def test_a_full_disk_ends_it_and_nothing_is_lost(pool):
     """The limit on the size of a file is reached by the rows, the window or the checkpoint."""
-    (pool / "dumps").mkdir()
     lines = (pool / "posts.jsonl").read_bytes().splitlines(keepends=True)[:6000]
-    (pool / "dumps" / "posts.jsonl").write_bytes(b"".join(lines))
 
     def run(out, size):
         def limit():
@@ -107,6 +97,7 @@ def test_a_full_disk_ends_it_and_nothing_is_lost(pool):
             capture_output=True,
             text=True,
             preexec_fn=limit,
+            input=b"".join(lines).decode(),
         )
 
     assert run("whole.jsonl", 10**9).returncode == 0

@@ -1,7 +1,6 @@
 import math
 import tracemalloc
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from siamese_news.errors import InputError
-from siamese_news.evaluation.results import SystemResult, _length_row
 from siamese_news.metrics import blocks_of, evaluate_blocks, evaluate_run, rounded
 from siamese_news.metrics import counts as counts_module
 
@@ -130,7 +128,6 @@ def test_without_room_for_per_article_counts_only_the_interval_is_lost(monkeypat
     small = evaluate_blocks(cut(scores, [100]), **ids)
     assert small.pooled == pytest.approx(full.pooled)
     assert "pooled/AP" not in small.intervals and "macro/AP" in small.intervals
-    assert any("too many" in note for note in small.notes)
 
 
 def test_blocks_may_come_in_any_order():
@@ -215,15 +212,3 @@ def test_evaluation_is_plain():
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["counts"]["articles"] == 6
     best = list(found.run["a0"].values())
     assert best == sorted(best, reverse=True)
-
-
-def test_means_by_length_of_the_articles():
-    evaluation = SimpleNamespace(per_article={"AP": {"a": 1.0, "b": 0.0, "c": 0.5}})
-    lengths = {"a": 249, "b": 250, "c": 5000}
-    assert _length_row(SystemResult("ours", "", "", evaluation, lengths)) == {
-        "system": "ours",
-        "0–250 words (1)": 1.0,
-        "250–500 words (1)": 0.0,
-        "500–1000 words (0)": None,
-        "1000 and more words (1)": 0.5,
-    }

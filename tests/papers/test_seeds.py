@@ -8,8 +8,8 @@ import pytest
 
 from papers import choose
 from papers.ast import case_study
+from papers.ast import encoders as ast
 from papers.samcnn import published as samcnn
-from siamese_news.evaluation import results as ast
 
 # How the captions of the papers begin.
 CAPTIONS = {

@@ -24,3 +24,10 @@ def test_every_option_builds_and_has_its_line_of_explanation(path):
     name = options.pop("_target_").rpartition(".")[2]
     assert type(build_ranker({"class": name, "input_dim": 8, **options})) is RANKERS[name]
     assert path.read_text().startswith("# ")
+
+
+def test_build_ranker_names_the_choices():
+    with pytest.raises(ValueError, match="'Star'; expected one of BiCNN, QAtt, PAtt"):
+        build_ranker({"class": "Star"})
+    with pytest.raises(ValueError, match="correct the ranker's options"):
+        build_ranker({"class": "PAtt", "sizes": 3})

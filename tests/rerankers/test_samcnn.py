@@ -7,9 +7,9 @@ from torch.nn.functional import cosine_similarity
 
 from siamese_news.rerankers.conv import ConvEncoder, WindowMax, window_valid
 from siamese_news.rerankers.pair import Pair
-from siamese_news.rerankers.samcnn import Aggregate, BiCNN, Combined, PAtt, PredictionHead, QAtt
+from siamese_news.rerankers.samcnn import Aggregate, BiCNN, PAtt, PredictionHead, QAtt
 
-RANKERS = [BiCNN, QAtt, PAtt, Combined]
+RANKERS = [BiCNN, QAtt, PAtt]
 OPTIONS = {
     "input_dim": 6,
     "filters": 5,
@@ -210,7 +210,7 @@ def test_the_score_is_read_from_the_hidden_layer(order):
     torch.testing.assert_close(model(pair), expected)
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "clamped", "dot"])
+@pytest.mark.parametrize("similarity", ["cosine", "clamped"])
 def test_similarities_of_patt(similarity):
     model = make(PAtt, similarity=similarity)
     pair, queries, posts = make_pair()
@@ -218,9 +218,7 @@ def test_similarities_of_patt(similarity):
     for query, post in zip(queries, posts, strict=True):
         for_tokens = []
         for q in query:
-            weight = post @ q
-            if similarity != "dot":
-                weight = weight / (q.norm() * post.norm(dim=1))
+            weight = post @ q / (q.norm() * post.norm(dim=1))
             if similarity == "clamped":
                 weight = weight.clamp(min=0)
             for_tokens.append(naive_pool(model.post_context, post, lambda w, t, c=weight: w * c[t]))
@@ -229,12 +227,9 @@ def test_similarities_of_patt(similarity):
 
 
 def test_aggregations():
-    pair, *_ = make_pair(query_weights=torch.tensor([[1.0, 3, 9], [2, 9, 9], [1, 1, 2]]))
+    pair, *_ = make_pair()
     mean = Aggregate(kind="mean", input_dim=6)(pair)
     torch.testing.assert_close(mean[0], torch.tensor([0.5, 0.5, 0]))
-    weighted = Aggregate(kind="weights", input_dim=6)(pair)
-    torch.testing.assert_close(weighted[0], torch.tensor([0.25, 0.75, 0]))
-    torch.testing.assert_close(weighted[1], torch.tensor([1.0, 0, 0]))
     learned = Aggregate(kind="learned", input_dim=6).double()
     torch.testing.assert_close(learned(pair).sum(1), torch.ones(3))
     expected = torch.softmax(learned.gate(pair.query[2]).squeeze(-1), 0)
@@ -278,8 +273,6 @@ def test_errors_name_what_came():
         make(PAtt, similarity="l2")
     with pytest.raises(ValueError, match="aggregation is 'max'"):
         make(QAtt, aggregation="max")
-    with pytest.raises(ValueError, match="needs query_weights"):
-        make(QAtt, aggregation="weights")(make_pair()[0])
     with pytest.raises(ValueError, match="built for 2"):
         make(BiCNN, features=2)(make_pair()[0])
     with pytest.raises(ValueError, match="without `group`"):

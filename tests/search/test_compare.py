@@ -1,16 +1,15 @@
-"""Shares, words and bursts: against scipy, naive loops and groups that do not differ."""
+"""Shares and words: against scipy, naive loops and groups that do not differ."""
 
 import math
 import random
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, poisson
+from scipy.stats import binomtest
 
-from siamese_news.search.compare import FEW, PRIOR, bursts, log_odds, wilson, words_of
+from siamese_news.search.compare import FEW, PRIOR, log_odds, wilson, words_of
 
 
 @given(st.integers(1, 10**7), st.data())
@@ -88,39 +87,3 @@ def test_a_small_group_has_no_words_however_they_differ():
 
 def test_one_group_or_no_text_has_nothing_to_be_apart_from():
     assert words_of([]) == [] and words_of([["a"]]) == [[]] and words_of([[], []]) == [[], []]
-
-
-def test_bursts_are_what_a_poisson_flow_hardly_brings():
-    flat = dict.fromkeys(range(30), 10)
-    assert bursts(flat) == []
-    found = bursts(flat | {11: 60, 12: 70, 20: 80})
-    assert [burst[:2] for burst in found] == [(11, 12), (20, 20)]
-    assert found[0][2] == pytest.approx(65 / (480 / 30))
-    assert bursts({}) == [] and bursts({0: 500, 1: 1}) == []
-    # A stretch without posts counts; one stray among hundreds does not stretch the time.
-    assert [burst[:2] for burst in bursts({0: 1, 9: 40, 99: 1})] == [(9, 9)]
-    assert bursts(flat | {10_000: 1}) == []
-
-
-def test_a_steady_flow_shows_no_burst():
-    flow = np.random.default_rng(4).poisson(7, (300, 50))
-    shown = sum(bool(bursts(dict(enumerate(row.tolist())))) for row in flow)
-    assert shown <= 3  # .001 each, somewhat less for the mean is of the same flow
-
-
-@given(st.dictionaries(st.integers(0, 40), st.integers(1, 200), max_size=20))
-def test_bursts_are_those_of_a_naive_loop(counts):
-    dates = sorted(slot for slot, count in counts.items() for _ in range(count))
-    ends = [dates[math.ceil(len(dates) * share) - 1] for share in (0.01, 0.99)] if dates else [0, 0]
-    slots = range(ends[0], ends[1] + 1)
-    mean = sum(counts.get(slot, 0) for slot in slots) / len(slots)
-    over = {
-        slot
-        for slot in slots
-        if len(slots) >= 5
-        and counts.get(slot, 0) > mean
-        and poisson.sf(counts[slot] - 1, mean) < 0.001 / len(slots)
-    }
-    found = bursts(counts)
-    assert {slot for first, last, _ in found for slot in range(first, last + 1)} == over
-    assert all(b[0] - a[1] > 1 for a, b in pairwise(found))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from siamese_news.data.readers import open_posts
 from siamese_news.search.compare import wilson
 from siamese_news.search.report import ReportData, ReportPost
-from siamese_news.search.report.groups import NONE, SHOWN, compare, figures, find_bursts
+from siamese_news.search.report.groups import NONE, SHOWN, compare, figures
 from tests.commands import siamese_news
 
 
@@ -36,10 +36,10 @@ def test_counts_are_those_of_a_naive_loop(pool, whole):
     made = compare(data(posts), "party", known, pool=whole)
     kept = Counter(party or NONE for party, kept in pool if kept)
     every = Counter(party or NONE for party, _ in pool)
-    assert {group.name: group.share.found for group in made.groups if group.share.found} == kept
+    assert {group.name: group.found for group in made.groups if group.found} == kept
     for group in made.groups:
-        assert group.share.of == (every[group.name] if whole else kept.total())
-        assert group.share.interval == wilson(group.share.found, group.share.of)
+        assert group.of == (every[group.name] if whole else kept.total())
+        assert group.interval == wilson(group.found, group.of)
 
 
 def test_10_000_groups_are_20_and_the_rest():
@@ -47,14 +47,14 @@ def test_10_000_groups_are_20_and_the_rest():
     posts = [found(n) for n in range(0, 30_000, 7)]
     made = compare(data(posts), "outlet", known, pool=True)
     assert len(made.groups) == SHOWN + 1 and made.groups[-1].name == "other (9,980 groups)"
-    assert sum(group.share.of for group in made.groups) == 30_000
-    assert sum(group.share.found for group in made.groups) == len(posts)
+    assert sum(group.of for group in made.groups) == 30_000
+    assert sum(group.found for group in made.groups) == len(posts)
     assert made.remarks[0] == "The 20 groups with the most posts found, of 10,000, are shown."
 
 
 def test_an_empty_column_is_said():
     made = compare(data([found(0)]), "party", [("0", {"party": " "}), ("1", {})], pool=True)
-    assert [(group.name, group.share.of) for group in made.groups] == [(NONE, 2)]
+    assert [(group.name, group.of) for group in made.groups] == [(NONE, 2)]
     assert "No post has a value for party." in made.remarks
 
 
@@ -62,30 +62,24 @@ def test_months_are_in_order_and_a_post_that_is_not_there_is_counted():
     dates = {"0": "2024-03-02", "1": "2024-01-05T10:00:00Z", "2": "2024-03-09", "3": None}
     known = [(id, {"created_at": date}) for id, date in dates.items()]
     made = compare(data([found(n) for n in (0, 2, 9)]), "month", known, pool=True)
-    rows = [(group.name, group.share.found, group.share.of) for group in made.groups]
+    rows = [(group.name, group.found, group.of) for group in made.groups]
     assert rows == [("2024-01", 0, 1), ("2024-03", 2, 2), (NONE, 0, 1)]
     assert "Posts found that are missing from the posts and have no group: 1." in made.remarks
 
 
-def test_times_of_a_group_and_their_figures():
-    days = (1, 1, 2, 9)
-    posts = [found(n, created_at=f"2024-03-{day:02}") for n, day in enumerate(days)]
-    known = [(str(n), {"lang": "de", "created_at": f"2024-03-{1 + n % 9:02}"}) for n in range(18)]
-    made = compare(data(posts), "lang", known, pool=True)
-    times = [(name, share.found, share.of) for _, name, share in made.groups[0].times]
-    assert times == [("2024-03-01", 2, 2), ("2024-03-02", 1, 2), ("2024-03-09", 1, 2)]
-    rows = list(figures(made, []))
-    assert [row["figure"] for row in rows] == ["share", "time", "time", "time"]
-    assert rows[0] | {"low": 0, "high": 0} == {
-        "figure": "share",
-        "group": "de",
-        "item": None,
-        "found": 4,
-        "of": 18,
-        "value": 0.222222,
-        "low": 0,
-        "high": 0,
-    }
+def test_figures_are_those_of_the_groups():
+    made = compare(data([found(0), found(1)]), "party", [("0", {"party": "a"})], pool=True)
+    assert list(figures(made)) == [
+        {
+            "figure": "share",
+            "group": "a",
+            "found": 1,
+            "of": 1,
+            "value": 1.0,
+            "low": round(wilson(1, 1)[0], 6),
+            "high": 1.0,
+        }
+    ]
 
 
 def test_copies_count_once_among_the_words():
@@ -98,16 +92,6 @@ def test_copies_count_once_among_the_words():
     made = compare(data(posts), "party", known, pool=False)
     assert made.groups[0].texts == 31
     assert not any(word.term == "shoes" for group in made.groups for word in group.words)
-
-
-def test_a_burst_is_named_by_its_words():
-    posts = [
-        found(n, f"post {n} on rain", created_at=f"2024-03-{1 + n % 28:02}") for n in range(84)
-    ]
-    dam = [found(100 + n, f"the dam broke {n}", created_at="2024-03-17") for n in range(60)]
-    burst, *others = find_bursts(data([*posts, *dam]))
-    assert (burst.name, burst.found, others) == ("2024-03-17", 63, [])
-    assert {"dam", "broke"} <= {word.term for word in burst.words}
 
 
 @pytest.mark.parametrize(
@@ -166,6 +150,22 @@ def test_the_command(search):
     low, high = wilson(10, 20)
     assert float(rows["a"]["low"]) == pytest.approx(low, abs=1e-6)
     assert float(rows["a"]["high"]) == pytest.approx(high, abs=1e-6)
+
+
+def test_a_language_that_no_post_carries_is_detected(search):
+    german = "Der Fluss ist über die Ufer getreten und die alte Brücke ist gesperrt"
+    english = "The river has burst its banks and the old bridge is closed"
+    posts = [{"id": str(n), "text": german if n < 8 else english} for n in range(40)]
+    (search / "posts.jsonl").write_text("".join(json.dumps(post) + "\n" for post in posts))
+    given = ("--results", search / "found.jsonl", "--out", search / "page.html", "--by", "lang")
+    run = siamese_news("report", *given, "--posts", search / "posts.jsonl")
+    assert run.returncode == 0, run.stderr
+    with (search / "page.csv").open() as stream:
+        rows = {row["group"]: row for row in csv.DictReader(stream) if row["figure"] == "share"}
+    assert {name: (row["found"], row["of"]) for name, row in rows.items()} == {
+        "de": ("2", "8"),
+        "en": ("8", "32"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
+from siamese_news.search import scan
 
 
 def run(*arguments):
@@ -15,12 +16,14 @@ def run(*arguments):
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path, monkeypatch):
+    """Two seeds, and posts of several blocks."""
+    monkeypatch.setattr(scan, "BLOCK", 500)
     (tmp_path / "a.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
     (tmp_path / "b.txt").write_text("The vote of the mayor\n\nThe mayor won the vote.\n")
     lines = [
         json.dumps({"id": str(n), "text": f"the river {n} took a bridge" if n % 2 else "vote"})
-        for n in range(9000)
+        for n in range(1200)
     ]
     (tmp_path / "posts.jsonl").write_text("\n".join(lines) + "\n")
     return tmp_path
@@ -43,20 +46,20 @@ def test_all_scores_are_those_of_the_ranking(files):
     assert done.exit_code == 0, done.stderr
     table = pq.read_table(files / "all.parquet")
     assert table.column_names == ["post", "score"]
-    assert table["post"].to_pylist() == [str(n) for n in range(9000)]
-    rank(files, "--one-story", "--top", "9000", "--out", files / "all.jsonl")
+    assert table["post"].to_pylist() == [str(n) for n in range(1200)]
+    rank(files, "--one-story", "--top", "1200", "--out", files / "all.jsonl")
     rows = [json.loads(line) for line in (files / "all.jsonl").read_text().splitlines()]
     expected = {row["post"]: row["score"] for row in rows}
     assert dict(zip(table["post"].to_pylist(), table["score"].to_pylist(), strict=True)) == expected
     meta = json.loads((files / "all.parquet.meta.json").read_text())
-    assert meta["counts"]["scored"] == 9000
+    assert meta["counts"]["scored"] == 1200
 
 
 def test_a_list_for_each_seed_has_pairs(files):
     assert rank(files, "--scores-only", "--out", files / "all.parquet").exit_code == 0
     table = pq.read_table(files / "all.parquet")
     assert table.column_names == ["article", "post", "score"]
-    assert len(table) == 18_000
+    assert len(table) == 2400
     done = run(
         "sample",
         "--results",

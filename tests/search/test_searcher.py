@@ -264,7 +264,9 @@ def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
 def test_keywords_and_a_report_of_what_was_found(tiny_model, tmp_path):
     searcher = Searcher(tiny_model)
     found = searcher.rank("flood river", DATED, top=2)
-    terms = searcher.keywords([row for row in found if "flood" in row["text"]], DATED)
+    wanted = [row for row in found if "flood" in row["text"]]
+    terms = searcher.keywords(wanted, DATED)
+    assert terms == searcher.keywords(wanted, iter(DATED))
     assert terms == [] or set(terms[0]) >= {"rank", "term", "adds"}
     searcher.report(found, tmp_path / "page.html", title="Floods")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

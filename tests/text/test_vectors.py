@@ -52,7 +52,6 @@ def test_formats(tmp_path: Path, name: str, binary: bool, header: bool, suffix: 
     for found in (first, second):
         assert found.words == WORDS
         assert found.matrix.dtype == np.float32
-        assert isinstance(found.matrix, np.memmap)
         np.testing.assert_allclose(found.matrix, MATRIX, atol=1e-6)
         assert found.name == name + suffix
     assert first.sha256 == second.sha256
@@ -66,8 +65,9 @@ def test_the_cache_is_a_file_of_numpy_and_saves_the_second_reading(
 ) -> None:
     path = write(tmp_path / "v.bin", binary=True, header=True)
     load_vectors(path)
-    (name,) = (n for n in cached_files(tmp_path) if n.endswith(".npy"))
-    np.testing.assert_array_equal(np.load(tmp_path / "cache" / "vectors" / name), MATRIX)
+    (name,) = cached_files(tmp_path)
+    with np.load(tmp_path / "cache" / "vectors" / name) as kept:
+        np.testing.assert_array_equal(kept["matrix"], MATRIX)
 
     def never(path: Path) -> None:
         raise AssertionError("converted twice")
@@ -82,14 +82,9 @@ def test_changed_content_is_noticed(tmp_path: Path) -> None:
     path = write(tmp_path / "v.txt", binary=False, header=True)
     before = load_vectors(path)
     path.write_text("1 2\nnew 1 2\n")
-    os.utime(path, (1, 1))  # long ago, so its hash is remembered
-    for _ in range(2):
-        assert load_vectors(path).words == ["new"]
-    assert any(name.endswith(".stamp.json") for name in cached_files(tmp_path))
-    path.write_text("1 2\nold 1 2\n")
-    os.utime(path, (2, 2))
+    os.utime(path, (1, 1))
     after = load_vectors(path)
-    assert after.words == ["old"] and after.sha256 != before.sha256
+    assert after.words == ["new"] and after.sha256 != before.sha256
 
 
 def test_a_name_is_looked_up_in_the_vectors_folder(
@@ -110,7 +105,7 @@ def test_cache_dir_wins(tmp_path: Path) -> None:
     path = write(tmp_path / "v.txt", binary=False, header=True)
     load_vectors(path, cache_dir=tmp_path / "elsewhere")
     assert not cached_files(tmp_path)
-    assert list((tmp_path / "elsewhere" / "vectors").glob("*.npy"))
+    assert list((tmp_path / "elsewhere" / "vectors").glob("*.npz"))
 
 
 def test_of_a_word_that_comes_twice_the_first_stands(tmp_path: Path) -> None:
@@ -150,8 +145,8 @@ def test_no_more_words_are_read_than_asked_for(tmp_path: Path, kind: str) -> Non
         ("a 1 2\nb 3 x\n", r"v\.txt:2: b'x' in the vector of 'b' is not a number"),
         ("a 1 2\nb nan 4\n", r"'b' \(word 2\) holds NaN or infinity"),
         ("a 1 2\nb 1e39 4\n", r"'b' \(word 2\) holds NaN or infinity"),
-        ("1 2\na 1 2\nb 3 4\n", r"v\.txt:3: one line more than the 1 words"),
-        ("5 2\na 1 2\n", r"v\.txt: cannot be read as word2vec text|can hold"),
+        ("1 2\na 1 2\nb 3 4\n", r"v\.txt: has 2 words, expected 1"),
+        ("5 2\na 1 2\n", r"v\.txt: has 1 words, expected 5|can hold"),
         ("99999999 300\na 1 2\n", r"v\.txt:1: promises 99999999 words"),
         ("0 300\n", r"v\.txt:1: 0 words"),
         ("\n\n", r"v\.txt:1: empty"),
@@ -165,7 +160,7 @@ def test_damaged_text(tmp_path: Path, content: str, message: str) -> None:
     path.write_text(content)
     with pytest.raises(InputError, match=message):
         load_vectors(path)
-    assert not [name for name in cached_files(tmp_path) if name.endswith(".npy")]
+    assert not [name for name in cached_files(tmp_path) if name.endswith(".npz")]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -174,7 +169,7 @@ def test_a_file_cut_short(tmp_path: Path, suffix: str) -> None:
     path.write_bytes(path.read_bytes()[:-12])
     with pytest.raises(InputError, match=r"v\.bin.*(cut short|get the file again|get it again)"):
         load_vectors(path)
-    assert not [name for name in cached_files(tmp_path) if name.endswith(".npy")]
+    assert not [name for name in cached_files(tmp_path) if name.endswith(".npz")]
 
 
 def test_nan_in_a_binary_file(tmp_path: Path) -> None:
@@ -204,8 +199,7 @@ def test_pickles_are_refused_unopened(tmp_path: Path, name: str) -> None:
     [
         ("no/such/file.txt", "no such file"),
         ("", "source is empty"),
-        ("gensim:", "expected gensim:NAME"),
-        ("gensim:../../etc", "expected gensim:NAME"),
+        ("gensim:glove-wiki-gigaword-300", "no such file"),
         (".", "is a folder"),
         ("v.zip", "unpack it first"),
     ],
@@ -230,10 +224,10 @@ def test_an_interrupted_conversion_leaves_nothing(
 ) -> None:
     path = write(tmp_path / "v.txt", binary=False, header=True)
 
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(vectors.np, "save", interrupted)
+    monkeypatch.setattr(vectors.np, "savez", interrupted)
     with pytest.raises(KeyboardInterrupt):
         load_vectors(path)
     assert not cached_files(tmp_path)
@@ -245,7 +239,7 @@ def test_an_interrupted_conversion_leaves_nothing(
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, keep: int) -> None:
     path = write(tmp_path / "v.txt", binary=False, header=True)
     load_vectors(path)
-    (stored,) = (tmp_path / "cache").rglob("*.npy")
+    (stored,) = (tmp_path / "cache").rglob("*.npz")
     whole = stored.read_bytes()
     stored.write_bytes(whole[:keep])
     assert load_vectors(path).words == WORDS
@@ -257,8 +251,8 @@ def test_concurrent_converters(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(load_vectors, [path] * 16))
     assert all(item.words == WORDS for item in found)
-    assert len(list((tmp_path / "cache").rglob("*.npy"))) == 1
-    assert all(name.endswith((".npy", ".json")) for name in cached_files(tmp_path))
+    assert len(list((tmp_path / "cache").rglob("*.npz"))) == 1
+    assert all(name.endswith(".npz") for name in cached_files(tmp_path))
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,26 +260,6 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="SIAMESE_NEWS_CACHE"):
         load_vectors(path, cache_dir=tmp_path / "file")
-
-
-def test_gensim_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gensim.downloader
-
-    monkeypatch.setattr(gensim.downloader, "BASE_DIR", str(tmp_path / "gensim"))
-
-    def offline(name: str, return_path: bool) -> str:
-        raise OSError("no network")
-
-    monkeypatch.setattr(gensim.downloader, "load", offline)
-    with pytest.raises(InputError, match=r"gensim:tiny: the download failed \(no network\)"):
-        load_vectors("gensim:tiny")
-    assert not cached_files(tmp_path)
-    folder = tmp_path / "gensim" / "tiny"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("raise RuntimeError('downloaded code was run')")
-    write(folder / "tiny.gz", binary=False, header=True)
-    found = load_vectors("gensim:tiny")
-    assert found.words == WORDS and found.name == "gensim:tiny"
 
 
 def test_a_missing_package_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

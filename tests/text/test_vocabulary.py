@@ -25,10 +25,6 @@ def test_drop_leaves_unknown_words_out() -> None:
     assert ids.tolist() == [1, 0]
 
 
-def test_unk_gives_the_id_of_unk() -> None:
-    assert Vocabulary(WORDS, unknown="unk").ids(TOKENS).tolist() == [1, 2, 0, 2, 2]
-
-
 def test_hash_gives_the_same_word_the_same_id() -> None:
     ids = Vocabulary(WORDS, unknown="hash").ids(TOKENS)
     expected = [1, 4 + stable_hash("xyz"), 0, 4 + stable_hash("abc"), 4 + stable_hash("xyz")]
@@ -65,7 +61,7 @@ def test_the_hash_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (Vocabulary(WORDS, unknown="hash").ids(tokens[::-1]) == first[::-1]).all()
 
 
-@pytest.mark.parametrize("unknown", ["drop", "unk", "hash"])
+@pytest.mark.parametrize("unknown", ["drop", "hash"])
 def test_no_tokens(unknown: str) -> None:
     ids = Vocabulary(WORDS, unknown=unknown).ids([])
     assert ids.shape == (0,) and ids.dtype == np.int64
@@ -75,9 +71,8 @@ def test_no_tokens(unknown: str) -> None:
 @given(st.lists(st.lists(st.sampled_from([*WORDS, "abc", "xyz"]))))
 @settings(deadline=None)
 def test_document_frequencies_count_texts(lists: list[list[str]]) -> None:
-    for unknown in ("drop", "hash", "unk"):
-        swap = {"abc": "<unk>", "xyz": "<unk>"} if unknown == "unk" else {}
-        truth = Counter(word for tokens in lists for word in {swap.get(t, t) for t in tokens})
+    for unknown in ("drop", "hash"):
+        truth = Counter(word for tokens in lists for word in set(tokens))
         found = Vocabulary(WORDS, unknown=unknown).document_frequencies(iter(lists))
         assert found.dtype == np.int64
         assert found.tolist() == [truth[word] for word in WORDS]
@@ -119,10 +114,8 @@ def test_bad_words(words: list[str], message: str) -> None:
 
 
 def test_bad_options() -> None:
-    with pytest.raises(InputError, match="drop, unk, hash"):
+    with pytest.raises(InputError, match="drop, hash"):
         Vocabulary(["a"], unknown="keep")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="<unk>"):
-        Vocabulary(["a"], unknown="unk")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pytorch_metric_learning import distances, losses, miners
 
 from siamese_news.training.distributed import gather_rows
 from siamese_news.training.linking.objective import SiameseObjective
+from tests.commands import prepared
 
 
 def _objective(gather=True):
@@ -91,7 +92,8 @@ def _free_port():
 
 
 def test_two_gloo_processes_give_the_gradient_of_the_global_batch(tmp_path):
-    mp.spawn(_rank, args=(_free_port(), str(tmp_path)), nprocs=2)
+    given, method = (_free_port(), str(tmp_path)), prepared().get_start_method()
+    mp.start_processes(_rank, args=given, nprocs=2, start_method=method)
     network = _network()
     loss, scaled = _loss(network, (slice(None), slice(None)))
     scaled.backward()

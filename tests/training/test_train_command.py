@@ -58,6 +58,7 @@ REFUSED = {
     "hydra.run.dir=mine.py": "hydra.run.dir=mine.py: this folder cannot be made (File exists)",
     "seed=-1": "seed=-1: expected a whole number from 0 to 4294967295",
     "task.optimizer.lr=-1": "task.optimizer: Error in call to target 'torch.optim.adamw.AdamW'",
+    "task.monitor=dev/mAP": "task.monitor=dev/mAP: expected one of dev/map, dev/micro_ap, dev/auc",
     "task.patience=-1": "task.patience=-1: expected 1 or more, or null for never",
     "task.epochs=-3": "trainer: `max_epochs` must be a non-negative integer or -1",
     "task.epochs=zwei": "task.epochs=zwei: expected a whole number, such as 10",
@@ -96,6 +97,8 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
         ("data=usatoda", "data=usatoda: does not exist; expected one of claims_dev, "),
         ("task.lr=.1", "task.lr: does not exist; expected in task one of name, epochs, "),
         ("seed=[1", "seed=[1: no viable alternative at input '[1'; expected NAME=VALUE"),
+        ("data=/my/pairs", "data=/my/pairs: does not exist; expected one of claims_dev, "),
+        ("--epochs=3", "--epochs=3: is not an option; options are written without dashes, "),
         ("+seed=1", "Could not append to config. An item is already at 'seed'."),
     ],
 )

@@ -1,7 +1,7 @@
 """Ring and star attention with sparse weights."""
 
-from siamese_news.attention.base import Attention, AttentionBackend, Similarity
+from siamese_news.attention.base import Attention, Similarity
 from siamese_news.attention.ring import RingAttention
 from siamese_news.attention.star import StarAttention
 
-__all__ = ["Attention", "AttentionBackend", "RingAttention", "Similarity", "StarAttention"]
+__all__ = ["Attention", "RingAttention", "Similarity", "StarAttention"]

@@ -15,9 +15,6 @@ from torch import Tensor, nn
 from siamese_news.sparsity.maps import Sparsity
 from siamese_news.utils.choices import check_choice
 
-AttentionBackend = Literal["fast", "reference"]
-"""How attention is computed: ``reference`` is the plain loop that ``fast`` is tested against."""
-
 Similarity = Literal["dot", "cosine"]
 """The similarity of query and key, f in Eq. 2 of the AST paper."""
 
@@ -60,12 +57,10 @@ class Attention(nn.Module):
         similarity: Similarity = "dot",
         scale: float | None = None,
         bias: bool = True,
-        backend: AttentionBackend = "fast",
         output_projection: bool = True,
     ) -> None:
         super().__init__()
         check_choice("similarity", similarity, Similarity)
-        check_choice("backend", backend, AttentionBackend)
         if min(dim, heads, head_dim) < 1:
             raise ValueError(f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1")
         if scale is not None and scale <= 0:
@@ -79,7 +74,6 @@ class Attention(nn.Module):
         self.head_dim = head_dim
         self.similarity = similarity
         self.scale = scale or (1.0 if similarity == "cosine" else 1 / math.sqrt(head_dim))
-        self.backend = backend
         self.query = nn.Linear(dim, heads * head_dim, bias=bias)
         self.key = nn.Linear(dim, heads * head_dim, bias=False)
         self.value = nn.Linear(dim, heads * head_dim, bias=False)

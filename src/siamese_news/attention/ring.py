@@ -165,45 +165,8 @@ class RingAttention(Attention):
             mask: (B, S) bool; a padded or absent neighbor is never a key.
             relay: (B, E).
             embeddings: (B, S, E), each token's own e_i as a further key.
-            columns: the nodes in a form whose projections are cheaper (words that are looked up);
-                the reference backend ignores it.
+            columns: the nodes in a form whose projections are cheaper (words that are looked up).
         """
-        if self.backend == "reference":
-            return self._reference(nodes, mask, relay, embeddings)
-        return self._fast(nodes, mask, relay, embeddings, columns)
-
-    def _reference(
-        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
-    ) -> Tensor:
-        length = nodes.shape[1]
-        offsets = torch.arange(-self.radius, self.radius + 1, device=nodes.device)
-        index = torch.arange(length, device=nodes.device)[:, None] + offsets  # (S, W)
-        inside = (index >= 0) & (index < length)
-        index = index.clamp(0, max(length - 1, 0))
-        context = [nodes[:, index]]  # (B, S, W, E)
-        real = [mask[:, index] & inside]
-        if embeddings is not None:
-            context.append(embeddings[:, :, None])
-            real.append(mask[:, :, None])
-        context.append(relay[:, None, None].expand(-1, length, -1, -1))
-        real.append(torch.ones_like(mask[:, :, None]))
-        contexts = torch.cat(context, 2)  # (B, S, K, E): C_i of Eq. 5
-        query = self._unit(self._split(self.query(nodes)))
-        key = self._unit(self._split(self.key(contexts)))
-        value = self._split(self.value(contexts))
-        scores = torch.einsum("bshd,bskhd->bhsk", query, key) * self.scale
-        weights = self._weigh(scores, torch.cat(real, 2)[:, None], -1)
-        mixed = torch.einsum("bhsk,bskhd->bshd", weights.to(value.dtype), value)
-        return self._joined(mixed.flatten(2))
-
-    def _fast(
-        self,
-        nodes: Tensor,
-        mask: Tensor,
-        relay: Tensor,
-        embeddings: Tensor | None,
-        columns: Columns | None,
-    ) -> Tensor:
         batch, length, dim = nodes.shape
         if columns is None:  # a view where the tokens already lie innermost
             columns = Columns(nodes.flatten(0, 1).t())

@@ -38,19 +38,6 @@ class StarAttention(Attention):
     def forward(self, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
         """Update the relay: relay (B, E), nodes (B, S, E), mask (B, S) bool -> (B, E)."""
         query = self._unit(self._split(self.query(relay)))  # (B, H, head_dim)
-        run = self._reference if self.backend == "reference" else self._fast
-        return self._joined(run(query, relay, nodes, mask).flatten(1))
-
-    def _reference(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
-        if self.attends_itself:
-            nodes = torch.cat([nodes, relay[:, None]], 1)
-            mask = F.pad(mask, (0, 1), value=True)
-        key = self._unit(self._split(self.key(nodes)))
-        weights = self._weights(torch.einsum("bhd,bshd->bhs", query, key), mask)
-        value = self._split(self.value(nodes))
-        return torch.einsum("bhs,bshd->bhd", weights.to(value.dtype), value)
-
-    def _fast(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
         # (W_k^T q) . h for q . (W_k h), and W_v sum p h for sum p W_v h: no token is projected.
         states = [nodes]
         if self.attends_itself:
@@ -65,7 +52,8 @@ class StarAttention(Attention):
         weights = self._weights(torch.cat(parts, 2) if len(parts) > 1 else parts[0], mask)
         shares = weights.to(nodes.dtype).split([some.shape[1] for some in states], 2)
         mixed = sum(share @ some for share, some in zip(shares, states, strict=True))
-        return torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
+        mixed = torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
+        return self._joined(mixed.flatten(1))
 
     def _by_head(self, linear: nn.Linear) -> Tensor:
         return linear.weight.unflatten(0, (self.heads, self.head_dim))

@@ -1,4 +1,4 @@
-"""Lexical peers: BM25, TF-IDF, query likelihood and RM3 over token lists."""
+"""Lexical peers: BM25 and TF-IDF over token lists."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,13 +6,12 @@ from siamese_news.utils.extras import lazy_attribute
 
 if TYPE_CHECKING:
     from siamese_news.baselines.bm25 import BM25
-    from siamese_news.baselines.likelihood import RM3, QueryLikelihood
     from siamese_news.baselines.tfidf import TfIdf
 
-__all__ = ["BM25", "RM3", "QueryLikelihood", "TfIdf"]
+__all__ = ["BM25", "TfIdf"]
 
 # bm25s and scikit-learn take seconds to import.
-_HOMES = {"bm25": ("BM25",), "likelihood": ("RM3", "QueryLikelihood"), "tfidf": ("TfIdf",)}
+_HOMES = {"bm25": ("BM25",), "tfidf": ("TfIdf",)}
 
 
 def __getattr__(name: str) -> Any:

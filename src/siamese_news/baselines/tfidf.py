@@ -1,12 +1,9 @@
 """TF-IDF cosine, with the IDF of the pool or of background text."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from siamese_news.errors import InputError
@@ -88,45 +85,3 @@ def check_tokens(tokens: Sequence[str]) -> None:
 
 def _content(tokens: Sequence[str]) -> list[str]:
     return [token for token in tokens if token not in ENGLISH_STOP_WORDS]
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbors:
-    """The nearest posts of each of N posts, towards whose scores theirs are moved.
-
-    Similar posts are relevant to the same queries (the cluster hypothesis; Diaz, CIKM 2005,
-    "Regularizing ad hoc retrieval scores").
-
-    Attributes:
-        rows: (N, K) which posts they are.
-        similarity: (N, K) their cosines, 0 for posts without a common word.
-    """
-
-    rows: NDArray[np.int64]
-    similarity: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, posts: Sequence[list[str]], count: int) -> "Neighbors":
-        """Find the K neighbors by TF-IDF cosine, in N x N floats of memory; all of fewer posts."""
-        size = len(posts)
-        count = max(0, min(count, size - 1))
-        similarity = np.zeros((size, size), np.float32)
-        # InputError: no post has a content word, so none has a neighbor.
-        with suppress(InputError):
-            similarity = TfIdf().fit(posts).scores(posts, 0, size)
-        np.fill_diagonal(similarity, -1.0)
-        rows = np.argsort(-similarity, axis=1, kind="stable")[:, :count]
-        return cls(rows, np.take_along_axis(similarity, rows, axis=1))
-
-    def smooth(self, scores: ArrayLike, share: float) -> NDArray[np.float64]:
-        """Standardized scores, mixed with those of the neighbors: (N,).
-
-        (1 - share) x score + share x mean of the neighbors weighted by similarity. The mean counts
-        one more neighbor at the average score of all posts, so that a post without similar posts
-        is drawn to the average.
-        """
-        values = np.asarray(scores, np.float64)
-        values = (values - values.mean()) / max(float(values.std()), 1e-12)
-        total = self.similarity.sum(axis=1) + 1.0
-        around = (self.similarity * values[self.rows]).sum(axis=1) / total
-        return (1 - share) * values + share * around

@@ -13,7 +13,6 @@ from siamese_news.cli.doctor import doctor
 from siamese_news.cli.explain import explain
 from siamese_news.cli.feedback import feedback
 from siamese_news.cli.filter import filter
-from siamese_news.cli.hub import pull, push
 from siamese_news.cli.index import index
 from siamese_news.cli.keywords import keywords
 from siamese_news.cli.rank import rank
@@ -57,8 +56,7 @@ def _root(
 
 
 _COMMANDS: list[Callable[..., None]] = [rank, filter, watch, explain, index, keywords, rerank]
-_COMMANDS += [threads, report, sample, annotate, certify, audit, feedback, simulate]
-_COMMANDS += [bundle, push, pull]
+_COMMANDS += [threads, report, sample, annotate, certify, audit, feedback, simulate, bundle]
 # What an interrupted command says about its work, where it does not begin anew.
 _INTERRUPTED: dict[Callable[..., None], str] = {
     filter: "run the same command with --resume to continue",
@@ -69,6 +67,6 @@ _INTERRUPTED: dict[Callable[..., None], str] = {
 for command in _COMMANDS:
     hint = _INTERRUPTED.get(command, "nothing was written")
     app.command(cls=ManyValues, epilog=_EXITS)(bad_input_exits(hint)(command))
-app.command(
-    epilog="Exit codes: 0 success, even if some rows are bad, 2 a file or the model cannot be read."
-)(doctor)
+app.command(epilog="Exit codes: 0 success, even if some rows are bad, 2 a file cannot be read.")(
+    doctor
+)

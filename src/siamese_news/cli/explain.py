@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from siamese_news.data.records import Post
     from siamese_news.scoring import Scorer
 
-_OFF = 1e-4  # a larger difference from the score of the search is reported
-
 
 @search_command(
     Query(),
-    "articles posts index model one_story about smooth out text_field id_field long_window threads",
+    "articles posts index model one_story about smooth out text_field id_field threads",
     needs="articles",
-    helps={"posts": "The posts that were searched, or the results file of the search."},
+    helps={"posts": "The posts that were searched."},
 )
 def explain(
     query: Query,
@@ -48,8 +46,7 @@ def explain(
     Each sentence is removed in turn and the article scored again (column "without"). This tests
     whether the sentence marked > matters most for its length.
 
-    Name the posts that were searched to get the score of the search, which learns from all posts.
-    With a results file it may differ slightly; the difference is printed.
+    Name the posts that were searched, not its results: a search learns from all posts.
     """
     from siamese_news.data.records import Post
     from siamese_news.model.loading import explainable, open_model
@@ -65,17 +62,20 @@ def explain(
         raise InputError("--posts and --index are both named; expected one of them")
     if bool(post) != bool(query.posts or query.index):
         raise InputError("--post needs --posts or --index, and they need --post; expected both")
+    for name in query.posts:
+        if Path(f"{name}.meta.json").is_file():
+            raise InputError(
+                f"{name}: has the results of a search, whose scores depend on all posts; name the "
+                "posts that were searched with --posts"
+            )
     check_query_output(query, force=force)
     seeds, model = read_seeds(query), explainable(open_model(query.model))
     opened = OpenQuery(query, seeds, model)
     scorer = opened.scorer()
     wanted = list(dict.fromkeys(post or []))
-    before: dict[tuple[str, str], float] = {}
     found: dict[str, Post] = {}
     pool: Iterable[Post] = ()
-    if len(query.posts) == 1 and Path(f"{query.posts[0]}.meta.json").is_file():
-        found, before = _results(Path(query.posts[0]), set(wanted))
-    elif query.index is not None:
+    if query.index is not None:
         index = open_index_of(query.index, model)
         found = index.find(wanted)
         index.observe(scorer, Window())
@@ -93,31 +93,11 @@ def explain(
     posts += [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
     explained = explain_nearest(model, seeds.articles, posts, scorer)
     explained = name_neighbors(explained, pool, model)
-    for one in explained:
-        score = before.get((one.article.id, one.post.id), one.score)
-        if abs(score - one.score) > _OFF:
-            echo(
-                f"post {one.post.id}: its score was {score:.4f} in the search and is "
-                f"{one.score:.4f} here: the seeds or the model differ, or the search learned from "
-                "its pool. Name the posts that were searched with --posts to explain that score"
-            )
     with open_output(query.out, format) as (stream, terminal):
         write_explained(stream, explained, format, terminal=terminal)
     write_meta(query.out)
     if query.out is not None:
         echo(f"{query.out}: {counted(len(explained), 'post')} explained")
-
-
-def _results(
-    path: Path, wanted: set[str]
-) -> "tuple[dict[str, Post], dict[tuple[str, str], float]]":
-    """Posts of a results file by id, and their scores by article and id."""
-    from siamese_news.data.records import Post
-    from siamese_news.search.report import read_results
-
-    rows = [row for row in read_results(path).posts if row.id in wanted]
-    scores = {(row.seed, row.id): row.score for row in rows}
-    return {row.id: Post(row.id, row.text) for row in rows}, scores
 
 
 def _searched(

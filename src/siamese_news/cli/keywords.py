@@ -17,7 +17,7 @@ from siamese_news.utils.terminal import counted
 
 @search_command(
     Query(one_story=True, top=200),
-    "posts articles model top out text_field id_field encoding long_window strict threads",
+    "posts articles model top out text_field id_field encoding strict threads",
     needs="posts",
     helps={
         "articles": "Seed articles to rank the posts for, instead of --results.",

@@ -1,8 +1,7 @@
 """The options of a search, and the commands that take them."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,6 @@ SEARCH = {
     "id_field": "Field with the id of a post; 'line' numbers the rows.",
     "date_field": "Field with the date of a post.",
     "encoding": "Encoding of the files of posts, such as utf-16 or cp1252 (default: detected).",
-    "long_window": "Allow .zst files with windows of up to 2 GiB.",
     "strict": "Stop at the first bad row instead of skipping it.",
     "second_look": "A sentence-transformers or model2vec folder, or a cross-encoder, that reads "
     "each list's best posts and raises those near the seeds.",
@@ -79,13 +77,6 @@ _TYPES: dict[Any, Any] = {
     bytes | None: Path | None,
     float | None: str | None,
 }
-_TIMING = typer.Option(
-    False,
-    "--timing",
-    help="Print at the end how much of the time was spent on reading, encoding (text to words and "
-    "vectors) and scoring.",
-)
-_STAGES = ("reading", "encoding", "scoring")
 
 
 def search_command(
@@ -101,7 +92,7 @@ def search_command(
     Args:
         default: the query without any options.
         only: the fields that have an option, with spaces between them; ``reading`` means all
-            that say how files of posts are read. Empty: all fields, and ``--timing``.
+            that say how files of posts are read. Empty: all fields.
         needs: fields whose options are required.
         without: fields that have no option.
         helps: other help texts, by field.
@@ -119,53 +110,30 @@ def search_command(
         option = typer.Option(
             None if unset == () else unset, flag, help=texts[name], **_MORE.get(name, {})
         )
-        return _keyword(name, kind, option)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(name, keyword, default=option, annotation=kind)
 
     def command(function: Callable[..., None]) -> Callable[..., None]:
-        def run(*, timing: bool = False, **values: Any) -> None:
+        def run(**values: Any) -> None:
             given = {name: values.pop(name) for name in options}
             given = {name: value for name, value in given.items() if value is not None}
             if "out" in given and not given["out"].name:
                 raise InputError(f"--out {given['out']}: expected the name of a file or new folder")
-            with _timed(timing):
-                if "threshold" in given:
-                    given["threshold"] = read_score(given["threshold"])
-                if "key" in given:
-                    # The command checks the rest.
-                    check_output(given.get("out"), [given["key"]], force=True)
-                    given["key"] = read_key(given["key"])
-                function(replace(default, **given), **values)
+            if "threshold" in given:
+                given["threshold"] = read_score(given["threshold"])
+            if "key" in given:
+                # The command checks the rest.
+                check_output(given.get("out"), [given["key"]], force=True)
+                given["key"] = read_key(given["key"])
+            function(replace(default, **given), **values)
 
         _, *own = inspect.signature(function).parameters.values()
         files = (*READING, "threads")  # these options come last
         parameters = [parameter(name) for name in options if name not in files]
         parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
         parameters += [parameter(name) for name in options if name in files]
-        if not only:
-            parameters.append(_keyword("timing", bool, _TIMING))
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
 
     return command
-
-
-def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-@contextmanager
-def _timed(timing: bool) -> Iterator[None]:
-    """If wanted, measure the stages of a command and print their shares at the end."""
-    if not timing:
-        yield
-        return
-    from siamese_news.utils.stopwatch import stopwatch
-
-    with stopwatch() as watch:
-        yield
-    total = watch.total()
-    shares = {stage: watch.seconds.get(stage, 0.0) for stage in _STAGES}
-    shares["the rest (starting, writing)"] = total - sum(shares.values())
-    parts = ", ".join(f"{name} {seconds / total:.0%}" for name, seconds in shares.items())
-    typer.echo(f"time: {parts} of {total:,.1f} s", err=True)

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
     from siamese_news.search.pool import Pool, Window
-    from siamese_news.search.seeds import Decided, Seeds
+    from siamese_news.search.seeds import Seeds
 
 _SHOWN = 10
 _WIDTH = 70
 _MANY = 5000  # seeds that are more likely posts
 
 
-def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
-    """Read the seed articles of a search and, unless `quiet`, list them on the console.
+def read_seeds(query: Query) -> "Seeds":
+    """Read the seed articles of a search, and list them on the console.
 
     Unless the query is strict, an article without title and text is skipped with a warning.
     """
@@ -41,15 +41,12 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
 
     def set_aside(reason: str) -> None:
         aside.append(reason)
-        if not quiet:
-            echo(f"article skipped (--strict stops here): {reason}")
+        echo(f"article skipped (--strict stops here): {reason}")
 
     keep = None if query.strict else set_aside
     negatives = read_articles(query.negatives, set_aside=keep) if query.negatives else []
     articles = read_articles(query.articles, set_aside=keep)
     seeds = Seeds(articles, negatives, query.one_story, query.aggregate, aside)
-    if quiet:
-        return seeds
     for kind, some in (("seed", articles), ("not", negatives)):
         lines = []
         for article in some:
@@ -57,7 +54,8 @@ def read_seeds(query: Query, *, quiet: bool = False) -> "Seeds":
             start = start if len(start) <= _WIDTH else start[: _WIDTH - 1] + "…"
             length = counted(*length_of(article.full_text))
             lines.append(f'{kind} {article.id}: "{start}", {length}')
-        _list(lines, f"more ({kind})")
+        for line in _first(lines, f"more ({kind})"):
+            echo(line)
     for remark in stub_remarks([*articles, *negatives]):
         echo(remark)
     if len(articles) >= _MANY and not query.one_story:
@@ -80,19 +78,28 @@ def open_files(query: Query, **more: Any) -> "PostStream":
     for name in query.posts:
         if name in query.articles:
             echo(f"{name}: is named as articles and as posts; are the names right?")
+    for line in described(posts):
+        echo(line)
+    return posts
+
+
+def described(posts: "PostStream") -> list[str]:
+    """The files of posts with their formats and fields, and those that are left out."""
     files = []
     for found in posts.detected:
         fields = f": text from '{found.text_field}', id from '{found.id_field}'"
         files.append(f"posts {found.source}: {found.described}{fields if found.text_field else ''}")
-    _list(files, "more files of posts")
-    for path in posts.skipped.own:
-        echo(f"{path}: skipped; it is a results file of this program")
+    own = [f"{path}: skipped; it is a results file of this program" for path in posts.skipped.own]
     advice = "skipped because of its extension; name the file itself if it contains posts"
     unknown = [f"{path}: {advice}" for path in posts.skipped.unknown]
-    _list(unknown, "more files skipped because of their extensions")
-    for message in posts.unreadable[:_SHOWN]:  # all of them are named at the end
-        echo(f"skipped (--strict stops here): {message}")
-    return posts
+    # All of these are named at the end.
+    unreadable = [f"skipped (--strict stops here): {message}" for message in posts.unreadable]
+    return [
+        *_first(files, "more files of posts"),
+        *own,
+        *_first(unknown, "more files skipped because of their extensions"),
+        *unreadable[:_SHOWN],
+    ]
 
 
 def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "FilePool":
@@ -137,24 +144,22 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
     return index
 
 
-def say_found(summary: Sequence[str], decided: "Decided", window: "Window") -> None:
+def say_found(summary: Sequence[str], decided: str, window: "Window") -> None:
     """Report the counts, the decisions of the search, and the number of posts without a date."""
     for line in summary:
         echo(line)
-    if said := str(decided):
-        echo(said)
+    if decided:
+        echo(decided)
     if window.undated:
         total = window.undated + window.dated
         what = "left out" if window.dated_only else "kept; --dated-only leaves them out"
         echo(f"{window.undated:,} of {total:,} posts have no readable date: {what}")
 
 
-def _list(lines: Sequence[str], more: str) -> None:
-    """Print the first lines, and the number of further ones."""
-    for line in lines[:_SHOWN]:
-        echo(line)
-    if len(lines) > _SHOWN:
-        echo(f"and {len(lines) - _SHOWN:,} {more}")
+def _first(lines: Sequence[str], more: str) -> list[str]:
+    """The first lines, and the number of further ones."""
+    left = len(lines) - _SHOWN
+    return [*lines[:_SHOWN], *([f"and {left:,} {more}"] if left > 0 else [])]
 
 
 def echo(line: str) -> None:

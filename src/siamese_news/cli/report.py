@@ -74,7 +74,6 @@ def report(
         check_output(written, files_read(query, results), force=force)
     drawn = None if threshold is None else read_score(threshold)
     data = read_results(results, title=title, threshold=drawn)
-    data = replace(data, bursts=groups.find_bursts(data))
     if by is not None:
         if query.posts:
             column = None if by in groups.TIMES else by
@@ -85,8 +84,7 @@ def report(
         for remark in found.remarks:
             echo(remark)
         with atomic_write(table) as stream:
-            figures = groups.figures(found, data.bursts)
-            write_rows(stream, figures, "csv", columns=groups.COLUMNS)
+            write_rows(stream, groups.figures(found), "csv", columns=groups.COLUMNS)
         write_meta(table)
     write_report(out, data)
     echo(f"{out}: {counted(len(data.posts), 'post')} for {counted(len(data.seeds), 'seed')}")

@@ -14,11 +14,20 @@ _ELSEWHERE = {
     ("feedback", "--anyway"): "an order that is not surely better is not written",
     ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
+_REPLACED = {
+    "push": "upload a model folder with hf upload NAME FOLDER, of the package huggingface_hub",
+    "pull": "download a model folder with hf download NAME --local-dir FOLDER, of the package "
+    "huggingface_hub",
+}
+_FORMER = {
+    "--timing": "python -m benchmarks.stages, in a clone, measures the stages of a search",
+    "--long-window": "it is not needed any more",
+}
 _MAYBE_EMPTY = ("--criteria", "--title", "--text")
 
 
 class Commands(TyperGroup):
-    """The commands, none of which takes an empty value that was probably not meant."""
+    """The commands; empty values, which are hardly ever meant, and former commands are refused."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the first argument names."""
@@ -32,6 +41,8 @@ class Commands(TyperGroup):
                     "the shell that is not set gives an empty value)",
                     ctx=ctx,
                 )
+        if args[0] in _REPLACED:
+            raise typer.BadParameter(f"no such command: {args[0]}; {_REPLACED[args[0]]}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -48,8 +59,9 @@ class ManyValues(TyperCommand):
         known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
         for word in args:
             name = word.partition("=")[0]
-            if elsewhere := _ELSEWHERE.get((str(self.name), name)):
-                raise typer.BadParameter(f"no such option: {name}; {elsewhere}", ctx=ctx)
+            gone = _FORMER.get(name) or _ELSEWHERE.get((str(self.name), name))
+            if gone and name not in known:
+                raise typer.BadParameter(f"no such option: {name}; {gone}", ctx=ctx)
         lists: dict[str, str] = {}
         others: set[str] = set()
         for parameter in self.params:

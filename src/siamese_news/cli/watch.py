@@ -1,6 +1,5 @@
 """``siamese-news watch``."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from siamese_news.model.loading import AnyModel
     from siamese_news.search.watch.sources import Batch, Cursor
 
-_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
-
 
 @search_command(
     FILTER,
@@ -38,9 +35,9 @@ def watch(
     source: Annotated[
         str,
         typer.Option(
-            metavar="jetstream|stdin|FOLDER",
+            metavar="jetstream|stdin",
             help="Where posts come from: Bluesky's Jetstream (or the ws:// address of another "
-            "one), JSON lines on standard input, or a folder whose files are still being written.",
+            "one), or JSON lines on standard input.",
         ),
     ],
     force: ForceOption = False,
@@ -49,7 +46,7 @@ def watch(
         typer.Option(
             metavar="POOL",
             help="Earlier posts, or an index of them: the first scores are based on how common "
-            "words are in them, and an alarm is raised if the stream drifts away from them.",
+            "words are in them.",
         ),
     ] = None,
     window: Annotated[
@@ -60,24 +57,6 @@ def watch(
             "expand the seeds (default: 1,000,000). The scores are updated every tenth of it.",
         ),
     ] = None,
-    window_days: Annotated[
-        float | None,
-        typer.Option(min=0, help="Also drop posts from the window that are older than this."),
-    ] = None,
-    rotate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE|day",
-            help="Begin a new file (found-0001.jsonl, …) at this size, such as 100MB, or every day "
-            "(UTC).",
-        ),
-    ] = None,
-    alarm_rate: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1, help="Highest chance of a false drift alarm over the whole stream."
-        ),
-    ] = 0.01,
     idle: Annotated[
         float | None,
         typer.Option(min=0, help="Stop after this many seconds without a post (default: never)."),
@@ -102,26 +81,14 @@ def watch(
     assert out is not None
     if query.format != "jsonl" or is_stream(out) or out.suffix == ".gz":
         raise InputError(f"--out {out}: expected the name of a file that ends in .jsonl")
-    window, rotation = window or WINDOW, _rotation(rotate)
+    window = window or WINDOW
     if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
-        read = files_read(query)
-        for path in (out, *out.parent.glob(f"{out.stem}-[0-9][0-9][0-9][0-9]{out.suffix}")):
-            empty = path.exists() and not path.stat().st_size  # left by a run that did not begin
-            check_output(path, read, force=force or empty)
+        empty = out.exists() and not out.stat().st_size  # left by a run that did not begin
+        check_output(out, files_read(query), force=force or empty)
     seeds = read_seeds(query)
     with output_lock(out):
         opened = open_query(query, seeds)
-        watch = Watch(
-            opened,
-            lambda: read_seeds(query, quiet=True),
-            echo,
-            source=source,
-            window=window,
-            days=window_days,
-            rotate=rotation,
-            alarm_rate=alarm_rate,
-            idle=idle,
-        )
+        watch = Watch(opened, echo, source=source, window=window, idle=idle)
         try:
             batches = _batches(source, watch.cursor, query)
             if watch.fresh:
@@ -129,9 +96,8 @@ def watch(
             else:
                 echo(f"{out}: continues after {counted(watch.counts['read'], 'post')}")
             echo(
-                f"scores {watch.state} are based on the last {window:,} posts"
-                + (f" and {window_days:g} days" if window_days else "")
-                + ", and updated at every tenth of them"
+                f"the scores are based on the last {window:,} posts, and updated at every tenth "
+                "of them"
             )
             watch.run(batches)
         finally:
@@ -139,18 +105,9 @@ def watch(
     echo(f"{out}: {watch.counts['found']:,} of {counted(watch.counts['read'], 'post')}")
 
 
-def _rotation(said: str | None) -> int | str | None:
-    if said is None or said == "day":
-        return said
-    found = re.fullmatch(r"(\d+) ?(KB|MB|GB)", said)
-    if not found or not int(found[1]):
-        raise InputError(f"--rotate is {said!r}; expected day, or a size such as 100MB or 1GB")
-    return int(found[1]) * _UNITS[found[2]]
-
-
 def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
     """The source, from the cursor on."""
-    from siamese_news.search.watch.sources import Folder, standard_input
+    from siamese_news.search.watch.sources import standard_input
 
     fields = query.reading()
     if source in ("stdin", "-"):
@@ -161,16 +118,10 @@ def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
         from siamese_news.search.watch.jetstream import PUBLIC, jetstream
 
         return jetstream(PUBLIC if source == "jetstream" else source, cursor, fields)
-    folder = Path(source)
-    if not folder.is_dir():
-        raise InputError(
-            f"--source {source}: is not a folder; expected jetstream, stdin, or an existing folder "
-            "(a file: siamese-news watch --source stdin < FILE)"
-        )
-    assert query.out is not None
-    if query.out.resolve().is_relative_to(folder.resolve()):
-        raise InputError(f"--out {query.out}: is in the folder that is watched; name another one")
-    return iter(Folder(folder, cursor, fields))
+    raise InputError(
+        f"--source {source}: expected jetstream, a ws:// address or stdin; for a file that is "
+        "still being written: tail -n +1 -F FILE | siamese-news watch --source stdin …"
+    )
 
 
 def _warm(sources: list[str], query: Query, model: "AnyModel") -> "Iterable[Post]":

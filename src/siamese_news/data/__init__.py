@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from siamese_news.data.beir import bundled, read_collection
     from siamese_news.data.readers import PostStream, open_posts
     from siamese_news.data.records import Article, Collection, Post, Qrels
-    from siamese_news.data.sources import EvaluationSet, read_ast
+    from siamese_news.data.sources import EvaluationSet
 
 __all__ = [
     "Article",
@@ -21,7 +21,6 @@ __all__ = [
     "bundled",
     "open_posts",
     "read_articles",
-    "read_ast",
     "read_collection",
 ]
 
@@ -31,7 +30,7 @@ _HOMES = {
     "beir": ("bundled", "read_collection"),
     "readers": ("PostStream", "open_posts"),
     "records": ("Article", "Collection", "Post", "Qrels"),
-    "sources": ("EvaluationSet", "read_ast"),
+    "sources": ("EvaluationSet",),
 }
 
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from siamese_news.data.jsonl import decode_value, missing, read_jsonl
 from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines, refused_at
@@ -21,7 +20,7 @@ from siamese_news.data.readers.fields import (
 )
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, refuse_repeated, table_layout, table_rows
-from siamese_news.data.readers.values import id_value, metadata_of, put, text_of, without_html
+from siamese_news.data.readers.values import id_value, metadata_of, put, text_of
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
@@ -50,66 +49,13 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     return {"text": text, "title": title, **{to: found.get(name) for to, name in others.items()}}
 
 
-def read_feed(data: bytes, where: str) -> list[dict[str, Any]]:
-    """The articles of an RSS or Atom feed: ``text``, ``title``, ``url`` and the like of each.
-
-    Raises:
-        InputError: it is not XML, has a DOCTYPE, which can define entities, or has no article.
-    """
-    try:
-        root = ElementTree.fromstring(data, ElementTree.XMLParser(target=_WithoutEntities()))
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
-    except (ElementTree.ParseError, LookupError, ValueError) as error:
-        raise InputError(f"{where}: not XML that can be read ({error}); get it again") from error
-    found = [_entry(item) for item in root.iter() if _name(item) in ("item", "entry")]
-    if not found:
-        raise InputError(
-            f"{where}: is XML without the items of an RSS or Atom feed; save the text of the "
-            "article as .txt"
-        )
-    return found
-
-
-class _WithoutEntities(ElementTree.TreeBuilder):
-    def doctype(self, *_: Any) -> None:
-        raise InputError("the XML has a DOCTYPE, which feeds do not need; remove it")
-
-
-def _name(element: ElementTree.Element) -> str:
-    return str(element.tag).rpartition("}")[2].lower()
-
-
-def _entry(item: ElementTree.Element) -> dict[str, Any]:
-    """The fields of one article; its longest text is used."""
-    texts: dict[str, list[str]] = {}
-    for part in item:
-        text = "".join(part.itertext()).strip() or part.get("href", "")
-        if text and part.get("rel", "alternate") == "alternate":
-            texts.setdefault(_name(part), []).append(text)
-
-    def first(*names: str) -> str | None:
-        return next((texts[name][0] for name in names if name in texts), None)
-
-    bodies = ("encoded", "content", "description", "summary")
-    body = max((text for name in bodies for text in texts.get(name, ())), key=len, default="")
-    return {
-        "title": without_html(first("title") or ""),
-        "text": without_html(body),
-        "url": first("link", "guid", "id"),
-        "created_at": first("pubdate", "published", "date", "updated"),
-        "author": first("creator", "author"),
-    }
-
-
 _TEXT = (".txt", ".text", ".md")
 _PAGES = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), read_page),
     ".docx": read_docx,
     ".pdf": read_pdf,
 }
-_FEEDS = (".rss", ".atom", ".xml")
-ONLY_ARTICLES = (*_TEXT, *_PAGES, *_FEEDS)
+ONLY_ARTICLES = (*_TEXT, *_PAGES)
 """The endings of files that cannot hold posts."""
 SUFFIXES = (*ONLY_ARTICLES, *LINES, ".json", *TABLES, *PARQUET)
 """The endings of articles' files in a folder."""
@@ -136,8 +82,6 @@ def read_articles(
       space becomes ``-``), its title the first line that is not blank where more text follows it.
     - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
       ``.pdf``, by the extra ``office``; ids in the same way.
-    - ``.rss``, ``.atom``, ``.xml``: a feed, one article per item; its id is the file's name and the
-      number of the item.
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,
       ``id`` or ``url``; ``text``; ``title``, ``date`` and the like where known (so a BEIR
       ``queries.jsonl`` is one). ``.json``: that, or one object (as trafilatura writes), or a list.
@@ -250,9 +194,6 @@ def _records(source: Input) -> Records:
         yield name, _text_file(path, name)
     elif suffix in _PAGES:
         yield name, {**_PAGES[suffix](_whole(path, name), name), "_id": _own_id(name)}
-    elif suffix in _FEEDS:
-        for number, record in enumerate(read_feed(_whole(path, name), name), 1):
-            yield f"{name}, article {number}", {"id": f"{_own_id(name)}-{number}", **record}
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
     elif suffix in PARQUET:
@@ -265,15 +206,13 @@ def _records(source: Input) -> Records:
 
 
 def _sniffed(path: Path, name: str) -> str:
-    """The suffix for the content of a pipe: JSON lines, a feed, a web page or a text."""
+    """The suffix for the content of a pipe: JSON lines, a web page or a text."""
     if not path.stat().st_size:
         raise InputError(f"{name}: is empty, expected an article")
     with open_binary(path) as stream:
         start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(b"{"):
         return ".jsonl"
-    if start.startswith((b"<?xml", b"<rss", b"<feed")) and b"html" not in start:
-        return ".xml"
     return ".html" if start.startswith((b"<!doctype", b"<html")) else ".txt"
 
 

@@ -1,23 +1,16 @@
 """The BEIR layout: queries.jsonl = articles, corpus.jsonl = posts, qrels/<split>.tsv = pairs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
 
-from siamese_news.data.articles import article_of
-from siamese_news.data.jsonl import read_jsonl
-from siamese_news.data.lines import refused_at
-from siamese_news.data.readers.fields import Fields, generic
+from siamese_news.data.articles import read_articles
+from siamese_news.data.readers import open_posts
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.data.trec import put_grade, rows_of
 from siamese_news.errors import InputError
 
 _ENDINGS = ("", ".gz", ".zst")
-Record = TypeVar("Record", Article, Post)
-# full_text before text: where a dump has both, `text` is cut off. id_str before id: many dumps of
-# tweets round the number of `id`.
-_POST = generic(Fields(("full_text", "text"), ("_id", "id_str", "id"), title="title"))
 
 
 def bundled() -> Collection:
@@ -40,8 +33,8 @@ def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) 
         raise InputError(
             f"{root}: no such folder; expected queries.jsonl, corpus.jsonl and qrels/ in it"
         )
-    articles = _records(_file(root, "queries.jsonl"), article_of)
-    posts = _records(_file(root, "corpus.jsonl"), _post_of)
+    articles = {one.id: one for one in read_articles(_file(root, "queries.jsonl"))}
+    posts = read_corpus(root)
     names = _splits(root) if splits is None else list(splits)
     qrels = {name: _qrels(_file(root / "qrels", f"{name}.tsv"), articles, posts) for name in names}
     return Collection(name=root.resolve().name, articles=articles, posts=posts, qrels=qrels)
@@ -53,12 +46,8 @@ def read_corpus(folder: str | Path) -> dict[str, Post]:
     Raises:
         InputError: as `read_collection`.
     """
-    return _records(_file(Path(folder), "corpus.jsonl"), _post_of)
-
-
-def _post_of(record: dict[str, Any], where: str) -> Any:
-    with refused_at(where):
-        return _POST(record)
+    stream = open_posts(_file(Path(folder), "corpus.jsonl"), strict=True)
+    return {post.id: post for post in stream}
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -75,21 +64,6 @@ def _splits(root: Path) -> list[str]:
     if not found:
         raise InputError(f"{root / 'qrels'}: no qrels there, expected at least one <split>.tsv")
     return sorted(found)
-
-
-def _records(path: Path, make: Callable[[dict[str, Any], str], Record]) -> dict[str, Record]:
-    records: dict[str, Record] = {}
-    lines: dict[str, int] = {}
-    for number, raw in read_jsonl(path):
-        record = make(raw, f"{path}:{number}")
-        first = lines.setdefault(record.id, number)
-        if first != number:
-            raise InputError(
-                f"{path}:{number}: the id '{record.id}' was already used on line {first}; ids must "
-                "differ: remove or rename one"
-            )
-        records[record.id] = record
-    return records
 
 
 def _qrels(path: Path, articles: Mapping[str, Article], posts: Mapping[str, Post]) -> Qrels:

@@ -4,8 +4,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
-from xml.parsers import expat
+from typing import Any
 
 from siamese_news.data.lines import LINE_CAP
 from siamese_news.data.records import clean_text
@@ -13,72 +12,26 @@ from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
 
 SAVE = "save the text of the article as .txt"
-_WORD = 2**26  # bytes of all parts of a Word file, which is read whole
-_WORD_ELEMENTS = 2**21
+_LARGE = 2**22  # bytes of a part of an office file from which its ratio is checked
+_RATIO = 100  # bytes for each packed one: deflate packs words ten to one, and zeros a thousand
 _PDF_PAGE = 2**23  # bytes of a page of a PDF; one of words has some ten thousand
-_INSIDE = 2**18  # elements of a row: a sheet has at most 16,384 columns
 
 
 class Oversized(Exception):
     """A part of an office file is made to fill the memory."""
 
 
-def check_parts(
-    archive: zipfile.ZipFile, *, size: int, elements: int, levels: int | None = None
-) -> None:
-    """Read the XML of an office file once, holding none of it, before a library makes trees of it.
-
-    All parts together may unpack to `size` bytes. A part may have `elements` elements; with
-    `levels`, only elements of the first `levels` levels count, such as the rows of a sheet,
-    because their content is freed after each. The starts of two elements may be `LINE_CAP` bytes
-    apart.
+def check_parts(archive: zipfile.ZipFile) -> None:
+    """Refuse an office file whose content is repeated to fill the memory.
 
     Raises:
-        Oversized: there is more, or a part defines entities.
-        expat.ExpatError: a part is not XML.
+        Oversized: a part unpacks to much more than words do.
     """
-    parts = archive.infolist()
-    unpacked = sum(part.file_size for part in parts)
-    if unpacked > size:
-        raise Oversized(f"unpacks to {unpacked:,} bytes")
-    for part in parts:
-        if part.filename.endswith((".xml", ".rels")):
-            with archive.open(part) as stream:
-                _check_part(part.filename, stream, elements, levels or elements)
-
-
-def _check_part(name: str, stream: IO[bytes], elements: int, levels: int) -> None:
-    parser = expat.ParserCreate()
-    depth = count = inside = last = fed = 0
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal depth, count, inside, last
-        depth += 1
-        inside += 1
-        if depth <= levels:
-            check(parser.CurrentByteIndex)
-            count, inside, last = count + 1, 0, parser.CurrentByteIndex
-
-    def end(tag: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    def check(at: int) -> None:
-        if at - last > LINE_CAP:
-            raise Oversized(f"{name} has a cell or a text longer than {LINE_CAP:,} bytes")
-        if count > elements or inside > _INSIDE:
-            raise Oversized(f"{name} has more than {elements:,} elements, or too many in a row")
-
-    def refuse(*_: object) -> None:
-        raise Oversized(f"{name} defines entities")
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.StartDoctypeDeclHandler = refuse
-    while data := stream.read(2**16):
-        parser.Parse(data, False)
-        fed += len(data)
-        check(fed)
-    parser.Parse(b"", True)
+    for part in archive.infolist():
+        if part.file_size > max(_LARGE, _RATIO * part.compress_size):
+            raise Oversized(
+                f"{part.filename} unpacks {part.compress_size:,} bytes to {part.file_size:,}"
+            )
 
 
 def read_docx(data: bytes, where: str) -> dict[str, Any]:
@@ -90,7 +43,7 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
     docx = optional("docx", "office", f"{where}: a Word file", SAVE)
     with _reading(where, "Word file"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            check_parts(archive, size=_WORD, elements=_WORD_ELEMENTS)
+            check_parts(archive)
         document = docx.Document(io.BytesIO(data))
         lines = [clean_text(paragraph.text).strip() for paragraph in document.paragraphs]
         about = document.core_properties

@@ -1,58 +1,15 @@
 """Named sources of data, and the evaluation sets cut from them."""
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from siamese_news.data.beir import bundled, read_collection, read_corpus
-from siamese_news.data.jsonl import read_jsonl
-from siamese_news.data.lines import refused_at
-from siamese_news.data.readers.values import text_of
-from siamese_news.data.records import Article, Collection, Post, Qrels, check_id
+from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.data.splits import pool_qrels, relevant_pairs
 from siamese_news.errors import InputError
-
-_STARTS_WITH_WORD = re.compile(r"\w")
-SPLIT = "train"
-
-
-def read_ast(path: str | Path) -> Collection:
-    """Read the JSON lines of the AST paper's authors into a collection with the split ``train``.
-
-    Each line is a pair: ``url`` (the article's id, white space percent-encoded), ``article`` (the
-    first of a url counts) and ``text``. A post's id is ``line-<number>``. A row whose article or
-    tweet does not begin with a word character is dropped, as by the authors' reader.
-
-    Raises:
-        InputError: for unreadable files and records, and where no row is left.
-    """
-    articles: dict[str, Article] = {}
-    posts: dict[str, Post] = {}
-    qrels: Qrels = {}
-    rows = 0
-    for number, record in read_jsonl(path):
-        where = f"{path}:{number}"
-        with refused_at(where):
-            url, article, text = (text_of(record, name) for name in ("url", "article", "text"))
-        article_id = check_id(re.sub(r"\s+", "%20", url.strip()), f"{where}: field 'url'")
-        rows += 1
-        if not (_STARTS_WITH_WORD.match(article) and _STARTS_WITH_WORD.match(text)):
-            continue
-        articles.setdefault(article_id, Article(id=article_id, text=article))
-        post_id = f"line-{number}"
-        posts[post_id] = Post(id=post_id, text=text)
-        qrels.setdefault(article_id, {})[post_id] = 1
-    if not posts:
-        raise InputError(
-            f"{path}: all {rows} rows have an article or a text that does not begin with a word "
-            "character; expected pairs of plain text in the fields 'article' and 'text'"
-        )
-    name = Path(path).name.split(".")[0]
-    return Collection(name, articles, posts, {SPLIT: qrels})
-
 
 BUNDLED = "stories"
 VARIABLE = "SIAMESE_NEWS_DATA"
@@ -83,16 +40,15 @@ class EvaluationSet:
 def open_source(folder: str) -> Collection:
     """The collection that a configuration names.
 
-    ``stories`` ships with the package. Any other name is a folder in the BEIR layout, or a file
-    that `read_ast` reads, inside ``$SIAMESE_NEWS_DATA`` or by its full path.
+    ``stories`` ships with the package. Any other name is a folder in the BEIR layout, inside
+    ``$SIAMESE_NEWS_DATA`` or by its full path.
 
     Raises:
         InputError: as `data_path` and the readers.
     """
     if folder == BUNDLED:
         return bundled()
-    path = data_path(folder)
-    return read_ast(path) if path.is_file() else read_collection(path)
+    return read_collection(data_path(folder))
 
 
 def open_posts_of(folder: str) -> dict[str, Post]:

@@ -11,6 +11,7 @@ import numpy as np
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.errors import InputError
 from siamese_news.utils.choices import check_choice
+from siamese_news.utils.terminal import counted
 
 _LINKS = re.compile(r"https?://\S+|www\.\S+|@\w+")
 _RETWEET = re.compile(r"^\s*rt\b")
@@ -95,8 +96,8 @@ def resplit(
     needed = sum(share > 0 for share in shares)
     if len(units) < needed:
         raise InputError(
-            f"collection '{collection.name}' has {len(units)} {by}s to split, expected at least "
-            f"{needed}; set data.split.by=given"
+            f"collection '{collection.name}' has {counted(len(units), by)} to split, expected at "
+            f"least {needed}; set data.split.by=given"
         )
     order = np.random.default_rng([seed, len(units)]).permutation(len(units))
     split_of = dict(zip((units[i] for i in order), _deal(len(units), shares), strict=True))
@@ -129,8 +130,9 @@ def hold_out(collection: Collection, split: str, share: float, seed: int) -> Col
     units = sorted(set(unit.values()))
     if len(units) < 2:
         raise InputError(
-            f"split '{split}' of '{collection.name}' has {len(units)} "
-            f"{'events' if by_event else 'articles'}, expected at least 2 to hold one out"
+            f"split '{split}' of '{collection.name}' has "
+            f"{counted(len(units), 'event' if by_event else 'article')}, expected at least 2 to "
+            "hold one out"
         )
     count = min(len(units) - 1, max(1, round(share * len(units))))
     order = np.random.default_rng([seed, len(units)]).permutation(len(units))

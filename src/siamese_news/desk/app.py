@@ -211,7 +211,7 @@ def _columns(desk: Desk, values: Values) -> dict[str, Any]:
             if path is None or not path.is_file():
                 continue
             try:
-                detect(Input(str(path), path), choice, long_window=False)
+                detect(Input(str(path), path), choice)
             except UnknownFields as unknown:
                 return {"file": path.name, "columns": unknown.samples}
             except InputError:

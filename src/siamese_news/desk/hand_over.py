@@ -1,7 +1,6 @@
 """The files that a project exports: lists, report, labels, certificate, commands."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import COLUMNS, write_rows
-from siamese_news.search.report import groups, read_results, write_report
+from siamese_news.search.report import read_results, write_report
 from siamese_news.utils.files import atomic_write, write_json
 
 _IDS = tuple(name for name in COLUMNS if name not in ("text", "terms"))
@@ -124,7 +123,7 @@ def _parquet(desk: Desk, path: Path) -> None:
 
 def _report(desk: Desk, path: Path) -> None:
     data = read_results(make(desk, "parquet"), name=desk.project.folder.name)
-    write_report(path, replace(data, bursts=groups.find_bursts(data)))
+    write_report(path, data)
 
 
 def _certificate(ending: str) -> Maker:

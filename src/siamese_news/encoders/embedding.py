@@ -158,22 +158,15 @@ class TokenEmbedding(nn.Module):
 
 
 def unknown_vectors(ids: Tensor, size: int, bound: float | None) -> Tensor:
-    """The vectors (N, size) of unknown words, from their ids alone; see `TokenEmbedding`."""
-    return hashed_vectors(ids, size) if bound is None else uniform_vectors(ids, size, bound)
+    """The vectors (N, size) of unknown words, from their ids (N,) int64 alone.
 
-
-def uniform_vectors(ids: Tensor, size: int, bound: float) -> Tensor:
-    """Vectors (N, size) with entries from U[-bound, bound], from the ids (N,) int64 alone."""
-    places = torch.arange(size, device=ids.device)
-    bits = _splitmix64(_splitmix64(ids)[:, None] + places)
-    # The upper 24 bits, which a float32 holds exactly.
-    return (_shift(bits, 40).to(torch.float32) / (2**23 - 0.5) - 1) * bound
-
-
-def hashed_vectors(ids: Tensor, size: int) -> Tensor:
-    """Unit vectors (N, size) with entries of +-1 / sqrt(size), from the ids (N,) int64 alone."""
-    blocks = torch.arange((size + 63) // 64, device=ids.device)
-    bits = _splitmix64(_splitmix64(ids)[:, None] + blocks)
+    Entries are from U[-bound, bound]; without a bound they are +-1 / sqrt(size).
+    """
+    count = (size + 63) // 64 if bound is None else size
+    bits = _splitmix64(_splitmix64(ids)[:, None] + torch.arange(count, device=ids.device))
+    if bound is not None:
+        # The upper 24 bits, which a float32 holds exactly.
+        return (_shift(bits, 40).to(torch.float32) / (2**23 - 0.5) - 1) * bound
     places = torch.arange(64, device=ids.device)
     signs = ((bits[:, :, None] >> places) & 1).flatten(1)[:, :size]
     return (signs * 2 - 1).to(torch.float32) / size**0.5

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from siamese_news.attention import AttentionBackend, RingAttention, Similarity, StarAttention
+from siamese_news.attention import RingAttention, Similarity, StarAttention
 from siamese_news.attention.word_projections import Columns, Words
 from siamese_news.encoders.base import Encoder, masked_max, sinusoids, weighted_mean
 from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
@@ -62,7 +62,6 @@ class StarEncoder(Encoder):
             ``"idf_relay"`` have the mean of H, plain or weighted by `weights`, in place of the
             maximum. The relay starts as the mean of the same kind.
         dropout: share dropped of the input and of each update in training.
-        backend: see `AttentionBackend`.
 
     Raises:
         ValueError: an option is not among its choices, a size is below 1, or `heads` is given
@@ -104,7 +103,6 @@ class StarEncoder(Encoder):
         positions: Positions = "none",
         pooling: Pooling = "idf_relay",
         dropout: float = 0.0,
-        backend: AttentionBackend = "fast",
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=input_dim)
         check_choice("activation", activation, Activation)
@@ -120,7 +118,7 @@ class StarEncoder(Encoder):
         self.pooling = pooling
         self.uses_weights = pooling == "idf_relay"
         shared = {"dim": input_dim, "heads": heads, "head_dim": head_dim, "sparsity": sparsity}
-        shared |= {"similarity": similarity, "scale": scale, "bias": bias, "backend": backend}
+        shared |= {"similarity": similarity, "scale": scale, "bias": bias}
         shared["output_projection"] = output_projection
         self.rings = nn.ModuleList(RingAttention(radius=window, **shared) for _ in range(cycles))
         self.stars = nn.ModuleList(

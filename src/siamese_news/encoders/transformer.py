@@ -12,7 +12,7 @@ from siamese_news.sparsity.maps import AdaptiveEntmax, Softmax, Sparsity
 
 
 class DenseAttention(Attention):
-    """Every token attends to every token, in O(S^2). It has one backend only."""
+    """Every token attends to every token, in O(S^2)."""
 
     def forward(self, nodes: Tensor, mask: Tensor) -> Tensor:
         """One update of all tokens: nodes (B, S, E), mask (B, S) bool -> (B, S, E)."""

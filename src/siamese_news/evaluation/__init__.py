@@ -1,1 +1,1 @@
-"""Figures, tables and files of systems on evaluation sets."""
+"""Figures, tables and files of models on evaluation sets."""

@@ -1,10 +1,8 @@
-"""Results of systems on an evaluation set, the published ones, and files that can be checked."""
+"""Results of systems on an evaluation set, and files that can be checked."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,42 +21,17 @@ from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
-# Published figures, measured on other data: Danovitch 2020, Tables 1 and 2; the row
-# r = 3300, which the paper leaves out, is in the released code's ``r_precision.tex``. mRP as
-# published is the mean over all eight rows.
-
-# Table 1: name -> r-Precision at ALL_ROWS
-AST_R_PRECISION = {
-    "CNN": (1.0000, 0.9900, 0.9750, 0.9040, 0.8480, 0.6865, 0.5553, 0.5255),
-    "GRU": (0.9800, 0.9600, 0.9200, 0.8800, 0.7980, 0.6225, 0.4993, 0.4745),
-    "Bi-GRU": (0.9800, 0.9900, 0.9650, 0.9260, 0.8370, 0.6725, 0.5427, 0.5097),
-    "AST": (1.0000, 0.9600, 0.9450, 0.9240, 0.8480, 0.7000, 0.5790, 0.5491),
-}
-
-# Table 2: name -> mAP, AUC, mRP
-AST_METRICS = {
-    "GRU": (0.4353, 0.9603, 0.7668),
-    "Bi-GRU": (0.4758, 0.9605, 0.8029),
-    "CNN": (0.4981, 0.9709, 0.8105),
-    "AST": (0.5301, 0.9750, 0.8131),
-}
-
-
 MakeBlocks = Callable[[Sequence[Article], Sequence[Post]], Blocks]
-
-# Words of an article, for the figures by article length.
-LENGTH_EDGES = (250, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """One system on one evaluation set: names, kind of scores, figures, words of each article."""
+    """One system on one evaluation set: names, kind of scores, figures."""
 
     system: str
     kind: str
     test: str
     evaluation: Evaluation
-    lengths: Mapping[str, int]
 
 
 def evaluate_system(
@@ -85,8 +58,7 @@ def evaluate_system(
         qrels=test.qrels,
         bootstrap=bootstrap,
     )
-    lengths = {article.id: len(article.full_text.split()) for article in test.articles}
-    return SystemResult(name, kind, test.name, evaluation, lengths)
+    return SystemResult(name, kind, test.name, evaluation)
 
 
 def model_blocks(
@@ -142,18 +114,13 @@ def figures(result: SystemResult) -> dict[str, float | None]:
 
 
 def write_results(
-    folder: Path,
-    results: Sequence[SystemResult],
-    *,
-    published: bool = False,
-    tests: Mapping[str, float] | None = None,
+    folder: Path, results: Sequence[SystemResult], *, tests: Mapping[str, float] | None = None
 ) -> str:
     """Write a TREC run for each system, all figures as JSON and the tables as Markdown.
 
     Args:
         folder: the output folder; made if necessary.
         results: of one evaluation set, in the order of the table.
-        published: print the AST paper's figures next to ours.
         tests: system -> p of the paired randomization test against the first system.
     """
     about = provenance()
@@ -168,20 +135,16 @@ def write_results(
         "p": dict(tests or {}),
     }
     write_json(folder / "evaluation.json", document)
-    text = results_markdown(results, about, published=published, tests=tests)
+    text = results_markdown(results, about, tests=tests)
     with atomic_write(folder / "evaluation.md") as stream:
         stream.write(text)
     return text
 
 
 def results_markdown(
-    results: Sequence[SystemResult],
-    about: Mapping[str, Any],
-    *,
-    published: bool,
-    tests: Mapping[str, float] | None,
+    results: Sequence[SystemResult], about: Mapping[str, Any], *, tests: Mapping[str, float] | None
 ) -> str:
-    """The tables: the paper's two, the figures by article, the intervals, by article length."""
+    """The tables: the paper's two, with the figures by article and the intervals."""
     summary: list[dict[str, Any]] = []
     precision: list[dict[str, Any]] = []
     for result in results:
@@ -193,15 +156,6 @@ def results_markdown(
         summary.append(row)
         precision.append(_precision_row(result.system, result.evaluation.pooled))
     precision.append(_precision_row("*ceiling of this test*", results[0].evaluation.ceilings))
-    if published:
-        for name, (ap, auc, mrp) in AST_METRICS.items():
-            summary.append(
-                {"system": f"*published: {name}*", "scores": "", "AP": ap, "AUC": auc, "mRP": mrp}
-            )
-            values = AST_R_PRECISION[name]
-            published_row = {f"P@{r}": value for r, value in zip(ALL_ROWS, values, strict=True)}
-            published_row |= {"mRP7": float(np.mean(values[:7])), "mRP8": mrp}
-            precision.append(_precision_row(f"*published: {name}*", published_row))
     counts = results[0].evaluation.counts
     parts = [
         f"# {results[0].test}",
@@ -210,17 +164,11 @@ def results_markdown(
         "means over articles.",
         markdown_table(summary),
     ]
-    if published:
-        parts.append(
-            "The published figures were measured on the authors' own data, which is not public: "
-            "they show the order of magnitude and cannot be compared with ours."
-        )
     if tests is not None:
         parts.append(
             f"p: paired two-sided randomization test of AP by article against {results[0].system}."
         )
-    parts += ["## r-Precision", markdown_table(precision), "## MAP by article length"]
-    parts.append(markdown_table([_length_row(result) for result in results]))
+    parts += ["## r-Precision", markdown_table(precision)]
     parts.append(
         f"`{about['command']}` · {about['date']} · revision {about['revision']} · "
         f"{about['machine']} · torch {about['versions']['torch']}"
@@ -241,13 +189,3 @@ def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:
     rows = {f"P@{r}": figures[f"P@{r}"] for r in ALL_ROWS}
     mean = {"mRP (7 rows)": figures["mRP7"], "mRP (8 rows)": figures["mRP8"]}
     return {"system": system, **rows, **mean}
-
-
-def _length_row(result: SystemResult) -> dict[str, Any]:
-    row: dict[str, Any] = {"system": result.system}
-    for low, high in pairwise((0, *LENGTH_EDGES, math.inf)):
-        of_articles = result.evaluation.per_article["AP"].items()
-        values = [ap for article, ap in of_articles if low <= result.lengths[article] < high]
-        name = f"{low}–{high} words ({len(values)})"
-        row[name.replace("–inf", " and more")] = float(np.mean(values)) if values else None
-    return row

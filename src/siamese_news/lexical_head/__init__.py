@@ -22,6 +22,7 @@ in the text, and that of a pair by the mean product.
 from siamese_news.lexical_head.features import (
     bigram_factors,
     bigram_ids,
+    counted,
     distinct,
     mean_factors,
     unit_rows,
@@ -57,6 +58,7 @@ __all__ = [
     "bigram_counters",
     "bigram_factors",
     "bigram_ids",
+    "counted",
     "distinct",
     "empty_bigram_counters",
     "mean_factors",

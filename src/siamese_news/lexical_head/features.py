@@ -40,6 +40,12 @@ def bigram_factors(factors: NDArray[Any]) -> NDArray[Any]:
 
 def distinct(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
     """(row, id) pairs of the texts without repetitions, sorted, and how many texts there are."""
+    rows, ids, _, count = counted(texts)
+    return rows, ids, count
+
+
+def counted(texts: Sequence[Ids]) -> tuple[Ids, Ids, Ids, int]:
+    """`distinct`, with how often each id occurs in its text before the number of texts."""
     joined = TokenIds.of(texts)
     # The rows are short, so sorting each by itself is many times faster than all ids at once.
     shape = (len(joined), np.iinfo(np.int64).max)
@@ -47,9 +53,10 @@ def distinct(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
     by_row = sparse.csr_array((ones, joined.flat, joined.offsets), shape=shape, copy=True)
     by_row.sort_indices()
     rows, ids = joined.rows, by_row.indices
-    first = np.ones(len(ids), bool)
-    first[1:] = (ids[1:] != ids[:-1]) | (rows[1:] != rows[:-1])
-    return rows[first], ids[first], len(joined)
+    changes = np.ones(len(ids), bool)
+    changes[1:] = (ids[1:] != ids[:-1]) | (rows[1:] != rows[:-1])
+    first = np.flatnonzero(changes)
+    return rows[first], ids[first], np.diff(first, append=len(ids)), len(joined)
 
 
 def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:

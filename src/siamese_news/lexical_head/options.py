@@ -157,8 +157,9 @@ class Passages:
     posts: int = 2000
 
 
-_WEIGHTED: dict[str, Any] = {
+_PARTS: dict[str, Any] = {
     "excess": DenseExcess,
+    "focused_pool": FocusedPool,
     "feedback": RocchioFeedback,
     "smoothing": Smoothing,
     "surface": Surface,
@@ -216,13 +217,8 @@ class TermOptions:
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
         """From plain values, such as those of a model folder."""
         options = dict(values)
-        # Parts that a folder was written without stay off.
-        feedback = options.get("feedback", {"weight": 0.0})
-        options["feedback"] = {"foreign_posts": 0, "alike": 0.0, **feedback}
-        parts = {
-            name: kind(**options.pop(name, {"weight": 0.0})) for name, kind in _WEIGHTED.items()
-        }
-        return cls(focused_pool=FocusedPool(**options.pop("focused_pool")), **parts, **options)
+        parts = {name: kind(**options.pop(name)) for name, kind in _PARTS.items()}
+        return cls(**parts, **options)
 
     def plain(self) -> dict[str, Any]:
         """As plain values."""

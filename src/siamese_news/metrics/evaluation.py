@@ -25,9 +25,8 @@ class Evaluation:
         per_article: metric -> article id -> value. ``AP`` is of the full ranking, ``AP@d`` of the
             top d that `run` keeps, as trec_eval computes it from the written run.
         intervals: ``macro/<metric>``, ``pooled/AP``, ``pooled/AUC`` -> 95% percentile bootstrap
-            over articles.
+            over articles; the pooled ones only where there is memory to resample them.
         counts: articles, articles_without_relevant, posts, pairs, relevant, relevant_missing.
-        notes: figures that were left out, and why.
         run: article id -> post id -> score, best first, the top `depth` of each article.
 
     Example:
@@ -48,7 +47,6 @@ class Evaluation:
     per_article: dict[str, dict[str, float]]
     intervals: dict[str, tuple[float, float]]
     counts: dict[str, int]
-    notes: list[str] = field(default_factory=list)
     run: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,7 +110,7 @@ def evaluate_blocks(
     per_article = counts.per_article()
     per_article[f"AP@{depth}"] = counts.per_article(depth)["AP"]
     with_relevant = len(per_article["AP"])
-    intervals, notes = _intervals(per_article, counts, articles, bootstrap, seed)
+    intervals = _intervals(per_article, counts, articles, bootstrap, seed)
     return Evaluation(
         pooled={**top.compute(), **counts.compute()},
         ceilings=top.ceilings(),
@@ -127,7 +125,6 @@ def evaluate_blocks(
             "relevant": len(relevance.articles),
             "relevant_missing": relevance.missing,
         },
-        notes=notes,
         run=top.run(),
     )
 
@@ -161,11 +158,10 @@ def _intervals(
     articles: int,
     samples: int,
     seed: int,
-) -> tuple[dict[str, tuple[float, float]], list[str]]:
+) -> dict[str, tuple[float, float]]:
+    intervals: dict[str, tuple[float, float]] = {}
     if not samples:
-        return {}, ["no bootstrap intervals: bootstrap=0"]
-    notes = ["pooled P@r and mRP have no interval: a resample would need another pass"]
-    intervals = {}
+        return intervals
     for name, values in per_article.items():
         if values:
             data = np.array(list(values.values()))
@@ -176,6 +172,4 @@ def _intervals(
         for name, draws in counts.weighted(weights).items():
             if np.isfinite(draws).any():
                 intervals[f"pooled/{name}"] = percentile_interval(draws)
-    else:
-        notes.append("pooled AP and AUC have no interval: too many relevant pairs to keep counts")
-    return intervals, notes
+    return intervals

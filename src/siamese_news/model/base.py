@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +17,6 @@ from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import check_choice
-from siamese_news.utils.stopwatch import timed
 
 Precision = Literal["float32", "bfloat16"]
 """What vectors are computed in; bfloat16 is faster where the processor has it."""
@@ -34,19 +32,6 @@ PRETRAINED = Path(__file__).parents[1] / "pretrained"
 Heads = Callable[[Sequence[np.ndarray], Side], tuple[np.ndarray, list[np.ndarray] | None]]
 """Token ids (all of each text) of B texts and their side -> unit vectors (B, D) float32, and the
 encoder's factor for each token (S,) of each text, or None."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contributions:
-    """The share of each token of a text in the product of its unit vector with another vector.
-
-    The attention (S, H), by the name of the module, is what the encoder's summary of the text (the
-    relay, or the mean token) pays to each token; the alphas are by the name of the sparsity.
-    """
-
-    values: NDArray[np.float64]  # (S,)
-    attention: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    alphas: dict[str, list[float]] = field(default_factory=dict)
 
 
 class TextModel(ABC):
@@ -136,7 +121,7 @@ class TextModel(ABC):
         return lambda texts, side: (self.encode_ids(texts, side), None)
 
     @abstractmethod
-    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
+    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> NDArray[np.float64]:
         """The share of each token of a text in the product of its unit vector with `towards` (D,).
 
         The ids (S,) are those that `cut` returns.
@@ -234,7 +219,6 @@ class TextModel(ABC):
         """
         return self._encode(texts, "post", batch_tokens, precision)
 
-    @timed("encoding")
     def _encode(
         self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
     ) -> np.ndarray:

@@ -20,7 +20,6 @@ from siamese_news.model.table import TableModel
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.extras import needs
 from siamese_news.utils.files import file_sha256
-from siamese_news.utils.stopwatch import timed
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
 ARTICLE_WORDS = 150
@@ -80,7 +79,6 @@ class ExternalModel:
         check_texts(texts, "encode_posts")
         return self._unit_vectors(texts, "encode_document")
 
-    @timed("encoding")
     def _unit_vectors(self, texts: Sequence[str], method: str) -> np.ndarray:
         """Unit vectors by the model's own method for a side, which puts its prompt before a text.
 

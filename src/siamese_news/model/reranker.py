@@ -14,8 +14,8 @@ from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.model.folder import check_arrays, check_finite, fitting, read_folder, write_folder
 from siamese_news.model.siamese import arrays_of, tensors_of
-from siamese_news.rerankers import MPHCNN, Pair, build_ranker
-from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features, text_trigrams
+from siamese_news.rerankers import Pair, build_ranker
+from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
 from siamese_news.text.patterns import link_matches
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import Tokenizer
@@ -32,9 +32,7 @@ class IdBatch(NamedTuple):
     query_ids: Tensor  # (G, Q) words of the distinct queries
     post_ids: Tensor  # (B, S)
     group: Tensor
-    query_trigrams: Tensor | None = None
-    post_trigrams: Tensor | None = None
-    url_trigrams: Tensor | None = None
+    pieces: tuple[Tensor, Tensor, Tensor] | None = None
     links: Tensor | None = None  # (B, 1 + Q) bool from `link_matches`
     labels: Tensor | None = None  # (B,) int64 0 or 1, where known
     rows: Tensor | None = None  # (B,) int64, of these pairs in the data set
@@ -77,11 +75,6 @@ class TextRanker(nn.Module):
             }
         )
 
-    @property
-    def buckets(self) -> int | None:
-        """Trigram buckets, for rankers with a character level."""
-        return self.ranker.buckets if isinstance(self.ranker, MPHCNN) else None
-
     def encode(
         self,
         queries: Sequence[Sequence[str]],
@@ -95,22 +88,17 @@ class TextRanker(nn.Module):
             # Only words with an id, so that matches by word and by id can be aligned.
             known = [[w for w in words if len(self.vocabulary.ids([w]))] for words in queries]
             links = known, urls
-        # The end of a long link names the page.
-        ends = [[url[-100:]] if url else [] for url in urls]
+        pieces = None
+        if pieces_of := getattr(self.ranker, "pieces_of", None):
+            # The end of a long link names the page.
+            ends = [[url[-100:]] if url else [] for url in urls]
+            pieces = [TokenIds.of(list(map(pieces_of, texts))) for texts in (queries, posts, ends)]
         return EncodedTexts(
             TokenIds.of(list(map(self.vocabulary.ids, queries))),
             TokenIds.of(list(map(self.vocabulary.ids, posts))),
-            self._trigrams(queries),
-            self._trigrams(posts),
-            self._trigrams(ends),
+            pieces,
             links,
         )
-
-    def _trigrams(self, texts: Sequence[Sequence[str]]) -> TokenIds | None:
-        """Trigram ids of tokenized texts, if the ranker reads them."""
-        if self.buckets is None:
-            return None
-        return TokenIds.of([text_trigrams(tokens, self.buckets) for tokens in texts])
 
     def pair(self, batch: IdBatch) -> Pair:
         """Look the ids up, those of queries and posts at once.
@@ -138,9 +126,7 @@ class TextRanker(nn.Module):
             group=None if len(query) == 1 else batch.group,
             query_weights=weights,
             features=torch.cat(features, dim=1) if features else None,
-            query_trigrams=batch.query_trigrams,
-            post_trigrams=batch.post_trigrams,
-            url_trigrams=batch.url_trigrams,
+            pieces=batch.pieces,
         )
 
     def forward(self, batch: IdBatch) -> Tensor:
@@ -234,16 +220,14 @@ class TextRanker(nn.Module):
 
 
 class EncodedTexts(NamedTuple):
-    """Queries and posts as ids; trigrams and links only for rankers that read them.
+    """Queries and posts as ids; pieces and links only for rankers that read them.
 
     `links` has the known words of every query and the link of every post.
     """
 
     queries: TokenIds
     posts: TokenIds
-    query_trigrams: TokenIds | None
-    post_trigrams: TokenIds | None
-    url_trigrams: TokenIds | None
+    pieces: Sequence[TokenIds] | None
     links: tuple[Sequence[Sequence[str]], Sequence[str]] | None
 
     def batch(
@@ -251,11 +235,14 @@ class EncodedTexts(NamedTuple):
     ) -> IdBatch:
         """Pairs of the queries and posts at these rows; `known` are the batch's labels and rows."""
         distinct, group = np.unique(queries, return_inverse=True)
-
-        def padded(texts: TokenIds | None, rows: NDArray[np.int64]) -> Tensor | None:
-            return None if texts is None else pad([texts[row] for row in rows])
-
-        links = None
+        pieces, links = None, None
+        if self.pieces is not None:
+            of_queries, of_posts, of_links = self.pieces
+            pieces = (
+                pad([of_queries[row] for row in distinct]),
+                pad([of_posts[row] for row in posts]),
+                pad([of_links[row] for row in posts]),
+            )
         if self.links is not None:
             words, urls = self.links
             matches = link_matches([words[i] for i in queries], [urls[i] for i in posts])
@@ -264,9 +251,7 @@ class EncodedTexts(NamedTuple):
             query_ids=pad([self.queries[row] for row in distinct]),
             post_ids=pad([self.posts[row] for row in posts]),
             group=torch.from_numpy(group),
-            query_trigrams=padded(self.query_trigrams, distinct),
-            post_trigrams=padded(self.post_trigrams, posts),
-            url_trigrams=padded(self.url_trigrams, posts),
+            pieces=pieces,
             links=links,
             **known,
         )

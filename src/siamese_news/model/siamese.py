@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import override
 
-from siamese_news.attention.ring import RingAttention
 from siamese_news.attention.word_projections import Words
 from siamese_news.data.collate import length_batches, pad, word_blocks
 from siamese_news.encoders import (
@@ -24,7 +23,7 @@ from siamese_news.encoders import (
     places_of,
 )
 from siamese_news.errors import InputError
-from siamese_news.model.base import PRETRAINED, Contributions, Heads, Precision, TextModel, words_of
+from siamese_news.model.base import PRETRAINED, Heads, Precision, TextModel, words_of
 from siamese_news.model.folder import Content, check_arrays, check_finite, fitting, read_folder
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
@@ -166,7 +165,7 @@ class Model(TextModel, nn.Module):
         check_finite(f"the two heads of {side}s", vectors, *factors)
         return vectors, factors
 
-    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
+    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> NDArray[np.float64]:
         """See `TextModel`: gradient times input, exact for linear encoders."""
         device = self.embedding.matrix.device
         with _evaluating(self):
@@ -178,17 +177,8 @@ class Model(TextModel, nn.Module):
                 towards=torch.from_numpy(towards)[None].to(device),
             )
         length = float(explanation.vectors.norm().clamp(min=1e-12))
-        attention = {
-            name: given[0].mean(dim=1)[:, : len(ids)].T.cpu().double().numpy()
-            for name, given in explanation.attention.items()
-            # The ring attends to neighbors alone.
-            if not isinstance(self.encoder.get_submodule(name), RingAttention)
-        }
-        return Contributions(
-            explanation.contributions[0, : len(ids)].cpu().numpy() / length,
-            attention,
-            {name: alphas.tolist() for name, alphas in explanation.alphas.items()},
-        )
+        found: NDArray[np.float64] = explanation.contributions[0, : len(ids)].cpu().numpy() / length
+        return found
 
     @override
     def embedding_config(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import override
 
-from siamese_news.model.base import Contributions, Precision, TextModel, words_of
+from siamese_news.model.base import Precision, TextModel, words_of
 from siamese_news.model.folder import Content, check_arrays, fitting
 from siamese_news.text.token_ids import TokenIds
 
@@ -71,11 +71,12 @@ class TableModel(TextModel):
             shares = one / (one + places.astype(np.float32) / np.float32(self._lead))
         return shares if self._weights is None else self._weights[texts.flat] * shares
 
-    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> Contributions:
+    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> NDArray[np.float64]:
         """See `TextModel`; exact, because the vector is a sum."""
         shares = self._shares(TokenIds.of([ids])).astype(np.float64)
         length = np.linalg.norm(shares @ self._matrix[ids])
-        return Contributions(shares * (self._matrix[ids] @ towards) / max(length, 1e-12))
+        found: NDArray[np.float64] = shares * (self._matrix[ids] @ towards) / max(length, 1e-12)
+        return found
 
     @override
     def embedding_config(self) -> dict[str, Any]:

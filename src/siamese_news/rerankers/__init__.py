@@ -1,4 +1,4 @@
-"""Rankers of short posts for a keyword query: samCNN and MP-HCNN. Needs torch only."""
+"""samCNN, the rankers of short posts for a keyword query. They need torch alone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,14 +6,11 @@ from typing import Any
 from torch import nn
 
 from siamese_news.errors import InputError
-from siamese_news.rerankers.mphcnn import MPHCNN
 from siamese_news.rerankers.pair import Pair
-from siamese_news.rerankers.samcnn import BiCNN, Combined, PAtt, QAtt, SamCNN
+from siamese_news.rerankers.samcnn import BiCNN, PAtt, QAtt, SamCNN
 from siamese_news.utils.plugins import find_class
 
-RANKERS: dict[str, type[nn.Module]] = {
-    cls.__name__: cls for cls in (BiCNN, QAtt, PAtt, Combined, MPHCNN)
-}
+RANKERS: dict[str, type[nn.Module]] = {cls.__name__: cls for cls in (BiCNN, QAtt, PAtt)}
 """Our rankers by class name; a test checks that conf/ has them. Installed packages add others."""
 
 
@@ -34,14 +31,4 @@ def build_ranker(config: Mapping[str, Any]) -> nn.Module:
     return built
 
 
-__all__ = [
-    "MPHCNN",
-    "RANKERS",
-    "BiCNN",
-    "Combined",
-    "PAtt",
-    "Pair",
-    "QAtt",
-    "SamCNN",
-    "build_ranker",
-]
+__all__ = ["RANKERS", "BiCNN", "PAtt", "Pair", "QAtt", "SamCNN", "build_ranker"]

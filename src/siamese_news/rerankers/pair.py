@@ -23,9 +23,9 @@ class Pair:
     group: Tensor | None = None  # (B,) int64
     query_weights: Tensor | None = None  # (G, Q), IDF
     features: Tensor | None = None  # (B, N), more features for the head
-    query_trigrams: Tensor | None = None  # (G, C) int64 ids of trigrams, -1 = padding
-    post_trigrams: Tensor | None = None  # (B, C') int64, likewise
-    url_trigrams: Tensor | None = None  # (B, C'') int64, likewise
+    # What the ranker's `pieces_of` reads in queries (G, C), posts (B, C') and links (B, C''): int64
+    # ids, -1 = padding.
+    pieces: tuple[Tensor, Tensor, Tensor] | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError if the shapes do not fit together."""
@@ -70,10 +70,3 @@ def trim(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 def zero_padding(values: Tensor, mask: Tensor) -> Tensor:
     """Vectors with the padding set to zero, even where it was NaN."""
     return torch.where(mask.unsqueeze(-1), values, values.new_zeros(()))
-
-
-def left_aligned(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Move the real tokens of every row to its left end, in their order."""
-    order = (~mask).to(torch.int8).argsort(dim=1, stable=True)
-    index = order if values.dim() == 2 else order.unsqueeze(-1).expand_as(values)
-    return values.gather(1, index), mask.gather(1, order)

@@ -17,8 +17,8 @@ from siamese_news.rerankers.pair import Pair, trim, zero_padding
 from siamese_news.utils.choices import check_choice
 
 Order = Literal["relu-norm", "norm-tanh"]
-Aggregation = Literal["mean", "learned", "weights"]
-Similarity = Literal["cosine", "clamped", "dot"]
+Aggregation = Literal["mean", "learned"]
+Similarity = Literal["cosine", "clamped"]
 
 
 class PredictionHead(nn.Module):
@@ -69,31 +69,22 @@ class PredictionHead(nn.Module):
 class Aggregate(nn.Module):
     """Weights of the query tokens, summing to one over the real ones.
 
-    The kind is "mean" (samCNN, section 2.2); "learned", a softmax over a linear map of the token's
-    embedding, the default of the released code; or "weights", the pair's query weights (IDF).
+    The kind is "mean" (samCNN, section 2.2), or "learned", a softmax over a linear map of the
+    token's embedding, the default of the released code.
     """
 
     def __init__(self, *, kind: Aggregation, input_dim: int) -> None:
         super().__init__()
         check_choice("aggregation", kind, Aggregation)
-        self.kind = kind
         self.gate = nn.Linear(input_dim, 1) if kind == "learned" else None
 
     def forward(self, pair: Pair) -> Tensor:
-        """Weights (G, Q); zeros for a query without a token.
-
-        Raises:
-            ValueError: kind "weights" and a pair without query weights.
-        """
+        """Weights (G, Q); zeros for a query without a token."""
         mask = pair.query_mask
         if self.gate is not None:
             scores = self.gate(zero_padding(pair.query, mask)).squeeze(-1).float()
             shifted = scores - scores.masked_fill(~mask, -torch.inf).amax(1, True).clamp(min=-1e30)
             raw = shifted.masked_fill(~mask, -torch.inf).exp()
-        elif self.kind == "weights":
-            if pair.query_weights is None:
-                raise ValueError("aggregation 'weights' needs query_weights (G, Q) in the pair")
-            raw = pair.query_weights.float().masked_fill(~mask, 0)
         else:
             raw = mask.float()
         return raw / raw.sum(dim=1, keepdim=True).clamp(min=1e-12)
@@ -113,8 +104,8 @@ class SamCNN(nn.Module):
         hidden: D, size of every encoded text.
         features: extra features that the head takes.
         aggregation: see `Aggregate`.
-        similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code),
-            "clamped" (cosine cut at 0: the paper says it lies in [0, 1]) or "dot".
+        similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code) or
+            "clamped" (cosine cut at 0: the paper says it lies in [0, 1]).
     """
 
     #: Whether the subclass attends to the query (Eq. 1) and to positions of the post (Eq. 2-4).
@@ -163,7 +154,7 @@ class SamCNN(nn.Module):
             self.post_context = convolution()
 
     def encode(self, pair: Pair) -> Tensor:
-        """The input of the head: [g_q, g_p, v of each attention], (B, 2 D to 4 D)."""
+        """The input of the head: [g_q, g_p, v of the attention], (B, 2 D or 3 D)."""
         query, query_mask = trim(pair.query, pair.query_mask)
         g_query = self.encoder(zero_padding(query, query_mask), query_mask)
         post, post_mask = trim(pair.post, pair.post_mask)
@@ -181,7 +172,7 @@ class SamCNN(nn.Module):
         return self.head.hidden_layer(self.encode(pair))
 
     def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
-        """The vector v of section 2.2 of each attention, over the kernels of Eq. 1 or 4."""
+        """The vector v of section 2.2 of the attention, over the kernels of Eq. 1 or 4."""
         vectors = []
         if self.query_attention:
             pooled = self._query_attention(pair, post, post_mask)
@@ -209,13 +200,10 @@ class SamCNN(nn.Module):
     def _post_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
         """Eq. 2-4: kernels W_j cos(q, p_j): a convolution over posts weighted by cosine."""
         query = zero_padding(pair.query, pair.query_mask)
-        if self.similarity == "dot":
-            weights = pair.per_post(query) @ post.transpose(1, 2)
-        else:
-            unit = pair.per_post(normalize(query, dim=-1, eps=1e-6))
-            weights = unit @ normalize(post, dim=-1, eps=1e-6).transpose(1, 2)
-            if self.similarity == "clamped":
-                weights = weights.clamp(min=0)
+        unit = pair.per_post(normalize(query, dim=-1, eps=1e-6))
+        weights = unit @ normalize(post, dim=-1, eps=1e-6).transpose(1, 2)
+        if self.similarity == "clamped":
+            weights = weights.clamp(min=0)
         return self.post_context.pooled(post, post_mask, weights)
 
 
@@ -233,9 +221,3 @@ class PAtt(SamCNN):
     """Position-aware attention (samCNN, section 2.1): kernels rescaled by token similarity."""
 
     post_attention = True
-
-
-class Combined(SamCNN):
-    """Both attentions, each with a convolution of its own: [g_q, g_p, v_QAtt, v_PAtt]."""
-
-    query_attention = post_attention = True

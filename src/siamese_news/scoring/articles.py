@@ -1,7 +1,6 @@
 """The articles' vectors under both heads, and what the pool makes of them."""
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,20 +50,6 @@ class ArticleVectors:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def under(
-        self,
-        pool: PoolCounts,
-        degrees: NDArray[np.float64],
-        lists: Sequence[Sequence[Ids]],
-        said: NDArray[np.float16] | None,
-        shares: NDArray[np.float64],
-    ) -> "ArticleVectors":
-        """A copy after `use`."""
-        other = copy(self)
-        other.kept = self.kept.copy()
-        other.use(pool, degrees, lists, said, shares)
-        return other
 
     def use(
         self,

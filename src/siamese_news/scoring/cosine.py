@@ -9,7 +9,6 @@ from siamese_news.scoring.features import Encodes
 from siamese_news.scoring.scorer import Content, ScoreForm, ScoreParts, Scorer
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
-from siamese_news.utils.stopwatch import timed
 
 
 class CosineScorer(Scorer):
@@ -22,7 +21,6 @@ class CosineScorer(Scorer):
         # In double precision a cosine does not depend on which posts are asked for with it.
         self._articles = articles.astype(np.float64)
 
-    @timed("scoring")
     @override
     def scores(self, posts: Content) -> np.ndarray:
         if isinstance(posts, TokenIds):

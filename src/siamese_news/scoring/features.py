@@ -16,7 +16,6 @@ from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.model.base import TextModel
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
-from siamese_news.utils.stopwatch import timed
 
 Ids = NDArray[np.int64]
 
@@ -132,7 +131,6 @@ class PostReader:
             vectors = self._encoder.encode_articles(texts)
         return ids, vectors, factors
 
-    @timed("encoding")
     def __call__(self, posts: Sequence[str] | TokenIds) -> Posts:
         """Read texts, or what `token_ids` made of them."""
         ids = posts if isinstance(posts, TokenIds) else self._model.token_ids(posts)
@@ -141,12 +139,10 @@ class PostReader:
         assert not isinstance(posts, TokenIds)
         return self.of_ids(ids, self._encoder.encode_posts(posts).astype(np.float16))
 
-    @timed("encoding")
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
         """The word ids of texts; None where the vectors are of whole texts."""
         return None if self._encoder is not None else self._model.token_ids(posts)
 
-    @timed("encoding")
     def of_ids(self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
         """Read the word ids of P posts, with their vectors (P, D) if another encoder gave them."""
         ids = TokenIds.of(texts)

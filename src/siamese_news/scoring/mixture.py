@@ -25,10 +25,8 @@ from siamese_news.text.languages import BACKGROUND, function_words, language_of_
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
-from siamese_news.utils.stopwatch import timed
 
 _CELLS = 1 << 24
-_COMPARED = 20  # articles at most for which the results of another question are compared
 
 
 class MixtureScorer(Scorer):
@@ -98,7 +96,6 @@ class MixtureScorer(Scorer):
             self._surface = SurfaceScores(model.terms, model.vocabulary, read, options.surface)
             self._words = read
         counters = 0 if self._surface is None else self._surface.counters
-        self.known_texts = best
         self._pool = PoolState(len(model.vocabulary), len(articles), best, counters)
         self._degrees, self._settled = np.zeros(len(articles)), False
         self._alike = np.ones(len(articles))
@@ -107,7 +104,6 @@ class MixtureScorer(Scorer):
         self._told: dict[tuple[str, int], str | None] = {}
         self._smoothed: SmoothedScores | None = None
         self._passages: PassageScores | None = None
-        self._choices: list[About] = []
 
     @property
     @override
@@ -119,7 +115,6 @@ class MixtureScorer(Scorer):
         check_texts(posts, "token_ids: posts")
         return self._read.token_ids(posts)
 
-    @timed("scoring")
     @override
     def observe(self, posts: Content) -> None:
         assert not self._settled
@@ -148,16 +143,16 @@ class MixtureScorer(Scorer):
             self._pool.add_cosines(dense)
         self._pool.candidates.add(self._weights.mixed(lexical, dense), posts.ids, posts.said)
 
-    @timed("scoring")
     @override
     def settle(self) -> str:
         if self._settled:
             return ""
-        self._degrees = self._decided(self._about, self._pool.about, self._pool.counts.posts)
-        return self._apply(compare=True)
+        self._degrees = self._decided(self._pool.about, self._pool.counts.posts)
+        return self._apply()
 
-    def _decided(self, wanted: About, about: NDArray[np.int64], posts: int) -> NDArray[np.float64]:
+    def _decided(self, about: NDArray[np.int64], posts: int) -> NDArray[np.float64]:
         """How much an article's question is about itself (`FocusedPool`), by the pool: (A,)."""
+        wanted = self._about
         if wanted == "auto" and self._one_story and self._positives > 1:
             wanted = "event"
         rule = self._options.focused_pool
@@ -231,7 +226,7 @@ class MixtureScorer(Scorer):
         The result tells whether this is enough. If not, nothing has changed but the candidates, and
         the pool has to be observed.
         """
-        if self._decided(self._about, about, posts).any():
+        if self._decided(about, posts).any():
             return False
         self._pool.counts.posts, self._pool.about = posts, about
         if cosines is not None:
@@ -240,13 +235,14 @@ class MixtureScorer(Scorer):
             self._pool.surface += counted()
         return True
 
-    def _apply(self, *, compare: bool) -> str:
-        """Score by the statistics of the pool from now on; `compare` with the other questions."""
+    def _apply(self) -> str:
+        """Score by the statistics of the pool from now on."""
         candidates = self._pool.candidates
         if self._feedback.alike and (self._feedback.weight or self._surface is not None):
             self._alike = np.array([self._likeness(a) for a in range(len(self._articles))])
-        taught = self._taught(self._degrees)
-        self._articles.use(*taught)
+        lists, said = self._feedback_posts()
+        shares = self._feedback.weight * self._alike
+        self._articles.use(self._pool.counts, self._degrees, lists, said, shares)
         if self._excess.weight and self._pool.counts.posts:
             self._weights.quantiles = self._pool.cosine_quantiles(self._excess.quantile)
             for article in range(len(self._articles)):
@@ -262,24 +258,21 @@ class MixtureScorer(Scorer):
                     self._surface, self._words, candidates, self._options.passages
                 )
         if self._smoothing.weight:
-            others = self._others() if compare and self._positives <= _COMPARED else {}
-            self._choices = list(others)
             self._smoothed = SmoothedScores(
                 self._pool.candidates,
                 self._read,
                 self._unsmoothed,
                 self._background,
                 self._smoothing,
-                [partial(_unsmoothed, vectors, self._weights) for vectors in others.values()],
             )
         degrees = self._degrees[: self._positives] if self._about == "auto" else np.zeros(0)
         smoothed = self._smoothed is not None
-        return rules.what_was_learned(degrees, feedback=any(map(len, taught[2])), smoothed=smoothed)
+        return rules.what_was_learned(degrees, feedback=any(map(len, lists)), smoothed=smoothed)
 
-    def _taught(self, degrees: NDArray[np.float64]) -> tuple[Any, ...]:
-        """What `ArticleVectors.use` takes, if the articles ask for themselves by these degrees."""
+    def _feedback_posts(self) -> tuple[list[list[NDArray[np.int64]]], NDArray[np.float16] | None]:
+        """The posts that expand each article, as `ArticleVectors.use` takes them."""
         candidates, best = self._pool.candidates, []
-        for article, degree in enumerate(degrees.tolist()):
+        for article, degree in enumerate(self._degrees.tolist()):
             mine: list[int] = []
             if article < self._positives and self._alike[article]:
                 keys, scores = candidates.best(article)
@@ -289,8 +282,7 @@ class MixtureScorer(Scorer):
                     mine = mine + rules.foreign_posts(self._feedback, keys, scores, told)
             best.append(list(dict.fromkeys(mine)))
         lists = [[candidates.text(key) for key in keys] for keys in best]
-        said = candidates.vectors([key for keys in best for key in keys])
-        return self._pool.counts, degrees, lists, said, self._feedback.weight * self._alike
+        return lists, candidates.vectors([key for keys in best for key in keys])
 
     def _likeness(self, article: int) -> float:
         """How far an article may follow its best posts, from 0 to 1 (`RocchioFeedback.alike`)."""
@@ -313,20 +305,6 @@ class MixtureScorer(Scorer):
             self._told[own, key] = other_language(text, own)
         return self._told[own, key]
 
-    def _others(self) -> dict[About, ArticleVectors]:
-        """The articles as they would be if something else had been asked for, where it is known."""
-        found: dict[About, ArticleVectors] = {}
-        counts, about = self._pool.counts, self._pool.about
-        wanted: About
-        for wanted in ("event", "article"):
-            degrees = self._decided(wanted, about, counts.posts)
-            # An index that was asked by bounds has not counted the words.
-            known = counts.counts[0].any() or not degrees.any()
-            if known and (degrees != self._degrees).any():
-                found[wanted] = self._articles.under(*self._taught(degrees))
-        return found
-
-    @timed("scoring")
     @override
     def scores(self, posts: Content) -> np.ndarray:
         found = np.zeros((len(self._articles), len(posts)), np.float32)
@@ -347,17 +325,6 @@ class MixtureScorer(Scorer):
         if not self._settled:
             return []
         return [rules.DECISIONS[degree] for degree in self._degrees[: self._positives].tolist()]
-
-    @override
-    def choices(self, least: float) -> dict[str, list[set[int]]]:
-        if self._smoothed is None or not self._choices:
-            return {}
-        found = self._smoothed.reaching(least)
-        names = ["decided", *self._choices]
-        return {
-            name: [set(keys.tolist()) for keys in own[: self._positives]]
-            for name, own in zip(names, found, strict=True)
-        }
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`; by the lexical head."""
@@ -444,7 +411,7 @@ class MixtureScorer(Scorer):
         if saved["settled"]:
             which = range(len(saved["degrees"])) if of is None else of
             self._degrees = saved["degrees"][list(which)]
-            self._apply(compare=of is None)
+            self._apply()
 
     @override
     def merge(self, state: bytes) -> None:

@@ -115,11 +115,9 @@ class Scorer:
 
     Attributes:
         kind: what the scores are: ``cosine``, ``mixture``, …
-        known_texts: how many of an article's best texts `choices` looks at.
     """
 
     kind: str
-    known_texts: int = 0
 
     @property
     def observing(self) -> bool:
@@ -163,15 +161,6 @@ class Scorer:
     def decisions(self) -> list[str]:
         """The question of each article, ``event``, ``article`` or ``between``; or nothing."""
         return []
-
-    def choices(self, least: float) -> dict[str, list[set[int]]]:
-        """The results of another `About`, where they are known; otherwise nothing.
-
-        For ``decided``, and for ``event`` and ``article`` where they would be another question, it
-        has each article's texts that reach the score `least`, by their keys. A text counts once
-        however many posts have it, and only an article's best 2,000 are known (`known_texts`).
-        """
-        return {}
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """The words that carried each post's best score, strongest first; none if not by words."""

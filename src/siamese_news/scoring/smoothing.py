@@ -96,8 +96,7 @@ def _nearest(similarity: NDArray[np.float64], many: int, least: float) -> NDArra
 class SmoothedScores:
     """Looks up the smoothed scores of posts by what they say.
 
-    `score` has the scores before smoothing, `others` those of other questions, of which only
-    `reaching` tells. The similarities are by background weights.
+    `score` has the scores before smoothing. The similarities are by background weights.
     """
 
     def __init__(
@@ -107,26 +106,16 @@ class SmoothedScores:
         score: Score,
         weights: TermWeights,
         options: Smoothing,
-        others: Sequence[Score] = (),
     ) -> None:
         self._candidates, self._reader, self._weights = candidates, reader, weights
         self._score, self._options = score, options
         count = candidates.articles
-        self._keys: list[Keys] = [np.zeros(0, np.uint64)] * count
-        empty = np.zeros((1 + len(others), 0), np.float32)
-        self._values: list[NDArray[np.float32]] = [empty] * count
-        for article, own, _, before, near in self._smoothed(range(count), (score, *others)):
-            self._keys[article] = own
-            self._values[article] = near.smooth(before).astype(np.float32)
-        self._table = TextTable(self._keys, [values[0] for values in self._values])
-
-    def reaching(self, least: float) -> list[list[Keys]]:
-        """By the scores and by each of the others: of each article the texts that reach `least`."""
-        good = [np.rint(own.astype(np.float64) * 1e6) >= round(least * 1e6) for own in self._values]
-        return [
-            [keys[own[by]] for keys, own in zip(self._keys, good, strict=True)]
-            for by in range(len(good[0]) if good else 0)
-        ]
+        keys: list[Keys] = [np.zeros(0, np.uint64)] * count
+        values: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * count
+        for article, own, _, before, near in self._smoothed(range(count)):
+            keys[article] = own
+            values[article] = near.smooth(before).astype(np.float32)
+        self._table = TextTable(keys, values)
 
     def put(self, scores: NDArray[np.float32], read: Posts) -> None:
         """Replace the scores (A, P) of posts that are among an article's best."""
@@ -139,7 +128,7 @@ class SmoothedScores:
         They are 1 and none for a post that is not among the article's best.
         """
         (key,) = content_keys(post.ids, post.said)
-        for _, keys, texts, (before,), near in self._smoothed([article], (self._score,)):
+        for _, keys, texts, before, near in self._smoothed([article]):
             (found,) = np.nonzero(keys == key)
             if not len(found):
                 break
@@ -155,23 +144,20 @@ class SmoothedScores:
         return 1.0, []
 
     def _smoothed(
-        self, articles: Sequence[int], by: Sequence[Score]
+        self, articles: Sequence[int]
     ) -> Iterator[tuple[int, Keys, list[Ids], NDArray[np.float64], Neighbors]]:
-        """Article, and of its best posts the keys, word ids, scores before, and neighbors.
-
-        The scores before are (S, P), by S functions.
-        """
+        """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
         last: tuple[bytes, Neighbors] | None = None
         for some, union, lists in self._candidates.together(articles, self._candidates.count):
             texts = [self._candidates.text(key) for key in union.tolist()]
             posts = self._reader.of_ids(texts, self._candidates.vectors(union.tolist()))
             terms, vectors = unit_terms(posts, self._weights), _vectors(posts)
-            before = np.stack([score(posts, some) for score in by], axis=1).astype(np.float64)
-            for lines, article, keys in zip(before, some, lists, strict=True):
+            before = self._score(posts, some).astype(np.float64)
+            for line, article, keys in zip(before, some, lists, strict=True):
                 places = np.searchsorted(union, keys)
                 # Edited versions of one article share its candidates.
                 if last is None or last[0] != keys.tobytes():
                     near = Neighbors.of(terms[places], vectors[places], self._options)
                     last = (keys.tobytes(), near)
                 own = [texts[place] for place in places.tolist()]
-                yield article, keys, own, lines[:, places], last[1]
+                yield article, keys, own, line[places], last[1]

@@ -4,7 +4,8 @@ Words are compared by the n-grams inside them, their two ends marked. An article
 these, ``(1 + log tf) * idf ** power``, of length 1. A post is the sum of the vectors of its
 different words, ``idf ** power`` each, divided by the root of the sum of their squared lengths. So
 a post's product with an article is a sum over its words, and n-grams are only made of each
-different word of a block, not of each post.
+different word of a block, not of each post. For an article whose words the vocabulary mostly lacks,
+whose score is mainly this one, a post is a vector as an article is, which takes five times as long.
 
 Each article has its own mixture of two IDFs. Where few posts are near (as for one claim among
 thousands), or these do not resemble each other, it is the pool's, which knows what is common there.
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import Surface, TermHead, distinct, unit_rows
+from siamese_news.lexical_head import Surface, TermHead, counted, distinct, unit_rows
 from siamese_news.scoring.candidates import mix
 from siamese_news.text.content_words import smoothed_idf
 from siamese_news.text.languages import in_latin
@@ -31,6 +32,7 @@ from siamese_news.text.vocabulary import Vocabulary
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 BUCKETS = 1 << 20
 """N-grams are told apart by a hash below this."""
@@ -40,6 +42,9 @@ _SHIFT = 1.2
 
 # Products of words with articles that are held at once.
 _CELLS = 1 << 23
+
+# From this share of words that the vocabulary lacks, the n-grams of posts are counted.
+_LACKING = 0.3
 
 
 def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
@@ -99,15 +104,38 @@ class View:
         return np.asarray(products @ self.vectors), squares
 
     def products(self, rows: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Floats]:
-        """Words' n-grams (W, BUCKETS) weighted: (W, C), and the squared lengths (W,)."""
-        weights = self.weights[rows.indices].astype(np.float64)
-        columns = self.columns[rows.indices]
+        """N-grams (W, BUCKETS) of words or posts weighted: (W, C), and the squared lengths (W,)."""
+        weights = rows.data * self.weights[rows.indices].astype(np.float64)
         owners = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         squares = np.bincount(owners, weights**2, rows.shape[0]).astype(np.float64)
+        return self._among(rows, weights), squares
+
+    def _among(self, rows: sparse.csr_matrix, values: Floats) -> sparse.csr_matrix:
+        """The values of the n-grams (W, BUCKETS) that the articles have: (W, C)."""
+        columns = self.columns[rows.indices]
         kept = columns >= 0
         ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
         shape = (rows.shape[0], self.vectors.shape[0])
-        return sparse.csr_matrix((weights[kept], columns[kept], ends), shape=shape), squares
+        return sparse.csr_matrix((values[kept], columns[kept], ends), shape=shape)
+
+    def most_squared(self, words: sparse.csr_matrix, counting: Bools) -> Floats:
+        """What `SurfaceScores.squares` sums for each word, of those outside the vocabulary too."""
+        rows, lengths = self.products(words)
+        products = np.concatenate([self.known[0], np.asarray(rows @ self.vectors)])
+        lengths = np.concatenate([self.known[1], lengths])
+        found: Floats = products**2 / np.maximum(lengths, 1e-12)[:, None]
+        if counting.any():
+            every = sparse.csr_matrix(sparse.vstack([self.words, words]))
+            vectors = sparse.csr_matrix(self.vectors).power(2)[:, np.flatnonzero(counting)]
+            found[:, counting] = (self._among(every, every.data) @ vectors).toarray()
+        return found
+
+    def counted(self, grams: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Floats]:
+        """Posts as articles are, from counts (P, BUCKETS): (P, C), and the lengths (P,)."""
+        logs = 1 + np.log(grams.data)
+        grams = sparse.csr_matrix((logs, grams.indices, grams.indptr), grams.shape)
+        vectors, squares = self.products(grams)
+        return vectors, np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
 class SurfaceScores:
@@ -143,6 +171,7 @@ class SurfaceScores:
         self.scale = 1 / (1 + _SHIFT * options.weight)
         foreign = 1 + (options.unknown - 1) * self._foreign
         self.weights = self.scale * options.weight * foreign
+        self._counting: Bools = self._foreign >= _LACKING  # (A,) whether a post's n-grams are
         shares = self._foreign + self._background_shares(self._foreign)
         self._views = [self._view(self._background, shares)]
         self.pool, self._posts = self._background, terms.texts
@@ -205,6 +234,12 @@ class SurfaceScores:
 
     def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         """Add the surface's share to the scores (A, P) of P posts."""
+        if not self._counting.all():
+            self._add_words(scores, posts)
+        if self._counting.any():
+            self._add_grams(scores, posts)
+
+    def _add_words(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         owners, ids, count = distinct(posts)
         # Most words are in the vocabulary, where a word is its place.
         known = ids < self._words
@@ -230,31 +265,43 @@ class SurfaceScores:
                 squares = np.concatenate([known_squares[mine], squares])
             lengths = np.sqrt(of_word @ squares)
             lengths[lengths == 0] = 1.0
-            shares = self.weights * view.shares
+            shares = self.weights * view.shares * ~self._counting
             for start in range(0, articles, step):
                 some = slice(start, start + step)
                 found = products if few else products @ view.vectors[:, some]
                 found = of_word @ (found.toarray() if sparse.issparse(found) else found)
                 scores[some] += (found / lengths[:, None] * shares[some]).T
 
+    def _add_grams(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
+        owners, ids, times, count = counted(posts)
+        words, places = np.unique(ids, return_inverse=True)
+        ends = np.searchsorted(owners, np.arange(count + 1))
+        of_word = sparse.csr_matrix((times, places, ends), (count, len(words)))
+        grams = sparse.csr_matrix(of_word @ self.rows(words, posts.unknown))
+        for view in self._views:
+            vectors, lengths = view.counted(grams)
+            shares = self.weights * view.shares * self._counting
+            found = vectors @ view.vectors
+            found = found.toarray() if sparse.issparse(found) else found
+            scores += (found / lengths[:, None] * shares).T
+
     def squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
         """The root of their sum over a post's words is at least what `add` adds: (V + U,).
 
-        With f the product of a word's vector with the article's and s its length, a post has
-        ``sum f / root(sum s^2)``, at most ``root(sum (f / s)^2)`` (Cauchy and Schwarz), which is
-        a sum over words. The same inequality joins the two IDFs. `words` are the n-grams
-        (U, BUCKETS) of words outside the vocabulary; None if the table would be too large.
+        With f the product of a word's vector with the article's and s its length, a post that is
+        the sum of its words has ``sum f / root(sum s^2)``, at most ``root(sum (f / s)^2)`` (Cauchy
+        and Schwarz), which is a sum over words. One whose n-grams are counted has at most the root
+        of the sum of the article's squares over the n-grams of its words. The same inequality
+        joins the two IDFs. `words` are the n-grams (U, BUCKETS) of words outside the vocabulary;
+        None if the table would be too large.
         """
         if len(self.weights) * self._words > _CELLS:
             return None
         found = np.zeros((self._words + words.shape[0], len(self.weights)))
         total = np.zeros(len(self.weights))
         for view in self._views:
-            rows, lengths = view.products(words)
-            products = np.concatenate([view.known[0], np.asarray(rows @ view.vectors)])
-            lengths = np.concatenate([view.known[1], lengths])
             share = self.weights * view.shares
-            found += share * products**2 / np.maximum(lengths, 1e-12)[:, None]
+            found += share * view.most_squared(words, self._counting)
             total += share
         most: NDArray[np.float32] = (total * found).max(axis=1, initial=0.0).astype(np.float32)
         return most
@@ -265,13 +312,19 @@ class SurfaceScores:
         Both are by word id and have the same sum; the addition of an n-gram is shared among the
         article's words that have it.
         """
-        ids = distinct(post)[1]
+        _, ids, times, _ = counted(post)
         rows, of_post = self.rows(ids, post.unknown), np.zeros(len(ids))
+        vectors = rows  # whose squared lengths add up to that of the post
+        if self._counting[article]:  # each occurrence of an n-gram has the same share in it
+            grams = np.maximum(rows.T @ times, 1)
+            shares = sparse.diags_array((1 + np.log(grams)) / grams)
+            rows = sparse.csr_matrix(sparse.diags_array(times * 1.0) @ rows @ shares)
+            vectors = sparse.csr_matrix(rows.sum(axis=0).reshape(1, -1))
         of_article = np.zeros(len(self._ids))
         counts = np.asarray(self._counts[[article]].todense())[0]
         times = np.maximum(self._grams.T @ counts, 1.0)
         for view in self._views:
-            products, squares = view.products(rows)
+            products, (_, squares) = view.products(rows)[0], view.products(vectors)
             scale = self.weights[article] * view.shares[article] / (math.sqrt(squares.sum()) or 1.0)
             vector = sparse.csr_matrix(view.vectors[:, [article]]).toarray()[:, 0] * scale
             of_post += products @ vector

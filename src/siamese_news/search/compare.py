@@ -1,10 +1,9 @@
-"""Differences between groups of posts: shares with intervals, words, and bursts in time."""
+"""Differences between groups of posts: shares with intervals, and words."""
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,6 @@ PRIOR = 1000
 _COMMON = 5  # the fewest texts with a word that is tested
 _SURE = 0.05  # chance that any word is listed if no group differs
 _LISTED = 100  # words to keep for each group
-_BURST = 0.001  # chance that a steady flow shows any burst
-_BINS = 5  # the fewest times among which there can be a burst
 _Z = 1.959963984540054  # of an interval of 95 %
 
 Floats = NDArray[np.float64]
@@ -113,35 +110,4 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
         kept = order[z[order] > 0]
         values = zip(*(column[kept].tolist() for column in columns), strict=True)
         found.append([Word(terms[n], *own) for n, own in zip(kept.tolist(), values, strict=True)])
-    return found
-
-
-def bursts(counts: Mapping[int, int]) -> list[tuple[int, int, float]]:
-    """The stretches of time with more posts than a steady flow would bring by chance.
-
-    Each time's count is tested against a Poisson distribution with the mean of all times; neighbors
-    over the limit are one burst. The first and the last hundredth of the posts are left out, so
-    that a few strays do not stretch the time and lower the mean. `counts` are posts by the number
-    of the hour, day, month or year; a burst has its first and its last number, and its mean count
-    as a multiple of the mean of all times.
-    """
-    slots = sorted(counts)
-    share = np.cumsum([counts[slot] for slot in slots])
-    inner = share * 100 >= (share[-1] if slots else 0)
-    inner[1:] &= share[:-1] * 100 < 99 * (share[-1] if slots else 0)
-    slots = [slot for slot, kept in zip(slots, inner.tolist(), strict=True) if kept]
-    bins = slots[-1] - slots[0] + 1 if slots else 0
-    if bins < _BINS:
-        return []
-    mean = sum(counts[slot] for slot in slots) / bins
-    over = [
-        slot
-        for slot in slots
-        if counts[slot] > mean and special.pdtrc(counts[slot] - 1, mean) < _BURST / bins
-    ]
-    found = []
-    # Numbers that follow each other are equally far from their places in the list.
-    for _, group in groupby(enumerate(over), key=lambda pair: pair[1] - pair[0]):
-        own = [slot for _, slot in group]
-        found.append((own[0], own[-1], sum(counts[slot] for slot in own) / len(own) / mean))
     return found

@@ -15,7 +15,6 @@ from siamese_news.data.records import Post
 from siamese_news.search.scan import Block, Spool, StreamPool
 from siamese_news.utils.files import is_stream
 from siamese_news.utils.processes import PROGRESS
-from siamese_news.utils.stopwatch import timed_items
 
 _STEP = 512  # posts between two reports of progress
 _SECONDS = 0.25  # between two JSON lines
@@ -99,7 +98,7 @@ class FilePool(StreamPool):
         """A pass over the files."""
         self._passes += 1
         with shown(self._passes, self.stream.total_bytes) as show:
-            for number, post in enumerate(timed_items(self.stream, "reading"), 1):
+            for number, post in enumerate(self.stream, 1):
                 if number % _STEP == 0:
                     show(self.stream.bytes_read, number)
                 if self._note is not None:
@@ -111,7 +110,7 @@ class FilePool(StreamPool):
         self._passes += 1
         done = 0
         with shown(self._passes, spool.posts) as show:
-            for block in timed_items(spool, "reading"):
+            for block in spool:
                 yield block
                 done += len(block.posts)
                 show(done, done)

@@ -1,11 +1,9 @@
 """Input from Python: lists, iterators and data frames, without importing their libraries."""
 
 import math
-import pickle
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
@@ -66,8 +64,8 @@ def posts_of(inputs: Posts) -> Iterable[Post]:
     return iter(found) if isinstance(inputs, Iterator) else found
 
 
-class ReplayablePosts:
-    """Posts of any kind, with checked ids; an iterator is copied to disk, to be read again.
+class CheckedPosts:
+    """Posts of any kind, with checked ids; those of an iterator can be read once.
 
     The number of posts is reported to `progress` after each `BLOCK` of them and at the end; True
     shows it on standard error.
@@ -77,36 +75,27 @@ class ReplayablePosts:
         self, posts: Iterable[Post], progress: bool | Callable[[int], None] = False
     ) -> None:
         self._posts, self._progress = posts, progress
-        self._copy = tempfile.TemporaryFile() if isinstance(posts, Iterator) else None
-        self._blocks = 0
+        self._passes = 0
 
     def __iter__(self) -> Iterator[Post]:
-        count = 0
+        if self._passes and isinstance(self._posts, Iterator):
+            raise InputError(
+                "the posts come from an iterator, and the temporary folder has no room to keep "
+                "them; free some space, or pass a list"
+            )
+        self._passes, count = self._passes + 1, 0
+        seen = SeenIds()
         with shown(1, None) if self._progress is True else nullcontext() as bar:
-            for block in self._again() if self._copy and self._blocks else self._checked():
+            for block in blocks(self._posts):
+                ids = [check_id(post.id, "a post's id") for post in block]
+                for index in seen.add(ids):
+                    raise InputError(f"post id {ids[index]!r} occurs twice; ids must be unique")
                 yield from block
                 count += len(block)
                 if bar is not None:
                     bar(count, count)
                 elif callable(self._progress):
                     self._progress(count)
-
-    def _again(self) -> Iterator[list[Post]]:
-        assert self._copy is not None
-        self._copy.seek(0)
-        for _ in range(self._blocks):
-            yield pickle.load(self._copy)
-
-    def _checked(self) -> Iterator[list[Post]]:
-        with closing(SeenIds()) as seen:
-            for block in blocks(self._posts):
-                ids = [check_id(post.id, "a post's id") for post in block]
-                for index in seen.add(ids):
-                    raise InputError(f"post id {ids[index]!r} occurs twice; ids must be unique")
-                if self._copy is not None:
-                    pickle.dump(block, self._copy, pickle.HIGHEST_PROTOCOL)
-                    self._blocks += 1
-                yield block
 
 
 class _Records(Generic[Record]):

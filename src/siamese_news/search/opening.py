@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -17,9 +18,15 @@ from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
-from siamese_news.search.seeds import Decided, Seeds
+from siamese_news.search.seeds import Seeds
 from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
+
+_WANTED = {
+    "event": "about the event",
+    "article": "about the very article",
+    "between": "between the event and the very article",
+}
 
 
 class OpenQuery:
@@ -58,10 +65,17 @@ class OpenQuery:
             return None
         return SecondLook(query.second_look, self.seeds, query.second_look_posts)
 
-    def decided(self, scorer: Scorer) -> Decided:
-        """The decisions of a scorer that has observed the pool."""
-        least = 0.1 if self.query.threshold is None else self.query.threshold
-        return Decided.of(scorer, self.seeds, self.query.about, least)
+    def decided(self, scorer: Scorer) -> str:
+        """Which posts a scorer that has observed the pool looks for; empty if nothing is said."""
+        total = Counter(scorer.decisions())
+        kinds = {words: total[name] for name, words in _WANTED.items() if total[name]}
+        if not kinds:
+            return ""
+        said = list(kinds)
+        if len(kinds) > 1:
+            said = [f"{words} for {n} of {total.total()} seeds" for words, n in kinds.items()]
+        why = ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
+        return f"Posts {', '.join(said)} are wanted{why} (--about)."
 
     def remarks(self, *more: str) -> list[str]:
         """All remarks for the reader of the results, with `more` on the posts and results."""
@@ -76,7 +90,7 @@ class OpenQuery:
         return {
             "version": __version__,
             "model": self.which["sha256"] + self.which.get("words", ""),
-            "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest(),
+            "seeds": hashlib.sha256(json.dumps(articles).encode()).hexdigest()[:16],
             "posts": posts,
             # The last digit of torch's results depends on it.
             "threads": 1 if isinstance(self.model, TableModel) else thread_count(),
@@ -99,7 +113,7 @@ class OpenQuery:
         out = self.query.out
         if out is None or is_stream(out):
             return
-        kind, decided = scorer.kind, self.decided(scorer)
+        kind = scorer.kind
         models: dict[str, Any] = {"model": self.which}
         if again := self.query.second_look:
             kind = f"{kind}, second look"
@@ -113,8 +127,7 @@ class OpenQuery:
             "histogram": scores.histogram(),
             "titles": self.titles,
             "languages": self.languages.plain(),
-            "about": dict(decided.decisions),
-            "choice": decided.plain(),
+            "about": dict(zip(self.titles, scorer.decisions(), strict=False)),
             "remarks": [*self.seeds.remarks(), *remarks],
             "sha256": file_sha256(out),
         }

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # these bring numpy, which the help of a command does not nee
     from siamese_news.data.records import Post
     from siamese_news.search.pool import Window
 
-READING = ("text_field", "id_field", "date_field", "encoding", "long_window", "strict")
+READING = ("text_field", "id_field", "date_field", "encoding", "strict")
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
 
 _KEPT = ("aggregate", "author", "threshold", "fusion", "expand", "about", "smooth", "dated_only")
@@ -86,7 +86,6 @@ class Query:
     id_field: str | None = None
     date_field: str | None = None
     encoding: str | None = None
-    long_window: bool = False
     strict: bool = False
     dated_only: bool = False
     dedupe: bool = False

@@ -1,7 +1,7 @@
 """The search from Python: lists, data frames or iterators of posts in, plain records out."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
@@ -21,7 +21,7 @@ from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
 from siamese_news.search.filter import filter_posts, filtered_rows
 from siamese_news.search.index.pool import PostIndex, open_index
-from siamese_news.search.inputs import Articles, Posts, ReplayablePosts, articles_of, posts_of
+from siamese_news.search.inputs import Articles, CheckedPosts, Posts, articles_of, posts_of
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import COLUMNS, write_rows
@@ -275,7 +275,8 @@ class Searcher:
             InputError: none of these posts is in the pool, or the pool has no others.
         """
         accepted = {str(row["post_id"]) for row in found}
-        terms = find_keywords(self._pool(posts), accepted, limit=limit).keywords
+        pool = self._pool(list(posts) if isinstance(posts, Iterator) else posts)  # read twice
+        terms = find_keywords(pool, accepted, limit=limit).keywords
         return Records({"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1))
 
     def report(
@@ -310,7 +311,7 @@ class Searcher:
             return
         opened.languages.note(pool.sample())
         seeds = opened.seeds.remarks()
-        for line in (str(opened.decided(scorer)), *seeds, *opened.remarks(*more())):
+        for line in (opened.decided(scorer), *seeds, *opened.remarks(*more())):
             if line:
                 log.info("%s", line)
 
@@ -318,7 +319,7 @@ class Searcher:
         """The posts, checked and, if the user wants that, counted."""
         if isinstance(posts, Pool):
             return posts
-        pool = StreamPool(ReplayablePosts(posts_of(posts), self.progress))
+        pool = StreamPool(CheckedPosts(posts_of(posts), self.progress))
         pool.again = partial(log.info, "the posts are scored once more: %s")
         return pool
 

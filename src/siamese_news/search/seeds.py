@@ -1,18 +1,15 @@
 """Several seed articles as one query: how their scores are combined."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
-from siamese_news.scoring import Scorer
 from siamese_news.search.remarks import stub_remarks
-from siamese_news.utils.choices import About, Aggregate
+from siamese_news.utils.choices import Aggregate
 
 MILLION = 1_000_000
 """Scores are compared as whole millionths, the digits that are written."""
@@ -102,72 +99,3 @@ class Seeds:
             return scores.mean(axis=0)
         weights = np.exp(_SHARPNESS * (scores - scores.max(axis=0)))
         return (weights * scores).sum(axis=0) / weights.sum(axis=0)
-
-
-_WANTED = {
-    "event": "about the event",
-    "article": "about the very article",
-    "between": "between the event and the very article",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """The decisions of a search by seed id (`Scorer.decisions`), and the results of other choices.
-
-    `counts` are different texts that score `least` or more, by ``decided`` and, where known, by
-    each other choice; over all seeds together for one list, otherwise added up. Those that are
-    `capped` may be higher, as only the best texts of a seed are known.
-    """
-
-    asked: About
-    decisions: Mapping[str, str]
-    least: float
-    counts: Mapping[str, int]
-    capped: Sequence[str]
-
-    @classmethod
-    def of(cls, scorer: Scorer, seeds: Seeds, asked: About, least: float = 0.1) -> "Decided":
-        """The decisions of a scorer of these seeds that has observed the pool."""
-        decisions = dict(zip([a.id for a in seeds.articles], scorer.decisions(), strict=False))
-        found: dict[str, list[set[int]]] = {}
-        # With another rule, a text's score over all seeds is not its score for one of them.
-        if not seeds.negatives and (not seeds.one_story or seeds.aggregate == "max"):
-            found = scorer.choices(least)
-        counts = {
-            name: len(set().union(*lists)) if seeds.one_story else sum(map(len, lists))
-            for name, lists in found.items()
-        }
-        most = scorer.known_texts
-        capped = [name for name, lists in found.items() if max(map(len, lists)) >= most]
-        return cls(asked, decisions, least, counts, capped)
-
-    def plain(self) -> dict[str, Any]:
-        """For the results' meta file."""
-        return {
-            "asked": self.asked,
-            "score": self.least,
-            "texts": dict(self.counts),
-            "capped": list(self.capped),
-        }
-
-    def __str__(self) -> str:
-        """A sentence; empty if nothing is decided."""
-        total = Counter(self.decisions.values())
-        kinds = {words: total[name] for name, words in _WANTED.items() if total[name]}
-        if not kinds:
-            return ""
-        said = list(kinds)
-        if len(kinds) > 1:
-            said = [f"{words} for {n} of {total.total()} seeds" for words, n in kinds.items()]
-        line = f"Posts {', '.join(said)} are wanted"
-        line += ", as the seeds and the pool suggest" if self.asked == "auto" else ""
-        texts = {
-            name: f"{count:,}{' (or more)' if name in self.capped else ''}"
-            for name, count in self.counts.items()
-        }
-        others = [f"with --about {name} {texts[name]}" for name in _WANTED if name in texts]
-        if not others:
-            return f"{line} (--about)."
-        kept = f"{texts['decided']} different texts score {self.least:g} or more"
-        return f"{line}: by words and vectors, {kept}, {', '.join(others)}."

@@ -156,17 +156,11 @@ class _Entmax(torch.autograd.Function):
     """alpha-entmax with the analytic gradient of Correia et al. (2019), Proposition 1."""
 
     @staticmethod
-    def forward(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
-        return _solve(scores, alpha, dim)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, ctx.alpha, ctx.dim = inputs
-        if isinstance(ctx.alpha, Tensor):
-            ctx.save_for_backward(output, ctx.alpha)
-            ctx.alpha = None
-        else:
-            ctx.save_for_backward(output)
+    def forward(ctx: Any, scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
+        weights = _solve(scores, alpha, dim)
+        ctx.dim, ctx.alpha = dim, None if isinstance(alpha, Tensor) else alpha
+        ctx.save_for_backward(weights, *[alpha] * isinstance(alpha, Tensor))
+        return weights
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
@@ -184,18 +178,3 @@ class _Entmax(torch.autograd.Function):
             terms = logs.mul_(-beta).add_(1).mul_(weights).mul_(centered)
             grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(alpha.shape)
         return centered.mul_(slope), grad_alpha, None
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[Any, ...], scores: Tensor, alpha: Tensor | float, dim: int
-    ) -> tuple[Tensor, int]:
-        scores = _batch_first(scores, in_dims[0], info.batch_size)
-        if isinstance(alpha, Tensor):
-            alpha = _batch_first(alpha, in_dims[1], 1)
-        return _Entmax.apply(scores, alpha, dim + 1), 0
-
-
-def _batch_first(tensor: Tensor, batch_dim: int | None, size: int) -> Tensor:
-    if batch_dim is None:
-        return tensor.unsqueeze(0).expand(size, *tensor.shape)
-    return tensor.movedim(batch_dim, 0)

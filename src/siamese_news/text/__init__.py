@@ -2,11 +2,10 @@
 
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vectors import WordVectors, load_vectors, remove_top_components, unit_length
-from siamese_news.text.vocabulary import PAD, UNK, Vocabulary, stable_hash
+from siamese_news.text.vocabulary import PAD, Vocabulary, stable_hash
 
 __all__ = [
     "PAD",
-    "UNK",
     "Tokenizer",
     "Vocabulary",
     "WordVectors",

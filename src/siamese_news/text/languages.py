@@ -5,15 +5,12 @@ English. That takes a third of a second, which a search can spend on another thr
 (`load_detector`).
 """
 
-import lzma
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from io import BytesIO
 from threading import Lock, Thread
 from typing import Any
 
-import numpy as np
 from anyascii import anyascii
 
 from siamese_news.text.tokens import Tokenizer
@@ -121,22 +118,11 @@ _loading = Lock()
 
 @cache
 def _loaded() -> Any:
-    """The detector, unpacked at once: between the pieces of its own loader a thread has to wait."""
-    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    unpacked = lzma.decompress((MODEL_DIR / MODEL_FILE).read_bytes())
-    with np.load(BytesIO(unpacked)) as model:
-        codes = model["classes"].tolist()
-        kept = [index for index, code in enumerate(codes) if code in _LANGUAGES]
-        return LanguageIdentifier(
-            model["ptc"][:, kept],
-            model["pc"][kept],
-            [codes[index] for index in kept],
-            memoryview(model["nextmove"]),
-            model["out_feat"].tolist(),
-            norm_probs=True,
-            tk_row=model["nextmove_row"].tolist(),
-        )
+    detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    detector.set_languages(_LANGUAGES)
+    return detector
 
 
 # Greek, Cyrillic, Armenian, Georgian, the scripts of India. Scripts that leave vowels out (Arabic,

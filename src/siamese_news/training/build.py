@@ -17,7 +17,6 @@ from siamese_news.lexical_head import TermHead, distinct
 from siamese_news.model.siamese import Model
 from siamese_news.sparsity.maps import SPARSITIES
 from siamese_news.text import (
-    UNK,
     Tokenizer,
     Vocabulary,
     load_vectors,
@@ -36,15 +35,12 @@ def build_text(
 ) -> tuple[Tokenizer, Vocabulary, np.ndarray]:
     """Tokenizer, vocabulary and word matrix (V, E) of an option of ``conf/vectors``."""
     loaded = load_vectors(vectors["source"], max_words=vectors["max_words"])
-    # A copy: the cache is mapped read-only, and loading a checkpoint writes into the table.
+    # A copy: it may be mapped read-only, and loading a checkpoint writes into the table.
     words, matrix = list(loaded.words), np.array(loaded.matrix, dtype=np.float32)
     if vectors["remove_components"]:
         matrix = remove_top_components(matrix, vectors["remove_components"])
     if vectors["unit_length"]:
         matrix = unit_length(matrix)
-    if vectors["unknown"] == "unk" and UNK not in words:
-        words.append(UNK)
-        matrix = np.vstack([matrix, matrix.mean(axis=0)])
     vocabulary = Vocabulary(words, unknown=vectors["unknown"])
     return Tokenizer(words=words, **tokenizer), vocabulary, matrix
 

@@ -18,6 +18,7 @@ import torch
 import torch.distributed as dist
 from pytorch_lightning.plugins.environments import LightningEnvironment
 from torch import Tensor
+from torchmetrics.utilities.distributed import gather_all_tensors
 
 from siamese_news.errors import InputError
 
@@ -51,24 +52,10 @@ def leave_group() -> None:
 def gather_rows(rows: Tensor) -> Tensor:
     """Concatenate every rank's rows in rank order; the gradient flows into this rank's rows.
 
-    Ranks may hold different numbers of rows: they are padded for the exchange and cut again, so an
-    uneven last batch neither hangs nor aborts. Every rank gets the same tensor, so every rank
+    Ranks may hold different numbers of rows. Every rank gets the same tensor, so every rank
     computes the same loss; the sum of the ranks' gradients is the gradient of that loss.
     """
-    size = world_size()
-    if size == 1:
-        return rows
-    count = torch.tensor([rows.shape[0]], device=rows.device)
-    counts = [torch.zeros_like(count) for _ in range(size)]
-    dist.all_gather(counts, count)
-    lengths = [int(c) for c in counts]
-    padded = rows.new_zeros((max(lengths), *rows.shape[1:]))
-    padded[: rows.shape[0]] = rows.detach()
-    parts = [torch.zeros_like(padded) for _ in range(size)]
-    dist.all_gather(parts, padded)
-    gathered = [part[:length] for part, length in zip(parts, lengths, strict=True)]
-    gathered[dist.get_rank()] = rows  # the others carry no gradient
-    return torch.cat(gathered)
+    return rows if world_size() == 1 else torch.cat(gather_all_tensors(rows))
 
 
 class RankMonitor(pl.Callback):

@@ -20,7 +20,6 @@ _ROOMS = {"link": "linking", "distil": "distill", "rerank": "rerank"}
 # Options that change no result: names, display, logs and the device.
 _SAME_RESULT = (
     "labels",
-    "published",
     "resume",
     "logger",
     "trainer.accelerator",

@@ -8,10 +8,12 @@ imported.
 import os
 import sys
 import time
+from argparse import ArgumentError
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.utils import get_args_parser
 from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
@@ -50,6 +52,7 @@ def run_composed(command: Callable[[], None]) -> None:
 
     With HYDRA_FULL_ERROR=1, which the user may set, Hydra's own error is raised with its traceback.
     """
+    _check_options()
     if os.environ.get("HYDRA_FULL_ERROR"):
         command()
         return
@@ -60,14 +63,37 @@ def run_composed(command: Callable[[], None]) -> None:
         raise InputError(_argument_error(error)) from error
 
 
+def _check_options() -> None:
+    """Refuse an option that Hydra does not have, where it would print how it is used."""
+    parser = get_args_parser()
+    parser.exit_on_error = False
+    try:
+        _, unknown = parser.parse_known_args()
+    except ArgumentError as error:
+        raise InputError(f"{error}; --help lists the options") from error
+    for argument in unknown:
+        if argument.startswith("-"):
+            name = argument.lstrip("-").partition("=")[0]
+            raise InputError(
+                f"{argument}: is not an option; options are written without dashes, "
+                f"{name}=VALUE, and --help lists them"
+            )
+
+
 def _argument_error(error: Exception) -> str:
     said, cause = " ".join(str(error).split()), error.__cause__
     if isinstance(error, OverrideParseException):
         said = " ".join(error.message.partition("See https:")[0].split())
         return f"{error.override}: {said}; expected NAME=VALUE, with quotes around special signs"
     if isinstance(error, MissingConfigException) and error.options:
-        group, _, option = str(error.missing_cfg_file).rpartition("/")
-        return f"{group}={option}: does not exist; expected one of {', '.join(error.options)}"
+        name = str(error.missing_cfg_file)
+        path = "//" in name  # data=/my/folder
+        group, _, option = name.partition("//") if path else name.rpartition("/")
+        own = "; for a folder of your own, data=my_pairs data.name=/path/to/folder"
+        return (
+            f"{group}={'/' * path}{option}: does not exist; expected one of "
+            f"{', '.join(error.options)}{own if group == 'data' else ''}"
+        )
     name = said.partition("Could not override '")[2].partition("'")[0]
     parent = getattr(cause, "parent_node", None)
     if name and isinstance(parent, DictConfig):

@@ -2,12 +2,11 @@
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
@@ -17,8 +16,6 @@ from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.markdown import markdown_table
 
 log = logging.getLogger(__name__)
-#: Columns of figures in the table of rankers.
-FIGURES = ("AP", "P30")
 #: The error of a job, in its folder.
 FAILED = "failed.txt"
 
@@ -69,8 +66,6 @@ class SweepTable(Callback):
         folder = Path(config.hydra.sweep.dir)
         if rows := collect_rows(folder):
             table = markdown_table(rows)
-            if "ranker" in rows[0]:  # rankers by test year, mean and deviation over seeds
-                table = f"{summarize(rows)}\n\n{table}"
             with atomic_write(folder / "table.md") as stream:
                 stream.write(table + "\n")
             write_json(folder / "table.json", rows)
@@ -88,32 +83,3 @@ def _by_job(folder: Path, file: str) -> list[tuple[str, Path]]:
     """The names of the jobs that have a file, in their order, and its paths."""
     found = [(str(path.parent.relative_to(folder)), path) for path in folder.rglob(file)]
     return sorted(found, key=lambda job: (int(job[0]) if job[0].isdigit() else 10**9, job[0]))
-
-
-def summarize(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Markdown: one line per ranker, AP and P30 by test year, mean (deviation) over seeds."""
-    from siamese_news.training.rerank.results import SUFFIXES
-
-    years = sorted({row["fold"] for row in rows})
-    systems: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for suffix in SUFFIXES:
-        for row in rows:
-            if f"AP{suffix}" in row:
-                systems.setdefault((suffix, row["ranker"], row["vectors"]), []).append(row)
-    lines: list[dict[str, Any]] = []
-    for (suffix, ranker, vectors), runs in systems.items():
-        seeds = len({row["seed"] for row in runs})
-        lines.append({"system": ranker + suffix, "vectors": vectors, "seeds": seeds})
-        for year in years:
-            of_year = [row for row in runs if row["fold"] == year]
-            for figure in FIGURES:
-                lines[-1][f"{year} {figure}"] = spread([row[figure + suffix] for row in of_year])
-    return markdown_table(lines)
-
-
-def spread(values: Sequence[float]) -> str | None:
-    """Mean, and the sample deviation where there are several values."""
-    if not values:
-        return None
-    mean = f"{np.mean(values):.4f}"
-    return mean if len(values) == 1 else f"{mean} ±{np.std(values, ddof=1):.4f}"

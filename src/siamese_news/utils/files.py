@@ -175,7 +175,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
             wrong = "the file is empty, expected at least one line"
         if wrong:
             raise InputError(f"{source}: {wrong}")
-        return unpack(source.open("rb"), source)
+        return unpack(source.open("rb"))
 
 
 @contextmanager
@@ -201,22 +201,16 @@ def packing(raw: io.BufferedReader) -> str:
     return "gz" if start[:2] == b"\x1f\x8b" else "zst" if start == b"\x28\xb5\x2f\xfd" else ""
 
 
-def unpack(
-    raw: io.BufferedReader, name: str | Path, *, long_window: bool = False
-) -> io.BufferedReader:
+def unpack(raw: io.BufferedReader) -> io.BufferedReader:
     """The bytes of a plain, gzip or zstd stream; closing it closes `raw`.
 
     The output of each read is bounded, so a few bytes that expand to gigabytes fill no memory.
-    `long_window` allows zstd windows up to 2 GiB, which take that much memory.
-
-    Raises:
-        InputError: while reading, for a window that is not allowed.
     """
     packed = packing(raw)
     if packed == "gz":
         return as_file(_gunzip(raw), raw)
     if packed == "zst":
-        return as_file(_unzstd(raw, name, long_window), raw)
+        return as_file(_unzstd(raw), raw)
     return raw
 
 
@@ -264,23 +258,18 @@ def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
         raise zlib.error(str(error)) from error
 
 
-def _unzstd(raw: io.BufferedReader, name: str | Path, long_window: bool) -> Iterator[bytes]:
+def _unzstd(raw: io.BufferedReader) -> Iterator[bytes]:
     """All frames of a zstd stream; one that is cut off is an error, not a short file."""
     import zstandard
 
-    # 0 is the library's own cap of 128 MiB.
-    unpacker = zstandard.ZstdDecompressor(max_window_size=2**31 if long_window else 0)
+    # The monthly dumps of Reddit have windows of 2 GiB, of which a short file fills little.
+    unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
     data, frame = b"", None
     while data := data or raw.read(_ZSTD_FEED):
         frame = frame or unpacker.decompressobj()
         try:
             piece = frame.decompress(data)
         except zstandard.ZstdError as error:
-            if "too much memory" in str(error):
-                raise InputError(
-                    f"{name}: packed with a window of more than 128 MiB, as the dumps of Reddit "
-                    "are; if you trust the file, add --long-window (it takes up to 2 GiB of memory)"
-                ) from error
             raise OSError(str(error)) from error
         yield piece
         data, frame = (frame.unused_data, None) if frame.eof else (b"", frame)

@@ -43,6 +43,9 @@ def quiet_libraries() -> None:
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     # pytorch_lightning 2.6 uses a class of torch, LeafSpec, that torch 2.13 calls deprecated.
     warnings.filterwarnings("ignore", message=".*LeafSpec")
+    # Of small data, and of a run without a dev set.
+    warnings.filterwarnings("ignore", message="The number of training batches .* is smaller")
+    warnings.filterwarnings("ignore", message="Total length of `list` across ranks is zero")
 
 
 # Also in the full width of East Asian keyboards, which spreadsheets read alike.

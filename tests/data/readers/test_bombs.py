@@ -54,8 +54,10 @@ def test_a_parquet_file_that_repeats_a_megabyte_20_000_times_is_refused(tmp_path
 
 def test_a_parquet_page_of_zeros_is_refused_by_its_sizes(tmp_path):
     path = tmp_path / "bomb.parquet"
-    rows = pa.table({"id": [str(n) for n in range(300)], "text": ["0" * 2**20] * 300})
-    pq.write_table(rows, path, compression="zstd", use_dictionary=False)
+    texts = pa.array(["0" * 2**20]).take(pa.array([0] * 300))
+    rows = pa.table({"id": [str(n) for n in range(300)], "text": texts})
+    plain = {"use_dictionary": False, "write_statistics": False}
+    pq.write_table(rows, path, compression="zstd", **plain)
     assert path.stat().st_size < 2**20
     with pytest.raises(InputError, match="made to fill the memory"):
         open_posts([path])
@@ -64,12 +66,12 @@ def test_a_parquet_page_of_zeros_is_refused_by_its_sizes(tmp_path):
 @needs_proc
 def test_a_json_array_takes_no_more_memory_than_its_records(tmp_path):
     row = '{"id": "%d", "text": "' + "the river " * 100 + '", "user": {"name": "ann"}}'
-    for count in (100, 60_000):
+    for count in (100, 40_000):
         path = tmp_path / f"{count}.json"
         path.write_text("[\n" + ",\n".join(row % n for n in range(count)) + "\n]\n")
         said, memory = peak(path)
         assert said == str(count)
-        assert memory < 300
+        assert memory < 90
 
 
 @needs_proc
@@ -86,6 +88,8 @@ def test_json_nested_too_deeply_ends_the_file_and_no_more(tmp_path, depth):
 DOCTOR = """
 import re, sys
 from siamese_news.__main__ import main
+from siamese_news.data.readers import sheets
+sheets._ELEMENTS = 2**20  # it takes seconds to count to the limit of a real sheet
 for path in sys.argv[1:]:
     open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
     sys.argv = ["siamese-news", "doctor", path]
@@ -101,7 +105,7 @@ def with_part(path, name, begin, repeated, times, end):
     """An office file with another part, most of which is one piece again and again."""
     with zipfile.ZipFile(path) as old:
         parts = {part: old.read(part) for part in old.namelist() if part != name}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
         for part, content in parts.items():
             new.writestr(part, content)
         with new.open(name, "w", force_zip64=True) as stream:
@@ -119,10 +123,10 @@ ENTITIES = (
     b'<!DOCTYPE x [<!ENTITY a "' + b"flood " * 999 + b'"><!ENTITY b "' + b"&a;" * 999 + b'">]>'
 )
 SHEETS = {
-    "text": (SHEET + TEXT % b"<t>", b"flood ", 400, b"</t></is></c></row>"),
-    "marked text": (SHEET + TEXT % b"<t><![CDATA[", b"<row ", 400, b"]]></t></is></c></row>"),
-    "attribute": (SHEET + b'<row r="2" x="', b"flood ", 400, b'"></row>'),
-    "rows": (SHEET, b"<row/>", 100, b""),
+    "text": (SHEET + TEXT % b"<t>", b"flood ", 180, b"</t></is></c></row>"),
+    "marked text": (SHEET + TEXT % b"<t><![CDATA[", b"<row ", 180, b"]]></t></is></c></row>"),
+    "attribute": (SHEET + b'<row r="2" x="', b"flood ", 180, b'"></row>'),
+    "rows": (SHEET, b"<row/>", 12, b""),
     "pieces": (SHEET + TEXT % b"", b"<r><t>a</t></r>", 100, b"</is></c></row>"),
     "entities": (ENTITIES + SHEET + TEXT % b"<t>", b"&b;", 1, b"</t></is></c></row>"),
 }
@@ -166,8 +170,9 @@ def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path):
         _, found, rest = done.stdout.partition(f"cannot be read: {path}: ")
         assert found, f"{path}: {done.stdout}"
         said, *_, code, memory = rest.partition("cannot be read: ")[0].splitlines()
-        assert code == "2" and int(memory) < 450, path
-        assert "more than a sheet holds" in said or "more than an article has" in said
+        assert code == "2" and int(memory) < 400, path
+        reasons = ("more than a sheet holds", "more than an article has", "invalid XML")
+        assert any(reason in said for reason in reasons), said
 
 
 def test_brackets_and_constants_in_texts_are_text(tmp_path):

@@ -251,18 +251,16 @@ def test_a_bomb_of_zstd_frames_comes_out_in_pieces(tmp_path):
     assert len(bomb) < 10_000
     path = tmp_path / "bomb.zst"
     path.write_bytes(bomb)
-    with unpack(path.open("rb"), path) as stream:
+    with unpack(path.open("rb")) as stream:
         assert len(stream.raw.read(2**29)) <= 2**25
 
 
-def test_a_long_window_only_where_it_is_asked_for(tmp_path):
+def test_a_long_window_is_read(tmp_path):
     parameters = zstandard.ZstdCompressionParameters(window_log=28, compression_level=1)
     path = tmp_path / "RC.zst"
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     path.write_bytes(packer.compress(GOOD.encode()) + packer.flush())
-    with pytest.raises(InputError, match=r"RC\.zst: .*--long-window"):
-        open_posts([path])
-    assert [post.id for post in open_posts([path], long_window=True)] == ["1"]
+    assert [post.id for post in open_posts([path])] == ["1"]
 
 
 def test_an_ending_that_is_missing_is_no_obstacle(tmp_path):
@@ -278,3 +276,24 @@ def test_many_duplicates_over_several_files(write):
     assert [post.id for post in stream] == [str(n) for n in range(30_000)]
     assert stream.counts.reasons == {"duplicate id": 10_000}
     assert str(stream.counts) == "30,000 posts read, 10,000 rows rejected (10,000 duplicate id)"
+
+
+def test_different_posts_under_one_id_in_two_files_are_named(write):
+    first = write("a.csv", "id,text\n1,the river\n2,the same\n")
+    second = write("b.csv", "id,text\n1,another post\n2,the same\n3,more\n")
+    stream = open_posts([first, second])
+    assert [post.text for post in stream] == ["the river", "the same", "more"]
+    (said,) = stream.remarks()
+    assert said.startswith(f"{second}: has ids of {first} with other texts, such as '1'")
+    assert "--id-field line" in said
+    assert len(list(open_posts([first, second], id_field="line"))) == 5
+    second.write_text("id,text\n1,the river\n")  # downloaded twice
+    stream = open_posts([first, second])
+    assert len(list(stream)) == 2
+    assert not stream.remarks()
+
+
+def test_values_as_mongodb_exports_them(read):
+    oid, when = {"$oid": "65f1"}, {"$date": {"$numberLong": "1714730400000"}}
+    _, (post,) = read("p.jsonl", [{"_id": oid, "text": "the river", "created_at": when}])
+    assert (post.id, post.metadata) == ("65f1", {"created_at": "2024-05-03T10:00:00Z"})

@@ -1,4 +1,4 @@
-"""Adding, deleting, compacting: the answers are those of a scan of what is left."""
+"""Building and adding: the answers are those of a scan of the same posts."""
 
 import signal
 import subprocess
@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news import InputError, Model
+from siamese_news import Model
 from siamese_news.data.records import Article, Post
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.search.index.changing import IndexChange, build
+from siamese_news.search.index.changing import add, build
 from siamese_news.search.index.pool import open_index
 from siamese_news.search.pool import Window
 from siamese_news.search.rank import search
@@ -51,20 +51,12 @@ def scan(folder, rows):
 
 
 def test_the_sample_is_the_posts_whose_ids_have_the_least_checksums(index, shipped, monkeypatch):
-    monkeypatch.setattr("siamese_news.search.index.segment._SAMPLED", 30)
     monkeypatch.setattr("siamese_news.search.index.pool.SAMPLE", 20)
     write(index / "more.jsonl", posts(90, seed=1))
     run("index", "--posts", index / "more.jsonl", "--out", index / "x.index", "--add")
-    left = {post["id"] for post in [*posts(150), *posts(90, seed=1)]}
-    for share in (0, 4, 2):  # of the ids, that are deleted: then too few of those noted are left
-        if share:
-            gone = sorted(id for id in left if crc32(id.encode()) % share == 0)
-            gone += sorted(left - set(gone), key=lambda id: crc32(id.encode()))[:15]
-            (index / "gone.txt").write_text("\n".join(gone))
-            run("index", "--delete-from", index / "gone.txt", "--out", index / "x.index")
-            left -= set(gone)
-        found = {post.id for post in open_index(index / "x.index", shipped).sample()}
-        assert found == set(sorted(left, key=lambda id: crc32(id.encode()))[:20])
+    ids = [post["id"] for post in [*posts(150), *posts(90, seed=1)]]
+    found = {post.id for post in open_index(index / "x.index", shipped).sample()}
+    assert found == set(sorted(ids, key=lambda id: crc32(id.encode()))[:20])
 
 
 def test_a_day_in_the_life_of_an_index(index):
@@ -75,43 +67,20 @@ def test_a_day_in_the_life_of_an_index(index):
     assert "230 posts (80 added, 10 already there)" in done.stderr
     assert answer(index, *ask) == scan(index, [*old, *new])
 
-    gone = {"p0-3", "p0-149", "p1-0"}
-    (index / "ids.txt").write_text("p0-149\np1-0\nnobody\n")
-    change = ["--delete", "p0-3", "--delete-from", index / "ids.txt"]
-    done = run("index", "--out", ask[1], *change)
-    assert "227 posts (3 deleted, 1 not found)" in done.stderr and "'nobody'" in done.stderr
-    left = [row for row in [*old, *new] if row["id"] not in gone]
+    assert len([p for p in ask[1].iterdir() if p.is_dir()]) == 2
+    left = [row for row in [*old, *new] if row["id"] != "p0-3"]
+    write(index / "left.jsonl", left)
+    run("index", "--posts", index / "left.jsonl", "--out", ask[1], "--force")
     assert answer(index, *ask) == scan(index, left)
-    assert run("index", "--out", ask[1], "--delete", "p0-3", exit=2)
-
-    text = b"a sentence that nobody else has written"
-    write(index / "one.jsonl", [{"id": "p0-3", "text": text.decode()}])
-    run("index", "--posts", index / "one.jsonl", "--out", ask[1], "--add")
-    assert holds(ask[1], text)
-    run("index", "--out", ask[1], "--delete", "p0-3", "--compact")
-    assert not holds(ask[1], text) and not holds(ask[1], b"p0-149")
-    assert answer(index, *ask) == scan(index, left)
-    run("index", "--out", ask[1], "--check")
-    assert len([p for p in ask[1].iterdir() if p.is_dir()]) == 2  # 227 posts, 200 a segment
-
-
-def holds(folder, text):
-    return any(text in path.read_bytes() for path in folder.rglob("*") if path.is_file())
-
-
-CHANGES = st.lists(
-    st.one_of(
-        st.tuples(st.just("add"), st.integers(0, 60)),
-        st.tuples(st.just("delete"), st.lists(st.integers(0, 400), min_size=1, max_size=40)),
-        st.tuples(st.just("compact"), st.none()),
-    ),
-    max_size=6,
-)
 
 
 @settings(max_examples=12)
-@given(changes=CHANGES, start=st.integers(1, 120), top=st.integers(1, 50))
-def test_any_changes_leave_what_a_scan_of_the_rest_finds(
+@given(
+    changes=st.lists(st.integers(0, 60), max_size=6),
+    start=st.integers(1, 120),
+    top=st.integers(1, 50),
+)
+def test_any_changes_leave_what_a_scan_finds(
     changes, start, top, shipped, small_pieces, tmp_path_factory
 ):
     path = tmp_path_factory.mktemp("any") / "x.index"
@@ -122,19 +91,10 @@ def test_any_changes_leave_what_a_scan_of_the_rest_finds(
 
     live = some(start)
     build(path, live, shipped, name="x")
-    for kind, what in changes:
-        if kind == "add":
-            new = some(what)
-            IndexChange(path).add(new, shipped)
-            live += new
-        elif kind == "delete":
-            ids = {live[place].id for place in what if place < len(live)}
-            if len(ids) in (0, len(live)):
-                continue
-            IndexChange(path).delete(ids)
-            live = [post for post in live if post.id not in ids]
-        else:
-            IndexChange(path).compact()
+    for count in changes:
+        new = some(count)
+        add(path, [*live[:3], *new], shipped)
+        live += new
     index = open_index(path, shipped)
     assert [post.id for post in index] == [post.id for post in live]
     seeds = Seeds([Article(name, text) for name, text in SEEDS.items()])
@@ -208,8 +168,6 @@ def test_a_process_that_dies_leaves_the_index_as_it_was(index, change, where, di
     assert done.returncode in (-signal.SIGKILL, 0)
     if change == "build":
         assert not path.exists() or done.returncode == 0 or where == AT[2]
-    else:
-        run("index", "--out", path, "--check")
     if not path.exists() or change == "add":
         run(*command)
     expected = posts(100, seed=2) if change == "build" else [*posts(150), *posts(100, seed=2)]
@@ -237,12 +195,3 @@ def test_killed_at_any_moment(index):
     run(*add)
     rows = [*posts(150), *posts(3000, seed=2)]
     assert answer(index, "--index", index / "x.index") == scan(index, rows)
-
-
-def test_an_index_is_not_left_without_posts(index):
-    with pytest.raises(InputError, match="every post is deleted"):
-        change = IndexChange(index / "x.index")
-        change.delete([f"p0-{n}" for n in range(150)])
-        IndexChange(index / "x.index").compact()
-    with pytest.raises(InputError, match="no ids to delete"):
-        change.delete([])

@@ -7,7 +7,6 @@ import torch
 
 from siamese_news import Searcher
 from siamese_news.data.records import Article
-from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.pool import PostIndex
 
 from .conftest import POSTS, SEEDS, posts, rows_of, run, write
@@ -118,29 +117,14 @@ def test_explain_names_a_post_that_is_not_there(pool):
     assert "there is no post 'nobody'" in done.stderr
 
 
-def test_a_file_is_no_index_and_ids_are_taken_literally(pool):
+def test_a_file_is_no_index_and_what_an_index_needs_is_said(pool):
     name = pool / "posts.jsonl"
     done = run("rank", "--index", name, *seeds(pool), exit=2)
     assert f"{name}: is a file; expected the folder of an index" in done.stderr
-    done = run("index", "--out", pool / "posts.index", "--delete", " p0-3", exit=2)
-    assert "has no post ' p0-3'; check the ids: every blank and leading zero counts" in done.stderr
-
-
-def test_an_index_that_is_replaced_while_it_is_opened_is_opened_anew(pool, monkeypatch):
-    write(pool / "few.jsonl", posts(30, seed=5))
-    done = run("index", "--posts", pool / "few.jsonl", "--out", pool / "few.index")
-    assert "; 30 indexed in" in done.stderr
-    open_segments, replaced = Manifest.open_segments, []
-
-    def late(manifest, folder):
-        if not replaced:
-            replaced.append(True)
-            run("index", "--out", folder, "--delete", posts(30, seed=5)[0]["id"])
-            run("index", "--out", folder, "--compact")
-        return open_segments(manifest, folder)
-
-    monkeypatch.setattr(Manifest, "open_segments", late)
-    assert len(Searcher().open_index(pool / "few.index")) == 29
+    done = run("rank", "--index", pool, *seeds(pool), exit=2)
+    assert f"{pool}: is not an index of posts, because it has no manifest.json" in done.stderr
+    done = run("index", "--out", pool / "none.index", "--posts", name, "--add", exit=2)
+    assert f"{pool / 'none.index'}: no such index" in done.stderr
 
 
 def test_a_searcher_takes_an_index_for_posts(pool):

@@ -39,7 +39,6 @@ def watching(tmp_path, stories):
         sizes=(7,),
         seeds=None,
         warm=(),
-        read=None,
         rows=None,
         out="found.jsonl",
         threshold=0.05,
@@ -50,7 +49,7 @@ def watching(tmp_path, stories):
         seeds = Seeds(seeds or articles[::24], one_story=True)
         said = []
         values = {"source": "test", "window": WINDOW, **settings}
-        one = Watch(open_query(query, seeds), read or (lambda: seeds), said.append, **values)
+        one = Watch(open_query(query, seeds), said.append, **values)
         one.said = said
         one.rows = lambda: [json.loads(line) for line in (tmp_path / out).open(encoding="utf-8")]
         if one.fresh:

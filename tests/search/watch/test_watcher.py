@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.search.opening import open_query
 from siamese_news.search.query import FILTER
@@ -48,7 +47,7 @@ def naive(posts, seeds, window, threshold=0.05, warm=(), parts=10):
 
 
 def kept(rows):
-    return [(r["article"], r["post"], r["score"], int(r["state"].split("-")[0])) for r in rows]
+    return [(r["article"], r["post"], r["score"], r["state"]) for r in rows]
 
 
 def test_the_points_of_settling_depend_on_positions_alone():
@@ -69,35 +68,33 @@ def test_the_points_of_settling_depend_on_positions_alone():
             break
 
 
-def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories):
+def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories, quarters):
     posts, articles = stories
-    one = watching(many=300)
+    one = watching(many=160, window=100)
     rows = one.rows()
-    assert kept(rows) == naive(posts[:300], articles[::24], 250)
-    assert len(rows) > 10
+    assert kept(rows) == naive(posts[:160], articles[::24], 100, parts=4)
+    assert len(rows) > 6
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
-    assert one.counts["read"] == 300
+    assert one.counts["read"] == 160
     assert one.counts["found"] == len(rows)
     assert len({row["state"] for row in rows}) > 3
 
 
 def test_a_warm_start_teaches_the_first_post(watching, stories):
     posts, articles = stories
-    one = watching(rows=posts[200:300], warm=posts[:200], window=400)
-    assert kept(one.rows()) == naive(posts[200:300], articles[::24], 400, warm=posts[:200])
-    more = watching(rows=posts[200:300], warm=posts[:200], window=150, out="short.jsonl")
-    assert kept(more.rows()) == naive(posts[200:300], articles[::24], 150, warm=posts[:200])
+    one = watching(rows=posts[200:270], warm=posts[:200], window=400)
+    assert kept(one.rows()) == naive(posts[200:270], articles[::24], 400, warm=posts[:200])
+    more = watching(rows=posts[200:270], warm=posts[:200], window=150, out="short.jsonl")
+    assert kept(more.rows()) == naive(posts[200:270], articles[::24], 150, warm=posts[:200])
 
 
 def test_batches_do_not_matter(watching, tmp_path, quarters):
-    watching(many=150, window=100, out="whole.jsonl", rotate=1000)
-    wholes = sorted(tmp_path.glob("whole-*"))
-    for number, sizes in enumerate([(150,), (1, 3, 50, 1, 19)]):
-        watching(many=150, window=100, sizes=sizes, out=f"other{number}.jsonl", rotate=1000)
-        others = sorted(tmp_path.glob(f"other{number}-*"))
-        assert len(wholes) == len(others) > 2
-        for a, b in zip(wholes, others, strict=True):
-            assert a.read_bytes() == b.read_bytes()
+    watching(many=130, window=100, out="whole.jsonl")
+    whole = (tmp_path / "whole.jsonl").read_bytes()
+    assert len({json.loads(line)["state"] for line in whole.splitlines()}) > 2
+    for number, sizes in enumerate([(130,), (1, 3, 50, 1, 19)]):
+        watching(many=130, window=100, sizes=sizes, out=f"other{number}.jsonl")
+        assert (tmp_path / f"other{number}.jsonl").read_bytes() == whole
 
 
 def test_a_post_that_comes_again_within_the_window_is_written_once(watching, stories, quarters):
@@ -127,21 +124,21 @@ def dying(batches, after):
 def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, monkeypatch, commit):
     from siamese_news.search.watch import watcher
 
-    posts = stories[0][:150]
-    watching(rows=posts, window=100, out="whole.jsonl")
+    posts = stories[0][:110]
+    watching(rows=posts, window=80, out="whole.jsonl")
     monkeypatch.setattr(watcher, "_COMMIT", commit)
     dice = random.Random(0)
     at = 0
-    for _ in range(6):
+    for _ in range(4):
         sizes = (dice.randint(1, 10),)
         with pytest.raises(Dies):
-            watching(dying(watching.batches(posts, sizes, at), dice.randint(1, 5)), window=100)
+            watching(dying(watching.batches(posts, sizes, at), dice.randint(1, 5)), window=80)
         path = tmp_path / "found.jsonl.watch" / "checkpoint.json"
         at = json.loads(path.read_bytes())["cursor"].get("at", 0)
         with (tmp_path / "found.jsonl").open("ab") as stream:
             stream.write(b"half a ro")
     assert at > 0 or commit
-    watching(rows=posts, sizes=(13,), window=100)
+    watching(rows=posts, sizes=(13,), window=80)
     assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
@@ -156,42 +153,6 @@ def test_the_first_posts_stay_when_a_watch_is_continued(watching, stories, tmp_p
     again = (tmp_path / "found.jsonl.watch" / "window" / "000000.jsonl").read_bytes()
     assert again.startswith(earlier) and one.counts["read"] == 60
     assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
-
-
-def test_seeds_change_at_a_settling(watching, stories, quarters):
-    posts, articles = stories
-    asked = []
-
-    def read():
-        asked.append(1)
-        if len(asked) == 2:
-            raise InputError("seeds/: no such file")
-        return Seeds(articles[::24] if len(asked) < 4 else articles[1::24], one_story=True)
-
-    one = watching(many=175, read=read, window=100)
-    rows = kept(one.rows())
-    before = [row for row in naive(posts[:175], articles[::24], 100, parts=4) if row[3] < 5]
-    after = [row for row in naive(posts[:175], articles[1::24], 100, parts=4) if row[3] >= 5]
-    assert rows == before + after
-    assert before and after and {row[0] for row in after} != {row[0] for row in before}
-    assert "the seeds stay as they are: seeds/: no such file" in one.said
-    assert f"the seeds are now: {', '.join(a.id for a in articles[1::24])}" in one.said
-    # A run that continues takes the seeds of its state, not those of the files.
-    more = watching(rows=posts, many=180, read=read, seeds=articles[10:11], window=100)
-    assert {row[0] for row in kept(more.rows()) if row[3] >= 5} <= {a.id for a in articles[1::24]}
-
-
-def test_the_window_can_be_one_of_days(watching, stories):
-    posts = [
-        Post(post.id, post.text, {"created_at": f"2026-01-{1 + number // 20:02}T12:00:00Z"})
-        for number, post in enumerate(stories[0][:100])
-    ]
-    posts[50] = Post("wrong", "a clock that was not set", {"created_at": "1970-01-01T00:00:00Z"})
-    posts[51] = Post("ahead", "a clock that is ahead", {"created_at": "9999-01-01T00:00:00Z"})
-    one = watching(rows=posts, window=100, days=2)
-    assert [chunk.start for chunk in one.window.chunks] == [40, 50, 60, 70, 80, 90]
-    assert one.counts["dated before 2000"] == one.counts["dated tomorrow or later"] == 1
-    assert any("1 dated before 2000; 1 dated tomorrow or later" in line for line in one.said)
 
 
 def test_another_watch_is_not_continued(watching, tmp_path):
@@ -218,32 +179,6 @@ def test_an_error_of_the_source_keeps_what_came_before(watching, stories, tmp_pa
     saved = json.loads((tmp_path / "found.jsonl.watch" / "checkpoint.json").read_bytes())
     assert saved["cursor"] == {"at": 60}
     assert saved["counts"]["read"] == 60
-
-
-def test_drift_is_said_once_and_stays(watching, stories, tmp_path):
-    posts, articles = stories
-    texts = [post.text for post in posts]
-    dice = random.Random(3)
-    warm = [Post(f"w{n}", dice.choice(texts)) for n in range(3000)]
-    same = [Post(f"s{n}", dice.choice(texts)) for n in range(600)]
-    seed = Article("seed", articles[0].text, articles[0].title)
-    other = [Post(f"o{n}", articles[0].title) for n in range(300)]
-    one = watching(rows=[*same, *other], warm=warm, window=1000, seeds=[seed], threshold=0.3)
-    assert len(one._reference) == 300
-    alarms = [line for line in one.said if line.startswith("ALARM")]
-    assert len(alarms) == 1 and "after 700 posts" in alarms[0]
-    log = [json.loads(line) for line in (tmp_path / "found.jsonl.watch/log.jsonl").open()]
-    assert [row["position"] for row in log if row["event"] == "alarm"] == [700]
-    metrics = json.loads((tmp_path / "found.jsonl.metrics.json").read_text())
-    assert metrics["drift"]["alarm"]["test"] == 7
-
-
-@pytest.mark.parametrize(("year", "days"), [(2026, 1e9), (1, 100), (9999, 100)])
-def test_no_age_and_no_date_is_too_large(watching, stories, quarters, year, days):
-    date = {"created_at": f"{year:04}-01-02T00:00:00Z"}
-    posts = [Post(post.id, post.text, date) for post in stories[0][:30]]
-    one = watching(rows=posts, window=20, days=days)
-    assert [chunk.start for chunk in one.window.chunks] == list(range(10, 30, 5))
 
 
 def test_one_of_a_kind_is_counted_in_the_singular(watching, stories):

@@ -29,7 +29,7 @@ from siamese_news.data.readers.fields import (
 )
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
-from siamese_news.data.readers.registry import FORMATS, known_format, known_table
+from siamese_news.data.readers.registry import known_format, known_table
 from siamese_news.data.readers.values import put
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -42,7 +42,13 @@ _MORE = 2**20  # of a document or a table that are read beyond the first rows
 _EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
 _AS_TABLE = "put its messages into a table, such as CSV with the columns id, date and text"
 _DATED = rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d\d"
-_FOREIGN = {  # by their beginning
+_MESSAGES = {  # by their beginning
+    rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
+    _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
+    rb'(?is)<!doctype html>.{1,20000}?class="page_wrap"': "a Telegram chat as a web page: export "
+    "it again as machine-readable JSON",
+}
+_FOREIGN = {
     rb"PK\x03\x04": "a zip archive: unpack it",
     rb"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
     rb"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
@@ -50,13 +56,10 @@ _FOREIGN = {  # by their beginning
     rb"7z\xbc\xaf": "a 7z archive: unpack it first",
     rb"SQLite": "an SQLite database: export the table of posts as CSV",
     rb"%PDF": "a PDF",
+    rb"\{\\rtf": "a rich text file (RTF): save it as .txt or .docx for --articles",
     rb"(?s:.{257}ustar)": "a tar archive: unpack it",
-    rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
-    _DATED + rb"[^\n]{0,15}?(?:\]| -) \S": f"a WhatsApp chat: {_AS_TABLE}",
-    rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed, which is read as "
-    "articles (--articles); for posts, put its items into a table",
-    rb'(?is)<!doctype html>.{1,20000}?class="page_wrap"': "a Telegram chat as a web page: export "
-    "it again as machine-readable JSON",
+    rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed: save the pages of "
+    "its articles; for posts, put its items into a table",
     rb"(?i)(?:<\?xml[^>]*>\s*)?<(?:!doctype )?html": "a web page, which is read as an article "
     "(--articles)",
 }
@@ -143,7 +146,7 @@ def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -
     return added
 
 
-def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
+def detect(source: Input, choice: Choice) -> Detected:
     """Look at the beginning of an input; a pipe can be read from its start afterwards.
 
     Raises:
@@ -176,7 +179,7 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
                 return look.detected(
                     what, "sheet", names, records=records, table=table, prefixes=(title,)
                 )
-        head, ended = _head(unpack(raw, source.name, long_window=long_window))
+        head, ended = _head(unpack(raw))
         _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
         if encoding is None:
             encoding = detect_encoding(head)
@@ -206,12 +209,17 @@ def detect(source: Input, choice: Choice, *, long_window: bool) -> Detected:
     return look.delimited(suffix)
 
 
+class MessagesError(InputError):
+    """A file of messages in a form that is not read."""
+
+
 def _refuse_foreign(name: str, head: bytes) -> None:
     """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
-    for shape, what in _FOREIGN.items():
-        if re.match(shape, begin):
-            raise InputError(f"{name}: is {what}; {_EXPECTED}")
+    for shapes, refusal in ((_MESSAGES, MessagesError), (_FOREIGN, InputError)):
+        for shape, what in shapes.items():
+            if re.match(shape, begin):
+                raise refusal(f"{name}: is {what}; {_EXPECTED}")
 
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
@@ -333,10 +341,7 @@ class _Look:
             raise InputError(
                 f"{self.name}:1: the first {len(self.sample)} lines are empty; {_EXPECTED}"
             )
-        cells = lines[0][1].rstrip("\r\n").split("\t")
-        headless = re.fullmatch(r"\d{14}-T?\d+", cells[0])  # the id of a row of GDELT
-        header = next((f.header for f in FORMATS if headless and len(f.header) == len(cells)), ())
-        table = tables.table_layout([line for _, line in lines], suffix, header=header)
+        table = tables.table_layout([line for _, line in lines], suffix)
         number = lines[min(table.header_row, len(lines) - 1)][0]
         names = table.names
         start = lines[0][1].strip()
@@ -352,7 +357,17 @@ class _Look:
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
         records = _good(islice(tables.table_rows(body, table), _SHOWN))
         what, where = "TSV" if table.delimiter == "\t" else "CSV", f"{self.name}:{number}"
-        return self.detected(what, "delimited", names, where=where, records=records, table=table)
+        try:
+            return self.detected(
+                what, "delimited", names, where=where, records=records, table=table
+            )
+        except UnknownFields as error:
+            if not names[0].isdigit():
+                raise
+            raise InputError(
+                f"{where}: expected the names of the columns, but the line begins with "
+                f"'{names[0][:60]}'; add a line with names such as id, date and text above it"
+            ) from error
 
     def detected(
         self,
@@ -368,6 +383,12 @@ class _Look:
     ) -> Detected:
         """A file in a known format, or whose fields are found by their names."""
         choice, where = self.choice, where or self.name
+        if len(records) == 1 and len(names) > 1 and kind in ("json", "jsonl") and known is None:
+            if all(isinstance(value, dict) for value in records[0].values()):
+                raise InputError(
+                    f"{where}: is one object of objects, by column or by id; expected an object "
+                    'for each post (in pandas: to_json(path, orient="records", lines=True))'
+                )
         if known is None and self._guessing and kind not in ("jsonl", "json"):
             known = known_table(names)
         if known is not None:

@@ -9,7 +9,14 @@ from typing import Any
 
 from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.values import id_value, metadata_of, put, text_value, without_html
+from siamese_news.data.readers.values import (
+    id_value,
+    metadata_of,
+    put,
+    text_value,
+    unwrapped,
+    without_html,
+)
 from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
 
@@ -317,7 +324,7 @@ def generic(fields: Fields) -> Convert:
         for name in ids:
             value = get(name)
             if value is not None:
-                post_id = id_value(value, name)
+                post_id = id_value(unwrapped(value) if type(value) is dict else value, name)
                 break
         else:
             raise _missing(ids, record, "no id")

@@ -70,7 +70,6 @@ class Format:
         inside: where the records are in an enclosing object: paths with dots, such as
             ``data.videos``; a list on the way is written ``[]``.
         context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
-        header: the columns of a table without a header.
     """
 
     name: str
@@ -82,7 +81,6 @@ class Format:
     columns: Columns | None = None
     inside: tuple[str, ...] = ()
     context: bool = False
-    header: tuple[str, ...] = ()
 
     def fits(self, record: Record) -> bool:
         """Whether a record, or one of the first records inside it, has this shape."""

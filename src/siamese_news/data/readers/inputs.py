@@ -1,6 +1,5 @@
 """The inputs that the user names: files, folders, globs and standard input, in a fixed order."""
 
-import csv
 import glob
 import io
 import os
@@ -9,18 +8,15 @@ import shutil
 import sys
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import orjson
-
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import Record
 from siamese_news.errors import InputError
-from siamese_news.utils.files import as_file, open_binary, reading
+from siamese_news.utils.files import as_file, reading
 from siamese_news.utils.terminal import unguarded
 
 STDIN = "-"
@@ -216,13 +212,6 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
 RESULTS = ("article", "rank", "score", "post")
 """The first columns of the results of ``rank`` and ``filter``."""
 
-_LINE = 2**20  # of a first line; results have long texts
-_OTHERS = (
-    ("rank", "term", "adds", "found"),  # keywords
-    ("article", "post", "score", "kind"),  # explain
-)
-_OWN_META = (b'{\n "command": ', b'{"job": {"version": ')  # <out>.meta.json and <out>.part.json
-
 
 def is_results(names: Any) -> bool:
     """Whether these are the columns of results of ``rank`` or ``filter``."""
@@ -246,24 +235,8 @@ def as_written(
 
 
 def is_own(path: Path) -> bool:
-    """Whether a command of ours wrote the file: results, keywords, or a file about them."""
-    try:
-        if path.suffix in PARQUET:
-            import pyarrow.parquet
-
-            return is_results(pyarrow.parquet.read_schema(path).names)
-        with open_binary(path) as stream:
-            line = stream.readline(_LINE)
-            if line == b"{\n":
-                line += stream.readline(_LINE)
-        if line.startswith(_OWN_META):
-            return True
-        line = line.removeprefix(b"\xef\xbb\xbf")
-        names: Any = ()
-        if line.startswith(b"{"):
-            names = orjson.loads(line)
-        else:
-            names = next(csv.reader([line.decode("utf-8", "replace").rstrip("\r\n")]), ())
-    except (InputError, OSError, ValueError, EOFError, zlib.error, csv.Error):
-        return False
-    return is_results(names) or any(set(columns) <= set(names) for columns in _OTHERS)
+    """Whether a command of ours wrote the file: an output with its ``.meta.json``, or this note."""
+    name = path.name
+    output = name.removesuffix(".meta.json" if name.endswith(".meta.json") else ".json")
+    noted = name.endswith((".meta.json", ".part.json")) and path.with_name(output).is_file()
+    return noted or path.with_name(f"{name}.meta.json").is_file()

@@ -1,6 +1,7 @@
 """Records of Parquet files, a batch at a time."""
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 from siamese_news.data.lines import BadRow
@@ -9,14 +10,12 @@ from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.values import iso_seconds
 from siamese_news.errors import InputError
 
-_BATCH = 8192
+_BATCH = 1024  # rows that are decoded at once
 # Decoders believe the counts in a file. Ids differ, so a real row takes more than a bit or two.
 _ROWS_PER_BYTE = 8
 _GROUPS = 100_000
-_DECODED = 2**25  # bytes of a column's values to decode at once
 _CHUNK = 2**28  # size of a column in a row group from which its ratio is checked
 _RATIO = 500  # bytes decoded for each byte of the file: words shrink to a tenth at best
-_PREFIXES = "DELTA_BYTE_ARRAY"  # an encoding in which each value can repeat the last one
 # Errors of pyarrow over a damaged file; its own exceptions are among these.
 _BROKEN = (OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError)
 
@@ -49,8 +48,7 @@ def parquet_rows(
     with _reading(source) as file:
         total = max(1, file.metadata.num_rows)
         try:
-            rows = _batch_rows(file, names)
-            for batch in file.iter_batches(rows, columns=list(names), use_threads=False):
+            for batch in file.iter_batches(_BATCH, columns=list(names), use_threads=False):
                 progress((number + len(batch)) / total)
                 columns = [_values(batch.column(name)) for name in names]
                 decoded += sum(len(v) for column in columns for v in column if isinstance(v, str))
@@ -97,7 +95,8 @@ def _reading(source: Input) -> Any:
             f"{source.name}: promises {metadata.num_rows:,} rows in {metadata.num_row_groups:,} "
             f"row groups, but has {size:,} bytes; the file is damaged or made to fill the memory"
         )
-    for column in _column_chunks(metadata):
+    for at in product(range(metadata.num_row_groups), range(metadata.num_columns)):
+        column = metadata.row_group(at[0]).column(at[1])
         decoded, packed = column.total_uncompressed_size, column.total_compressed_size
         if decoded > _CHUNK and decoded > _RATIO * min(max(packed, 1), size):
             raise InputError(
@@ -105,25 +104,6 @@ def _reading(source: Input) -> Any:
                 f"{decoded:,}; the file is made to fill the memory"
             )
     return file
-
-
-def _column_chunks(metadata: Any) -> Iterator[Any]:
-    for group in range(metadata.num_row_groups):
-        for number in range(metadata.num_columns):
-            yield metadata.row_group(group).column(number)
-
-
-def _batch_rows(file: Any, names: tuple[str, ...]) -> int:
-    """How many rows to decode at once, by the sizes that the file promises."""
-    rows = _BATCH
-    for column in _column_chunks(file.metadata):
-        if column.path_in_schema.split(".")[0] not in names:
-            continue
-        size = column.total_uncompressed_size
-        if not any(_PREFIXES in str(encoding) for encoding in column.encodings):
-            size //= max(column.num_values, 1)
-        rows = min(rows, max(1, _DECODED // max(size, 1)))
-    return rows
 
 
 def _values(array: Any) -> list[Any]:

@@ -7,6 +7,7 @@ A repost has the text of its original, whole and without ``RT @name:``, so both 
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from siamese_news.data.readers.fields import Convert, Converted, Record
@@ -218,6 +219,27 @@ def _from_view(record: Record) -> Converted:
     return Post(post_id, text_value(inner.get("text"), "record.text"), metadata)
 
 
+@_known(
+    "Bluesky thread",
+    "`thread` of getPostThread, with `parent` and `replies` of each post",
+    "post.record.text",
+    "post.uri",
+    matches=lambda record: (
+        isinstance(record["thread"], dict)
+        and not record["thread"].keys().isdisjoint(("post", "parent", "replies"))
+    ),
+)
+def _from_thread(record: Record) -> Converted:
+    """The posts above the one that was asked for, that post, and its replies."""
+    return each(_from_view, _views(record["thread"]))
+
+
+def _views(node: Record) -> list[Record]:
+    """The views of a thread in their order; those of deleted and blocked posts have no post."""
+    above, own = _views(node["parent"]) if node.get("parent") else [], [node] * ("post" in node)
+    return [*above, *own, *chain.from_iterable(map(_views, node.get("replies") or ()))]
+
+
 def _bluesky(record: Record, author: str, did: str, key: str) -> dict[str, Any]:
     """Metadata by direct calls of `put`: `post_of` would slow a firehose down by a tenth."""
     metadata: dict[str, Any] = {}
@@ -308,7 +330,7 @@ _GONE = ("[deleted]", "[removed]")
 
 @_known(
     "Reddit dump",
-    "`subreddit` with `body` or `selftext`; `--long-window` for the monthly `.zst` files",
+    "`subreddit` with `body` or `selftext`, as in the monthly `.zst` files",
     "body, title + selftext",
     "id",
     matches=lambda record: "subreddit" in record and ("body" in record or "selftext" in record),

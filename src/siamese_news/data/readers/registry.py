@@ -1,38 +1,13 @@
 """Every known format (of packages, platforms and tools), and which of them a record has."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from siamese_news.data.readers import platforms
-from siamese_news.data.readers.fields import Converted, Record
+from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.formats import Columns, Format
-from siamese_news.data.readers.values import id_value, post_of, text_value, unescaped
 from siamese_news.errors import InputError
 from siamese_news.utils.plugins import added, load, package_of
-
-_PAGE_TITLE = re.compile(r"<PAGE_TITLE>(.*?)</PAGE_TITLE>", re.DOTALL)
-_GKG = tuple(
-    """
-    GKGRECORDID DATE SourceCollectionIdentifier SourceCommonName DocumentIdentifier Counts
-    V2Counts Themes V2Themes Locations V2Locations Persons V2Persons Organizations
-    V2Organizations V2Tone Dates GCAM SharingImage RelatedImages SocialImageEmbeds
-    SocialVideoEmbeds Quotations AllNames Amounts TranslationInfo Extras
-    """.split()
-)
-
-
-def _from_gkg(record: Record) -> Converted:
-    """The title of the page that a row is about, which is the only text; None without one."""
-    found = _PAGE_TITLE.search(text_value(record.get("Extras") or "", "Extras"))
-    if found is None:
-        return None
-    return post_of(
-        id_value(record["GKGRECORDID"], "GKGRECORDID"),
-        unescaped(found[1]).strip(),
-        record,
-        "created_at=DATE author=SourceCommonName permalink=DocumentIdentifier",
-    )
 
 
 def _table(name: str, recognized: str, needs: str, columns: str) -> Format:
@@ -131,15 +106,6 @@ _TOOLS = (
         "text=text id=id created_at=creation_time lang=lang permalink=mcl_url "
         "author=post_owner.username|post_owner.name url=link_attachment.link",
     ),
-    Format(
-        "GDELT GKG",
-        "27 columns between tabs, without a header; also with one (BigQuery)",
-        "the page's title in Extras",
-        "GKGRECORDID",
-        matches=lambda record: {"GKGRECORDID", "DocumentIdentifier", "Extras"} <= record.keys(),
-        convert=_from_gkg,
-        header=_GKG,
-    ),
 )
 
 
@@ -178,5 +144,4 @@ def known_format(records: Sequence[Record]) -> Format | None:
 def known_table(names: Sequence[str]) -> Format | None:
     """The format of a table with these columns; formats with nested objects are not tables."""
     record = dict.fromkeys(names, "")
-    flat = (found for found in FORMATS if found.columns is not None or found.header)
-    return next((found for found in flat if found.fits(record)), None)
+    return next((one for one in FORMATS if one.columns is not None and one.fits(record)), None)

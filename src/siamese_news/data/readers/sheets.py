@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
 from typing import Any
-from xml.parsers import expat
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.office import Oversized, check_parts
@@ -17,12 +16,9 @@ from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
 from siamese_news.utils.terminal import counted
 
-_UNPACKED = 2**31  # bytes of all parts
-_STRINGS = 2**28  # of the table of strings, which is held in memory
-_ELEMENTS = 2**23  # of a part, down to rows and strings; a sheet has at most a million rows
-_LEVELS = 3
+_STRINGS = 2**28  # bytes of the table of strings, which is held in memory
 _EXACT = 10**15  # Excel keeps 15 digits of a number
-_PARSING = (zipfile.BadZipFile, zlib.error, expat.ExpatError, SyntaxError, EOFError, OSError)
+_PARSING = (zipfile.BadZipFile, zlib.error, SyntaxError, EOFError, OSError)
 _BROKEN = (*_PARSING, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
@@ -43,7 +39,7 @@ def sheet_layout(source: Input, choice: Choice) -> tuple[str, Table, str, list[R
     Raises:
         InputError: openpyxl is not installed; the file is damaged, empty, or made to fill memory.
     """
-    book = _open(source, check=True)
+    book = _open(source)
     try:
         looks = [(sheet.title, *_first_rows(sheet, choice.texts)) for sheet in book.worksheets]
     except _BROKEN as error:
@@ -80,13 +76,12 @@ def sheet_rows(
         book.close()
 
 
-def _open(source: Input, *, check: bool = False) -> Any:
+def _open(source: Input) -> Any:
     what, otherwise = f"{source.name}: an Excel file", "save the sheet as CSV UTF-8"
     openpyxl = optional("openpyxl", "office", what, otherwise)
     try:
         with zipfile.ZipFile(_file(source)) as archive:
-            if check:
-                check_parts(archive, size=_UNPACKED, elements=_ELEMENTS, levels=_LEVELS)
+            check_parts(archive)
             for part in archive.infolist():
                 if part.file_size > _STRINGS and "worksheets/" not in part.filename:
                     raise Oversized(f"{part.filename} unpacks to {part.file_size:,} bytes")

@@ -1,7 +1,7 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -33,6 +33,9 @@ SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
 """The endings of files of posts in a folder."""
 
 
+_STARTS = 1000  # posts of a file whose texts are compared with those of later files
+
+
 class PostStream:
     """The posts of several files of any known format, which is detected.
 
@@ -53,7 +56,6 @@ class PostStream:
         date_field: where the date is, in the same way.
         encoding: of the text files; detected by default.
         group_field: the value to keep of each post as ``group``; see `Choice`.
-        long_window: allow zstd windows up to 2 GiB, which take that much memory.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows: JSON lines ``source, line, reason, detail, row``, complete
             at the end of a pass or unchanged. It is made for the first bad row; one from an earlier
@@ -67,6 +69,8 @@ class PostStream:
         counts: of the current or last pass.
         unreadable: the errors of files of a folder or glob that cannot be read. They are left out
             of every pass and part.
+        clashes: for two files, ids under which both have posts with different texts, among the
+            first 1,000 posts of the one that is read first.
         places: with a share, the positions of the posts of the current pass in the input, as
             ascending numbers; the caller empties the list.
 
@@ -92,7 +96,6 @@ class PostStream:
         date_field: str | None = None,
         encoding: str | None = None,
         group_field: str | None = None,
-        long_window: bool = False,
         strict: bool = False,
         rejected: Path | None = None,
         first_rows: int | None = None,
@@ -103,7 +106,7 @@ class PostStream:
             raise InputError("no posts came, expected at least one file, folder, glob or -")
         sources = [sources] if isinstance(sources, str | Path) else sources
         choice = Choice(text_field, id_field, date_field, encoding, group_field)
-        self._long_window, self._strict, self._rejected = long_window, strict, rejected
+        self._strict, self._rejected = strict, rejected
         self._first_rows, self._share_of, self._taken = first_rows, share, frozenset(taken)
         self.skipped = Skipped()
         self._inputs: list[Input] = []
@@ -112,7 +115,7 @@ class PostStream:
         inputs = find_inputs(sources, SUFFIXES, self.skipped)
         for source in inputs:
             try:
-                found = detect(source, choice, long_window=long_window)
+                found = detect(source, choice)
             except InputError as error:
                 # Nothing is left without the last one.
                 if source.named or strict or len(self.unreadable) + 1 == len(inputs):
@@ -126,6 +129,7 @@ class PostStream:
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
             )
         self.counts = Counts(unreadable=len(self.unreadable))
+        self.clashes: dict[tuple[str, str], list[str]] = {}
         self.places: list[int] = []
         self._done = 0
         self._raw: Any = None
@@ -145,7 +149,14 @@ class PostStream:
     def remarks(self) -> list[str]:
         """Remarks about the files for a reader of the results."""
         count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
-        return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
+        said = [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
+        for (first, second), ids in self.clashes.items():
+            said.append(
+                f"{second}: has ids of {first} with other texts, such as '{ids[0]}'; of posts with "
+                "one id only the first is read: if these are different posts, number the rows with "
+                "--id-field line"
+            )
+        return said
 
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""
@@ -155,16 +166,24 @@ class PostStream:
     def __iter__(self) -> Iterator[Post]:
         counts = self.counts = Counts(unreadable=len(self.unreadable))
         self._done = 0
+        self.clashes = {}
+        starts: dict[str, tuple[str, str]] = {}  # of the first posts of each file: file and text
         first: Rejection | None = None
-        with closing(SeenIds()) as seen, ExitStack() as stack:
+        seen = SeenIds()
+        with ExitStack() as stack:
             kept: IO[bytes] | None = None
             if self._rejected is not None and self._rejected.exists():
                 kept = stack.enter_context(atomic_write(self._rejected, "wb"))
             for number, source, found, share in self._mine():
+                began = counts.read
                 rows = islice(self._rows(source, found, share), self._first_rows)
                 for posts, lines, rejections in post_blocks(rows, source, found, counts):
                     kept_rows, again = without_duplicates(posts, lines, seen, source, self._taken)
                     good = [posts[index] for index in kept_rows]
+                    if again and len(self._inputs) > 1:
+                        self._compare(posts, source.name, starts)
+                    if counts.read - began < _STARTS:
+                        starts.update((post.id, (source.name, post.text)) for post in good)
                     for rejection in sorted([*rejections, *again], key=lambda r: r.line):
                         first = first or rejection
                         if self._strict:
@@ -183,6 +202,15 @@ class PostStream:
                 if first is not None:
                     raise InputError(f"{first} (no row could be used: {counts})")
                 raise InputError(f"{self._inputs[0].name}: no post in the file; {counts}")
+
+    def _compare(
+        self, posts: Sequence[Post], name: str, starts: Mapping[str, tuple[str, str]]
+    ) -> None:
+        """Note the ids of posts that have another text in an earlier file."""
+        for post in posts:
+            file, text = starts.get(post.id, (name, ""))
+            if file != name and text != post.text:
+                self.clashes.setdefault((file, name), []).append(post.id)
 
     def _mine(self) -> Iterator[tuple[int, Input, Detected, Share | None]]:
         """Number, input, format, and the part of its rows to read; None is all of them."""
@@ -213,7 +241,7 @@ class PostStream:
         elif found.kind != "empty":
             raw = self._raw = source.open()
             try:
-                stream = unpack(raw, source.name, long_window=self._long_window)
+                stream = unpack(raw)
                 stream = as_utf8(stream, found.encoding)
                 if found.kind == "jsonl":
                     yield from json_rows(stream, share)

@@ -32,13 +32,11 @@ class Table:
     names: tuple[str, ...]  # of the columns; empty if the first line is not a header
     delimiter: str
     quoted: bool  # whether a quotation mark can hold a column together
-    header_row: int = 0  # rows before the header; -1 without a header
+    header_row: int = 0  # rows before the header
 
 
-def table_layout(lines: Sequence[str], suffix: str, *, header: Sequence[str] = ()) -> Table:
-    """The layout of a table by its first lines, unless its `header` is known."""
-    if header:
-        return Table(tuple(header), "\t", False, -1)
+def table_layout(lines: Sequence[str], suffix: str) -> Table:
+    """The layout of a table by its first lines."""
     rows = [_cells(line, _delimiter(line, suffix)) for line in lines[:_PREAMBLE]]
     row = header_of(rows) or 0
     # Lines about an export have fewer cells than its header; a spreadsheet adds empty ones.

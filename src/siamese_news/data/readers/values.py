@@ -186,8 +186,16 @@ def inside(value: Any, *names: str) -> Any:
     return value
 
 
+def unwrapped(value: Any) -> Any:
+    """The value in an object of MongoDB, such as ``{"$oid": "65…"}``; another value as it is."""
+    while type(value) is dict and len(value) == 1 and next(iter(value))[:1] == "$":
+        (value,) = value.values()
+    return value
+
+
 def put(metadata: dict[str, Any], name: str, value: Any) -> None:
     """Set a name of `fields.METADATA` where the value is one, in its normal shape."""
+    value = unwrapped(value) if type(value) is dict else value
     if value is None or value == "":
         return
     if name == "created_at":

@@ -23,7 +23,7 @@ from siamese_news.data.readers.fields import PARTS
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.lexical_head import bigram_ids
-from siamese_news.model.base import Contributions, TextModel
+from siamese_news.model.base import TextModel
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.text.token_ids import Side
 
@@ -42,15 +42,13 @@ class Sentence:
     """A sentence of the article, and the article's score `without` it.
 
     `tokens` includes those beyond the model's limits. `contribution` is its part of the score, and
-    `expected` the part if all of the article fitted the post equally well. `attention` has, by the
-    name of the attention, the weight that each head gives the sentence.
+    `expected` the part if all of the article fitted the post equally well.
     """
 
     text: str
     tokens: int
     contribution: float
     expected: float
-    attention: dict[str, list[float]]
     without: float
 
 
@@ -115,8 +113,8 @@ class Explained:
     are similar posts whose scores are parts of this one (`Smoothing`), the greatest part first.
     `feedback` is the part that the article's best posts account for
     (`lexical_head.RocchioFeedback`), and `rest` the part that neither these nor a sentence does.
-    `sentences` are in the order of the article, `terms` strongest first, `alphas` those of each
-    head by the name of the sparsity. `check` is None if no sentence contributes anything.
+    `sentences` are in the order of the article, `terms` strongest first. `check` is None if no
+    sentence contributes anything.
     """
 
     article: Article
@@ -131,7 +129,6 @@ class Explained:
     rest: float
     sentences: list[Sentence]
     terms: list[Term]
-    alphas: dict[str, list[float]]
     check: Check | None
 
 
@@ -282,8 +279,8 @@ class Reader:
         vector = np.zeros(model.output_dim, np.float32)
         vector[: len(parts.article_vector)] = parts.article_vector
         mine = model.encode_ids([self._ids], "article")[0]
-        given, read, places = self._dense(self._ids, "article", vector)
-        own, _, _ = self._dense(self._ids, "article", mine)
+        given = self._dense(self._ids, "article", vector)
+        own = self._dense(self._ids, "article", mine)
         # Sentences account for the article's own part of the score.
         by_words, by_vectors = sum(parts.article_terms.values()), float(mine @ vector)
         contributions = self._by_sentence(parts.article_terms)
@@ -307,11 +304,6 @@ class Reader:
             )
             for name in dict.fromkeys([*words, *dense, *surface])
         ]
-        # By name, (sentences, H): the attention of the relay or the mean token to each one.
-        attention = {}
-        for name, weights in read.attention.items():
-            attention[name] = np.zeros((count, weights.shape[1]))
-            np.add.at(attention[name], self._of_id[places], weights)
         return Explained(
             article=self._article,
             post=post,
@@ -329,7 +321,6 @@ class Reader:
                     tokens=self._lengths[number],
                     contribution=float(contributions[number]),
                     expected=float(expected[number]),
-                    attention={name: rows[number].tolist() for name, rows in attention.items()},
                     without=float(without[number]),
                 )
                 for number, text in enumerate(self._sentences)
@@ -337,7 +328,6 @@ class Reader:
             terms=sorted(
                 (term for term in terms if term.contribution), key=lambda t: -t.contribution
             ),
-            alphas=read.alphas,
             check=check(score, contributions - expected, without, self._lengths),
         )
 
@@ -347,7 +337,7 @@ class Reader:
         """Each token's part of the cosine with the article's vector, times a factor."""
         tokens = self._model.tokens(post.text)
         ids, of_token = _joined([self._model.vocabulary.ids([token]) for token in tokens])
-        values = factor * self._dense(ids, "post", mine)[0]
+        values = factor * self._dense(ids, "post", mine)
         found: defaultdict[str, float] = defaultdict(float)
         for number, value in zip(of_token.tolist(), values.tolist(), strict=True):
             found[tokens[number]] += value
@@ -383,13 +373,11 @@ class Reader:
 
     def _dense(
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float64], Contributions, NDArray[np.int64]]:
-        """The part of each id in the cosine with `towards`, and the places that are read."""
-        places = self._places(ids, side)
-        read = self._model.contributions(ids[places], towards)
-        values = np.zeros(len(ids))
-        values[places] = read.values
-        return values, read, places
+    ) -> NDArray[np.float64]:
+        """The part of each id in the cosine with `towards`."""
+        places, values = self._places(ids, side), np.zeros(len(ids))
+        values[places] = self._model.contributions(ids[places], towards)
+        return values
 
     def _places(self, ids: NDArray[np.int64], side: Side) -> NDArray[np.int64]:
         """The places of the ids that the encoder reads."""

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import IO, Any
 
-import numpy as np
-
 from siamese_news.search.explain.explainer import Explained
 from siamese_news.search.output import add_row, console, empty_table
 from siamese_news.utils.terminal import clean, counted
@@ -45,7 +43,6 @@ def record_of(one: Explained) -> dict[str, Any]:
             for number, sentence in enumerate(one.sentences, 1)
         ],
         "terms": [{**asdict(term), "contribution": term.contribution} for term in one.terms],
-        "alphas": one.alphas,
         "check": one.check
         and {**asdict(one.check), "sentence": one.check.sentence + 1, "holds": one.check.holds},
     }
@@ -88,19 +85,13 @@ def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
         out.print(_terms(one))
     if one.neighbors:
         out.print(_neighbors(one))
-    for name, alphas in one.alphas.items():
-        say(f"alphas {name}: {' '.join(f'{alpha:.2f}' for alpha in alphas)}")
     say(check_words(one))
 
 
 def _sentences(one: Explained) -> Any:
-    attention = [_attention(sentence.attention) for sentence in one.sentences]
-    attends = any(sentence.attention for sentence in one.sentences)
-    columns = ["", "share", *["attention"] * attends, "without", "sentence"]
+    columns = ("", "share", "without", "sentence")
     table = empty_table("sentences of the article", columns, texts=("sentence",))
-    strength = [
-        abs(s.contribution) + given for s, given in zip(one.sentences, attention, strict=True)
-    ]
+    strength = [abs(sentence.contribution) for sentence in one.sentences]
     order = sorted(range(len(strength)), key=lambda number: -strength[number])
     shown = {number for number in order[:SHOWN] if strength[number]}
     named = None if one.check is None else one.check.sentence
@@ -109,9 +100,8 @@ def _sentences(one: Explained) -> Any:
     for number in sorted(shown):
         sentence = one.sentences[number]
         mark = "> " if number == named else ""
-        cells = [f"{mark}{number + 1}", _percent(sentence.contribution, one)]
-        cells += [f"{attention[number]:.3f}" if attention[number] else ""] * attends
-        cells += [f"{sentence.without:.4f}", clean(sentence.text)]
+        share, without = _percent(sentence.contribution, one), f"{sentence.without:.4f}"
+        cells = [f"{mark}{number + 1}", share, without, clean(sentence.text)]
         add_row(table, cells, style="bold" if mark else "")
     rest = [s.contribution for number, s in enumerate(one.sentences) if number not in shown]
     others = {
@@ -123,7 +113,7 @@ def _sentences(one: Explained) -> Any:
     }
     for name, value in others.items():
         if value is not None:
-            add_row(table, ["", _percent(value, one), *[""] * (1 + attends), name])
+            add_row(table, ["", _percent(value, one), "", name])
     return table
 
 
@@ -149,11 +139,6 @@ def _neighbors(one: Explained) -> Any:
     for added, *named in rows:
         add_row(table, [_percent(added, one), f"{added:.4f}", *named])
     return table
-
-
-def _attention(heads: dict[str, list[float]]) -> float:
-    """The mean over the heads of the last attention that covers the whole article."""
-    return float(np.mean(list(heads.values())[-1])) if heads else 0.0
 
 
 def _share(value: float, one: Explained) -> float | None:

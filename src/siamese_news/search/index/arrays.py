@@ -107,7 +107,7 @@ class TableRows:
         self._columns, self._packed = columns, packed
         self._firsts, starts = np.load(folder / f"{name}_places.npy").T
         path = folder / f"{name}.npy"
-        # A map outlives its file, which a reader needs while another process compacts the index.
+        # A map outlives its file, which a reader needs while another process replaces the index.
         with path.open("rb") as file:
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._starts = starts + len(self._content) - len(np.load(path, mmap_mode="r"))

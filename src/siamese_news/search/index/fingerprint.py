@@ -2,17 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-import numpy as np
 
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
-from siamese_news.search.index.segment import Segment
-from siamese_news.search.index.writing import RowMaker
 
-_PROBES = 16  # posts of a segment that are read again
+# The words of this text tell whether another version reads posts differently.
+_PROBE = (
+    "RT @Ann_b: Don\u2019t cross #HarlowBridge! 1,200 evacuated 🌊 via http://t.co/x1 &amp; café "
+    "洪水的城市 น้ำท่วม 홍수 наводнение فيضان बाढ़"
+)
 
 
 def fingerprint(model: TextModel) -> str:
@@ -36,6 +36,7 @@ def _parts(model: TextModel) -> Iterator[bytes]:
     }
     yield json.dumps(options, sort_keys=True, default=str).encode()
     yield "\n".join(model.vocabulary.words).encode()
+    yield model.token_ids([_PROBE]).flat.tobytes()
     arrays = model.weights() | ({} if model.terms is None else model.terms.arrays("terms."))
     for name, array in sorted(arrays.items()):
         yield name.encode()
@@ -53,36 +54,13 @@ def indexable(model: object) -> TextModel:
     return model
 
 
-def check_model(
-    path: Path, built_with: Mapping[str, str], segments: Sequence[Segment], model: TextModel
-) -> None:
-    """Check that an index was built with this model, and read a few posts of each segment again."""
+def check_model(path: Path, built_with: Mapping[str, str], model: TextModel) -> None:
+    """Check that an index was built with this model."""
     own = fingerprint(model)
     if built_with["fingerprint"] != own:
         raise InputError(
             f"{path}: was built with another model ({built_with['folder']}, "
-            f"{built_with['fingerprint'][:12]}) than this one ({own[:12]}); name that model with "
-            "--model, or build another index"
+            f"{built_with['fingerprint'][:12]}) than this one ({own[:12]}), or by a version "
+            "that reads posts differently; name that model with --model, or build another "
+            "index"
         )
-    if not all(_reads_alike(segment, model) for segment in segments):
-        raise InputError(
-            f"{path}: its posts are read differently today than when the index was built (another "
-            "version of this package or of a library that it uses); build the index again"
-        )
-
-
-def _reads_alike(segment: Segment, model: TextModel) -> bool:
-    rows = np.flatnonzero(segment.live)[:_PROBES]
-    if not len(rows):
-        return True
-    posts = [segment.post(row) for row in rows.tolist()]
-    made, words = RowMaker(model)(posts), segment.token_ids(rows)
-    again = model.token_ids([post.text for post in posts])
-    away = made.vectors.astype(np.float32) * made.steps.astype(np.float32)[:, None]
-    away -= segment.vectors[rows] * segment.steps[rows].astype(np.float32)[:, None]
-    errors = made.errors.astype(np.float64) + segment.errors[rows]
-    return (
-        np.array_equal(words.flat, again.flat)
-        and np.array_equal(words.offsets, again.offsets)
-        and bool((np.linalg.norm(away, axis=1) <= errors + 1e-5).all())
-    )

@@ -3,43 +3,15 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
 from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.utils.files import file_sha256, reading, write_json
+from siamese_news.utils.files import reading, write_json
 
-FORMAT = 7
+FORMAT = 8
 NAME = "manifest.json"
 _KIND = "index of posts"
-
-
-class FileEntry(NamedTuple):
-    """Size and hash of a file of an index."""
-
-    bytes: int
-    sha256: str
-
-    @classmethod
-    def of(cls, path: Path) -> "FileEntry":
-        """The entry of a file as it is now."""
-        return cls(path.stat().st_size, file_sha256(path))
-
-
-@dataclass(slots=True)
-class SegmentEntry:
-    """A segment: the name of its folder, and its number of posts, including deleted ones.
-
-    If there are `deletions`, the file `deleted` has the rows of these posts.
-    """
-
-    name: str
-    posts: int
-    deleted: str | None = None
-    deletions: int = 0
 
 
 @dataclass(slots=True)
@@ -48,18 +20,18 @@ class Manifest:
 
     Of the `model` they are its ``folder`` and its ``fingerprint`` (`fingerprint`), of its
     vocabulary the number of `words`, and `gram` is the length of the n-grams that are kept of other
-    words. The `segments` are in the order of the posts, `files` are all other files by their path
-    in the folder, and `sources` path, size and time of change of the files that posts were read
-    from. `generation` counts the changes, and `version` is that of the package that wrote it.
+    words. The `segments`, folders with their numbers of posts, are in the order of the posts,
+    `files` the sizes of all other files by their path in the folder, and `sources` path, size and
+    time of change of the files that posts were read from. `version` is that of the package that
+    wrote it.
     """
 
     model: dict[str, str]
     words: int
     gram: int
-    segments: list[SegmentEntry] = field(default_factory=list)
-    files: dict[str, FileEntry] = field(default_factory=dict)
+    segments: dict[str, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
     sources: list[tuple[str, int, int]] = field(default_factory=list)
-    generation: int = 0
     version: str = __version__
 
     def write(self, folder: Path) -> None:
@@ -80,8 +52,8 @@ class Manifest:
                 )
             if not path.is_file():
                 raise InputError(
-                    f"{folder}: has no {NAME}, so it is not an index of posts, or one that was "
-                    "never finished; remove it and build it again"
+                    f"{folder}: is not an index of posts, because it has no {NAME}; name another "
+                    "folder, or make an index with siamese-news index --posts … --out FOLDER"
                 )
             try:
                 document = json.loads(path.read_bytes())
@@ -94,38 +66,26 @@ class Manifest:
                         f"{document.get('version')}; this one, {__version__}, reads format "
                         f"{FORMAT}: build the index again"
                     )
-                segments = [SegmentEntry(**entry) for entry in document.pop("segments")]
-                files = {name: FileEntry(*entry) for name, entry in document.pop("files").items()}
-                found = cls(segments=segments, files=files, **document)
+                found = cls(**document)
             except InputError:
                 raise
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise InputError(f"{path}: is damaged ({error}); build the index again") from error
-            for name, entry in files.items():
+            for name, expected in found.files.items():
                 file = folder / name
                 size = file.stat().st_size if file.is_file() else None
-                if size != entry.bytes:
+                if size != expected:
                     have = "is missing" if size is None else f"has {size:,} bytes"
                     raise InputError(
-                        f"{file}: {have}, expected {entry.bytes:,} bytes; the index is not "
-                        "complete: copy it again, or build it again"
+                        f"{file}: {have}, expected {expected:,} bytes; the index is not complete: "
+                        "copy it again, or build it again"
                     )
         return found
 
-    def verify(self, folder: Path) -> int:
-        """Compare every byte with the hashes; return the number of files."""
-        for name, entry in self.files.items():
-            if FileEntry.of(folder / name) != entry:
-                raise InputError(
-                    f"{folder / name}: differs from its hash in {NAME}; copy the index again, or "
-                    "build it again"
-                )
-        return len(self.files)
-
     @property
     def posts(self) -> int:
-        """How many posts the index has; deleted ones do not count."""
-        return sum(entry.posts - entry.deletions for entry in self.segments)
+        """How many posts the index has."""
+        return sum(self.segments.values())
 
     @property
     def codes(self) -> Codes:
@@ -134,15 +94,7 @@ class Manifest:
 
     def open_segments(self, folder: Path) -> list[Segment]:
         """The posts of the index."""
-        codes, none = self.codes, np.zeros(0, np.int64)
-        return [
-            Segment(
-                folder / entry.name,
-                codes,
-                np.load(folder / entry.deleted) if entry.deleted else none,
-            )
-            for entry in self.segments
-        ]
+        return [Segment(folder / name, self.codes) for name in self.segments]
 
     def changed_sources(self) -> list[str]:
         """The files that changed since they were read; a missing one does not count."""

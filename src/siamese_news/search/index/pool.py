@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from siamese_news.data.records import Post
-from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import MixtureScorer, Scorer
@@ -21,7 +20,7 @@ from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import NAME, Manifest
-from siamese_news.search.index.segment import Segment, find_posts
+from siamese_news.search.index.segment import Segment
 from siamese_news.search.pool import Floats, Ints, Pool, Report, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
@@ -33,8 +32,8 @@ class PostIndex(Pool):
 
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
+        check_model(path, self.manifest.model, model)
         self._segments = self.manifest.open_segments(path)
-        check_model(path, self.manifest.model, self._segments, model)
         self._observed: Ints | None = None  # their rows; None: all posts
         self._learned: Learned | None = None
         self._sample: list[Post] = []
@@ -44,22 +43,27 @@ class PostIndex(Pool):
 
     def __iter__(self) -> Iterator[Post]:
         for segment in self._segments:
-            yield from StoredPosts(segment, np.flatnonzero(segment.live))
+            yield from StoredPosts(segment, np.arange(len(segment)))
 
     def find(self, ids: Iterable[str]) -> dict[str, Post]:
         """Posts by id; missing ones are left out."""
-        found = find_posts(self._segments, ids)
-        return {id: self._segments[number].post(row) for id, (number, row) in found.items()}
+        wanted = set(ids)
+        return {
+            id: segment.post(row)
+            for segment in self._segments
+            for first, own in segment.ids()
+            for row, id in enumerate(own, first)
+            if id in wanted
+        }
 
     def sample(self) -> list[Post]:
         """See `Pool`: the posts that a scan would have sampled."""
         if not self._sample:
-            found = [one.sample(SAMPLE) for one in self._segments]
-            sums = np.sort(np.concatenate([pairs[:, 0] for pairs in found]))[:SAMPLE]
+            sums = np.sort(np.concatenate([one.sample[:, 0] for one in self._segments]))[:SAMPLE]
             self._sample = [
                 segment.post(row)
-                for segment, pairs in zip(self._segments, found, strict=True)
-                for row in pairs[pairs[:, 0] <= sums[-1:].max(initial=-1), 1].tolist()
+                for segment in self._segments
+                for row in segment.sample[segment.sample[:, 0] <= sums[-1], 1].tolist()
             ]
         return self._sample
 
@@ -137,31 +141,17 @@ class PostIndex(Pool):
 
     def _chosen(self, window: Window) -> Chosen:
         window.start()
-        masks = [segment.live.copy() for segment in self._segments]
-        for segment, mask in zip(self._segments, masks, strict=True):
-            if window.asked:  # otherwise no date is looked at
-                mask[mask] = window.mask(segment.dates[mask])
+        masks = [
+            window.mask(segment.dates) if window.asked else np.ones(len(segment), bool)
+            for segment in self._segments
+        ]
         window.check()
         return Chosen(self._segments, masks, self.manifest.codes)
 
 
 def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
     """Open an index that ``siamese-news index`` wrote, with the model that it was built with."""
-    folder, model = Path(path), indexable(model)
-    while True:
-        before = _version(folder)
-        try:
-            return PostIndex(folder, model)
-        except (InputError, FileNotFoundError):
-            if _version(folder) == before:
-                raise
-            # Its files were replaced while it was opened.
-
-
-def _version(folder: Path) -> int | None:
-    """When the index was last changed."""
-    path = folder / NAME
-    return path.stat().st_mtime_ns if path.is_file() else None
+    return PostIndex(Path(path), indexable(model))
 
 
 # Two sums in single precision, and a sum of squares.

@@ -1,6 +1,6 @@
 """A segment of an index: some posts in their order, memory-mapped."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,10 +18,9 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import BUCKETS, word_grams
 from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
 from siamese_news.search.pool import Floats, Ints
+from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
 
-SAMPLE = "sample.npy"
-_SAMPLED = 2000  # twice what a search notes of its pool: some may be deleted
 _FEWEST_BUCKETS = 1 << 12
 _BUCKETS = 1 << 20
 _STEPS = 127
@@ -121,7 +120,7 @@ class SegmentWriter:
         # Rarely used columns are packed, in pieces that are small enough to read one post.
         self._fields = Table(folder, "fields", 2, packed=True)
         self._sample = np.zeros((0, 2), np.int64)
-        self._path = folder / SAMPLE
+        self._path = folder / "sample.npy"
         self._numbers: dict[int, int] = {}  # of the unknown words, by id
         self._ends = dict.fromkeys(("starts", "unknown_starts", "letter_starts", "gram_starts"), 0)
         for name in self._ends:
@@ -139,7 +138,7 @@ class SegmentWriter:
         sums = [_checksum(id) for id in rows.ids]
         places = np.arange(self.posts, self.posts + len(sums))
         self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
-        self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:_SAMPLED]]
+        self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:SAMPLE]]
         self.posts += len(rows.ids)
         self.tokens = max(self._ends.values())
 
@@ -173,9 +172,12 @@ class SegmentWriter:
 
 
 class Segment:
-    """The posts of a segment, by row; `live` (P,) are not deleted, and `width` counts the codes."""
+    """The posts of a segment, by row; `width` counts the codes.
 
-    def __init__(self, folder: Path, codes: Codes, deleted: Ints) -> None:
+    `sample` are (n, 2) the smallest checksums of ids, and their rows.
+    """
+
+    def __init__(self, folder: Path, codes: Codes) -> None:
         try:
             # As plain arrays: slices of a numpy.memmap are slow.
             arrays = {
@@ -190,12 +192,10 @@ class Segment:
             self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
             self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
             self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
-            self._words, self._sampled = arrays["words"], np.array(arrays["sample"])
+            self._words, self.sample = arrays["words"], np.array(arrays["sample"])
         except (ValueError, OSError, LookupError) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
         self._of, self.width = codes, codes.words + codes.buckets
-        self.live = np.ones(len(self), bool)
-        self.live[deleted] = False
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -270,52 +270,6 @@ class Segment:
         """The first row and the ids of one piece after the other."""
         for first, (ids, _) in self._fields.pieces():
             yield first, [id.decode() for id in ids]
-
-    def sample(self, count: int) -> Ints:
-        """(n, 2) checksums of ids, and their rows: the `count` smallest, and perhaps more."""
-        found = self._sampled[self.live[self._sampled[:, 1]]]
-        if len(found) >= min(count, int(self.live.sum())):
-            return found
-        sums = [_checksum(id) for _, ids in self.ids() for id in ids]
-        rows = np.flatnonzero(self.live)
-        return np.stack([np.array(sums, np.int64)[rows], rows], axis=1)
-
-    def rows(self) -> Iterator[Rows]:
-        """The rows that are not deleted, to be written again."""
-        for first, fields in self._fields.pieces():
-            kept = np.flatnonzero(self.live[first : first + len(fields[0])])
-            rows = kept + first
-            places, lengths = ragged(self.starts, rows)
-            unknown, unknown_lengths = ragged(self._unknown_starts, rows)
-            numbers = self._unknown[unknown]
-            ids, metadata = ([column[place] for place in kept.tolist()] for column in fields)
-            yield Rows(
-                [id.decode() for id in ids],
-                [self._texts[row][0].decode() for row in rows.tolist()],
-                metadata,
-                self.codes[places],
-                lengths,
-                self._words[numbers],
-                unknown_lengths,
-                self._spelled(numbers),
-                self.vectors[rows],
-                self.steps[rows],
-                self.errors[rows],
-                self.scales[rows],
-                self.dates[rows],
-            )
-
-
-def find_posts(segments: Sequence[Segment], ids: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Segment and row of the posts with these ids that are not deleted."""
-    wanted = set(ids)
-    found: dict[str, tuple[int, int]] = {}
-    for number, segment in enumerate(segments):
-        for first, own in segment.ids():
-            for row, id in enumerate(own, first):
-                if id in wanted and segment.live[row]:
-                    found[id] = (number, row)
-    return found
 
 
 def _bytes(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Writes segments, from posts that a model reads or from rows of other segments."""
+"""Writes segments, from posts that a model reads."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from siamese_news.lexical_head import TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import PostReader
 from siamese_news.search.index.arrays import rounded_up
-from siamese_news.search.index.manifest import FileEntry, Manifest, SegmentEntry
+from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
 from siamese_news.search.pool import Floats, seconds_of
 from siamese_news.text.token_ids import TokenIds
@@ -76,17 +76,14 @@ class IndexWriter:
     def __init__(self, folder: Path, manifest: Manifest, dimensions: int) -> None:
         self._folder, self._manifest, self._dimensions = folder, manifest, dimensions
         self._writer: SegmentWriter | None = None
-        self._count = 0
 
     def append(self, rows: Rows) -> None:
         """Add rows."""
         if not len(rows.ids):
             return
         if self._writer is None:
-            name = f"segment-{self._manifest.generation}-{self._count}"
-            self._path = self._folder / name
+            self._path = self._folder / f"segment-{len(self._manifest.segments)}"
             self._path.mkdir()
-            self._count += 1
             self._writer = SegmentWriter(self._path, self._manifest.codes, self._dimensions)
         self._writer.append(rows)
         if self._writer.posts >= _POSTS or self._writer.tokens >= _TOKENS - (1 << 30):
@@ -104,8 +101,8 @@ class IndexWriter:
         sync(self._path)
         name = self._path.name
         for item in sorted(self._path.iterdir()):
-            self._manifest.files[f"{name}/{item.name}"] = FileEntry.of(item)
-        self._manifest.segments.append(SegmentEntry(name, self._writer.posts))
+            self._manifest.files[f"{name}/{item.name}"] = item.stat().st_size
+        self._manifest.segments[name] = self._writer.posts
         self._writer = None
 
 

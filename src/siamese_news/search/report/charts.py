@@ -69,10 +69,6 @@ class BarChart:
         """The bar of the timeline that counts this date."""
         return _bin(date, self.unit) - self.first
 
-    def start_of(self, slot: int) -> datetime:
-        """When the time of a bar begins."""
-        return _start(slot + self.first, self.unit)
-
 
 @dataclass(frozen=True, slots=True)
 class Dot:

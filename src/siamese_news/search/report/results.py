@@ -74,7 +74,7 @@ class ReportData:
     The histogram is of all posts that were scanned or of the results only, which its note says;
     that of the threshold says its origin. `counts` are those of the search, such as ``read`` and
     ``kept``. `threads` has the posts of each in reading order, by the ``cluster`` of its found
-    posts. `groups` is a `groups.Comparison`, and `bursts` are `groups.Burst`.
+    posts. `groups` is a `groups.Comparison`.
     """
 
     title: str
@@ -90,7 +90,6 @@ class ReportData:
     remarks: Sequence[str] = ()
     threads: Mapping[int, Sequence[Turn]] = field(default_factory=dict)
     groups: Any = None
-    bursts: Sequence[Any] = ()
 
 
 NEEDED = ("article", "rank", "score", "post", "text")

@@ -29,7 +29,6 @@ from siamese_news.search.opening import OpenQuery
 from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
-from siamese_news.search.seeds import Decided
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.terminal import counted
@@ -189,7 +188,7 @@ def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) ->
 
 def finish(
     opened: OpenQuery, folder: ShardFolder, stream: PostStream
-) -> tuple[Filtered, Decided, list[str]]:
+) -> tuple[Filtered, str, list[str]]:
     """Write the results, once all parts are scored, and remove the folder.
 
     Returns them, what the search looked for, and remarks for the user.

@@ -17,7 +17,7 @@ from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.filter import Filtered
 from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.query import Query
-from siamese_news.search.seeds import Decided, Seeds
+from siamese_news.search.seeds import Seeds
 from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import importing
@@ -41,7 +41,7 @@ def parts_for(workers: int, size: int) -> int:
 
 def run_together(
     opened: OpenQuery, folder: ShardFolder, stream: PostStream, run: Run, say: Callable[[str], None]
-) -> tuple[Filtered, Decided, list[str]]:
+) -> tuple[Filtered, str, list[str]]:
     """Do every step of every unfinished part, merge, and write the results; see `finish`."""
     while True:
         for index, done in run(folder.missing(step_of(folder)[0])):

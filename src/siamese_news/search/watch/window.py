@@ -1,12 +1,9 @@
 """The last posts of a stream, in files, and the states of scorers that observed them."""
 
-import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,6 @@ import orjson
 from siamese_news.data.records import Post
 from siamese_news.scoring import Content, Scorer
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.records import Sample, metadata_text
 from siamese_news.search.scan import blocks, content_of
 from siamese_news.utils.files import GrowingFile, atomic_write
 
@@ -49,36 +45,29 @@ def next_settling(position: int, window: int) -> int:
 class Chunk:
     """Posts between two updates of the scores, in a file of `size` bytes that the number names.
 
-    `start` is the position of the first post, below 0 in a warm start, and `date` the median date.
+    `start` is the position of the first post, below 0 in a warm start.
     """
 
     number: int
     start: int
     size: int = 0
-    sha256: str = ""
-    date: str | None = None
 
 
 class PostWindow:
     """The last posts, a chunk for each update of the scores; the newest chunk grows.
 
     The posts are in ``window/`` as JSON lines, which any command reads; the states of scorers that
-    observed a finished chunk are in ``learned/``. At most `posts` are kept, and no chunk that is
-    `days` older than the newest one. `saved` is a state of `plain`; later files are removed.
+    observed a finished chunk are in ``learned/``. At most `posts` are kept. `saved` is a state of
+    `plain`; later files are removed.
 
-    `position` is the number of posts that came from the stream, `known` has the ids of those in the
-    window, and `sample` some posts of the growing chunk.
+    `position` is the number of posts that came from the stream, and `known` has the ids of those in
+    the window.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        opened: OpenQuery,
-        posts: int,
-        days: float | None,
-        saved: Mapping[str, Any] | None = None,
+        self, folder: Path, opened: OpenQuery, posts: int, saved: Mapping[str, Any] | None = None
     ) -> None:
-        self._folder, self._opened, self._posts, self._days = folder, opened, posts, days
+        self._folder, self._opened, self._posts = folder, opened, posts
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         saved = saved or {"position": 0, "chunks": [], "growing": asdict(Chunk(0, 0))}
@@ -89,7 +78,7 @@ class PostWindow:
                 self.known.update(post.id for post in posts_in(self._path(chunk)))
         self._begin(Chunk(**saved["growing"]))
         for some in blocks(posts_in(self._path(self.growing))):
-            self._take(some, self.content(some), b"".join(map(line_of, some)))
+            self._take(some, self.content(some))
         self.position: int = saved["position"]
         self.tidy()
 
@@ -98,9 +87,9 @@ class PostWindow:
         """Number of posts until the next update of the scores."""
         return next_settling(self.position, self._posts) - self.position
 
-    def warm_up(self, posts: Iterable[Post], left_out: set[str]) -> None:
-        """Begin with the last of these posts, which are not scored, without those `left_out`."""
-        kept = deque((post for post in posts if post.id not in left_out), maxlen=self._posts)
+    def warm_up(self, posts: Iterable[Post]) -> None:
+        """Begin with the last of these posts, which are not scored."""
+        kept = deque(posts, maxlen=self._posts)
         self.position = -len(kept)
         self._begin(Chunk(0, self.position))
         stream = iter(kept)
@@ -116,40 +105,26 @@ class PostWindow:
 
     def add(self, posts: Sequence[Post], content: Content) -> None:
         """Add posts of the stream, at most `room`."""
-        lines = b"".join(map(line_of, posts))
-        self._file.append(lines)
-        self._take(posts, content, lines)
+        self._file.append(b"".join(map(line_of, posts)))
+        self._take(posts, content)
         self.position += len(posts)
 
     def settle(self) -> None:
         """Finish the growing chunk, and drop chunks that have left the window."""
         self._close()
-        newest = max((chunk.date for chunk in self.chunks if chunk.date), default=None)
-        bound = ""
-        if self._days is not None and newest is not None:
-            with suppress(OverflowError):  # older than any date
-                moment = datetime.fromisoformat(newest) - timedelta(days=self._days)
-                bound = moment.isoformat().replace("+00:00", "Z")
-        first = self.position - self._posts
-        for chunk in list(self.chunks):
-            if chunk.start < first or (chunk.date is not None and chunk.date < bound):
-                self.chunks.remove(chunk)
-                if chunk.start >= 0:
-                    self.known.difference_update(post.id for post in posts_in(self._path(chunk)))
+        while self.chunks and self.chunks[0].start < self.position - self._posts:
+            chunk = self.chunks.pop(0)
+            if chunk.start >= 0:
+                self.known.difference_update(post.id for post in posts_in(self._path(chunk)))
 
     def scorer(self) -> Scorer:
         """A scorer that has observed the finished chunks."""
         scorer = self._opened.scorer()
         if scorer.observing and self.chunks:
             for chunk in self.chunks:
-                scorer.merge(self._learned(chunk))
+                scorer.merge(self._state(chunk).read_bytes())
             scorer.settle()
         return scorer
-
-    def ask(self, opened: OpenQuery) -> None:
-        """Observe for other seeds from now on; call it right after `settle`."""
-        self._opened = opened
-        self._observer = opened.scorer()
 
     def sync(self) -> None:
         """Put the posts on the disk."""
@@ -175,61 +150,32 @@ class PostWindow:
         """Close the file of the growing chunk."""
         self._file.close()
 
-    def _take(self, posts: Sequence[Post], content: Content, lines: bytes) -> None:
+    def _take(self, posts: Sequence[Post], content: Content) -> None:
         if self._observer.observing:
             self._observer.observe(content)
-        self._hash.update(lines)
         self.known.update(post.id for post in posts)
-        dates = (metadata_text(post, "created_at") for post in posts)
-        self._dates.extend(date for date in dates if date)
-        for post in posts:
-            self.sample.note(post)
 
     def _begin(self, chunk: Chunk) -> None:
-        self.growing, self.sample = chunk, Sample()
+        self.growing = chunk
         remedy = "start over with another --out"
         self._file = GrowingFile(self._path(chunk), chunk.size, remedy)
-        self._observer, self._hash = self._opened.scorer(), hashlib.sha256()
-        self._dates: list[str] = []
+        self._observer = self._opened.scorer()
 
     def _close(self) -> None:
         chunk = self.growing
         self._file.sync()
         self._file.close()
-        chunk.size, chunk.sha256 = self._file.size, self._hash.hexdigest()
-        self._dates.sort()
-        chunk.date = self._dates[len(self._dates) // 2] if self._dates else None
-        self._save(chunk, self._observer)
+        chunk.size = self._file.size
+        with atomic_write(self._state(chunk), "wb") as stream:
+            stream.write(self._observer.state())
         self.chunks.append(chunk)
         self._begin(Chunk(chunk.number + 1, self.position))
-
-    def _save(self, chunk: Chunk, observer: Scorer) -> bytes:
-        state = observer.state()
-        with atomic_write(self._state(chunk), "wb") as stream:
-            stream.write(state)
-        return state
-
-    def _learned(self, chunk: Chunk) -> bytes:
-        """The state of a scorer for the present seeds that observed a finished chunk."""
-        path = self._state(chunk)
-        if path.exists():
-            return path.read_bytes()
-        observer = self._opened.scorer()
-        for some in blocks(posts_in(self._path(chunk))):
-            observer.observe(self.content(some))
-        return self._save(chunk, observer)
 
     def _path(self, chunk: Chunk) -> Path:
         return self._folder / "window" / f"{chunk.number:06d}.jsonl"
 
     def _state(self, chunk: Chunk) -> Path:
-        return self._folder / "learned" / f"{chunk.number:06d}.{seeds_key(self._opened)}"
-
-
-def seeds_key(opened: OpenQuery) -> str:
-    """A hash of the seeds and the negative seeds."""
-    job = opened.job([])
-    return hashlib.sha256(f"{job['seeds']} {job['options']['negatives']}".encode()).hexdigest()[:16]
+        return self._folder / "learned" / f"{chunk.number:06d}"
 
 
 def posts_in(path: Path) -> Iterator[Post]:

@@ -22,6 +22,8 @@ from siamese_news.training.distributed import on_first_process
 from siamese_news.training.linking.objective import Mined, SiameseObjective, TermVectors
 
 SIDES: tuple[Side, Side] = ("article", "post")
+#: Figures of the dev set that can select the epoch.
+MONITORED = ("dev/map", "dev/micro_ap", "dev/auc")
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -61,7 +63,7 @@ class LinkModule(pl.LightningModule):
             if model.terms is not None and model.encoder.has_factors
             else None
         )
-        # Pairs and triplets that the miner kept, summed over the heads and the epoch, and over the
+        # What the miner kept, summed over the heads and the epoch, and over the
         # ranks unless each counts the global batch.
         own = not objective.gather_across_devices
         sums: dict[str, Metric | MetricCollection] = {
@@ -95,7 +97,7 @@ class LinkModule(pl.LightningModule):
         own = not self.objective.gather_across_devices
         self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=own)
         for name, counts in zip(Mined._fields, zip(*mined, strict=True), strict=False):
-            self.mined[name].update(torch.stack(counts).sum())
+            self.mined[name].update(sum(counts))
             self.log(f"mined/{name}", self.mined[name], on_step=False, on_epoch=True)
         return loss * self.objective.backward_scale()
 
@@ -191,9 +193,14 @@ class Recomputed(torch.autograd.Function):
 
 
 def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
-    """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set."""
+    """MAP over articles, micro AP and ROC-AUC of a model on an evaluation set.
+
+    There is no AUC where every pair of the set is relevant.
+    """
     result = evaluate_model(model, "model", ranked, bootstrap=0).evaluation
-    return {"map": result.macro["AP"], "micro_ap": result.pooled["AP"], "auc": result.pooled["AUC"]}
+    pooled = result.pooled
+    figures = {"map": result.macro["AP"], "micro_ap": pooled["AP"], "auc": pooled.get("AUC")}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def first_rows(labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """The siamese objective: losses over vectors and over words, triplets mined in the batch."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -16,12 +16,13 @@ Anchors = Literal["articles", "posts", "both"]
 
 
 class Mined(NamedTuple):
-    """Counts of the pairs of an anchor that the miner selected in a batch, and of triplets."""
+    """How many positives and negatives of anchors the miner selected in a batch.
 
-    positives: Tensor
-    negatives: Tensor
-    triplets: Tensor  # that these pairs make
-    possible: Tensor  # that the batch holds
+    A miner of triplets selects as many of each.
+    """
+
+    positives: int
+    negatives: int
 
 
 class SiameseObjective(nn.Module):
@@ -78,42 +79,21 @@ class SiameseObjective(nn.Module):
             articles, posts = gather_rows(articles), gather_rows(posts)
             article_labels, post_labels = gather_rows(article_labels), gather_rows(post_labels)
         if self.anchors == "both":
-            embeddings = torch.cat([articles, posts])
-            labels = torch.cat([article_labels, post_labels])
-            mined = self.miner(embeddings, labels) if self.miner else None
-            self._count(mined, labels, None)
-            return self.loss(embeddings, labels, mined)
-        # A copy: the library takes the same label object on both sides for self-comparison and
-        # drops the diagonal, which here is every true pair.
-        sides = [(articles, article_labels), (posts, post_labels.clone())]
-        (anchors, labels), (others, other_labels) = (
-            sides if self.anchors == "articles" else sides[::-1]
-        )
-        mined = self.miner(anchors, labels, others, other_labels) if self.miner else None
-        self._count(mined, labels, other_labels)
-        return self.loss(anchors, labels, mined, others, other_labels)
+            given = [torch.cat([articles, posts]), torch.cat([article_labels, post_labels])]
+        else:
+            # A copy: the library takes the same label object on both sides for self-comparison and
+            # drops the diagonal, which here is every true pair.
+            given = [articles, article_labels, posts, post_labels.clone()]
+        if self.anchors == "posts":
+            given = given[2:] + given[:2]
+        mined = self.miner(*given) if self.miner else None
+        # Pairs (a, p, a, n) or triplets (a, p, n).
+        self.mined = None if mined is None else Mined(len(mined[1]), len(mined[-1]))
+        return self.loss(*given[:2], mined, *given[2:])
 
     def backward_scale(self) -> int:
         """The factor for the backward pass: DDP averages over ranks what should be summed."""
         return world_size() if self.gather_across_devices else 1
-
-    @torch.no_grad()
-    def _count(self, mined: Any, labels: Tensor, other_labels: Tensor | None) -> None:
-        """Count the pairs (a, p, a, n) or triplets (a, p, n) that a miner selected."""
-        self.mined = None
-        if mined is None:
-            return
-        same = labels[:, None] == (labels if other_labels is None else other_labels)[None]
-        negatives = (~same).sum(1)
-        positives = same.sum(1) - int(other_labels is None)  # no anchor is its own positive
-        if len(mined) == 3:
-            anchors, *sides = mined
-            pairs = [torch.stack([anchors, side]).unique(dim=1).shape[1] for side in sides]
-            counts = (torch.tensor(pairs[0]), torch.tensor(pairs[1]), torch.tensor(len(anchors)))
-        else:
-            near, far = (torch.bincount(side, minlength=len(labels)) for side in mined[::2])
-            counts = (near.sum(), far.sum(), (near * far).sum())
-        self.mined = Mined(*counts, possible=(positives * negatives).sum())
 
 
 Ids = np.ndarray

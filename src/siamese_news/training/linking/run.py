@@ -14,6 +14,7 @@ from pytorch_lightning.plugins.environments import SLURMEnvironment
 
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.encoders import BagEncoder, build_encoder
+from siamese_news.errors import InputError
 from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
 from siamese_news.metrics.statistics import bootstrap_interval
 from siamese_news.model.siamese import Model
@@ -27,7 +28,7 @@ from siamese_news.training.distributed import (
 )
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.module import LinkModule, ranking_figures
+from siamese_news.training.linking.module import MONITORED, LinkModule, ranking_figures
 from siamese_news.training.trainer import begin, fit_selected, optimizer_of
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """
     task = config["task"]
     begin(config)
+    if task["monitor"] not in (None, *MONITORED):
+        raise InputError(
+            f"task.monitor={task['monitor']}: expected one of {', '.join(MONITORED)}, or null"
+        )
     started = time.monotonic()
     start: Model | None = None
     if config["init"]:
@@ -112,7 +117,7 @@ def measure(
     if data.test is not None:
         result = evaluate_model(model, name, data.test, bootstrap=config["task"]["bootstrap"])
         row |= figures(result)
-        write_results(out / "evaluation", [result], published=config["published"])
+        write_results(out / "evaluation", [result])
     return row
 
 

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset
 
+from siamese_news.data.beir import read_corpus
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import refused_at
 from siamese_news.data.readers.values import id_of, metadata_of, text_of
@@ -83,13 +84,9 @@ def read_reranking(name: str) -> RerankCollection:
     """
     folder = data_path(name)
     queries, years = read_queries(folder)
-    posts, urls = {}, {}
-    path = folder / "corpus.jsonl.gz"
-    for line, record in read_jsonl(path):
-        with refused_at(f"{path}:{line}"):
-            post = id_of(record, "_id")
-            posts[post] = text_of(record, "text")
-            urls[post] = str(metadata_of(record).get("url") or "")
+    corpus = read_corpus(folder)
+    posts = {id: post.text for id, post in corpus.items()}
+    urls = {id: str(post.metadata.get("url") or "") for id, post in corpus.items()}
     candidates: Run = {}
     qrels: Qrels = {}
     for year in sorted(set(years.values())):

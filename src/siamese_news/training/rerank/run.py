@@ -27,30 +27,34 @@ from siamese_news.training.rerank.data import (
     read_reranking,
     words_of_collection,
 )
+from siamese_news.training.rerank.interpolation import SCALES, interpolated
 from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
-from siamese_news.training.rerank.results import SCALES, combine
 from siamese_news.training.trainer import begin, fit_selected, optimizer_of
 from siamese_news.utils.files import write_json
 from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
 
 log = logging.getLogger(__name__)
+#: Suffixes of a ranker's name: alone, and with the first stage.
+PLAIN, JOINT = "", " +QL"
+#: Column -> metric of `evaluate_run`.
+COLUMNS = {"AP": "AP", "P30": "P@30", "nDCG@10": "nDCG@10"}
 
 
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Train, select, test and save one ranker on one fold.
 
     Writes ``out/model``, the test run ``out/test.run.gz`` and validation run ``out/dev.run.gz``
-    (log p), the interpolated test run ``out/test+ql.run.gz`` and, with ``task.neighbors``, the
-    smoothed one ``out/test+ql+near.run.gz``, the figures per topic ``out/topics.json``. Returns the
-    row of the comparison table. A folder with ``checkpoints/last.ckpt`` continues from there.
+    (log p), the interpolated test run ``out/test+ql.run.gz``, the figures per topic
+    ``out/topics.json``. Returns the row of the comparison table. A folder with
+    ``checkpoints/last.ckpt`` continues from there.
     """
     task = config["task"]
     begin(config)
     for option, choices in (("select", SELECT), ("interpolation", SCALES)):
         if task[option] not in choices:
             raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
-    for option, least in (("batch_size", 1), ("negatives", 0), ("neighbors", 0)):
+    for option, least in (("batch_size", 1), ("negatives", 0)):
         if task[option] is not None and task[option] < least:
             raise InputError(f"task.{option} is {task[option]}; expected {least} or more")
     started = time.monotonic()
@@ -95,25 +99,26 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     scoring = time.monotonic()
     test_run = score_pairs(model, test)
     scored = time.monotonic()
-    scale = SCALES[task["interpolation"]][0]
-    results = combine(
-        collection,
-        fold,
-        scale(dev_run),
-        scale(test_run),
-        first=collection.peer(task["first_stage"], sorted(set(collection.years.values()))),
-        scale=task["interpolation"],
-        neighbors=task["neighbors"],
-        plain=test_run,
-    )
+    first = collection.peer(task["first_stage"], sorted(set(collection.years.values())))
+    convert, grid = SCALES[task["interpolation"]]
+    scaled = convert(dev_run), convert(test_run)
+    joint, weight = interpolated(collection, fold, *scaled, first, grid)
+    systems = {PLAIN: test_run, JOINT: joint}
+    judged = collection.judged(fold.test)
+    topics = {suffix: evaluate_run(run, judged) for suffix, run in systems.items()}
+    averages = {suffix: means(figures) for suffix, figures in topics.items()}
     dev_figures = means(evaluate_run(dev_run, collection.judged(fold.dev)))
     row = {
         "ranker": _name(config),
         "fold": fold.year,
         "seed": config["seed"],
         "vectors": config["vectors"]["source"],
-        **results.row(),
-        **results.tuned,
+        **{
+            f"{column}{suffix}": figures[metric]
+            for suffix, figures in averages.items()
+            for column, metric in COLUMNS.items()
+        },
+        "weight": weight,
         "dev AP": dev_figures["AP"],
         "dev P30": dev_figures["P@30"],
         "epochs": trainer.current_epoch,
@@ -125,7 +130,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     }
     tag = "-".join(str(row["ranker"]).split())
     write_run(out / "dev.run.gz", dev_run, tag)
-    for suffix, system in results.runs.items():
+    for suffix, system in systems.items():
         end = suffix.replace(" ", "")
         write_run(out / f"test{end.lower()}.run.gz", system, tag + end)
     model.save(out / "model", card=model_card("rerank", config, row))
@@ -133,7 +138,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         out / "topics.json",
         {
             "provenance": provenance(),
-            **{f"test{suffix}": figures for suffix, figures in results.topics.items()},
+            **{f"test{suffix}": figures for suffix, figures in topics.items()},
             "dev": fold.dev,
         },
     )

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from siamese_news.rerankers import MPHCNN, Pair, build_ranker
-from siamese_news.rerankers.matches import text_trigrams, word_trigrams
-from siamese_news.rerankers.mphcnn import _match
+from papers.mphcnn.mphcnn import MPHCNN, _match, word_trigrams
+from siamese_news.rerankers import Pair
 
 OPTIONS = {
     "input_dim": 5,
@@ -58,9 +57,11 @@ def make_pair(lengths=LENGTHS, *, left=0, right=0, seed=1, fill=torch.nan, **mor
         post=post,
         post_mask=post_mask,
         query_weights=weights,
-        query_trigrams=trigrams([2 * q for q, _ in lengths]),
-        post_trigrams=trigrams([3 * p for _, p in lengths]),
-        url_trigrams=trigrams([p for _, p in lengths]),
+        pieces=(
+            trigrams([2 * q for q, _ in lengths]),
+            trigrams([3 * p for _, p in lengths]),
+            trigrams([p for _, p in lengths]),
+        ),
         **more,
     )
 
@@ -158,7 +159,7 @@ def test_what_is_missing_is_named():
     plain = Pair(
         query=pair.query, query_mask=pair.query_mask, post=pair.post, post_mask=pair.post_mask
     )
-    with pytest.raises(ValueError, match="needs query_trigrams"):
+    with pytest.raises(ValueError, match="needs trigrams"):
         make()(plain)
     with pytest.raises(ValueError, match="built for 1"):
         make(features=1)(pair)
@@ -167,17 +168,9 @@ def test_what_is_missing_is_named():
 def test_trigrams_of_a_word():
     assert len(word_trigrams("oscars", 1000)) == 6
     assert len(word_trigrams("a", 1000)) == 1
-    assert text_trigrams(["a", "oscars"], 1000) == [
-        *word_trigrams("a", 1000),
-        *word_trigrams("oscars", 1000),
+    assert make().pieces_of(["a", "oscars"]) == [
+        *word_trigrams("a", 11),
+        *word_trigrams("oscars", 11),
     ]
     # Fixed values: ids must not depend on the process.
     assert word_trigrams("abc", 16384) == word_trigrams("abc", 16384)
-
-
-def test_build_ranker_names_the_choices():
-    assert isinstance(build_ranker({"class": "MPHCNN", **OPTIONS}), MPHCNN)
-    with pytest.raises(ValueError, match="'Star'; expected one of BiCNN, QAtt, PAtt"):
-        build_ranker({"class": "Star"})
-    with pytest.raises(ValueError, match="correct the ranker's options"):
-        build_ranker({"class": "PAtt", "sizes": 3})

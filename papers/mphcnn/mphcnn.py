@@ -4,14 +4,15 @@ Paper: "Multi-Perspective Relevance Matching with Hierarchical ConvNets for Soci
 section 3. The strongest earlier neural model next to samCNN, built for the same pairs.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
+from zlib import crc32
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, dropout1d, logsigmoid, pad
 
-from siamese_news.rerankers.pair import Pair, left_aligned, trim, zero_padding
+from siamese_news.rerankers.pair import Pair, trim, zero_padding
 
 
 class _Level(nn.Module):
@@ -119,7 +120,8 @@ class MPHCNN(nn.Module):
 
     Shapes: B posts, G queries, Q query words, S post words, E embedding size.
 
-    For the options of each perspective see `Perspective`.
+    For the options of each perspective see `Perspective`; the numbers are those of the released
+    code.
 
     Args:
         input_dim: E.
@@ -134,18 +136,18 @@ class MPHCNN(nn.Module):
         self,
         *,
         input_dim: int,
-        levels: int,
-        filters: int,
-        word_width: int,
-        trigram_width: int,
-        trigram_dim: int,
-        buckets: int,
-        max_query_words: int,
-        max_query_trigrams: int,
-        weighted_levels: int,
-        url: bool,
-        dropout: float,
-        hidden: Sequence[int],
+        levels: int = 4,
+        filters: int = 256,
+        word_width: int = 2,
+        trigram_width: int = 4,
+        trigram_dim: int = 100,
+        buckets: int = 16384,
+        max_query_words: int = 10,
+        max_query_trigrams: int = 60,
+        weighted_levels: int = 2,
+        url: bool = False,
+        dropout: float = 0.1,
+        hidden: Sequence[int] = (150, 50),
         features: int = 0,
     ) -> None:
         super().__init__()
@@ -173,12 +175,18 @@ class MPHCNN(nn.Module):
             size = width
         self.dense = nn.Sequential(*layers, nn.Linear(size, 1))
 
+    def pieces_of(self, tokens: Iterable[str]) -> list[int]:
+        """The trigram ids of a text, word by word."""
+        return [trigram for token in tokens for trigram in word_trigrams(token, self.buckets)]
+
     def forward(self, pair: Pair) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant).
 
         Raises:
-            ValueError: trigrams, URL trigrams or features that the model was built for are missing.
+            ValueError: trigrams or features that the model was built for are missing.
         """
+        if pair.pieces is None:
+            raise ValueError("MP-HCNN needs trigrams: the pieces of the pair; see `pieces_of`")
         got = 0 if pair.features is None else pair.features.shape[1]
         if got != self.features:
             raise ValueError(f"MP-HCNN got {got} extra features; built for {self.features}")
@@ -189,24 +197,36 @@ class MPHCNN(nn.Module):
         weights, _ = left_aligned(weights.to(pair.query), pair.query_mask)
         post, mask = trim(pair.post, pair.post_mask)
         parts = [self.words(pair, query, (zero_padding(post, mask), mask), weights)]
-        characters, present = self._lookup(pair.query_trigrams, "query_trigrams")
+        characters, present = self._lookup(pair.pieces[0])
         even = present.to(pair.query)
         query = left_aligned(characters, present)
         even, _ = left_aligned(even, present)
-        text = self._lookup(pair.post_trigrams, "post_trigrams")
-        parts.append(self.characters(pair, query, text, even))
+        parts.append(self.characters(pair, query, self._lookup(pair.pieces[1]), even))
         if self.url is not None:
-            parts.append(
-                self.url(pair, query, self._lookup(pair.url_trigrams, "url_trigrams"), even)
-            )
+            parts.append(self.url(pair, query, self._lookup(pair.pieces[2]), even))
         if pair.features is not None:
             parts.append(pair.features.to(parts[0]))
         logit = self.dense(torch.cat(parts, dim=1)).squeeze(1)
         return torch.stack([logsigmoid(-logit), logsigmoid(logit)], dim=1)
 
-    def _lookup(self, ids: Tensor | None, name: str) -> tuple[Tensor, Tensor]:
-        if ids is None:
-            raise ValueError(f"MP-HCNN needs {name} (N, C) in the pair; see `text_trigrams`")
+    def _lookup(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         mask = ids >= 0
         ids, mask = trim(ids, mask)
         return zero_padding(self.trigrams(ids.clamp(min=0)), mask), mask
+
+
+@lru_cache(maxsize=1 << 17)
+def word_trigrams(word: str, buckets: int) -> tuple[int, ...]:
+    """Trigram ids of one word with a boundary mark on both sides: n letters, n trigrams."""
+    marked = f"#{word}#"
+    return tuple(
+        crc32(marked[i : i + 3].encode("utf-8", "surrogatepass")) % buckets
+        for i in range(max(1, len(marked) - 2))
+    )
+
+
+def left_aligned(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Move the real tokens of every row to its left end, in their order."""
+    order = (~mask).to(torch.int8).argsort(dim=1, stable=True)
+    index = order if values.dim() == 2 else order.unsqueeze(-1).expand_as(values)
+    return values.gather(1, index), mask.gather(1, order)

@@ -1,0 +1,16 @@
+"""The bundled model, which a process opens once, however many commands of it ask for it."""
+
+import copy
+import functools
+from pathlib import Path
+
+from siamese_news.model import loading
+from siamese_news.model.base import TextModel
+
+_model_of = loading.model_of
+_bundled = functools.cache(loading.model_of)
+
+
+def model_of(folder: Path) -> TextModel:
+    """As `loading.model_of`; the bundled model is a copy, so that a test may change it."""
+    return copy.copy(_bundled(folder)) if folder == loading.PRETRAINED else _model_of(folder)
