@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture(scope="session", autouse=True)
 def tables_once():
     """Tables are computed once for all tests: most of them plan for the same numbers of posts."""
-    compute, computed = tables._tables, {}
+    compute, computed = tables._computed, {}
 
     def found(sizes, nulls, *numbers):
         key = (sizes.tobytes(), nulls.tobytes(), *numbers)
@@ -23,5 +23,5 @@ def tables_once():
         return computed[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_tables", found)
+        patch.setattr(tables, "_computed", found)
         yield

@@ -1,6 +1,5 @@
 """``siamese-news simulate``."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -29,9 +28,6 @@ def simulate(
     runs: Annotated[int, typer.Option(min=1, help="Replays of each setting.")] = 500,
     confidence: Annotated[str, typer.Option(help="Confidence of the certificates.")] = ".95",
     seed: Annotated[int, typer.Option(help="Seed of all random orders.")] = 0,
-    cores: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes (default: one per core).")
-    ] = None,
 ) -> None:
     """Replay certificates on pools whose labels are known: how long a list, how often a wrong one.
 
@@ -59,7 +55,6 @@ def simulate(
         runs=runs,
         error=float(error),
         seed=seed,
-        cores=cores or os.cpu_count() or 1,
         say=echo,
     )
     echo(f"{out}: simulation.md and simulation.json")

@@ -6,11 +6,8 @@ The loop of `annotate` is computed at once here, because the labels are known; t
 import json
 import zlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +237,7 @@ Record = dict[str, Any]
 
 
 def replay_cell(
-    pool: LabeledPool, target: str, budget: int, runs: int, *, error: float, seed: int, cores: int
+    pool: LabeledPool, target: str, budget: int, runs: int, *, error: float, seed: int
 ) -> Record:
     """Replay a pool.
 
@@ -251,21 +248,22 @@ def replay_cell(
         ``wrong``, with the 99% interval ``low`` to ``high`` of their share; the mean number of
         ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
-    task = partial(_runs, pool, target, budget, error, seed)
-    parts = [part.tolist() for part in np.array_split(np.arange(runs), max(1, min(cores, runs)))]
-    if len(parts) == 1:
-        found = task(parts[0])
-    else:
-        with ProcessPoolExecutor(cores, mp_context=get_context("spawn")) as processes:
-            found = [run for part in processes.map(task, parts) for run in part]
-    precision = Fraction(target)
+    precision, found, wrong_naive = Fraction(target), [], 0
+    oracle, sizes = pool.oracle(precision), nested_sets(pool.scores, first=first_set(budget))
+    tables = tables_of(sizes, precision, budget, error)
+    for number in range(runs):
+        generator = generator_of(seed, pool.name, target, budget, number)
+        naive = naive_size(pool, precision, oracle, budget, generator)
+        wrong_naive += pool.misses(naive, precision)
+        order = random_order(sizes, generator, budget)
+        found.append(replay(tables, order, pool.relevant, target=precision, budget=budget))
     share = relevant = tenth = None
-    if oracle := pool.oracle(precision):
-        shares = [one.posts / oracle for one, _ in found]
+    if oracle:
+        shares = [one.posts / oracle for one in found]
         best = int(pool.relevant[:oracle].sum())
         share, tenth = float(np.mean(shares)), float(np.quantile(shares, 0.1))
-        relevant = float(np.mean([one.hits / best for one, _ in found]))
-    wrong = sum(one.misses(precision) for one, _ in found)
+        relevant = float(np.mean([one.hits / best for one in found]))
+    wrong = sum(one.misses(precision) for one in found)
     low, high = interval(wrong, runs)
     return {
         "pool": pool.name,
@@ -275,29 +273,13 @@ def replay_cell(
         "share": share,
         "found": relevant,
         "tenth": tenth,
-        "nothing": sum(not one.posts for one, _ in found),
-        "labels": float(np.mean([one.labels for one, _ in found])),
+        "nothing": sum(not one.posts for one in found),
+        "labels": float(np.mean([one.labels for one in found])),
         "wrong": wrong,
         "low": low,
         "high": high,
-        "naive": sum(naive for _, naive in found) / runs,
+        "naive": wrong_naive / runs,
     }
-
-
-def _runs(
-    pool: LabeledPool, target: str, budget: int, error: float, seed: int, numbers: Sequence[int]
-) -> list[tuple[Replay, bool]]:
-    """Replays, and whether the naive threshold of the same run is wrong."""
-    share, found = Fraction(target), []
-    oracle, sizes = pool.oracle(share), nested_sets(pool.scores, first=first_set(budget))
-    tables = tables_of(sizes, share, budget, error)
-    for number in numbers:
-        generator = generator_of(seed, pool.name, target, budget, number)
-        naive = pool.misses(naive_size(pool, share, oracle, budget, generator), share)
-        order = random_order(sizes, generator, budget)
-        done = replay(tables, order, pool.relevant, target=share, budget=budget)
-        found.append((done, naive))
-    return found
 
 
 def simulate(
@@ -309,7 +291,6 @@ def simulate(
     runs: int,
     error: float,
     seed: int,
-    cores: int,
     say: Callable[[str], None],
 ) -> None:
     """Replay each target (precision) and budget (number of labels) on each pool, `runs` times.
@@ -321,7 +302,7 @@ def simulate(
     for pool in pools:
         for target in targets:
             for budget in budgets:
-                cell = replay_cell(pool, target, budget, runs, error=error, seed=seed, cores=cores)
+                cell = replay_cell(pool, target, budget, runs, error=error, seed=seed)
                 cells.append(cell)
                 said = _NO_LIST if cell["share"] is None else f"share {cell['share']:.3f}"
                 what = f"{pool.name} at {target}, {budget} labels"
