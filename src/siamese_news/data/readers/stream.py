@@ -1,7 +1,7 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -157,7 +157,8 @@ class PostStream:
         for source, found in list(zip(self._inputs, self.detected, strict=True))[:_COMPARED]:
             if source.path is None:
                 continue
-            with closing(self._rows(source, found, None)) as rows:
+            # A file that is gone by now was read.
+            with suppress(InputError), closing(self._rows(source, found, None)) as rows:
                 some = islice(rows, _STARTS)
                 for posts, _, _ in post_blocks(some, source, found, Counts()):
                     for post in posts:
