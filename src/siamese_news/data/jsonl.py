@@ -1,4 +1,4 @@
-"""JSON with all digits of its numbers, and strict JSON lines."""
+"""JSON with all digits of its integers, and JSON lines."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,48 +9,33 @@ from siamese_news.data.lines import BadRow, decode_text, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 
-# int() refuses longer strings of digits (CPython's default limit).
-_INT_DIGITS = 4300
-
-
-class Digits(str):
-    """An integer of a JSON file, digit for digit: 2**53 + 1 stays itself."""
-
-    __slots__ = ()
-
-
-def _refuse(constant: str) -> None:
-    raise BadRow(
-        "not JSON", f"has {constant}, which is not JSON; write null or leave the field out"
-    )
-
-
 # Raw control characters inside strings are cleaned, not refused.
-_LENIENT = json.JSONDecoder(parse_int=Digits, parse_constant=lambda name: None, strict=False)
-_STRICT = json.JSONDecoder(parse_int=Digits, parse_constant=_refuse, strict=False)
+_DECODER = json.JSONDecoder(parse_constant=lambda name: None, strict=False)
 
 
-def decode_value(line: bytes, decoder: json.JSONDecoder = _LENIENT) -> Any:
-    """The JSON value; integers come as `Digits`, NaN and Infinity as null.
+def decode_value(line: bytes) -> Any:
+    """The JSON value, integers of any size; NaN and Infinity come as null.
 
     Raises:
         BadRow: the line is not JSON in UTF-8, or is nested too deeply.
     """
     try:
-        return decoder.decode(decode_text(line).strip())
+        return _DECODER.decode(decode_text(line).strip())
     except json.JSONDecodeError as error:
         raise BadRow(
             "not JSON",
             f"not JSON: {error.msg} at character {error.pos + 1}; "
             'expected one object, such as {"_id": "1", "text": "..."}',
         ) from error
+    except ValueError as error:  # int() refuses more digits (CPython's default limit)
+        raise BadRow("number too long", "a number has more than 4,300 digits") from error
     except RecursionError as error:
         raise BadRow("nested too deeply", "nested too deeply; expected a flat object") from error
 
 
-def decode_object(line: bytes, decoder: json.JSONDecoder = _LENIENT) -> dict[str, Any]:
+def decode_object(line: bytes) -> dict[str, Any]:
     """The JSON object of a line, as by `decode_value`; another value is a `BadRow`."""
-    record = decode_value(line, decoder)
+    record = decode_value(line)
     if not isinstance(record, dict):
         raise not_an_object(record)
     return record
@@ -66,15 +51,13 @@ def read_jsonl(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) for every line; blank lines are skipped.
 
-    Integers come as `Digits` (a str), so that no id loses a digit.
-
     Raises:
-        InputError: as `read_lines`; for a line that is not a JSON object; for NaN and Infinity;
-            for a file without a single record.
+        InputError: as `read_lines`; for a line that is not a JSON object; for a file
+            without a single record.
     """
     found = False
     for number, record in read_lines(
-        path, lambda line: decode_object(line, _STRICT) if line.strip() else None, name=name
+        path, lambda line: decode_object(line) if line.strip() else None, name=name
     ):
         if record is not None:
             found = True
@@ -91,7 +74,7 @@ def kind(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "a boolean"
-    if isinstance(value, Digits | float | int):
+    if isinstance(value, float | int):
         return "a number"
     names: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
     return names.get(type(value), f"of type {type(value).__name__}")
@@ -106,9 +89,7 @@ def missing(names: Sequence[str], record: Mapping[str, Any]) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """A JSON value with clean strings, and numbers for `Digits`."""
-    if isinstance(value, Digits):
-        return int(value) if len(value) <= _INT_DIGITS else str(value)
+    """A JSON value with clean strings."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, list):

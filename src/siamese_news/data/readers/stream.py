@@ -1,7 +1,7 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,6 @@ from siamese_news.data.readers.inputs import LINES, PARQUET, Input, Skipped, as_
 from siamese_news.data.readers.rows import (
     Counts,
     Rejection,
-    Rows,
     Share,
     json_rows,
     owners,
@@ -33,7 +32,8 @@ SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
 """The endings of files of posts in a folder."""
 
 
-_STARTS = 1000  # posts of a file whose texts are compared with those of later files
+# Files, and rows of each, whose texts are compared with those of earlier files.
+_COMPARED, _STARTS = 100, 100
 
 
 class PostStream:
@@ -69,8 +69,6 @@ class PostStream:
         counts: of the current or last pass.
         unreadable: the errors of files of a folder or glob that cannot be read. They are left out
             of every pass and part.
-        clashes: for two files, ids under which both have posts with different texts, among the
-            first 1,000 posts of the one that is read first.
         places: with a share, the positions of the posts of the current pass in the input, as
             ascending numbers; the caller empties the list.
 
@@ -129,7 +127,6 @@ class PostStream:
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
             )
         self.counts = Counts(unreadable=len(self.unreadable))
-        self.clashes: dict[tuple[str, str], list[str]] = {}
         self.places: list[int] = []
         self._done = 0
         self._raw: Any = None
@@ -150,13 +147,31 @@ class PostStream:
         """Remarks about the files for a reader of the results."""
         count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
         said = [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
-        for (first, second), ids in self.clashes.items():
-            said.append(
-                f"{second}: has ids of {first} with other texts, such as '{ids[0]}'; of posts with "
-                "one id only the first is read: if these are different posts, number the rows with "
-                "--id-field line"
-            )
-        return said
+        return [*said, *self._clashes()] if len(self._inputs) > 1 else said
+
+    def _clashes(self) -> list[str]:
+        """Remarks on files that begin with ids of an earlier file, but with other texts."""
+        starts: dict[str, tuple[str, str]] = {}
+        said: dict[tuple[str, str], str] = {}
+        done = self._done
+        for source, found in list(zip(self._inputs, self.detected, strict=True))[:_COMPARED]:
+            if source.path is None:
+                continue
+            # A file that is gone by now was read.
+            with suppress(InputError), closing(self._rows(source, found, None)) as rows:
+                some = islice(rows, _STARTS)
+                for posts, _, _ in post_blocks(some, source, found, Counts()):
+                    for post in posts:
+                        file, text = starts.setdefault(post.id, (source.name, post.text))
+                        if file != source.name and text != post.text:
+                            said.setdefault((file, source.name), post.id)
+        self._done = done
+        return [
+            f"{second}: has ids of {first} with other texts, such as '{id}'; of posts with one id "
+            "only the first is read: if these are different posts, number the rows with --id-field "
+            "line"
+            for (first, second), id in said.items()
+        ]
 
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""
@@ -166,8 +181,6 @@ class PostStream:
     def __iter__(self) -> Iterator[Post]:
         counts = self.counts = Counts(unreadable=len(self.unreadable))
         self._done = 0
-        self.clashes = {}
-        starts: dict[str, tuple[str, str]] = {}  # of the first posts of each file: file and text
         first: Rejection | None = None
         seen = SeenIds()
         with ExitStack() as stack:
@@ -175,15 +188,10 @@ class PostStream:
             if self._rejected is not None and self._rejected.exists():
                 kept = stack.enter_context(atomic_write(self._rejected, "wb"))
             for number, source, found, share in self._mine():
-                began = counts.read
                 rows = islice(self._rows(source, found, share), self._first_rows)
                 for posts, lines, rejections in post_blocks(rows, source, found, counts):
                     kept_rows, again = without_duplicates(posts, lines, seen, source, self._taken)
                     good = [posts[index] for index in kept_rows]
-                    if again and len(self._inputs) > 1:
-                        self._compare(posts, source.name, starts)
-                    if counts.read - began < _STARTS:
-                        starts.update((post.id, (source.name, post.text)) for post in good)
                     for rejection in sorted([*rejections, *again], key=lambda r: r.line):
                         first = first or rejection
                         if self._strict:
@@ -203,15 +211,6 @@ class PostStream:
                     raise InputError(f"{first} (no row could be used: {counts})")
                 raise InputError(f"{self._inputs[0].name}: no post in the file; {counts}")
 
-    def _compare(
-        self, posts: Sequence[Post], name: str, starts: Mapping[str, tuple[str, str]]
-    ) -> None:
-        """Note the ids of posts that have another text in an earlier file."""
-        for post in posts:
-            file, text = starts.get(post.id, (name, ""))
-            if file != name and text != post.text:
-                self.clashes.setdefault((file, name), []).append(post.id)
-
     def _mine(self) -> Iterator[tuple[int, Input, Detected, Share | None]]:
         """Number, input, format, and the part of its rows to read; None is all of them."""
         share = self._share_of
@@ -224,7 +223,9 @@ class PostStream:
             elif whose[number] is None:
                 yield number, source, found, share
 
-    def _rows(self, source: Input, found: Detected, share: Share | None) -> Rows:
+    def _rows(
+        self, source: Input, found: Detected, share: Share | None
+    ) -> Generator[tuple[int, Any, Any], None, None]:
         if share is not None and found.kind != "jsonl":
             yield from share.rows(self._rows(source, found, None))
         elif found.kind in ("parquet", "sheet"):

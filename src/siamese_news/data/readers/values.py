@@ -41,6 +41,8 @@ def iso_date(value: Any) -> str | None:
     eleventh, so it is ambiguous.
     """
     try:
+        if type(value) is int and value > 0 and len(str(value)) in (8, 14):
+            value = str(value)  # 20181010 is no time of August 1970
         if isinstance(value, str):
             # By far the most frequent; the parser still has to agree that there is such a day.
             if value[10:11] == "T" and value[-1] == "Z" and len(value) in (20, 24):
