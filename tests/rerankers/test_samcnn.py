@@ -14,7 +14,6 @@ OPTIONS = {
     "input_dim": 6,
     "filters": 5,
     "widths": [2],
-    "padding": "full",
     "dropout": 0.0,
     "hidden": 4,
     "head_hidden": 3,
@@ -49,12 +48,8 @@ def make_pair(lengths=((2, 3), (1, 5), (3, 1)), *, left=0, right=0, size=6, seed
     return pair, queries, posts
 
 
-def naive_windows(length, width, full):
-    if full:
-        return [list(range(s, s + width)) for s in range(-(width - 1), length)] if length else []
-    if 0 < length < width:
-        return [list(range(width))]
-    return [list(range(s, s + width)) for s in range(length - width + 1)]
+def naive_windows(length, width):
+    return [list(range(s, s + width)) for s in range(-(width - 1), length)] if length else []
 
 
 def naive_pool(encoder, tokens, kernel):
@@ -66,7 +61,7 @@ def naive_pool(encoder, tokens, kernel):
     for conv, bias, width in zip(encoder.kernels, encoder.biases, encoder.widths, strict=True):
         rows = conv.weight.view(width, encoder.filters, -1)
         values = []
-        for window in naive_windows(len(tokens), width, encoder.full):
+        for window in naive_windows(len(tokens), width):
             value = bias.clone()
             for j, t in enumerate(window):
                 if 0 <= t < len(tokens):
@@ -102,10 +97,9 @@ def naive_hidden(ranker, query, post):
 
 
 @pytest.mark.parametrize("ranker", RANKERS)
-@pytest.mark.parametrize("padding", ["full", "none"])
 @pytest.mark.parametrize("widths", [[2], [1, 2, 3]])
-def test_equals_the_equations(ranker, padding, widths):
-    model = make(ranker, padding=padding, widths=widths)
+def test_equals_the_equations(ranker, widths):
+    model = make(ranker, widths=widths)
     pair, queries, posts = make_pair()
     expected = torch.stack([naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)])
     torch.testing.assert_close(model.encode(pair), expected)
@@ -128,9 +122,8 @@ def test_gradients_equal_those_of_the_naive_loop(ranker):
 
 
 @pytest.mark.parametrize("ranker", RANKERS)
-@pytest.mark.parametrize("padding", ["full", "none"])
-def test_padding_on_either_side_changes_nothing(ranker, padding):
-    model = make(ranker, padding=padding, widths=[2, 3]).eval()
+def test_padding_on_either_side_changes_nothing(ranker):
+    model = make(ranker, widths=[2, 3]).eval()
     base = model(make_pair()[0])
     assert bool(base.isfinite().all())
     for left, right in [(0, 4), (3, 0), (2, 5)]:
@@ -243,16 +236,13 @@ def test_window_max_gradcheck():
         projected = torch.randn(3, 4, width, 3).double().requires_grad_()
         weights = torch.randn(3, 2, 4).double() * mask[:, None]
         weights.requires_grad_()
-        for full in (True, False):
-            valid = window_valid(mask, width, full=full)
-            torch.autograd.gradcheck(WindowMax.apply, (projected, weights, valid))
+        valid = window_valid(mask, width)
+        torch.autograd.gradcheck(WindowMax.apply, (projected, weights, valid))
 
 
 def test_conv_encoder_equals_conv1d():
     torch.manual_seed(0)
-    encoder = ConvEncoder(
-        input_dim=6, output_dim=4, filters=5, widths=[3], padding="full", dropout=0.0
-    )
+    encoder = ConvEncoder(input_dim=6, output_dim=4, filters=5, widths=[3], dropout=0.0)
     texts = torch.randn(2, 7, 6)
     conv = nn.Conv1d(6, 5, 3, padding=2)
     weight = encoder.kernels[0].weight.view(3, 5, 6)
@@ -265,8 +255,6 @@ def test_conv_encoder_equals_conv1d():
 def test_errors_name_what_came():
     with pytest.raises(ValueError, match="widths is \\[\\]"):
         make(BiCNN, widths=[])
-    with pytest.raises(ValueError, match="padding is 'same'"):
-        make(BiCNN, padding="same")
     with pytest.raises(ValueError, match="order is 'tanh'"):
         make(BiCNN, head_order="tanh")
     with pytest.raises(ValueError, match="similarity is 'l2'"):

@@ -1,31 +1,20 @@
 """The general sentence encoder of samCNN: one convolution, maximum over time, a linear map."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from siamese_news.utils.choices import check_choice
 
-Padding = Literal["full", "none"]
+def window_valid(mask: Tensor, width: int) -> Tensor:
+    """Which windows have a real token: (N, T) bool, of a mask (N, S).
 
-
-def window_valid(mask: Tensor, width: int, *, full: bool) -> Tensor:
-    """Which windows may win the maximum: (N, T) bool, of a mask (N, S) of contiguous real tokens.
-
-    Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them. `full`
-    counts every window with a real token, the text being zero padded by width - 1 on both ends;
-    otherwise only windows inside the text count, and in a shorter text the one that starts at its
-    first token.
+    Windows start at t = -(width - 1) .. S - 1, so there are T = S + width - 1 of them: a text is
+    padded with width - 1 zeros on both ends, as in the released code.
     """
-    covered = pad(mask, (width - 1, width - 1)).unfold(1, width, 1)
-    if full:
-        return covered.any(dim=2)
-    short = mask.sum(dim=1, keepdim=True) < width
-    first = mask & (mask.cumsum(dim=1) == 1)
-    return covered.all(dim=2) | (pad(first, (width - 1, 0)) & short)
+    return pad(mask, (width - 1, width - 1)).unfold(1, width, 1).any(dim=2)
 
 
 # Bytes of the slab (rows, Q, F) that one pass works on: near the cache, yet long enough that the
@@ -147,12 +136,10 @@ class ConvEncoder(nn.Module):
         output_dim: D.
         filters: per width.
         widths: tokens per window, one convolution each.
-        padding: "full" zero pads width - 1 tokens on both ends (the released code), "none" keeps
-            the windows inside the text.
         dropout: on the pooled features.
 
     Raises:
-        ValueError: no width, or a width below 1, or an unknown padding.
+        ValueError: no width, or a width below 1.
     """
 
     def __init__(
@@ -162,16 +149,13 @@ class ConvEncoder(nn.Module):
         output_dim: int,
         filters: int,
         widths: Sequence[int],
-        padding: Padding,
         dropout: float,
     ) -> None:
         super().__init__()
         if not widths or min(widths) < 1:
             raise ValueError(f"widths is {list(widths)}; expected one or more numbers >= 1")
-        check_choice("padding", padding, Padding)
         self.widths = list(widths)
         self.filters = filters
-        self.full = padding == "full"
         self.output_dim = output_dim
         self.kernels = nn.ModuleList(
             nn.Linear(input_dim, width * filters, bias=False) for width in self.widths
@@ -193,7 +177,7 @@ class ConvEncoder(nn.Module):
         features = []
         for kernel, bias, width in zip(self.kernels, self.biases, self.widths, strict=True):
             projected = kernel(texts).unflatten(-1, (width, self.filters))
-            valid = window_valid(mask, width, full=self.full)
+            valid = window_valid(mask, width)
             # Bias and ReLU commute with the maximum.
             best = WindowMax.apply(projected, weights.to(projected.dtype), valid)
             features.append(torch.relu(best + bias))

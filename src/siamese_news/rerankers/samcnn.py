@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from siamese_news.rerankers.conv import ConvEncoder, Padding
+from siamese_news.rerankers.conv import ConvEncoder
 from siamese_news.rerankers.pair import Pair, trim, zero_padding
 from siamese_news.utils.choices import check_choice
 
@@ -117,7 +117,6 @@ class SamCNN(nn.Module):
         input_dim: int,
         filters: int,
         widths: Sequence[int],
-        padding: Padding,
         dropout: float,
         hidden: int,
         head_hidden: int,
@@ -135,7 +134,6 @@ class SamCNN(nn.Module):
             output_dim=hidden,
             filters=filters,
             widths=widths,
-            padding=padding,
             dropout=dropout,
         )
         self.encoder = convolution()
