@@ -22,7 +22,6 @@ SMALL = {
     "class": "PAtt",
     "filters": 6,
     "widths": [2],
-    "padding": "full",
     "dropout": 0.0,
     "hidden": 5,
     "head_hidden": 4,

@@ -101,7 +101,6 @@ def model_of(collection):
         "class": "PAtt",
         "filters": 6,
         "widths": [2],
-        "padding": "full",
         "dropout": 0.5,
         "hidden": 5,
         "head_hidden": 4,
