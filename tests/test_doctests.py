@@ -15,8 +15,8 @@ for room in ROOMS:
     found = pkgutil.iter_modules(getattr(package, "__path__", []), f"{package.__name__}.")
     MODULES += [module.name for module in found if not module.name.endswith("_triton")]
 PUBLIC = ["siamese_news", *(f"siamese_news.{room}" for room in ROOMS if room != "data.records")]
-# No example can be shorter than what they say: constants, aliases and what others implement.
-WITHOUT = {"Scorer", "CosineScorer", "MixtureScorer"}
+# No example can be shorter than what it says: others implement it.
+WITHOUT = {"Scorer"}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 from siamese_news.cli import app
 from siamese_news.errors import InputError
 from siamese_news.model.loading import ExternalModel, folder_hash, library_of, open_model
-from siamese_news.scoring import CosineScorer, MixtureScorer, observe_all, open_scorer
+from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.scoring.cosine import CosineScorer
+from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.search.searcher import Searcher
 
 WORDS = ["flood", "river", "fire", "smoke"]

@@ -26,8 +26,10 @@ from siamese_news.lexical_head import (
     empty_bigram_counters,
 )
 from siamese_news.model import Model
-from siamese_news.scoring import CosineScorer, MixtureScorer, observe_all, open_scorer
+from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.candidates import Candidates, content_keys
+from siamese_news.scoring.cosine import CosineScorer
+from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.text import Vocabulary
 
 WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")

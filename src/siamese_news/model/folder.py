@@ -135,15 +135,7 @@ def fitting(folder: str | Path) -> Iterator[None]:
         if str(folder) in str(error):
             raise
         raise InputError(f"{Path(folder) / 'config.json'}: {error}") from error
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except Exception as error:
         raise InputError(f"{folder}: config and weights do not fit ({error})") from error
 
 

@@ -65,13 +65,6 @@ class TrainingRecord:
     def __bool__(self) -> bool:
         return any(map(len, self._parts.values()))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TrainingRecord):
-            return NotImplemented
-        return self.plain() == other.plain() and self.tobytes() == other.tobytes()
-
-    __hash__ = None  # type: ignore[assignment]
-
     def has_articles(self, collection: str, ids: Iterable[str]) -> NDArray[np.bool_]:
         """Which of these articles of a collection were trained on, in the order given."""
         return self._has(("articles", collection), map(_hash, ids))

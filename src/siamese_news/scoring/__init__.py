@@ -6,26 +6,8 @@
 merged in any order.
 """
 
-from siamese_news.scoring.cosine import CosineScorer
-from siamese_news.scoring.features import PostReader
-from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.opening import observe_all, open_scorer
-from siamese_news.scoring.scorer import Content, ScoreForm, ScoreParts, Scorer
-from siamese_news.scoring.surface import BUCKETS, word_grams
+from siamese_news.scoring.scorer import Content, Scorer
 from siamese_news.utils.choices import About, Fusion
 
-__all__ = [
-    "BUCKETS",
-    "About",
-    "Content",
-    "CosineScorer",
-    "Fusion",
-    "MixtureScorer",
-    "PostReader",
-    "ScoreForm",
-    "ScoreParts",
-    "Scorer",
-    "observe_all",
-    "open_scorer",
-    "word_grams",
-]
+__all__ = ["About", "Content", "Fusion", "Scorer", "observe_all", "open_scorer"]

@@ -102,13 +102,6 @@ class PostReader:
         model: a model with a lexical head.
         dense: whether vectors are needed.
         encoder: whose vectors these are, of whole texts; None: the model's own, of word ids.
-
-    Example:
-        >>> from siamese_news import open_model
-        >>> from siamese_news.scoring import PostReader
-        >>> posts = PostReader(open_model(), dense=True)(["the river is in my cellar"])
-        >>> [len(ids) for ids in posts.ids], posts.vectors.shape
-        ([2], (1, 64))
     """
 
     def __init__(self, model: TextModel, *, dense: bool, encoder: Encodes | None = None) -> None:

@@ -158,12 +158,8 @@ class MixtureScorer(Scorer):
         rule = self._options.focused_pool
         return rules.article_degrees(rule, wanted, about, posts, self._positives)
 
+    @override
     def form(self) -> ScoreForm | None:
-        """What the scores before smoothing are sums of now; see `ScoreForm`.
-
-        None where a post's words weigh differently in one pool than in another, and where its
-        vector is of more than its words.
-        """
         found = None if self._read.whole_texts else self._articles.form()
         if found is None:
             return None

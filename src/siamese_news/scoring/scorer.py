@@ -33,12 +33,6 @@ class ScoreForm:
         about: the L above which a post is about an article's story.
         quantile: which of each article's cosines has to be known of the pool; None for none.
         exact: whether these sums are the scores: nothing is smoothed or learned from a pool.
-
-    Example:
-        >>> from siamese_news import open_model, open_scorer
-        >>> form = open_scorer(open_model(), ["A river floods a town."]).form()
-        >>> form.terms.shape == (1, len(form.columns)), form.cosine.shape
-        (True, (1,))
     """
 
     columns: NDArray[np.int64]
@@ -86,12 +80,6 @@ class ScoreParts:
             score.
         own: the weight of the post's own score before smoothing.
         neighbors: the posts that the score leans on, the greatest addition first.
-
-    Example:
-        >>> from siamese_news import open_model, open_scorer
-        >>> scorer = open_scorer(open_model(), ["A river floods a town."])
-        >>> list(scorer.parts_of("the river is in my cellar", 0).terms)
-        ['river']
     """
 
     terms: dict[str, float] = field(default_factory=dict)
@@ -140,7 +128,11 @@ class Scorer:
         raise NotImplementedError
 
     def form(self) -> ScoreForm | None:
-        """What the scores before smoothing are sums of now; None where that is not known."""
+        """What the scores before smoothing are sums of now; None where that is not known.
+
+        It is not known where a post's words weigh differently in one pool than in another, and
+        where its vector is of more than its words.
+        """
         return None
 
     def surface(self, posts: TokenIds) -> tuple[float, NDArray[np.float32]]:

@@ -48,19 +48,10 @@ _LACKING = 0.3
 
 
 def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
-    """Which n-grams each word has: (W, BUCKETS) of ones.
+    """Which n-grams of `size` characters each of W words without blanks has: (W, BUCKETS) of ones.
 
     A word has a blank at both ends, and one that is shorter than an n-gram then is one. Cyrillic,
     Greek and some other letters are read as Latin ones (`in_latin`).
-
-    Args:
-        words: W words without blanks.
-        size: n, characters.
-
-    Example:
-        >>> from siamese_news.scoring import word_grams
-        >>> word_grams(["flood", "a"], 4).sum(axis=1).ravel().astype(int).tolist()
-        [[4, 1]]
     """
     least = size - 2
     latin = map(in_latin, words)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.lexical_head.features import FIRST_BIGRAM
-from siamese_news.scoring import ScoreForm
+from siamese_news.scoring.scorer import ScoreForm
 from siamese_news.search.index.arrays import ragged
 from siamese_news.search.index.chunks import Chunk
 from siamese_news.search.index.segment import Codes, Segment

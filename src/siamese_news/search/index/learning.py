@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.model.base import BLOCK
-from siamese_news.scoring import MixtureScorer, ScoreForm
+from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.pool import BINS, cosine_bins
+from siamese_news.scoring.scorer import ScoreForm
 from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
 from siamese_news.search.pool import Floats, Ints, floors_of

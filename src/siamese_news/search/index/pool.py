@@ -14,7 +14,8 @@ from typing_extensions import override
 from siamese_news.data.records import Post
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
-from siamese_news.scoring import MixtureScorer, Scorer
+from siamese_news.scoring import Scorer
+from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.fingerprint import check_model, indexable

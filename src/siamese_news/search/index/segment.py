@@ -15,7 +15,7 @@ from scipy import sparse
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.scoring import BUCKETS, word_grams
+from siamese_news.scoring.surface import BUCKETS, word_grams
 from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
 from siamese_news.search.pool import Floats, Ints
 from siamese_news.search.records import SAMPLE

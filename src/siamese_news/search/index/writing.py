@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Post
 from siamese_news.lexical_head import TermOptions
 from siamese_news.model.base import TextModel
-from siamese_news.scoring import PostReader
+from siamese_news.scoring.features import PostReader
 from siamese_news.search.index.arrays import rounded_up
 from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps

@@ -28,10 +28,6 @@ def next_settling(position: int, window: int) -> int:
 
     The scores are updated at each tenth of the window. Before the first tenth they are updated at a
     half, a quarter and so on of it, so that a stream without a warm start soon has useful scores.
-
-    Example:
-        >>> next_settling(0, 100_000), next_settling(5_000, 100_000), next_settling(10_000, 100_000)
-        (1250, 10000, 20000)
     """
     point = every = max(window // _PARTS, 1)
     if position >= every:
