@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.dev_collections import big_pools, labeled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.pools import Pool, Score, evaluate_pools
-from siamese_news.lexical_head import TermOptions
+from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model.loading import AnyModel, ExternalModel, open_model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.utils.markdown import markdown_table

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import TermOptions
+from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model import Model
 from siamese_news.model.folder import folder_sha256, read_folder, write_folder
 from siamese_news.model.trained_on import TrainingRecord

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
-from siamese_news.lexical_head import RocchioFeedback
+from siamese_news.lexical_head.options import RocchioFeedback
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import observe_all, rules
 from siamese_news.scoring.mixture import MixtureScorer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from siamese_news import open_model
-from siamese_news.lexical_head import Passages
+from siamese_news.lexical_head.options import Passages
 from siamese_news.scoring import candidates, observe_all
 from siamese_news.scoring.mixture import MixtureScorer
 

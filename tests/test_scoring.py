@@ -11,20 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import (
+from siamese_news.lexical_head.features import bigram_ids, distinct
+from siamese_news.lexical_head.head import TermHead, bigram_counters, empty_bigram_counters
+from siamese_news.lexical_head.options import (
     DenseExcess,
     FocusedPool,
-    PoolCounts,
     RocchioFeedback,
     Smoothing,
     Surface,
-    TermHead,
     TermOptions,
-    bigram_counters,
-    bigram_ids,
-    distinct,
-    empty_bigram_counters,
 )
+from siamese_news.lexical_head.weights import PoolCounts
 from siamese_news.model import Model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.candidates import Candidates, content_keys

@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import (
+from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
+from siamese_news.lexical_head.options import (
     DenseExcess,
     FocusedPool,
     RocchioFeedback,
     Smoothing,
     Surface,
-    TermHead,
     TermOptions,
-    empty_bigram_counters,
 )
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.pool import PoolState

@@ -9,7 +9,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from siamese_news import open_model, open_scorer
-from siamese_news.lexical_head import Surface, TermHead, TermOptions, empty_bigram_counters
+from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
+from siamese_news.lexical_head.options import Surface, TermOptions
 from siamese_news.scoring import observe_all
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.scoring.surface import word_grams

@@ -286,7 +286,8 @@ def _model_folder() -> Path:
     import torch
 
     from siamese_news.encoders import BagEncoder, TokenEmbedding
-    from siamese_news.lexical_head import TermHead, TermOptions, empty_bigram_counters
+    from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
+    from siamese_news.lexical_head.options import TermOptions
     from siamese_news.model import Model
     from siamese_news.text import Tokenizer, Vocabulary
 

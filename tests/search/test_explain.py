@@ -15,15 +15,14 @@ from siamese_news.cli import app
 from siamese_news.data.records import Article, Post
 from siamese_news.encoders import StarEncoder, TransformerEncoder
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import (
+from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
+from siamese_news.lexical_head.options import (
     DenseExcess,
     FocusedPool,
     RocchioFeedback,
     Smoothing,
     Surface,
-    TermHead,
     TermOptions,
-    empty_bigram_counters,
 )
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.explain.explainer import (

@@ -10,7 +10,8 @@ from hydra import compose, initialize_config_module
 from torch.utils.data import DataLoader
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import TermHead, TermOptions, empty_bigram_counters
+from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
+from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words

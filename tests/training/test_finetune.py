@@ -11,7 +11,8 @@ from hydra import compose, initialize_config_module
 from siamese_news.data.sources import evaluation_set, open_source
 from siamese_news.encoders import TwoHeadEncoder, build_encoder
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import FocusedPool, TermHead, TermOptions, empty_bigram_counters
+from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
+from siamese_news.lexical_head.options import FocusedPool, TermOptions
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary

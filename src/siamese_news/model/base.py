@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news import __version__
-from siamese_news.lexical_head import TermHead
+from siamese_news.lexical_head.head import TermHead
 from siamese_news.model.folder import Content, check_arrays, check_finite, write_folder
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import DenseExcess, TermOptions
+from siamese_news.lexical_head.options import DenseExcess, TermOptions
 from siamese_news.model.base import PRETRAINED, TextModel
 from siamese_news.model.folder import check_finite, folder_sha256, read_folder
 from siamese_news.model.table import TableModel

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import PoolCounts, TermWeights, bigram_ids, mean_vectors
+from siamese_news.lexical_head.features import bigram_ids
+from siamese_news.lexical_head.head import mean_vectors
+from siamese_news.lexical_head.weights import PoolCounts, TermWeights
 from siamese_news.model.base import TextModel
 from siamese_news.scoring.features import PostReader, Posts
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import TermWeights, bigram_ids, mean_factors
-from siamese_news.lexical_head.features import FIRST_BIGRAM
+from siamese_news.lexical_head.features import FIRST_BIGRAM, bigram_ids, mean_factors
+from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.model.base import TextModel
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds

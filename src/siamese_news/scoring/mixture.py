@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import override
 
-from siamese_news.lexical_head import DenseExcess, TermOptions
+from siamese_news.lexical_head.options import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import RocchioFeedback, Smoothing
+from siamese_news.lexical_head.options import RocchioFeedback, Smoothing
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import ExternalModel
 from siamese_news.scoring.cosine import CosineScorer

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import Passages, distinct, unit_rows
+from siamese_news.lexical_head.features import distinct, unit_rows
+from siamese_news.lexical_head.options import Passages
 from siamese_news.scoring.candidates import Candidates, TextTable
 from siamese_news.scoring.features import Posts
 from siamese_news.scoring.surface import SurfaceScores, by_id

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.lexical_head import PoolCounts
+from siamese_news.lexical_head.weights import PoolCounts
 from siamese_news.scoring.candidates import Candidates
 
 BINS = 1000

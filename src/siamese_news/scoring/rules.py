@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.lexical_head import DenseExcess, FocusedPool, RocchioFeedback
+from siamese_news.lexical_head.options import DenseExcess, FocusedPool, RocchioFeedback
 from siamese_news.utils.choices import About
 
 # Posts that say how much an article's words find.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head import Smoothing, TermWeights
+from siamese_news.lexical_head.options import Smoothing
+from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
 from siamese_news.scoring.features import PostReader, Posts, unit_terms
 from siamese_news.scoring.scorer import Neighbor

@@ -13,7 +13,8 @@ from hydra.utils import instantiate
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import TermHead, distinct
+from siamese_news.lexical_head.features import distinct
+from siamese_news.lexical_head.head import TermHead
 from siamese_news.model.siamese import Model
 from siamese_news.sparsity.maps import SPARSITIES
 from siamese_news.text import (

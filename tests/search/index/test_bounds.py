@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from siamese_news import open_model, open_scorer
-from siamese_news.lexical_head import bigram_ids
+from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.scoring import surface
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from siamese_news.data.readers.fields import PARTS
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.lexical_head import bigram_ids
+from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import Scorer, open_scorer
 from siamese_news.text.token_ids import Side

@@ -11,7 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from siamese_news.data.records import Post
-from siamese_news.lexical_head import TermOptions
+from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring.features import PostReader
 from siamese_news.search.index.arrays import rounded_up

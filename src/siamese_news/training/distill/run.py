@@ -15,7 +15,7 @@ from siamese_news.data.splits import same_text_key
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
-from siamese_news.lexical_head import TermHead
+from siamese_news.lexical_head.head import TermHead
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words, smoothed_idf, words_of

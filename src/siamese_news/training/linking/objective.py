@@ -7,7 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from siamese_news.lexical_head import TermHead, TermWeights, bigram_ids
+from siamese_news.lexical_head.features import bigram_ids
+from siamese_news.lexical_head.head import TermHead
+from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.text import PAD
 from siamese_news.training.distributed import gather_rows, world_size
 from siamese_news.utils.choices import check_choice
