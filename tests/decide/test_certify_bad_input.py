@@ -675,7 +675,7 @@ def test_nothing_of_the_users_is_overwritten(pool):
         ('{"id": 1}\n', "post"),
         ('{"post": "1", "score": "x"}\n', "expected a number"),
         ('{"post": "1", "score": 1}\n{"post": "1", "score": 2}\n', "occurs twice"),
-        ('{"post": "1", "score": NaN}\n', "not JSON"),
+        ('{"post": "1", "score": NaN}\n', "expected a number"),
     ],
 )
 def test_files_that_are_no_scores(tmp_path, content, words):

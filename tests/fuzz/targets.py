@@ -325,7 +325,6 @@ def _reranker_folder() -> Path:
             "class": "PAtt",
             "filters": 6,
             "widths": [2],
-            "padding": "full",
             "dropout": 0.0,
             "hidden": 5,
             "head_hidden": 4,

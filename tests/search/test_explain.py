@@ -318,15 +318,6 @@ def test_the_command_explains_the_score_of_the_search(files):
     assert "mostly about the story" in done.stderr
 
 
-def test_the_command_takes_a_results_file_and_says_where_scores_differ(files):
-    found = files / "found.jsonl"
-    run(files, "--posts", files / "posts.jsonl", "--out", found, command="rank")
-    done = run(files, "--posts", found, "--post", "1")
-    assert done.exit_code == 0, done.output
-    assert "in the search and is" in done.stderr
-    assert "Tested, the explanation" in done.stdout
-
-
 def test_the_command_takes_a_text(files):
     out = files / "why.jsonl"
     done = run(files, "--text", "flood bridge", "--format", "jsonl", "--out", out)

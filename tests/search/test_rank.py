@@ -13,7 +13,7 @@ from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import open_scorer
 from siamese_news.search import scan
-from siamese_news.search.inputs import ReplayablePosts
+from siamese_news.search.inputs import CheckedPosts
 from siamese_news.search.output import write_ranking
 from siamese_news.search.query import Query
 from siamese_news.search.rank import search
@@ -26,7 +26,7 @@ WORDS = ["flood", "river", "fire", "train", "vote", "mayor", "the", "zzz"]
 
 
 def rank_posts(model, articles, posts, top):
-    seeds, pool = Seeds(articles), StreamPool(ReplayablePosts(posts))
+    seeds, pool = Seeds(articles), StreamPool(CheckedPosts(posts))
     return list(search(open_scorer(model, seeds.texts), seeds, pool, top=Query(top=top).top))
 
 

@@ -10,7 +10,7 @@ from siamese_news.errors import InputError
 from siamese_news.search import rank, scan
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.inputs import ReplayablePosts
+from siamese_news.search.inputs import CheckedPosts
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
 from siamese_news.search.rank import Ranking, search
@@ -160,7 +160,7 @@ class Once:
 def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", 2)
     scorer = Once()
-    posts = ReplayablePosts(Post(str(n), f"text {n}") for n in range(5))
+    posts = CheckedPosts(Post(str(n), f"text {n}") for n in range(5))
     [found] = search(scorer, Seeds([A]), StreamPool(posts), top=2)
     blocks = [["text 0", "text 1"], ["text 2", "text 3"], ["text 4"]]
     assert scorer.seen == scorer.calls == blocks
@@ -184,7 +184,7 @@ def test_a_block_with_very_many_scores_comes_in_parts(monkeypatch):
 
 def test_an_id_that_no_format_could_carry_is_refused():
     with pytest.raises(InputError, match="white space"):
-        list(ReplayablePosts([Post("a b", "x")]))
+        list(CheckedPosts([Post("a b", "x")]))
 
 
 def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):

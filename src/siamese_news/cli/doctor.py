@@ -106,7 +106,7 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
     from siamese_news.data.readers import open_posts
 
     stream = open_posts([name], rejected=rejected, first_rows=ROWS, **query.reading())
-    for line in described(stream):
+    for line in described(stream, most=100):
         _say(line)
     for found in stream.detected[:_FILES]:
         texts = () if found.fields is None or found.fields.joined else found.fields.texts[1:]

@@ -83,8 +83,8 @@ def open_files(query: Query, **more: Any) -> "PostStream":
     return posts
 
 
-def described(posts: "PostStream") -> list[str]:
-    """The files of posts with their formats and fields, and those that are left out."""
+def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
+    """At most so many files of posts with their formats and fields, and those left out."""
     files = []
     for found in posts.detected:
         fields = f": text from '{found.text_field}', id from '{found.id_field}'"
@@ -95,10 +95,10 @@ def described(posts: "PostStream") -> list[str]:
     # All of these are named at the end.
     unreadable = [f"skipped (--strict stops here): {message}" for message in posts.unreadable]
     return [
-        *_first(files, "more files of posts"),
+        *_first(files, "more files of posts", most),
         *own,
-        *_first(unknown, "more files skipped because of their extensions"),
-        *unreadable[:_SHOWN],
+        *_first(unknown, "more files skipped because of their extensions", most),
+        *unreadable[:most],
     ]
 
 
@@ -156,10 +156,10 @@ def say_found(summary: Sequence[str], decided: str, window: "Window") -> None:
         echo(f"{window.undated:,} of {total:,} posts have no readable date: {what}")
 
 
-def _first(lines: Sequence[str], more: str) -> list[str]:
+def _first(lines: Sequence[str], more: str, most: int = _SHOWN) -> list[str]:
     """The first lines, and the number of further ones."""
-    left = len(lines) - _SHOWN
-    return [*lines[:_SHOWN], *([f"and {left:,} {more}"] if left > 0 else [])]
+    left = len(lines) - most
+    return [*lines[:most], *([f"and {left:,} {more}"] if left > 0 else [])]
 
 
 def echo(line: str) -> None:
