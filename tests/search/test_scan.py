@@ -63,12 +63,10 @@ scores_of_two = st.lists(
 @given(scores_of_two)
 def test_aggregates_lie_in_order(pairs):
     raw = np.array(pairs, np.float32).T
-    mean, soft, greatest = (
-        Seeds([A, B], one_story=True, aggregate=rule).combine(raw)[0][0]
-        for rule in ("mean", "softmax", "max")
+    mean, greatest = (
+        Seeds([A, B], one_story=True, aggregate=rule).combine(raw)[0][0] for rule in ("mean", "max")
     )
-    assert (mean <= soft + 1).all()
-    assert (soft <= greatest + 1).all()
+    assert (mean <= greatest + 1).all()
     assert greatest.tolist() == [round(max(map(float, p)) * MILLION) for p in pairs]
     assert np.abs(mean - np.array(pairs).mean(axis=1) * MILLION).max() <= 1
 

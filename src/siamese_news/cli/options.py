@@ -23,8 +23,8 @@ SEARCH = {
     "threshold": "Keep posts with at least this score.",
     "top": "Number of posts to list for each article.",
     "one_story": "Treat the seeds as one story: one list for all of them instead of one for each.",
-    "aggregate": "How to combine the scores for several seeds: close to any of them (max), to all "
-    "of them (mean), or in between (softmax).",
+    "aggregate": "How to combine the scores for several seeds: close to any of them (max), or to "
+    "all of them (mean).",
     "negatives": "Articles about a different story; their score is subtracted.",
     "about": "Find posts about the event or about the article itself. auto: the event for several "
     "seeds of one story, otherwise as the posts suggest.",

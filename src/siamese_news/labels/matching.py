@@ -80,10 +80,6 @@ class SampledPosts:
         """Record units and return them with their keys, as `write_sheet` takes them."""
         return [(one.key, unit) for one, unit in zip(self.draw(units, parts), units, strict=True)]
 
-    def of_part(self, part: str) -> Sequence[SampledPost]:
-        """The units drawn for one part."""
-        return [drawn for drawn in self.by_key.values() if drawn.part == part]
-
     def _read(self, row: Mapping[str, Any]) -> None:
         parts = (row["key"], row["name"], row.get("part", ""))
         if not all(isinstance(part, str) for part in parts):

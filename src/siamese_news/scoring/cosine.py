@@ -5,7 +5,7 @@ from scipy import sparse
 from typing_extensions import override
 
 from siamese_news.model.base import TextModel
-from siamese_news.scoring.features import Encodes
+from siamese_news.model.loading import AnyModel
 from siamese_news.scoring.scorer import Content, ScoreForm, ScoreParts, Scorer
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
@@ -16,7 +16,7 @@ class CosineScorer(Scorer):
 
     kind = "cosine"
 
-    def __init__(self, model: Encodes, articles: np.ndarray) -> None:
+    def __init__(self, model: AnyModel, articles: np.ndarray) -> None:
         self._model = model
         # In double precision a cosine does not depend on which posts are asked for with it.
         self._articles = articles.astype(np.float64)

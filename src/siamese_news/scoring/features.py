@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise, starmap
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,37 +14,28 @@ from scipy import sparse
 from siamese_news.lexical_head.features import FIRST_BIGRAM, bigram_ids, mean_factors
 from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.model.base import TextModel
+from siamese_news.model.loading import ExternalModel
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
 
 Ids = NDArray[np.int64]
 
 
-class Encodes(Protocol):
-    """A dense model: `TextModel` or `ExternalModel`."""
-
-    def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors (A, D) float32."""
-
-    def encode_posts(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors (P, D) float32."""
-
-
 class EncodedOnce:
-    """An encoder that keeps the vectors of posts, as float16 in a temporary file.
+    """A model that keeps the vectors of posts, as float16 in a temporary file.
 
     A transformer takes milliseconds for a post, and a scorer reads a pool twice. This takes 150
     bytes of memory a post; the file, which has no name, is gone with the process.
     """
 
-    def __init__(self, encoder: Encodes) -> None:
+    def __init__(self, encoder: ExternalModel) -> None:
         self._encoder = encoder
         self._rows: dict[bytes, int] = {}
         self._file = tempfile.TemporaryFile(prefix="siamese-news-vectors-")
         self._size = 0
 
     def encode_articles(self, texts: Sequence[str]) -> np.ndarray:
-        """See `Encodes`."""
+        """Unit vectors (A, D) float32."""
         vectors = self._encoder.encode_articles(texts)
         self._size = vectors.shape[1]
         return vectors
@@ -104,7 +95,7 @@ class PostReader:
         encoder: whose vectors these are, of whole texts; None: the model's own, of word ids.
     """
 
-    def __init__(self, model: TextModel, *, dense: bool, encoder: Encodes | None = None) -> None:
+    def __init__(self, model: TextModel, *, dense: bool, encoder: EncodedOnce | None = None) -> None:
         assert model.terms is not None
         self._model, self._terms, self._dense = model, model.terms, dense
         self._encoder = encoder if dense else None

@@ -14,7 +14,7 @@ from siamese_news.lexical_head.options import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors
-from siamese_news.scoring.features import Encodes, PostReader, Posts
+from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import Content, Neighbor, ScoreForm, ScoreParts, Scorer
@@ -65,7 +65,7 @@ class MixtureScorer(Scorer):
         about: About = "auto",
         vectors: bool = True,
         options: TermOptions | None = None,
-        encoder: Encodes | None = None,
+        encoder: EncodedOnce | None = None,
     ) -> None:
         assert model.terms is not None
         self._options = options = model.terms.options if options is None else options

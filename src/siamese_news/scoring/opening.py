@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import RocchioFeedback, Smoothing
-from siamese_news.model.base import BLOCK, TextModel
-from siamese_news.model.loading import ExternalModel
+from siamese_news.model.base import BLOCK
+from siamese_news.model.loading import AnyModel, ExternalModel
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import EncodedOnce
 from siamese_news.scoring.mixture import MixtureScorer
@@ -16,7 +16,7 @@ from siamese_news.utils.choices import About, Fusion, check_choice
 
 
 def open_scorer(
-    model: TextModel | ExternalModel,
+    model: AnyModel,
     articles: Sequence[str],
     *,
     positives: int | None = None,
@@ -85,9 +85,7 @@ def open_scorer(
                 f"{'feedback' if expand else 'smoothing'} is by words; expected another fusion "
                 "than 'vectors'"
             )
-        if isinstance(model, ExternalModel):
-            return CosineScorer(model, model.encode_articles(articles))
-        return CosineScorer(model, model.encode_ids(list(map(model.ids, articles)), "article"))
+        return CosineScorer(model, model.encode_articles(articles))
     encoder = EncodedOnce(model) if isinstance(model, ExternalModel) else None
     options = model.options if isinstance(model, ExternalModel) else words.terms.options
     feedback = replace(options.feedback, weight=_weight(options.feedback, expand))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +15,14 @@ from siamese_news.utils.choices import Aggregate
 MILLION = 1_000_000
 """Scores are compared as whole millionths, the digits that are written."""
 
-_SHARPNESS = 10.0  # of softmax: seeds that are .1 apart weigh 1 to 2.7
-
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
     """Seed articles, negative articles about different stories, and how several scores become one.
 
-    ``max`` favors a post near any of the seeds, ``mean`` one near all of them; ``softmax`` is the
-    mean weighted by ``exp(10 score)``, which lies between the two. The scores of the negative seeds
-    are combined by the same rule and subtracted. `one_story` means one list over all seeds instead
-    of one for each; `set_aside` are the reasons why articles were left out.
+    ``max`` favors a post near any of the seeds, ``mean`` one near all of them. The scores of the
+    negative seeds are combined by the same rule and subtracted. `one_story` means one list over all
+    seeds instead of one for each; `set_aside` are the reasons why articles were left out.
     """
 
     articles: Sequence[Article]
@@ -83,19 +81,10 @@ class Seeds:
         count = len(self.articles)
         result = most[:count]
         if self.one_story:
-            # The softmax lies between the mean and the maximum.
-            mean = self.aggregate == "mean"
-            result = (result.mean(axis=0) if mean else result.max(axis=0))[None]
+            result = self._one(result)[None]
         if self.negatives:
-            pushed = least[count:]
-            highest = self.aggregate == "max"
-            result = result - (pushed.max(axis=0) if highest else pushed.min(axis=0))
+            result = result - self._one(least[count:])
         return result
 
-    def _one(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.aggregate == "max":
-            return scores.max(axis=0)
-        if self.aggregate == "mean":
-            return scores.mean(axis=0)
-        weights = np.exp(_SHARPNESS * (scores - scores.max(axis=0)))
-        return (weights * scores).sum(axis=0) / weights.sum(axis=0)
+    def _one(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return scores.max(axis=0) if self.aggregate == "max" else scores.mean(axis=0)

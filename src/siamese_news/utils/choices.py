@@ -11,7 +11,7 @@ decides by the pool."""
 Fusion = Literal["weighted", "words", "vectors"]
 """How words and vectors are combined: by the model's weight, or one alone."""
 
-Aggregate = Literal["max", "mean", "softmax"]
+Aggregate = Literal["max", "mean"]
 """How the scores for several seeds are combined."""
 
 Format = Literal["table", "jsonl", "csv", "parquet", "trec"]

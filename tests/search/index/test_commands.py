@@ -14,7 +14,7 @@ from .conftest import POSTS, SEEDS, posts, rows_of, run, write
 OPTIONS = [
     [],
     ["--one-story", "--aggregate", "mean", "--no-smooth"],
-    ["--one-story", "--aggregate", "softmax", "--dedupe"],
+    ["--one-story", "--aggregate", "max", "--dedupe"],
     ["--about", "event", "--no-expand", "--top", "3"],
     ["--top", "2000", "--author", "--ids-only"],
     ["--about", "article"],
