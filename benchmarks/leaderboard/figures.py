@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from siamese_news.data.sources import EvaluationSet
-from siamese_news.metrics import blocks_of, bootstrap_interval, evaluate_blocks
+from siamese_news.metrics import blocks_of, evaluate_blocks
+from siamese_news.metrics.statistics import percentile_interval, resample_counts
 
 BOOTSTRAP = 1000
 
@@ -83,4 +84,5 @@ def event_interval(ap: dict[str, float], event_of: dict[str, str]) -> tuple[floa
         place = events.index(event_of[article])
         sums[place] += value
         sizes[place] += 1
-    return bootstrap_interval(sums, statistic=lambda counts: counts @ sums / (counts @ sizes))
+    counts = resample_counts(len(sums), samples=1000, seed=0)
+    return percentile_interval(counts @ sums / (counts @ sizes))

@@ -5,17 +5,18 @@ Writes a TREC run for each system, ``evaluation.json`` and ``evaluation.md`` to 
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.extras import entry_point, needs
+from siamese_news.utils.extras import needs
 from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.evaluate"
 
-with entry_point("eval", COMMAND, __name__):
+with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("eval", COMMAND):
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import DictConfig, OmegaConf

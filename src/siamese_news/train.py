@@ -7,16 +7,17 @@ those of a multirun to ``multirun/<stamp>/<job>`` with one comparison table over
 import logging
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.extras import entry_point, needs
+from siamese_news.utils.extras import needs
 from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
 
-with entry_point("train", COMMAND, __name__):
+with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("train", COMMAND):
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from siamese_news.errors import InputError
-from siamese_news.metrics import blocks_of, evaluate_blocks, evaluate_run, rounded
+from siamese_news.metrics import blocks_of, evaluate_blocks, evaluate_run
 from siamese_news.metrics import counts as counts_module
+from siamese_news.metrics.ranking import rounded
 
 
 def cut(scores, bounds):

@@ -118,8 +118,8 @@ class Audit(SamplingPlan):
         error = float(1 - self.confidence)
         counts = {}
         for name, (start, end, count) in self.parts().items():
-            drawn = [one for one in self.sampled.by_key.values() if one.part == name]
-            said = [labels.of[one.name] for one in drawn]
+            mine = [one for one in self.sampled.by_key.values() if one.part == name]
+            said = [labels.of[one.name] for one in mine]
             # A skipped post counts against us: not relevant above, relevant below.
             hits = sum(s.relevant or (s.skipped and name == BELOW) for s in said)
             counts[name] = (end - start, count, hits)

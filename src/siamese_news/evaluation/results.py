@@ -12,8 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from siamese_news.data.records import Article, Post
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.data.trec import write_run
-from siamese_news.metrics import ALL_ROWS, Evaluation, evaluate_blocks
-from siamese_news.metrics.relevance import Blocks, cosine_blocks
+from siamese_news.metrics import ALL_ROWS, Blocks, blocks_of, evaluate_blocks
+from siamese_news.metrics.evaluation import Evaluation
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import About, observe_all, open_scorer
@@ -77,7 +77,8 @@ def model_blocks(
     seeds = [article.full_text for article in articles]
     texts = [post.text for post in posts]
     if vectors or (isinstance(model, TextModel) and model.terms is None):
-        return cosine_blocks(model.encode_articles(seeds), model.encode_posts(texts))
+        sides = model.encode_articles(seeds), model.encode_posts(texts)
+        return blocks_of(lambda start, stop: sides[0] @ sides[1][start:stop].T, len(texts))
     scorer = open_scorer(model, seeds, one_story=one_story, about=about)
     observe_all(scorer, texts)
 

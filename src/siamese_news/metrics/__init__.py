@@ -1,8 +1,8 @@
 """Ranking metrics over unique articles x unique posts, TREC runs, intervals and tests."""
 
-from siamese_news.metrics.evaluation import Evaluation, evaluate_blocks
-from siamese_news.metrics.ranking import ranked, ranking_figures, rounded
-from siamese_news.metrics.relevance import Blocks, blocks_of, cosine_blocks
+from siamese_news.metrics.evaluation import evaluate_blocks
+from siamese_news.metrics.ranking import ranked
+from siamese_news.metrics.relevance import Blocks, blocks_of
 from siamese_news.metrics.runs import evaluate_run, means
 from siamese_news.metrics.statistics import bootstrap_interval, randomization_test
 from siamese_news.metrics.top import ALL_ROWS, PAPER_ROWS
@@ -11,15 +11,11 @@ __all__ = [
     "ALL_ROWS",
     "PAPER_ROWS",
     "Blocks",
-    "Evaluation",
     "blocks_of",
     "bootstrap_interval",
-    "cosine_blocks",
     "evaluate_blocks",
     "evaluate_run",
     "means",
     "randomization_test",
     "ranked",
-    "ranking_figures",
-    "rounded",
 ]

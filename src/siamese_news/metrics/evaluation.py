@@ -28,17 +28,6 @@ class Evaluation:
             over articles; the pooled ones only where there is memory to resample them.
         counts: articles, articles_without_relevant, posts, pairs, relevant, relevant_missing.
         run: article id -> post id -> score, best first, the top `depth` of each article.
-
-    Example:
-        >>> import numpy as np
-        >>> from siamese_news.metrics import blocks_of, evaluate_blocks
-        >>> scores = np.array([[0.9, 0.1]])
-        >>> evaluation = evaluate_blocks(
-        ...     blocks_of(lambda start, stop: scores[:, start:stop], 2),
-        ...     article_ids=["a"], post_ids=["x", "y"], qrels={"a": {"y": 1}}, bootstrap=0,
-        ... )
-        >>> evaluation.counts["relevant"], list(evaluation.run["a"])
-        (1, ['x', 'y'])
     """
 
     pooled: dict[str, float]
@@ -91,14 +80,14 @@ def evaluate_blocks(
 
     Example:
         >>> import numpy as np
-        >>> from siamese_news.metrics import cosine_blocks, evaluate_blocks
-        >>> articles, posts = np.eye(2), np.eye(2)  # unit vectors (A, D) and (P, D)
+        >>> from siamese_news.metrics import blocks_of, evaluate_blocks
+        >>> scores = np.array([[0.9, 0.1]])
         >>> evaluation = evaluate_blocks(
-        ...     cosine_blocks(articles, posts), article_ids=["a", "b"], post_ids=["x", "y"],
-        ...     qrels={"a": {"x": 1}, "b": {"y": 1}}, bootstrap=0,
+        ...     blocks_of(lambda start, stop: scores[:, start:stop], 2),
+        ...     article_ids=["a"], post_ids=["x", "y"], qrels={"a": {"y": 1}}, bootstrap=0,
         ... )
-        >>> evaluation.macro["AP"], evaluation.pooled["AUC"]
-        (1.0, 1.0)
+        >>> evaluation.macro["AP"], list(evaluation.run["a"])
+        (0.5, ['x', 'y'])
     """
     relevance = Relevance(article_ids, post_ids, qrels)
     articles, posts = relevance.shape

@@ -22,23 +22,11 @@ def rounded(scores: np.ndarray) -> np.ndarray:
 
     trec_eval keeps scores as 32-bit floats, so in addition to the 6 decimals of a run file, two
     scores above 16 also tie if float32 cannot tell them apart. The result printed with 6
-    decimals and read again is the result: a written run has exactly these ties.
-
-    Args:
-        scores: any shape.
-
-    Returns:
-        float32 of the same shape, never -0.
+    decimals and read again is the result: a written run has exactly these ties. It is float32 of
+    the same shape, never -0.
 
     Raises:
         InputError: a score is NaN, infinite or outside float32.
-
-    Example:
-        >>> import numpy as np
-        >>> from siamese_news.metrics import rounded
-        >>> first, second = rounded(np.array([0.1234564, 0.1234561]))
-        >>> bool(first == second)
-        True
     """
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.rint(np.asarray(scores, dtype=np.float64) * 1e6)
@@ -130,17 +118,6 @@ def ranking_figures(
         all_grades: (R,) grades of all relevant posts, R >= 1.
         ks: cuts of precision.
         depth: rank beyond which nothing was retrieved, or None.
-
-    Returns:
-        AP, Rprec, RR, nDCG@10, P@k, R@100 and R@1000 by name.
-
-    Example:
-        >>> import numpy as np
-        >>> from siamese_news.metrics import ranking_figures
-        >>> ones = np.array([1, 1])
-        >>> figures = ranking_figures(np.array([1, 4]), ones, ones)  # relevant posts at 1 and 4
-        >>> figures["AP"], figures["RR"], figures["P@10"]
-        (0.75, 1.0, 0.2)
     """
     order = np.argsort(ranks)
     ranks, grades = ranks[order], grades[order]

@@ -39,26 +39,6 @@ def blocks_of(scores: Callable[[int, int], np.ndarray], n_posts: int) -> Blocks:
     return blocks
 
 
-def cosine_blocks(articles: np.ndarray, posts: np.ndarray) -> Blocks:
-    """Blocks of cosine similarities of unit vectors.
-
-    Args:
-        articles: (A, D) float32.
-        posts: (P, D) float32.
-
-    Returns:
-        See `blocks_of`.
-
-    Example:
-        >>> import numpy as np
-        >>> from siamese_news.metrics import cosine_blocks
-        >>> next(iter(cosine_blocks(np.eye(2), np.eye(2)[:1])()))
-        (0, array([[1.],
-               [0.]]))
-    """
-    return blocks_of(lambda start, stop: articles @ posts[start:stop].T, len(posts))
-
-
 class Relevance:
     """Relevant pairs (grade >= 1) of unique articles x unique posts.
 

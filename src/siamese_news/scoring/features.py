@@ -95,7 +95,9 @@ class PostReader:
         encoder: whose vectors these are, of whole texts; None: the model's own, of word ids.
     """
 
-    def __init__(self, model: TextModel, *, dense: bool, encoder: EncodedOnce | None = None) -> None:
+    def __init__(
+        self, model: TextModel, *, dense: bool, encoder: EncodedOnce | None = None
+    ) -> None:
         assert model.terms is not None
         self._model, self._terms, self._dense = model, model.terms, dense
         self._encoder = encoder if dense else None

@@ -1,7 +1,6 @@
 """The packages of the extras, the error if one is not installed, and imports on first use."""
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -56,19 +55,6 @@ def optional(module: str, extra: str, what: str, otherwise: str) -> Any:
             f"{what} needs {package}, which is not installed; run pip install "
             f"'{PACKAGE}[{extra}]', or {otherwise}"
         ) from error
-
-
-@contextmanager
-def entry_point(extra: str, command: str, name: str) -> Iterator[None]:
-    """Like `needs`, for a module that is also a command, which ends with a line and code 2."""
-    try:
-        with needs(extra, command):
-            yield
-    except MissingExtraError as error:
-        if name != "__main__":
-            raise
-        print(error, file=sys.stderr)
-        sys.exit(2)
 
 
 def extras() -> dict[str, list[str]]:

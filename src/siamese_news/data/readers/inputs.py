@@ -209,20 +209,11 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
     return suffix in suffixes or (path.suffix in _PACKED and suffix != ".tar")
 
 
-RESULTS = ("article", "rank", "score", "post")
-"""The first columns of the results of ``rank`` and ``filter``."""
-
-
-def is_results(names: Any) -> bool:
-    """Whether these are the columns of results of ``rank`` or ``filter``."""
-    return set(RESULTS) <= set(names)
-
-
 def as_written(
     rows: Iterator[tuple[int, Record | BadRow, Any]], names: Sequence[str]
 ) -> Iterator[tuple[int, Record | BadRow, Any]]:
     """The rows of a table; those of our own results without the apostrophes against formulas."""
-    if not is_results(names):
+    if not {"article", "rank", "score", "post"} <= set(names):
         yield from rows
         return
     for line, record, row in rows:
