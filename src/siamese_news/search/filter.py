@@ -75,14 +75,18 @@ def kept_rows(
     wanted = Wanted(seeds.at_most, lambda: np.array([least]))
     for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
         scores, best = seeds.combine(block.scores)
-        rows = rows_over(scorer, opened, block.posts, scores[0], best)
-        yield block, scores, [orjson.dumps(row) + b"\n" for row in rows]
+        yield block, scores, _lines(scorer, opened, block, scores[0], best)
 
 
 def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
     part.progress.histogram = counts.plain()
     part.progress.scorer = scorer.state()
     part.save()
+
+
+def _lines(scorer: Scorer, opened: OpenQuery, block: Scored, *more: np.ndarray) -> list[bytes]:
+    rows = rows_over(scorer, opened, block.posts, *more)
+    return [orjson.dumps(row) + b"\n" for row in rows]
 
 
 def rows_over(
