@@ -84,7 +84,7 @@ def python_m(module: str, *arguments: object, folder: Path) -> subprocess.Comple
 def begin(
     module: str | None, *arguments: object, folder: Path, output: Path, errors: Path | None = None
 ) -> multiprocessing.process.BaseProcess:
-    """A command that goes on while the test does something else, at most until the tests end.
+    """A command that keeps running while the test does something else, at most until the tests end.
 
     Args:
         module: what ``python -m`` runs; None is ``siamese-news``.

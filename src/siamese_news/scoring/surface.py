@@ -4,8 +4,9 @@ Words are compared by the n-grams inside them, their two ends marked. An article
 these, ``(1 + log tf) * idf ** power``, of length 1. A post is the sum of the vectors of its
 different words, ``idf ** power`` each, divided by the root of the sum of their squared lengths. So
 a post's product with an article is a sum over its words, and n-grams are only made of each
-different word of a block, not of each post. For an article whose words the vocabulary mostly lacks,
-whose score is mainly this one, a post is a vector as an article is, which takes five times as long.
+different word of a block, not of each post. For an article of which the vocabulary lacks
+many words, and whose score is mainly this one, a post is a vector as an article is: its n-grams are
+counted, too, which takes longer.
 
 Each article has its own mixture of two IDFs. Where few posts are near (as for one claim among
 thousands), or these do not resemble each other, it is the pool's, which knows what is common there.

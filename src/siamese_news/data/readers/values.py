@@ -42,7 +42,7 @@ def iso_date(value: Any) -> str | None:
     """
     try:
         if type(value) is int and value > 0 and len(str(value)) in (8, 14):
-            value = str(value)  # 20181010 is no time of August 1970
+            value = str(value)  # 20181010 is a date, not seconds since 1970
         if isinstance(value, str):
             # By far the most frequent; the parser still has to agree that there is such a day.
             if value[10:11] == "T" and value[-1] == "Z" and len(value) in (20, 24):

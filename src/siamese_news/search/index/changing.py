@@ -93,7 +93,7 @@ def add(
     """Add posts in segments of their own, skipping those whose id exists; see `build`.
 
     Raises:
-        InputError: there is no index, it is damaged, incomplete or has another version, or it was
+        InputError: the index is missing, damaged, incomplete or of another version, or it was
             built with another model.
     """
     maker, manifest = RowMaker(indexable(model)), Manifest.read(path)
