@@ -67,6 +67,21 @@ def test_other_seeds_change_nothing(seeds, tmp_path):
     assert set(whole["zz-none"].values()) == {0.0}
 
 
+def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
+    plain = ranked(tmp_path / "plain.jsonl", seeds)[0]
+    apart, meta, _ = ranked(tmp_path / "apart.jsonl", seeds, "--distinct")
+    assert "--distinct" in meta["command"]
+    for post in plain[seeds[0].stem]:
+        best = max(own[post] for own in plain.values())
+        for seed, own in plain.items():
+            expected = own[post] ** 2 / best if own[post] > 0 else own[post]
+            assert apart[seed][post] == pytest.approx(expected, abs=5e-6)
+    articles, posts = read_articles([str(f) for f in seeds]), list(open_posts([str(POSTS)]))
+    found = Searcher().rank(articles, posts, top=len(posts), distinct=True)
+    mine = {row["post_id"]: row["score"] for row in found if row["article_id"] == seeds[3].stem}
+    same({seeds[3].stem: mine}, apart, seeds[3].stem)
+
+
 def test_what_is_asked_for_is_said_and_counts(seeds, tmp_path):
     runs = {
         about: ranked(tmp_path / f"{about}.jsonl", seeds[:2], "--about", about)

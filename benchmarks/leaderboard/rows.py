@@ -31,7 +31,8 @@ class Row:
         title: what the table calls it.
         kind: one of `KINDS`.
         options: of the system, fixed beforehand. ``of`` names the two rows of a ``mix``;
-            ``encoder`` the sentence encoder of a ``beside`` or a ``second_look``.
+            ``encoder`` the sentence encoder of a ``beside`` or a ``second_look``. With
+            ``distinct`` the articles tell different stories (``rank --distinct``).
         weights: for a ``mix``, the values of ``weight`` from which dev pools choose.
         tests: the tests it is scored on.
         peer: whether a user could have it without us: the strongest of these is what the paired

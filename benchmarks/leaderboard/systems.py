@@ -4,6 +4,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -107,6 +108,10 @@ def open_row(
         choices: what dev pools chose.
         one_story: whether the articles that will be scored tell one story.
     """
+    if row.options.get("distinct"):
+        plain = {name: value for name, value in row.options.items() if name != "distinct"}
+        opened = open_row(ground, replace(row, options=plain), choices, one_story=one_story)
+        return [Distinct(system) for system in opened]
     if row.kind in ("model", "shipped"):
         folders = ground.board.folders(row)
         loaded = [Model.load(folder) for folder in folders]
@@ -209,6 +214,21 @@ class LookAgain(ModelSystem):
             for number, line in enumerate(lists):
                 best = np.argsort(-line, kind="stable")[: look.count(line)]
                 line[best] += look.added(number, [posts[place] for place in best.tolist()])
+        return lists / MILLION, seconds + time.process_time() - started
+
+
+class Distinct:
+    """A system whose articles tell different stories, as ``rank --distinct`` takes them."""
+
+    def __init__(self, system: System) -> None:
+        self.parts = (system,)
+
+    def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
+        """See `System`."""
+        scores, seconds = self.parts[0](articles, posts)
+        seeds = [Article(id=str(n), text=text) for n, text in enumerate(articles)]
+        started = time.process_time()
+        lists, _ = Seeds(seeds, distinct=True).combine(scores)
         return lists / MILLION, seconds + time.process_time() - started
 
 

@@ -80,6 +80,20 @@ def test_the_nearest_seed_and_the_negative_seed(pairs):
     assert np.abs(pushed[0] - (np.array(pairs) @ [1, -1]) * MILLION).max() <= 1
 
 
+@given(st.lists(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=3), min_size=1))
+def test_a_post_stays_for_the_distinct_seed_it_fits_best_and_falls_for_the_others(scores):
+    raw = np.array(scores, np.float32).T
+    plain, _ = Seeds([A, B], negatives=[C]).combine(raw)
+    apart, best = Seeds([A, B], negatives=[C], distinct=True).combine(raw)
+    for post, (a, b, c) in enumerate(scores):
+        expected = [s * s / max(a, b) if s > 0 else s for s in (a, b)]
+        assert np.abs(apart[:, post] - (np.array(expected) - c) * MILLION).max() <= 1
+        assert apart[best[post], post] == plain[best[post], post]
+    assert (apart <= plain).all()
+    alone, _ = Seeds([A], distinct=True).combine(raw[:1])
+    assert (alone == Seeds([A]).combine(raw[:1])[0]).all()
+
+
 def test_each_seed_has_its_list_unless_one_is_asked_for():
     raw = np.array([[0.5, 0.1], [0.2, 0.4], [0.1, 0.1]], np.float32)
     lists, _ = Seeds([A, B], negatives=[C]).combine(raw)
@@ -95,6 +109,7 @@ def test_each_seed_has_its_list_unless_one_is_asked_for():
         (lambda: Query(aggregate="median"), "aggregate is 'median'; expected one of max, mean"),
         (lambda: Query(fusion="both"), "fusion is 'both'"),
         (lambda: Query(about="all"), "about is 'all'"),
+        (lambda: Query(one_story=True, distinct=True), "one story and distinct ones"),
         (lambda: Query(aggregate=None), "aggregate is None"),
         (lambda: Query(top=0), "top is 0"),
         (lambda: Query(threshold=float("inf")), "threshold is inf"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @search_command(
     FILTER,
     needs="articles threshold out",
-    without="top one_story",
+    without="top one_story distinct",
     helps={"out": "File to write.", "format": "Output format (default: by the file name)."},
 )
 def filter(

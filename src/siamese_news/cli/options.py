@@ -23,6 +23,8 @@ SEARCH = {
     "threshold": "Keep posts with at least this score.",
     "top": "Number of posts to list for each article.",
     "one_story": "Treat the seeds as one story: one list for all of them instead of one for each.",
+    "distinct": "Treat the seeds as different stories: a post falls in the lists of all seeds but "
+    "the one it fits best.",
     "aggregate": "How to combine the scores for several seeds: close to any of them (max), or to "
     "all of them (mean).",
     "negatives": "Articles about a different story; their score is subtracted.",

@@ -46,7 +46,7 @@ def read_seeds(query: Query) -> "Seeds":
     keep = None if query.strict else set_aside
     negatives = read_articles(query.negatives, set_aside=keep) if query.negatives else []
     articles = read_articles(query.articles, set_aside=keep)
-    seeds = Seeds(articles, negatives, query.one_story, query.aggregate, aside)
+    seeds = Seeds(articles, negatives, query.one_story, query.aggregate, aside, query.distinct)
     for kind, some in (("seed", articles), ("not", negatives)):
         lines = []
         for article in some:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 @search_command(
     FILTER,
     needs="articles threshold out",
-    without="posts index top one_story strict after before dated_only dedupe map bom format "
-    "second_look second_look_posts",
+    without="posts index top one_story distinct strict after before dated_only dedupe map bom "
+    "format second_look second_look_posts",
     helps={"out": "File to write (.jsonl)."},
 )
 def watch(

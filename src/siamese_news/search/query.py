@@ -75,6 +75,7 @@ class Query:
     top: int = 100
     threshold: float | None = None
     one_story: bool = False
+    distinct: bool = False
     aggregate: Aggregate = "max"
     fusion: Fusion | None = None
     expand: bool | None = None
@@ -106,6 +107,10 @@ class Query:
             value = getattr(self, name)
             if value is not None or name in ("about", "aggregate"):
                 check_choice(name, value, choices)
+        if self.one_story and self.distinct:
+            raise InputError(
+                "the seeds cannot be one story and distinct ones; expected one of the two"
+            )
         for name in ("articles", "posts", "negatives"):
             if "" in getattr(self, name):  # an unset variable of the shell would mean this folder
                 option = _OPTIONS.get(name, name)

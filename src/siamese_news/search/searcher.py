@@ -157,6 +157,7 @@ class Searcher:
         top: int = 100,
         negatives: Articles = (),
         one_story: bool = False,
+        distinct: bool = False,
         **options: Unpack[SearchOptions],
     ) -> Records:
         """The `top` posts of each article, best first.
@@ -169,6 +170,8 @@ class Searcher:
             negatives: articles about different stories; their score is subtracted.
             one_story: the seeds tell one story: one list for all, and the pool is judged for all
                 of them at once. Otherwise a list for each, which does not depend on the others.
+            distinct: the seeds tell different stories: a post falls in the lists of all seeds but
+                the one it fits best (`Seeds`).
             **options: how to search, which posts to leave out and what to add: `SearchOptions`.
 
         Returns:
@@ -179,7 +182,7 @@ class Searcher:
             InputError: no article, no post, a duplicate id, a value that is not text, an invalid
                 date, posts without dates, or a fusion that the model does not support.
         """
-        query = _query(Query(top=top, one_story=one_story), options)
+        query = _query(Query(top=top, one_story=one_story, distinct=distinct), options)
         opened = self._opened(query, articles, negatives)
         again = opened.second_look
         pool, scorer = self._pool(posts), opened.scorer()
@@ -301,7 +304,9 @@ class Searcher:
 
     def _opened(self, query: Query, articles: Articles, negatives: Articles) -> OpenQuery:
         given = articles_of(articles), articles_of(negatives)
-        return OpenQuery(query, Seeds(*given, query.one_story, query.aggregate), self.model)
+        return OpenQuery(
+            query, Seeds(*given, query.one_story, query.aggregate, (), query.distinct), self.model
+        )
 
     def _say(
         self, opened: OpenQuery, scorer: Scorer, pool: Pool, more: Callable[[], Iterable[str]]

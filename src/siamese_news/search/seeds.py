@@ -23,6 +23,9 @@ class Seeds:
     ``max`` favors a post near any of the seeds, ``mean`` one near all of them. The scores of the
     negative seeds are combined by the same rule and subtracted. `one_story` means one list over all
     seeds instead of one for each; `set_aside` are the reasons why articles were left out.
+
+    `distinct` seeds tell different stories. A score S > 0 of a post whose highest score for any
+    seed is M becomes S²/M: it stays for the seed that the post fits best and falls for the others.
     """
 
     articles: Sequence[Article]
@@ -30,6 +33,7 @@ class Seeds:
     one_story: bool = False
     aggregate: Aggregate = "max"
     set_aside: Sequence[str] = ()
+    distinct: bool = False
 
     def __post_init__(self) -> None:
         if not self.articles:
@@ -69,6 +73,9 @@ class Seeds:
         positive = scores[:count].astype(np.float64)
         best = positive.argmax(axis=0)
         result = self._one(positive)[None] if self.one_story else positive
+        if self.distinct:
+            fits = np.divide(result, result.max(axis=0), out=np.ones_like(result), where=result > 0)
+            result = result * fits
         if self.negatives:
             result = result - self._one(scores[count:].astype(np.float64))
         return np.rint(result * MILLION).astype(np.int64), best

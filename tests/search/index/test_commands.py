@@ -18,6 +18,7 @@ OPTIONS = [
     ["--about", "event", "--no-expand", "--top", "3"],
     ["--top", "2000", "--author", "--ids-only"],
     ["--about", "article"],
+    ["--distinct", "--top", "40"],
     ["--fusion", "words", "--about", "event"],
     ["--fusion", "vectors"],
     ["--about", "event", "--after", "2020-01-10", "--before", "2020-01-20"],
