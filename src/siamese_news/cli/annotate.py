@@ -10,6 +10,7 @@ import typer
 from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, TextsOption
 from siamese_news.errors import InputError
+from siamese_news.utils.shares import typed_share
 
 if TYPE_CHECKING:
     from siamese_news.labels.journal import LabelJournal
@@ -32,7 +33,12 @@ def annotate(
         int | None, typer.Option(min=1, help="Stop after this many relevant posts.")
     ] = None,
     recall: Annotated[
-        str | None, typer.Option(help="Stop when this share of all relevant posts is found.")
+        str | None,
+        typer.Option(
+            parser=typed_share,
+            metavar="SHARE",
+            help="Stop when this share of all relevant posts is found.",
+        ),
     ] = None,
     rule: Annotated[
         Literal["random-first", "learn-first"],
@@ -75,6 +81,8 @@ def annotate(
         raise InputError(f"{labels}: expected a name that ends with .jsonl")
     if labels.is_dir():
         raise InputError(f"{labels}: is a folder; expected the name of a file")
+    if not annotator.strip():
+        raise InputError("--annotator is blank; expected a name")
     stops = find is not None or recall is not None
     goal = Goal(find, recall, rule, positives, confidence, seed)
     work: Certification | Stopping

@@ -9,6 +9,7 @@ import typer
 
 from siamese_news.cli.reading import echo
 from siamese_news.errors import InputError
+from siamese_news.utils.shares import typed_share
 from siamese_news.utils.terminal import counted
 
 ResultsOption = Annotated[
@@ -31,7 +32,12 @@ SheetFormatOption = Annotated[
     typer.Option(help="Format of the sheet (default: by the extension of its name)."),
 ]
 ConfidenceOption = Annotated[
-    str, typer.Option(help="Confidence level: the share of such statements that hold.")
+    str,
+    typer.Option(
+        parser=typed_share,
+        metavar="SHARE",
+        help="Confidence level: the share of such statements that hold.",
+    ),
 ]
 SeedOption = Annotated[
     int, typer.Option(help="Seed of the random order; choose it once and keep it.")
@@ -92,7 +98,12 @@ def sample(
         typer.Option(help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."),
     ],
     precision: Annotated[
-        list[str], typer.Option(help="Precision to certify, such as .9. May be repeated.")
+        list[str],
+        typer.Option(
+            parser=typed_share,
+            metavar="SHARE",
+            help="Precision to certify, such as .9 or 90%. May be repeated.",
+        ),
     ],
     confidence: ConfidenceOption = ".95",
     budget: Annotated[int, typer.Option(min=1, help="Number of labels planned in total.")] = 300,
