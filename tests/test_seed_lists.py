@@ -54,6 +54,7 @@ def test_other_seeds_change_nothing(seeds, tmp_path):
     assert len(whole) == len(seeds)
     assert set(meta["about"]) == set(whole)
     assert "(--about)" in said
+    assert "a list for each seed; --one-story makes one" in said
     some = [seeds[-1], seeds[3], seeds[0]]
     few, few_meta, _ = ranked(tmp_path / "few.jsonl", some)
     for file in some:
@@ -69,8 +70,8 @@ def test_other_seeds_change_nothing(seeds, tmp_path):
 
 def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
     plain = ranked(tmp_path / "plain.jsonl", seeds)[0]
-    apart, meta, _ = ranked(tmp_path / "apart.jsonl", seeds, "--distinct")
-    assert "--distinct" in meta["command"]
+    apart, meta, said = ranked(tmp_path / "apart.jsonl", seeds, "--distinct")
+    assert "--distinct" in meta["command"] and "a list for each seed" not in said
     for post in plain[seeds[0].stem]:
         best = max(own[post] for own in plain.values())
         for seed, own in plain.items():

@@ -61,6 +61,8 @@ def rank(
         )
     check_query_output(query, force=force)
     seeds = read_seeds(query)
+    if seeds.lists > 1 and not query.distinct:
+        echo("a list for each seed; --one-story makes one, --distinct divides posts among them")
     with ExitStack() as held:
         if out is not None:
             held.enter_context(output_lock(out))
