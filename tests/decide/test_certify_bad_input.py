@@ -126,7 +126,10 @@ def test_a_gap_in_the_order_counts_as_an_error(pool):
         row["label"] = "1"
     save(folder / "sheet.csv", rows)
     done = certify(folder)
-    assert done.exit_code == 0 and "1 needed posts of the sheets have no label" in done.stderr
+    assert (
+        done.exit_code == 0
+        and "no label yet for 1 needed post of the sheets; label it" in done.stderr
+    )
     rows[0]["label"] = "0"
     gap = certificate(folder)["claims"][0]["posts"]
     save(folder / "sheet.csv", rows)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from siamese_news.cli.reading import echo
-from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, TextsOption
+from siamese_news.cli.sample import (
+    AgainOption,
+    ConfidenceOption,
+    SeedOption,
+    TextsOption,
+    share_option,
+)
 from siamese_news.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +38,7 @@ def annotate(
         int | None, typer.Option(min=1, help="Stop after this many relevant posts.")
     ] = None,
     recall: Annotated[
-        str | None, typer.Option(help="Stop when this share of all relevant posts is found.")
+        str | None, share_option("Stop when this share of all relevant posts is found.")
     ] = None,
     rule: Annotated[
         Literal["random-first", "learn-first"],
@@ -75,6 +81,8 @@ def annotate(
         raise InputError(f"{labels}: expected a name that ends with .jsonl")
     if labels.is_dir():
         raise InputError(f"{labels}: is a folder; expected the name of a file")
+    if not annotator.strip():
+        raise InputError("--annotator is blank; expected a name")
     stops = find is not None or recall is not None
     goal = Goal(find, recall, rule, positives, confidence, seed)
     work: Certification | Stopping

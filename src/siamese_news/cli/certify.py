@@ -8,6 +8,7 @@ import typer
 from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import AtLeastOption, SheetFormatOption, TextsOption, plan_of
 from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted
 
 
 def certify(
@@ -85,11 +86,11 @@ def certify(
     sheet, new, waiting = next_batch(work, said, labels[0], format, more=more, at_least=at_least)
     if waiting:
         echo(
-            f"{waiting} needed posts of the sheets have no label yet; label them and run "
-            "the same command again"
+            f"no label yet for {counted(waiting, 'needed post')} of the sheets; label "
+            f"{'it' if waiting == 1 else 'them'} and run the same command again"
         )
     if sheet is not None:
-        echo(f"{sheet}: {new:,} more posts to label")
+        echo(f"{sheet}: {counted(new, 'more post')} to label")
     elif not waiting:
         left = work.settings.budget - len(said.of)
         echo(

@@ -3,12 +3,18 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, open_output, write_meta
+from siamese_news.cli.outputs import (
+    ForceOption,
+    check_query_output,
+    format_of,
+    open_output,
+    write_meta,
+)
 from siamese_news.cli.reading import echo, file_pool, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
@@ -22,9 +28,12 @@ if TYPE_CHECKING:
 
 @search_command(
     Query(),
-    "articles posts index model one_story about smooth out text_field id_field threads",
+    "articles posts index model one_story about smooth format out text_field id_field threads",
     needs="articles",
-    helps={"posts": "The posts that were searched."},
+    helps={
+        "posts": "The posts that were searched.",
+        "format": "Tables, or all numbers as JSON lines (default: by the file name, or tables).",
+    },
 )
 def explain(
     query: Query,
@@ -32,9 +41,6 @@ def explain(
         list[str] | None, typer.Option(help="One or more ids of posts in --posts or --index.")
     ] = None,
     text: Annotated[list[str] | None, typer.Option(help="One or more texts of posts.")] = None,
-    format: Annotated[
-        Literal["table", "jsonl"], typer.Option(help="Tables, or all numbers as JSON lines.")
-    ] = "table",
     force: ForceOption = False,
 ) -> None:
     """Explain the score of a post: which sentences and words contributed to it.
@@ -68,6 +74,8 @@ def explain(
                 f"{name}: has the results of a search, whose scores depend on all posts; name the "
                 "posts that were searched with --posts"
             )
+    format = format_of(query, "table", ("table", "jsonl")).format
+    assert format is not None
     check_query_output(query, force=force)
     seeds, model = read_seeds(query), explainable(open_model(query.model))
     opened = OpenQuery(query, seeds, model)

@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, open_output, write_meta
+from siamese_news.cli.outputs import (
+    ForceOption,
+    check_query_output,
+    format_of,
+    open_output,
+    write_meta,
+)
 from siamese_news.cli.reading import echo, file_pool
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
@@ -16,7 +22,7 @@ from siamese_news.utils.terminal import counted
 
 @search_command(
     Query(),
-    "posts out text_field id_field encoding strict",
+    "posts format out text_field id_field encoding strict",
     needs="posts",
     helps={"posts": "The posts that were searched."},
 )
@@ -26,9 +32,6 @@ def keywords(
         Path, typer.Option(help="Accepted posts: a results file from rank or filter.")
     ],
     limit: Annotated[int, typer.Option(min=1, help="Number of terms to list.")] = 20,
-    format: Annotated[
-        Literal["table", "jsonl", "csv"], typer.Option(help="Output format.")
-    ] = "table",
     force: ForceOption = False,
 ) -> None:
     """List the words that would have found these posts, for a search by keywords.
@@ -39,6 +42,8 @@ def keywords(
     """
     from siamese_news.search.keywords import find_keywords, write_keywords
 
+    format = format_of(query, "table", ("table", "jsonl", "csv")).format
+    assert format is not None
     check_query_output(query, results, force=force)
     pool = file_pool(replace(query, out=None))
     found = find_keywords(pool, _ids(results), limit=limit)

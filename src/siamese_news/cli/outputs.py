@@ -3,11 +3,11 @@
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -30,10 +30,13 @@ _ENDINGS: dict[str, Format] = {
 _HTML = b'<meta name="generator" content="siamese_news'
 
 
-def format_of(query: Query, default: Format | None) -> Query:
+def format_of(
+    query: Query, default: Format | None, among: Sequence[Format] = get_args(Format)
+) -> Query:
     """The query with its format, else that of the file's ending, else the default.
 
-    An unknown ending or the name of a folder is an `InputError`.
+    A format that is not `among` those of the command, an unknown ending or the name of a folder is
+    an `InputError`.
     """
     format, out = query.format, query.out
     if out is not None and out.is_dir():
@@ -41,11 +44,12 @@ def format_of(query: Query, default: Format | None) -> Query:
     if format is None and out is not None:
         name = out.name.lower().removesuffix(".gz")
         format = next((known for ending, known in _ENDINGS.items() if name.endswith(ending)), None)
-        if format is None:
-            raise InputError(
-                f"{out}: unknown format; expected an ending .jsonl, .csv, .parquet, .trec or .txt, "
-                "or --format"
-            )
+    if format not in among and (out or query.format or default is None):
+        *endings, last = [ending for ending, known in _ENDINGS.items() if known in among]
+        raise InputError(
+            f"{out if query.format is None else '--format ' + query.format}: unknown format for "
+            f"this command; expected --out with an ending {', '.join(endings)} or {last}"
+        )
     # A missing library is better reported before the search.
     if format == "parquet":
         import pyarrow  # noqa: F401

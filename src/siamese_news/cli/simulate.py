@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.reading import echo
+from siamese_news.cli.sample import ConfidenceOption, share_option
 from siamese_news.errors import InputError
 
 
@@ -19,14 +20,14 @@ def simulate(
         typer.Option(help="Qrels of each pool: query-id, corpus-id and score, separated by tabs."),
     ],
     precision: Annotated[
-        list[str] | None, typer.Option(help="Precisions to certify (default: .8, .9 and .95).")
+        list[str] | None, share_option("Precisions to certify (default: .8, .9 and .95).")
     ] = None,
     budget: Annotated[
         list[int] | None,
         typer.Option(min=1, help="Numbers of labels (default: 100, 300 and 1000)."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Replays of each setting.")] = 500,
-    confidence: Annotated[str, typer.Option(help="Confidence of the certificates.")] = ".95",
+    confidence: ConfidenceOption = ".95",
     seed: Annotated[int, typer.Option(help="Seed of all random orders.")] = 0,
 ) -> None:
     """Replay certificates on pools whose labels are known: how long a list, how often a wrong one.

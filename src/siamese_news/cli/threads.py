@@ -14,7 +14,6 @@ from siamese_news.cli.outputs import (
     write_meta,
 )
 from siamese_news.cli.reading import echo, file_pool
-from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.provenance import command
 
@@ -50,9 +49,8 @@ def threads(
     from siamese_news.search.conversations import COLUMNS, bring_threads
     from siamese_news.search.output import write_rows
 
-    out, format = query.out, format_of(query, None).format
-    if out is None or format in ("trec", "table", None):
-        raise InputError(f"{out}: expected a name that ends in .jsonl, .csv or .parquet")
+    out, format = query.out, format_of(query, None, ("jsonl", "csv", "parquet")).format
+    assert out is not None and format is not None
     check_query_output(query, results, force=force)
     pool = file_pool(query)
     rows, remarks = bring_threads(results, pool, most=most)

@@ -10,8 +10,10 @@ _ELSEWHERE = {
     ("rank", "--threshold"): "rank lists the best posts (--top); filter keeps those that reach a "
     "threshold",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
+    ("bundle", "--title"): "the page is named after the file of results",
     ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
     ("feedback", "--anyway"): "an order that is not surely better is not written",
+    ("simulate", "--cores"): "several runs at once, with different --out, use several cores",
     ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _REPLACED = {

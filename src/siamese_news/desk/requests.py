@@ -7,7 +7,6 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from starlette.requests import Request
 
 from siamese_news.desk.project import Project, safe_name
 from siamese_news.errors import InputError
+from siamese_news.utils.shares import typed_share
 
 CAPS = {"articles": 64 * 2**20, "not": 64 * 2**20, "posts": 64 * 2**30, "labels": 256 * 2**20}
 """Bytes of one uploaded file, by kind."""
@@ -111,17 +111,10 @@ def count_in(value: Any, what: str) -> int:
 
 
 def shares_in(text: str) -> list[str]:
-    """The shares that a person typed, as `decide` takes them: ``90``, ``90 %`` and ``0,9`` are .9.
-
-    A share stays unchanged, so that a plan quotes the user. So does a number from 1 to 10, which is
-    more likely a slip than a percentage, and is refused later.
-
-    Raises:
-        InputError: a comma may be inside a number or between two.
-    """
+    """The shares that a person typed (`typed_share`), with blanks, commas or semicolons between."""
     words = re.sub(r"\s+%", "%", text).replace(";", " ")
     # A comma separates after a %, and before a blank or a number with a point.
-    return [_share(word) for word in re.sub(r",(?=\s|$|\d*\.)|(?<=%),", " ", words).split()]
+    return [typed_share(word) for word in re.sub(r",(?=\s|$|\d*\.)|(?<=%),", " ", words).split()]
 
 
 def share_in(row: Mapping[str, Any], name: str) -> str:
@@ -130,15 +123,3 @@ def share_in(row: Mapping[str, Any], name: str) -> str:
     if len(found) > 1:
         raise InputError(f"{name} is {row[name]!r}; expected one share such as .9")
     return "".join(found)
-
-
-def _share(word: str) -> str:
-    if word.count(",") > 1 or re.fullmatch(r"\d\d,\d\d", word):
-        raise InputError(
-            f"{word!r} may be one share or several; expected a blank between two, such as .8 .9"
-        )
-    plain = word.replace(",", ".")
-    if not re.fullmatch(r"(\d+\.?\d*|\.\d+)%?", plain):
-        return word  # 9/10, or a text that `decide` refuses
-    number = Decimal(plain.removesuffix("%"))
-    return f"{number / 100:f}" if "%" in plain or number >= 10 else plain

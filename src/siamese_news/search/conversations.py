@@ -100,6 +100,9 @@ class Links:
         self._replies, self._answered = down[:2]
         self._keys: dict[int, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._children)
+
     def above(self, post: int) -> tuple[int, int]:
         """The post that this one answers and the one that began its conversation; 0 is none."""
         row = int(np.searchsorted(self._children, post))
@@ -270,6 +273,7 @@ def bring_threads(
         f"threads: {rows[-1]['thread_rank']:,}, of {counted(roles['found'], 'post')} found, "
         f"{roles['answered']:,} that they answer and {counted(roles['reply'], 'reply')}",
         *(f"{name}: {count:,}" for name, count in counts.items() if count),
+        *(["no post says which one it answers, so each thread is one post"] if not links else []),
     ]
 
 
