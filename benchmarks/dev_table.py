@@ -17,9 +17,11 @@ import numpy as np
 from benchmarks.dev_collections import big_pools, labeled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.pools import Pool, Score, evaluate_pools
+from siamese_news.data.records import Article
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model.loading import AnyModel, ExternalModel, open_model
 from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
@@ -27,13 +29,14 @@ ROWS: dict[str, dict[str, Any]] = {
     "all": {},
     "all, event": {"about": "event"},
     "all, article": {"about": "article"},
+    "all, distinct": {"distinct": True},
     "without smoothing": {"smooth": False},
     "without feedback": {"expand": False},
     "words": {"fusion": "words"},
     "words, without smoothing": {"fusion": "words", "smooth": False},
     "vectors": {"fusion": "vectors"},
 }
-"""Rows of the table -> options of `open_scorer`."""
+"""Rows of the table -> options of `dev_figures`."""
 
 
 def story(figure: str) -> bool:
@@ -41,12 +44,15 @@ def story(figure: str) -> bool:
     return figure.startswith("event") or figure == "big"
 
 
-def dev_figures(model: AnyModel, pools: list[Pool], **options: Any) -> dict[str, float]:
+def dev_figures(
+    model: AnyModel, pools: list[Pool], *, distinct: bool = False, **options: Any
+) -> dict[str, float]:
     """The figures of a model on dev pools.
 
     Args:
         model: with a lexical head, or another library's.
         pools: the pools.
+        distinct: whether single articles tell different stories (``rank --distinct``).
         options: of `open_scorer`.
     """
 
@@ -54,7 +60,10 @@ def dev_figures(model: AnyModel, pools: list[Pool], **options: Any) -> dict[str,
         def scored(articles: list[str], posts: list[str]) -> np.ndarray:
             scorer = open_scorer(model, articles, one_story=one_story, **options)
             observe_all(scorer, posts)
-            return scorer.scores(posts)
+            if one_story or not distinct:
+                return scorer.scores(posts)
+            seeds = [Article(id=str(number), text=text) for number, text in enumerate(articles)]
+            return Seeds(seeds, distinct=True).combine(scorer.scores(posts))[0] / MILLION
 
         return scored
 
