@@ -16,7 +16,6 @@ from siamese_news.cli.sample import (
     share_option,
 )
 from siamese_news.errors import InputError
-from siamese_news.utils.shares import typed_share
 
 if TYPE_CHECKING:
     from siamese_news.labels.journal import LabelJournal

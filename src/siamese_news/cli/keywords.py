@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ from siamese_news.utils.terminal import counted
 
 @search_command(
     Query(),
-    "posts format out text_field id_field encoding strict",
+    "posts out text_field id_field encoding strict",
     needs="posts",
     helps={"posts": "The posts that were searched."},
 )
@@ -32,6 +32,10 @@ def keywords(
         Path, typer.Option(help="Accepted posts: a results file from rank or filter.")
     ],
     limit: Annotated[int, typer.Option(min=1, help="Number of terms to list.")] = 20,
+    format: Annotated[
+        Literal["table", "jsonl", "csv"] | None,
+        typer.Option(help="Output format (default: by the file name, or a table)."),
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """List the words that would have found these posts, for a search by keywords.
@@ -42,13 +46,12 @@ def keywords(
     """
     from siamese_news.search.keywords import find_keywords, write_keywords
 
-    format = format_of(query, "table", ("table", "jsonl", "csv")).format
-    assert format is not None
+    query = format_of(replace(query, format=format), "table", ("table", "jsonl", "csv"))
     check_query_output(query, results, force=force)
     pool = file_pool(replace(query, out=None))
     found = find_keywords(pool, _ids(results), limit=limit)
-    with open_output(query.out, format) as (stream, terminal):
-        write_keywords(stream, found, format, terminal=terminal)
+    with open_output(query.out, str(query.format)) as (stream, terminal):
+        write_keywords(stream, found, str(query.format), terminal=terminal)
     write_meta(query.out)
     if not found.keywords:
         echo("no term is surely more frequent in the accepted posts; accept more posts")

@@ -8,7 +8,6 @@ import typer
 from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import ConfidenceOption, share_option
 from siamese_news.errors import InputError
-from siamese_news.utils.shares import typed_share
 
 
 def simulate(
