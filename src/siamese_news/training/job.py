@@ -50,7 +50,7 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     if HydraConfig.initialized():  # their names on the command line
         settings = HydraConfig.get()
         plain["labels"] = OmegaConf.to_container(settings.runtime.choices)
-        overrides = list(settings.overrides.task)
+        overrides = [one for one in settings.overrides.task if not one.startswith("resume=")]
     row = result_of(plain, out)
     if row is not None:
         log.info(
@@ -67,7 +67,7 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     room = _ROOMS[plain["task"]["name"]]
     row = import_module(f"siamese_news.training.{room}.run").run(plain, out)
     if row is not None:
-        write_json(out / ROW, {**row, "overrides": overrides, "config": plain})
+        write_json(out / ROW, {**row, "overrides": overrides, "config": {**plain, "resume": None}})
     return row
 
 
