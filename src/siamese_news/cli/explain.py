@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 @search_command(
     Query(),
-    "articles posts index model one_story about smooth out text_field id_field threads",
+    "articles posts index model one_story about smooth format out text_field id_field threads",
     needs="articles",
+    formats="table jsonl",
     helps={"posts": "The posts that were searched."},
 )
 def explain(
@@ -38,10 +39,6 @@ def explain(
         list[str] | None, typer.Option(help="One or more ids of posts in --posts or --index.")
     ] = None,
     text: Annotated[list[str] | None, typer.Option(help="One or more texts of posts.")] = None,
-    format: Annotated[
-        Literal["table", "jsonl"] | None,
-        typer.Option(help="Tables, or all numbers as JSON lines (default: by the file name)."),
-    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Explain the score of a post: which sentences and words contributed to it.
@@ -75,7 +72,7 @@ def explain(
                 f"{name}: has the results of a search, whose scores depend on all posts; name the "
                 "posts that were searched with --posts"
             )
-    query = format_of(replace(query, format=format), "table", ("table", "jsonl"))
+    query = format_of(query, "table", ("table", "jsonl"))
     check_query_output(query, force=force)
     seeds, model = read_seeds(query), explainable(open_model(query.model))
     opened = OpenQuery(query, seeds, model)

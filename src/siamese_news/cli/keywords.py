@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -22,8 +22,9 @@ from siamese_news.utils.terminal import counted
 
 @search_command(
     Query(),
-    "posts out text_field id_field encoding strict",
+    "posts format out text_field id_field encoding strict",
     needs="posts",
+    formats="table jsonl csv",
     helps={"posts": "The posts that were searched."},
 )
 def keywords(
@@ -32,10 +33,6 @@ def keywords(
         Path, typer.Option(help="Accepted posts: a results file from rank or filter.")
     ],
     limit: Annotated[int, typer.Option(min=1, help="Number of terms to list.")] = 20,
-    format: Annotated[
-        Literal["table", "jsonl", "csv"] | None,
-        typer.Option(help="Output format (default: by the file name, or a table)."),
-    ] = None,
     force: ForceOption = False,
 ) -> None:
     """List the words that would have found these posts, for a search by keywords.
@@ -46,7 +43,7 @@ def keywords(
     """
     from siamese_news.search.keywords import find_keywords, write_keywords
 
-    query = format_of(replace(query, format=format), "table", ("table", "jsonl", "csv"))
+    query = format_of(query, "table", ("table", "jsonl", "csv"))
     check_query_output(query, results, force=force)
     pool = file_pool(replace(query, out=None))
     found = find_keywords(pool, _ids(results), limit=limit)

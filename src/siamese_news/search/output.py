@@ -14,18 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Row = Mapping[str, Any]
-COLUMNS = (
-    "article",
-    "rank",
-    "score",
-    "post",
-    "text",
-    "cluster",
-    "cluster_size",
-    "lang",
-    "created_at",
-    "terms",
-    "link",
+COLUMNS = tuple(
+    "article rank score post text cluster cluster_size lang created_at terms link".split()
 )
 BINARY = ("parquet",)
 """Formats that need a binary stream."""

@@ -18,17 +18,12 @@ ROW = "row.json"
 CONFIG = "config.yaml"
 _ROOMS = {"link": "linking", "distil": "distill", "rerank": "rerank"}
 # Options that change no result: names, display, logs and the device.
-_SAME_RESULT = (
-    "labels",
-    "resume",
-    "logger",
-    "trainer.accelerator",
-    "trainer.threads",
-    "trainer.enable_model_summary",
-    "trainer.enable_progress_bar",
-    "trainer.log_every_n_steps",
-    "trainer.profiler",
-    "trainer.detect_anomaly",
+_SAME_RESULT = tuple(
+    """
+    labels resume logger trainer.accelerator trainer.threads trainer.enable_model_summary
+    trainer.enable_progress_bar trainer.log_every_n_steps trainer.profiler
+    trainer.detect_anomaly
+    """.split()
 )
 # Options that may also differ where a run is continued.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
