@@ -38,7 +38,7 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     the first one writes and returns a row.
 
     Raises:
-        InputError: the folder holds the result of another configuration.
+        InputError: the folder holds the result or the training of another configuration.
     """
     plain: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
     overrides: list[str] = []
@@ -54,8 +54,10 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
             out,
         )
         return row if is_first_process() else None
-    if plain["resume"] or plain["task"]["name"] == "rerank":  # which continues by itself
-        check_continued(plain, out)
+    goes_on = plain["resume"] or plain["task"]["name"] == "rerank"  # which continues by itself
+    if goes_on and (out / CONFIG).is_file() and (out / "checkpoints" / "last.ckpt").is_file():
+        begun = OmegaConf.to_container(OmegaConf.load(out / CONFIG))
+        _check_same(begun, plain, f"{out}: holds unfinished training", _LONGER)
     if is_first_process():
         with atomic_write(out / CONFIG) as stream:
             stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
@@ -78,13 +80,6 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     _check_same(row.pop("config"), config, f"{folder}: holds the result", longer)
     del row["overrides"]
     return None if config["resume"] else row
-
-
-def check_continued(config: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to continue training that a folder holds with another configuration."""
-    if (folder / CONFIG).is_file() and (folder / "checkpoints" / "last.ckpt").is_file():
-        begun = OmegaConf.to_container(OmegaConf.load(folder / CONFIG))
-        _check_same(begun, config, f"{folder}: holds unfinished training", _LONGER)
 
 
 def _check_same(begun: Any, config: Any, what: str, may_differ: Collection[str]) -> None:
