@@ -105,10 +105,7 @@ def figures(result: SystemResult) -> dict[str, float | None]:
         "AUC": pooled.get("AUC"),
         "mRP": pooled["mRP8"],
         "MAP": macro["AP"],
-        "P@10": macro["P@10"],
-        "P@30": macro["P@30"],
-        "Rprec": macro["Rprec"],
-        "nDCG@10": macro["nDCG@10"],
+        **{name: macro[name] for name in ("P@10", "P@30", "Rprec", "nDCG@10")},
         "MRR": macro["RR"],
         "R@100": macro["R@100"],
     }
