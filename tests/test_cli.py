@@ -191,7 +191,7 @@ def test_posts_by_date(files, options, left):
         (["--after", "15/04/2013"], "--after is '15/04/2013', expected a date"),
         (["--after", "2014-01-01", "--before", "2013-01-01"], "expected an earlier date first"),
         (["--after", "2020-01-01", "--dated-only"], "no post is within the dates"),
-        (["--out", "found.xyz"], "expected an ending .jsonl"),
+        (["--out", "found.xyz"], "expected a name that ends in .jsonl, .csv, .parquet"),
         (["--not", "story.txt"], "is a seed and a negative seed"),
         (["--pseudonymize", "nokey"], "nokey: cannot be read"),
         (["--pseudonymize", "short"], "short: the key has 2 bytes, expected at least 16"),

@@ -303,7 +303,7 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
     commands = [
         ["rank", *seeds, "--posts", "p.jsonl", "--out", "all.jsonl", "--top", "300"],
         ["filter", *seeds, "--posts", "p.jsonl", "--threshold", "0.05", "--out", "found.csv"],
-        ["explain", *seeds, "--posts", "p.jsonl", "--post", "1", "--out", "why.json"],
+        ["explain", *seeds, "--posts", "p.jsonl", "--post", "1", "--out", "why.jsonl"],
         ["keywords", "--results", "found.csv", "--posts", "p.jsonl", "--out", "words.csv"],
         ["report", "--results", "all.jsonl", "--out", "all.html"],
         ["index", "--out", "p.index", "--posts", "p.jsonl"],

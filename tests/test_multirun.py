@@ -83,6 +83,12 @@ def test_a_job_that_fails_does_not_end_the_sweep(tmp_path):
 def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="no extra [sweep]")
     joblib = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=sweep"]
+
+    # Like a shell: joblib's processes would keep one of `tests.commands` alive for five minutes.
+    def train(folder, *arguments):
+        command = [sys.executable, "-m", "siamese_news.train", *arguments, *SMALL]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
     done = train(tmp_path, *joblib, "encoder=bag,bag_idf")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "sweep" / "table.json").read_text())

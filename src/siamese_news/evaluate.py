@@ -123,11 +123,7 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
         background = list(other.train_set.texts())
     for name in config["peers"]:
         if name == MEAN_GLOVE:
-            bag = {
-                "_target_": "siamese_news.encoders.BagEncoder",
-                "weighting": "mean",
-                "output_dim": None,
-            }
+            bag = {"_target_": "siamese_news.encoders.BagEncoder"}
             glove = build_model({**config, "encoder": bag}, text, ())
             yield name, "cosine", partial(model_blocks, glove)
             continue

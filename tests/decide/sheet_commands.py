@@ -92,7 +92,7 @@ def finish(folder, relevant, *, more=(), sheet="sheet.csv"):
         fill(folder / sheets[-1], relevant)
         done = certify(folder, *sheets, more=more)
         assert done.exit_code == 0, done.stderr
-        found = re.search(r"([^/\s]+): \d+ more posts to label", done.stderr)
+        found = re.search(r"([^/\s]+): \d+ more posts? to label", done.stderr)
         if not found:
             return done, sheets
         sheets.append(found[1])

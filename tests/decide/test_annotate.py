@@ -331,7 +331,8 @@ def run_with_input(folder, keys, *more, labels="mine.jsonl"):
     ("options", "words"),
     [
         ((), "--find or --recall"),
-        (("--recall", "90"), "(the share of all relevant posts) is 90"),
+        (("--recall", "100%"), "(the share of all relevant posts) is 1;"),
+        (("--find", "1", "--annotator", "  "), "--annotator is blank; expected a name"),
         (("--recall", ".99", "--positives", "10"), "--positives 299"),
     ],
 )

@@ -208,7 +208,7 @@ def test_recall_names_its_population_or_is_refused(tmp_path):
         (("--threshold", "0.5", "--population", "10"), "--population is 10"),
         (("--threshold", "0.5", "--population", "9999"), "at most the 600"),
         (("--population", "100"), "--threshold"),
-        (("--confidence", "95"), "confidence is 95"),
+        (("--confidence", "9,55"), "confidence is 9.55"),
     ],
 )
 def test_audits_that_cannot_be(tmp_path, options, words):
@@ -271,6 +271,6 @@ def test_two_annotators_through_the_command(tmp_path):
     done = run("audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "second.csv")
     assert done.exit_code == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "200 posts labeled twice, 10 labels differ" in text and "0.012 to 0.047" in text
+    assert "200 posts labeled twice, 10 of them differently" in text and "0.012 to 0.047" in text
     done = run("audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "a.csv")
     assert done.exit_code == 2 and "a.csv: is given for both annotators" in done.stderr

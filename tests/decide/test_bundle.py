@@ -127,3 +127,9 @@ def test_labels_that_were_changed_after_the_certificate_are_refused(tmp_path):
         "bundle", "--certificate", tmp_path / "sheet.certificate.json", "--out", tmp_path / "a.zip"
     )
     assert done.exit_code == 2 and "say something else now" in done.output
+
+
+def test_a_bundle_is_a_zip_by_name(tmp_path):
+    out = tmp_path / "supplement.csv"
+    done = run("bundle", "--certificate", tmp_path / "none.json", "--out", out)
+    assert done.exit_code == 2 and f"{out}: expected a name that ends with .zip" in done.stderr

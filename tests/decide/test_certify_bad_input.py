@@ -232,7 +232,32 @@ def test_other_posts_and_other_criteria_are_another_question(pool):
     assert start(folder, "--seed", "1", "--criteria", "The strike", out="c.csv").exit_code == 0
     more = ("--seed", "2", "--criteria", "the  FLOOD")
     refused(start(folder, *more, out="d.csv"), "a plan over the same posts")
-    refused(start(folder, "--seed", "2", out="d.csv"), "a plan over the same posts")
+    refused(start(folder, "--seed", "2", out="d.csv"), "need --criteria of their own")
+
+
+def test_a_plan_without_criteria_is_about_every_story(pool):
+    folder, _ = pool
+    start(folder)
+    later = start(folder, "--seed", "1", "--criteria", "the flood", out="b.csv")
+    refused(later, "over the same posts (sheet.plan.json", "the earlier one has none, so it counts")
+
+
+@pytest.mark.parametrize("typed", ["90%", "0,9", "90"])
+def test_shares_are_read_as_on_the_page(pool, typed):
+    folder, _ = pool
+    options = ("--criteria", "x", "--confidence", "95 %")
+    done = start(folder, *options, precision=typed)
+    assert done.exit_code == 0, done.output
+    settings = json.loads((folder / "sheet.plan.json").read_text())["settings"]
+    assert (settings["targets"], settings["confidence"]) == (["0.9"], "0.95")
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "words"),
+    [("bundle", "--title", "the page is"), ("simulate", "--cores", "several runs at once")],
+)
+def test_a_former_option_names_what_replaces_it(command, option, words):
+    refused(run(command, option, "2"), f"no such option: {option};", words)
 
 
 def test_a_plan_is_made_once(pool):
@@ -710,7 +735,8 @@ def test_packed_scores_that_are_cut_off(pool):
         (("--precision", "1"), "precision is 1"),
         (("--precision", ".80"), "twice"),
         (("--ratio", "1"), "ratio is"),
-        (("--confidence", "95"), "confidence is 95"),
+        (("--precision", "80,90"), "precision is '80,90'; expected a share such as .9 or 90%"),
+        (("--confidence", "9,5"), "confidence is 9.5"),
         (("--confidence", ".3"), "at least .5"),
         (("--false-negative-rate", ".1"), "--false-positive-rate"),
         (("--false-positive-rate", ".6", "--false-negative-rate", ".6"), "expected a sum below 1"),

@@ -27,6 +27,7 @@ POSTS = (
     ".parquet",
     ".ndjson",
     ".xlsx",
+    ".geojson",
     ".txt",
 )
 ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz")

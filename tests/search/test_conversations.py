@@ -207,6 +207,13 @@ def test_the_command(dump, ending):
     assert again.returncode == 0, again.stderr  # our own file, unchanged
 
 
+def test_posts_without_links_are_said_to_have_none(dump):
+    posts = write(dump / "posts.jsonl", [{"id": "1", "text": "the bridge fell"}])
+    given = ("--results", dump / "found.jsonl", "--posts", posts, "--out", dump / "t.csv")
+    run = command("threads", *given)
+    assert run.returncode == 0 and "no post says which one it answers" in run.stderr, run.stderr
+
+
 def test_the_command_with_wrong_input(dump):
     write(dump / "others.jsonl", [{"id": "8", "text": "x"}])
 
@@ -225,7 +232,7 @@ def test_the_command_with_wrong_input(dump):
         return found.stderr
 
     assert "none of its posts is among the posts" in run(posts="others.jsonl")
-    assert "expected a name that ends in" in run(out="t.trec")
+    assert "expected a name that ends in .jsonl, .csv or .parquet\n" in run(out="t.trec")
     assert "is one of the input files" in run(out="posts.jsonl")
     assert "others.jsonl:1: expected the columns post and score" in run(results="others.jsonl")
     assert not (dump / "t.jsonl").exists()

@@ -124,7 +124,7 @@ def test_a_table_and_a_file(files):
     done = run("keywords", *given)
     assert done.exit_code == 0, done.stderr
     assert "1 term, in 6 of 6 accepted posts; the pool has 30 others" in done.stdout
-    assert run("keywords", *given, "--format", "csv", "--out", files / "words.csv").exit_code == 0
+    assert run("keywords", *given, "--out", files / "words.csv").exit_code == 0
     [row] = csv.DictReader(io.StringIO((files / "words.csv").read_text()))
     assert row["rank"] == "1"
     assert row["found"] == "6"
@@ -139,3 +139,13 @@ def test_no_term_is_said_and_a_folder_is_not_read_as_results(files):
     done = run("keywords", "--results", files, "--posts", posts)
     assert done.exit_code == 2
     assert f"{files}: is a folder; expected a file that rank or filter wrote" in done.stderr
+
+
+def test_an_ending_without_a_format_is_refused_before_anything_is_read(files):
+    for name, message in {
+        ("keywords", "--results", "none.jsonl"): "that ends in .jsonl, .csv or .txt, or --format",
+        ("explain", "--articles", "none.txt", "--post", "1"): "that ends in .jsonl or .txt, or",
+    }.items():
+        done = run(*name, "--posts", files / "posts.jsonl", "--out", files / "k.html")
+        assert done.exit_code == 2 and message in done.stderr, done.output
+        assert not (files / "k.html").exists()

@@ -14,7 +14,7 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import open_scorer
 from siamese_news.search import scan
 from siamese_news.search.inputs import CheckedPosts
-from siamese_news.search.output import write_ranking
+from siamese_news.search.output import row_of, write_rows
 from siamese_news.search.query import Query
 from siamese_news.search.rank import search
 from siamese_news.search.scan import StreamPool
@@ -72,6 +72,12 @@ def test_what_cannot_be_ranked_is_said(tiny_model, articles, posts, top, message
 
 
 HOSTILE = 'flood =1+1 [bold red] "quoted", \x1b[2J\u202eevil\n<script> ünï 🔥'
+
+
+def write_ranking(stream, ranking, format, *, terminal):
+    rows = (row_of(item) for items in ranking for item in items)
+    titles = {article.id: article.title for article in ARTICLES}
+    write_rows(stream, rows, format, titles=titles, terminal=terminal)
 
 
 @pytest.fixture

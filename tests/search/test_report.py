@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from siamese_news.cli import app
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
-from siamese_news.search.output import write_ranking
+from siamese_news.search.output import row_of, write_rows
 from siamese_news.search.records import RankedPost
 from siamese_news.search.report import (
     Histogram,
@@ -359,11 +359,11 @@ def written(folder, name, rows=ROWS):
     elif path.suffix == ".csv":
         # As rank writes it, formula guard and all.
         ranking = [
-            [RankedPost(Article(article, ""), rank, score, Post(post, text))]
+            RankedPost(Article(article, ""), rank, score, Post(post, text))
             for article, rank, score, post, text in (row.values() for row in rows)
         ]
         with path.open("w", encoding="utf-8-sig", newline="") as stream:
-            write_ranking(stream, ranking, "csv", terminal=False)
+            write_rows(stream, [row_of(one) for one in ranking], "csv")
     else:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from siamese_news import Searcher
 from siamese_news.cli import app
 from siamese_news.errors import InputError
-from siamese_news.search import second_look as module
+from siamese_news.model import cached
+from siamese_news.search.second_look import SecondLook
 
 WORDS = ["flood", "river", "cellar", "bridge", "phone"]
 STORIES = {
@@ -60,7 +61,7 @@ def folder(request, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(Counting, "read", 0)
-    monkeypatch.setattr(module, "_TOGETHER", 4)
+    monkeypatch.setattr(cached, "_TOGETHER", 4)
     root = tmp_path / "model"
     root.mkdir()
     if request.param == "pairs":
@@ -190,7 +191,7 @@ def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):
 
 
 def test_the_scores_say_how_many_are_read():
-    look = object.__new__(module.SecondLook)
+    look = object.__new__(SecondLook)
     look._posts = None
     scores = np.full(9000, 20_000)
     assert look.count(scores) == 200

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from siamese_news.cli.reading import echo
-from siamese_news.cli.sample import AgainOption, ConfidenceOption, SeedOption, TextsOption
+from siamese_news.cli.sample import (
+    AgainOption,
+    ConfidenceOption,
+    SeedOption,
+    TextsOption,
+    share_option,
+)
 from siamese_news.errors import InputError
-from siamese_news.utils.shares import typed_share
 
 if TYPE_CHECKING:
     from siamese_news.labels.journal import LabelJournal
@@ -33,12 +38,7 @@ def annotate(
         int | None, typer.Option(min=1, help="Stop after this many relevant posts.")
     ] = None,
     recall: Annotated[
-        str | None,
-        typer.Option(
-            parser=typed_share,
-            metavar="SHARE",
-            help="Stop when this share of all relevant posts is found.",
-        ),
+        str | None, share_option("Stop when this share of all relevant posts is found.")
     ] = None,
     rule: Annotated[
         Literal["random-first", "learn-first"],

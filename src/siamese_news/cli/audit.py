@@ -124,8 +124,8 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     found = agreement([first[n].relevant for n in both], [other[n].relevant for n in both])
     alpha = "not defined" if found.alpha is None else f"{found.alpha:.3f}"
     text = (
-        f"{found.posts} posts labeled twice, {found.disagreements} labels differ; Krippendorff's "
-        f"alpha {alpha}. "
+        f"{counted(found.posts, 'post')} labeled twice, {found.disagreements} of them differently; "
+        f"Krippendorff's alpha {alpha}. "
     )
     if found.rate is None:
         return (

@@ -44,6 +44,8 @@ def bundle(
         return
     if out is None or certificate is None:
         raise InputError("nothing to pack; expected --certificate")
+    if out.suffix.lower() != ".zip":
+        raise InputError(f"{out}: expected a name that ends with .zip")
     check_output(out, [certificate, *(posts or [])], force=force)
     names = write_bundle(out, certificate, posts=posts, scores=scores, texts=texts)
     echo(f"{out}: {', '.join(names)}")

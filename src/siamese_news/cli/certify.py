@@ -67,7 +67,7 @@ def certify(
         if not follows(content, work, said):
             raise InputError(
                 f"{check}: the labels or the plan now lead to another certificate; it held for "
-                f"{content['labels']['used']} labels, there are {len(said.of)}"
+                f"{counted(content['labels']['used'], 'label')}, there are {len(said.of)}"
             )
         changed = changed_sentence(work.log.changed)
         echo(f"{check}: holds; scores, plan, labels and findings are the same.{changed}")
@@ -94,7 +94,7 @@ def certify(
     elif not waiting:
         left = work.settings.budget - len(said.of)
         echo(
-            f"done: {len(said.of)} of {work.settings.budget} labels"
+            f"done: {len(said.of)} of {counted(work.settings.budget, 'label')}"
             + (f"; the {left} left cannot improve the certificate" if left > 0 else "")
             + "; --more N allows N more labels, at no loss of confidence"
         )

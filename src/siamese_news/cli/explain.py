@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     Query(),
     "articles posts index model one_story about smooth format out text_field id_field threads",
     needs="articles",
-    helps={
-        "posts": "The posts that were searched.",
-        "format": "Tables, or all numbers as JSON lines (default: by the file name, or tables).",
-    },
+    formats="table jsonl",
+    helps={"posts": "The posts that were searched."},
 )
 def explain(
     query: Query,
@@ -74,8 +72,7 @@ def explain(
                 f"{name}: has the results of a search, whose scores depend on all posts; name the "
                 "posts that were searched with --posts"
             )
-    format = format_of(query, "table", ("table", "jsonl")).format
-    assert format is not None
+    query = format_of(query, "table", ("table", "jsonl"))
     check_query_output(query, force=force)
     seeds, model = read_seeds(query), explainable(open_model(query.model))
     opened = OpenQuery(query, seeds, model)
@@ -101,8 +98,8 @@ def explain(
     posts += [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
     explained = explain_nearest(model, seeds.articles, posts, scorer)
     explained = name_neighbors(explained, pool, model)
-    with open_output(query.out, format) as (stream, terminal):
-        write_explained(stream, explained, format, terminal=terminal)
+    with open_output(query.out, str(query.format)) as (stream, terminal):
+        write_explained(stream, explained, str(query.format), terminal=terminal)
     write_meta(query.out)
     if query.out is not None:
         echo(f"{query.out}: {counted(len(explained), 'post')} explained")

@@ -9,6 +9,7 @@ from siamese_news.cli.outputs import ForceOption, check_output
 from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import new_sheet
 from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted
 
 
 def feedback(
@@ -98,10 +99,11 @@ def feedback(
     if found is not None and out is not None:
         if found.helps:
             write_order(out, read, found, command())
-            echo(f"{out}: {len(found.scores):,} posts in the learned order")
+            echo(f"{out}: {counted(len(found.scores), 'post')} in the learned order")
         else:
             echo(f"{out}: not written")
     if next is not None:
         units = read.next_units(found, count, mix, seed)
         write_sheet(next, units, format)
-        echo(f"{next}: {len(units):,} posts to label; then run feedback with all labels so far")
+        posts = counted(len(units), "post")
+        echo(f"{next}: {posts} to label; then run feedback with all labels so far")

@@ -24,6 +24,7 @@ from siamese_news.utils.terminal import counted
     Query(),
     "posts format out text_field id_field encoding strict",
     needs="posts",
+    formats="table jsonl csv",
     helps={"posts": "The posts that were searched."},
 )
 def keywords(
@@ -42,13 +43,12 @@ def keywords(
     """
     from siamese_news.search.keywords import find_keywords, write_keywords
 
-    format = format_of(query, "table", ("table", "jsonl", "csv")).format
-    assert format is not None
+    query = format_of(query, "table", ("table", "jsonl", "csv"))
     check_query_output(query, results, force=force)
     pool = file_pool(replace(query, out=None))
     found = find_keywords(pool, _ids(results), limit=limit)
-    with open_output(query.out, format) as (stream, terminal):
-        write_keywords(stream, found, format, terminal=terminal)
+    with open_output(query.out, str(query.format)) as (stream, terminal):
+        write_keywords(stream, found, str(query.format), terminal=terminal)
     write_meta(query.out)
     if not found.keywords:
         echo("no term is surely more frequent in the accepted posts; accept more posts")

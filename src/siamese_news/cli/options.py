@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
@@ -87,6 +87,7 @@ def search_command(
     *,
     needs: str = "",
     without: str = "",
+    formats: str = "",
     helps: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Turn a function of a `Query` and its own options into a command.
@@ -97,6 +98,7 @@ def search_command(
             that say how files of posts are read. Empty: all fields.
         needs: fields whose options are required.
         without: fields that have no option.
+        formats: those of the output; empty: all.
         helps: other help texts, by field.
     """
     names = only.replace("reading", " ".join(READING)).split()
@@ -107,6 +109,8 @@ def search_command(
     def parameter(name: str) -> inspect.Parameter:
         unset: Any = ... if name in needs.split() else getattr(default, name)
         kind = _TYPES.get(known[name], known[name])
+        if name == "format" and formats:
+            kind = Literal[tuple(formats.split())] | None
         flag = f"--{name.replace('_', '-')}"
         flag = f"{flag}/--no-{name}" if kind == bool | None else _NAMES.get(name, flag)
         option = typer.Option(

@@ -35,8 +35,8 @@ def format_of(
 ) -> Query:
     """The query with its format, else that of the file's ending, else the default.
 
-    A format that is not `among` those of the command, an unknown ending or the name of a folder is
-    an `InputError`.
+    An ending of a format that is not `among` those of the command, or the name of a folder, is an
+    `InputError`.
     """
     format, out = query.format, query.out
     if out is not None and out.is_dir():
@@ -44,11 +44,11 @@ def format_of(
     if format is None and out is not None:
         name = out.name.lower().removesuffix(".gz")
         format = next((known for ending, known in _ENDINGS.items() if name.endswith(ending)), None)
-    if format not in among and (out or query.format or default is None):
+    if out is not None and format not in among:
         *endings, last = [ending for ending, known in _ENDINGS.items() if known in among]
         raise InputError(
-            f"{out if query.format is None else '--format ' + query.format}: unknown format for "
-            f"this command; expected --out with an ending {', '.join(endings)} or {last}"
+            f"{out}: is of no format that this command writes; expected a name that ends in "
+            f"{', '.join(endings)} or {last}" + (", or --format" if default else "")
         )
     # A missing library is better reported before the search.
     if format == "parquet":

@@ -42,7 +42,7 @@ def rerank(
     """
     from siamese_news.data.readers import open_posts
     from siamese_news.model.reranker import TextRanker
-    from siamese_news.search.output import write_ranking
+    from siamese_news.search.output import row_of, write_rows
     from siamese_news.search.rerank import rerank_posts
 
     use_threads(search.threads)
@@ -57,7 +57,8 @@ def rerank(
         first_stage=first_stage,
     )
     with open_output(search.out, search.format) as (stream, terminal):
-        write_ranking(stream, [found], search.format, terminal=terminal)
+        rows, titles = map(row_of, found), {"query": query}
+        write_rows(stream, rows, search.format, titles=titles, terminal=terminal)
     write_meta(search.out)
     if search.out is not None:
         echo(f"{search.out}: {counted(len(found), 'post')}")

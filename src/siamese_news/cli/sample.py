@@ -3,7 +3,7 @@
 from fractions import Fraction
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,6 +11,12 @@ from siamese_news.cli.reading import echo
 from siamese_news.errors import InputError
 from siamese_news.utils.shares import typed_share
 from siamese_news.utils.terminal import counted
+
+
+def share_option(help: str) -> Any:
+    """An option whose value is a share such as .9, 90% or 0,9."""
+    return typer.Option(parser=typed_share, metavar="SHARE", help=help)
+
 
 ResultsOption = Annotated[
     Path,
@@ -32,12 +38,7 @@ SheetFormatOption = Annotated[
     typer.Option(help="Format of the sheet (default: by the extension of its name)."),
 ]
 ConfidenceOption = Annotated[
-    str,
-    typer.Option(
-        parser=typed_share,
-        metavar="SHARE",
-        help="Confidence level: the share of such statements that hold.",
-    ),
+    str, share_option("Confidence level: the share of such statements that hold.")
 ]
 SeedOption = Annotated[
     int, typer.Option(help="Seed of the random order; choose it once and keep it.")
@@ -98,12 +99,7 @@ def sample(
         typer.Option(help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."),
     ],
     precision: Annotated[
-        list[str],
-        typer.Option(
-            parser=typed_share,
-            metavar="SHARE",
-            help="Precision to certify, such as .9 or 90%. May be repeated.",
-        ),
+        list[str], share_option("Precision to certify, such as .9 or 90%. May be repeated.")
     ],
     confidence: ConfidenceOption = ".95",
     budget: Annotated[int, typer.Option(min=1, help="Number of labels planned in total.")] = 300,

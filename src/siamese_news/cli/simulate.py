@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.reading import echo
-from siamese_news.cli.sample import ConfidenceOption
+from siamese_news.cli.sample import ConfidenceOption, share_option
 from siamese_news.errors import InputError
-from siamese_news.utils.shares import typed_share
 
 
 def simulate(
@@ -21,12 +20,7 @@ def simulate(
         typer.Option(help="Qrels of each pool: query-id, corpus-id and score, separated by tabs."),
     ],
     precision: Annotated[
-        list[str] | None,
-        typer.Option(
-            parser=typed_share,
-            metavar="SHARE",
-            help="Precisions to certify (default: .8, .9 and .95).",
-        ),
+        list[str] | None, share_option("Precisions to certify (default: .8, .9 and .95).")
     ] = None,
     budget: Annotated[
         list[int] | None,

@@ -11,10 +11,13 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
+from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from jinja2 import Template
 
 from siamese_news import __version__
 from siamese_news.decide.certificate import follows, sentence_of, sheets_of_certificate
@@ -76,7 +79,11 @@ def write_bundle(
     }
     commands = [str(work.plan["command"]), str(content["command"])]
     notes = [sentence_of(content, claim) for claim in content["claims"]]
-    sheet = _sheet(notes, commands, texts, files).encode()
+    source = resources.files("siamese_news.decide").joinpath("bundle.md.j2").read_text("utf-8")
+    template = Template(source, trim_blocks=True, keep_trailing_newline=True)
+    lines = "\n".join(commands).split("\n")
+    about = {"notes": notes, "commands": lines, "files": files, "version": __version__}
+    sheet = template.render(about, texts=texts).encode()
     files["README.md"] = {"sha256": sha256(sheet).hexdigest(), "bytes": len(sheet), "from": []}
     manifest = {
         "kind": _KIND,
@@ -160,47 +167,6 @@ def _hashed(text: str) -> str:
 
 def _json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
     return (json.dumps(value, indent=indent, ensure_ascii=False, default=str) + "\n").encode()
-
-
-def _sheet(
-    notes: Iterable[str], commands: Iterable[str], texts: bool, files: Mapping[str, Any]
-) -> str:
-    """The data sheet, in Markdown."""
-    what = (
-        "It contains the texts of posts and the names of their authors; the terms of their "
-        "platform determine who may have them."
-        if texts
-        else "It contains neither texts nor authors. The texts in scores.jsonl are SHA-256 hashes "
-        "of 32 digits, equal for equal texts. The platform returns the texts for the ids of the "
-        "posts, as far as they still exist."
-    )
-    made = "\n".join(
-        f"| `{name}` | {', '.join(one['file'] for one in entry['from'])} | {entry['bytes']:,} |"
-        for name, entry in files.items()
-    )
-    lines = dict.fromkeys("\n".join(commands).split("\n"))
-    shown = "\n".join(line for line in lines if line)
-    found = "".join(f"{note}\n\n" for note in notes)
-    return f"""# A certified list of posts
-
-{found}{what}
-
-## Files
-
-| file | made from | bytes |
-|---|---|---:|
-{made}
-
-## Commands
-
-```
-{shown}
-```
-
-`manifest.json` has the hash of every file, the versions and the machine. \
-`siamese-news bundle --check` ({__version__}) compares the hashes and computes the \
-certificate again.
-"""
 
 
 def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:

@@ -122,7 +122,10 @@ def application(desk: Desk) -> Starlette:
             "/api/labels/import",
             lambda desk, values, file: labeling.take(desk, file, values.get("annotator", "")),
         ),
-        post("/api/settings", _keep_settings),
+        post(
+            "/api/settings",
+            lambda desk, row: desk.project.update(criteria=text_in(row, "criteria").strip()[:5000]),
+        ),
         view("/decide", "decide", _decide_values),
         post("/api/plan", _plan),
         post("/api/goals", _fix_goals),
@@ -337,11 +340,6 @@ def _queue(desk: Desk, values: Values) -> dict[str, Any]:
 def _undo(desk: Desk, row: Values) -> dict[str, Any]:
     gone = desk.log.undo(text_in(row, "annotator"))
     return {"post": gone.post if gone else None}
-
-
-def _keep_settings(desk: Desk, row: Values) -> None:
-    """Save what counts as relevant."""
-    desk.project.update(criteria=text_in(row, "criteria").strip()[:5000])
 
 
 # The views that decide and hand over.

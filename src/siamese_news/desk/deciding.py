@@ -22,6 +22,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.journal import YES, LabelJournal, write_judgments
 from siamese_news.labels.matching import Label, Labels, changed_sentence, labels_in
 from siamese_news.labels.results import Unit
+from siamese_news.utils.terminal import counted
 
 BUDGET_CAP = 100_000
 
@@ -173,11 +174,12 @@ class Certificate(_Planned[Certification]):
             said = [f"{content['labels']['used']:,} of {content['settings']['budget']:,} labels."]
             for claim in content["claims"]:
                 if claim["threshold"] is not None:
-                    said.append(f"{claim['posts']:,} posts are certified at {claim['target']}.")
+                    posts = counted(claim["posts"], "certified post")
+                    said.append(f"{posts} at {claim['target']}.")
                 if claim["more_labels"] and claim["next_set"]:
                     said.append(
-                        f"About {claim['more_labels']:,} more labels to certify "
-                        f"{claim['next_set']['posts']:,} posts at {claim['target']}."
+                        f"About {counted(claim['more_labels'], 'more label')} to certify "
+                        f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
                     )
             self._told = told = path, version, " ".join(said)
         return told[2]

@@ -122,8 +122,7 @@ def _parquet(desk: Desk, path: Path) -> None:
 
 
 def _report(desk: Desk, path: Path) -> None:
-    data = read_results(make(desk, "parquet"), name=desk.project.folder.name)
-    write_report(path, data)
+    write_report(path, read_results(make(desk, "parquet"), name=desk.project.folder.name))
 
 
 def _certificate(ending: str) -> Maker:

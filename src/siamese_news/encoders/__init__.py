@@ -40,7 +40,7 @@ ENCODERS: dict[str, type[Encoder]] = {
 """Our encoders by class name; a test checks that conf/ has the same ones. Installed packages add
 others (`siamese_news.utils.plugins`)."""
 
-_PAPER = {"residual": "none", "pooling": "max_relay"}
+_PAPER = {"class": "StarEncoder", "residual": "none", "pooling": "max_relay"}
 PRESETS: dict[str, dict[str, Any]] = {
     "bag": {"class": "BagEncoder"},
     "bag_idf": {"class": "BagEncoder", "weighting": "idf", "output_dim": 300},
@@ -48,20 +48,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cnn": {"class": "CNNEncoder"},
     "gru": {"class": "GRUEncoder"},
     "star": {"class": "StarEncoder"},
-    "star_paper": {
-        "class": "StarEncoder",
-        "heads": 10,
-        "output_projection": False,
-        "similarity": "cosine",
-        **_PAPER,
-    },
-    "star_projected": {"class": "StarEncoder", "similarity": "cosine", **_PAPER},
-    "star_reference": {
-        "class": "StarEncoder",
-        "context_includes_embedding": True,
-        "relay_attends_itself": True,
-        **_PAPER,
-    },
+    "star_paper": {**_PAPER, "similarity": "cosine", "heads": 10, "output_projection": False},
+    "star_projected": {**_PAPER, "similarity": "cosine"},
+    "star_reference": {**_PAPER, "context_includes_embedding": True, "relay_attends_itself": True},
     "transformer": {"class": "TransformerEncoder"},
     "two_head": {"class": "TwoHeadEncoder", "context": {"class": "StarEncoder"}},
     "two_head_bag": {"class": "TwoHeadEncoder", "output_dim": 300, "relay": False},

@@ -105,10 +105,7 @@ def figures(result: SystemResult) -> dict[str, float | None]:
         "AUC": pooled.get("AUC"),
         "mRP": pooled["mRP8"],
         "MAP": macro["AP"],
-        "P@10": macro["P@10"],
-        "P@30": macro["P@30"],
-        "Rprec": macro["Rprec"],
-        "nDCG@10": macro["nDCG@10"],
+        **{name: macro[name] for name in ("P@10", "P@30", "Rprec", "nDCG@10")},
         "MRR": macro["RR"],
         "R@100": macro["R@100"],
     }
@@ -157,33 +154,24 @@ def results_markdown(
         summary.append(row)
         precision.append(_precision_row(result.system, result.evaluation.pooled))
     precision.append(_precision_row("*ceiling of this test*", results[0].evaluation.ceilings))
-    counts = results[0].evaluation.counts
-    parts = [
-        f"# {results[0].test}",
-        f"{counts['articles']} articles x {counts['posts']} posts, {counts['relevant']} relevant "
-        "pairs. AP, AUC and r-Precision pool all pairs (AST paper, Tables 1 and 2); the others are "
-        "means over articles.",
-        markdown_table(summary),
-    ]
-    if tests is not None:
-        parts.append(
-            f"p: paired two-sided randomization test of AP by article against {results[0].system}."
-        )
-    parts += ["## r-Precision", markdown_table(precision)]
-    parts.append(
-        f"`{about['command']}` · {about['date']} · revision {about['revision']} · "
-        f"{about['machine']} · torch {about['versions']['torch']}"
-    )
-    return "\n\n".join(parts) + "\n"
+    values: dict[str, Any] = {
+        "summary": markdown_table(summary),
+        "precision": markdown_table(precision),
+    }
+    values |= {"result": results[0], "counts": results[0].evaluation.counts}
+    return _rendered("results", **values, tests=tests, about=about) + "\n"
 
 
 def model_card(task: str, config: Mapping[str, Any], row: Mapping[str, Any], **more: Any) -> str:
     """The card of a model that ``link``, ``rerank`` or ``distil`` trained, from its template."""
+    values = {"config": config, "row": row, "about": provenance(), "table": markdown_table([row])}
+    return _rendered(f"{task}_card", **values, **more)
+
+
+def _rendered(name: str, **values: Any) -> str:
     own = PackageLoader("siamese_news.evaluation", ".")
     templates = Environment(loader=own, undefined=StrictUndefined, trim_blocks=True)
-    card = templates.get_template(f"{task}_card.md.j2")
-    about, table = provenance(), markdown_table([row])
-    return card.render(config=config, row=row, about=about, table=table, **more)
+    return templates.get_template(f"{name}.md.j2").render(values)
 
 
 def _precision_row(system: str, figures: Mapping[str, float]) -> dict[str, Any]:

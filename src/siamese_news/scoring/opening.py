@@ -109,13 +109,12 @@ def _weight(part: RocchioFeedback | Smoothing, wanted: bool | None) -> float:
     return (part.weight or type(part)().weight) if wanted else 0.0
 
 
-def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> str:
+def observe_all(scorer: Scorer, posts: Sequence[str]) -> str:
     """Show a scorer a pool that is in memory.
 
     Args:
         scorer: any scorer.
         posts: all posts of the pool.
-        block: posts that are observed at once.
 
     Returns:
         What was learned, in words; empty if nothing was.
@@ -131,6 +130,6 @@ def observe_all(scorer: Scorer, posts: Sequence[str], *, block: int = BLOCK) -> 
     """
     if not scorer.observing:
         return ""
-    for start in range(0, len(posts), block):
-        scorer.observe(posts[start : start + block])
+    for start in range(0, len(posts), BLOCK):
+        scorer.observe(posts[start : start + BLOCK])
     return scorer.settle()

@@ -16,27 +16,9 @@ from siamese_news.labels.results import found_rows
 from siamese_news.search.records import metadata_text, post_columns
 from siamese_news.utils.terminal import counted
 
-COLUMNS = (
-    "article",
-    "thread",
-    "thread_rank",
-    "best",
-    "mean3",
-    "found",
-    "left_out",
-    "missing",
-    "depth",
-    "role",
-    "rank",
-    "score",
-    "post",
-    "reply_to",
-    "quotes",
-    "text",
-    "lang",
-    "created_at",
-    "terms",
-    "link",
+COLUMNS = tuple(
+    "article thread thread_rank best mean3 found left_out missing depth role rank score post "
+    "reply_to quotes text lang created_at terms link".split()
 )
 """The columns of a file of threads, a row for each post."""
 

@@ -35,8 +35,9 @@ class SearchLanguages:
         for post in posts:
             sample.note(post)
         noted = sample.posts
-        if BACKGROUND in self.seeds.values() and _plainly_english(noted):
-            return
+        english = (metadata_text(p, "lang") == "en" or looks_english(p.text) for p in noted)
+        if BACKGROUND in self.seeds.values() and sum(english) >= _ENGLISH_POOL * len(noted):
+            return  # there is no need of the language detector
         found = Counter(filter(None, map(language_of_post, noted)))
         total = found.total()
         if total >= _FEWEST:
@@ -71,9 +72,3 @@ def language_of_post(post: Post) -> str | None:
     """The language of a post as the platform says, else as it seems."""
     said = (metadata_text(post, "lang") or "und").replace("_", "-").split("-")[0].lower()
     return language_of(post.text) if said == "und" else _CODES.get(said, said)
-
-
-def _plainly_english(posts: Sequence[Post]) -> bool:
-    """Whether enough posts look English to skip the language detector."""
-    found = [metadata_text(post, "lang") == "en" or looks_english(post.text) for post in posts]
-    return sum(found) >= _ENGLISH_POOL * len(posts)

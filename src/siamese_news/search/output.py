@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from siamese_news.search.records import RankedPost, post_columns
@@ -14,18 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Row = Mapping[str, Any]
-COLUMNS = (
-    "article",
-    "rank",
-    "score",
-    "post",
-    "text",
-    "cluster",
-    "cluster_size",
-    "lang",
-    "created_at",
-    "terms",
-    "link",
+COLUMNS = tuple(
+    "article rank score post text cluster cluster_size lang created_at terms link".split()
 )
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
@@ -68,15 +58,6 @@ def write_rows(
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
     else:
         _parquet(stream, rows, columns)
-
-
-def write_ranking(
-    stream: IO[Any], ranking: Sequence[Sequence[RankedPost]], format: str, *, terminal: bool
-) -> None:
-    """Write the lists of a ranking with `write_rows`, without further columns."""
-    items = list(chain.from_iterable(ranking))
-    titles = {item.article.id: item.article.title for item in items}
-    write_rows(stream, map(row_of, items), format, titles=titles, terminal=terminal)
 
 
 def row_of(item: RankedPost) -> dict[str, Any]:

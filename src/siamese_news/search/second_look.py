@@ -7,22 +7,17 @@ the seeds of one story. Nothing is subtracted, so a post that was read never fal
 was not because it was read, and a threshold decides as it does without a second look.
 """
 
-import sqlite3
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.model.loading import ExternalModel, first_words, folder_hash, is_cross_encoder
+from siamese_news.model.cached import cached_values
+from siamese_news.model.loading import ExternalModel, first_words, is_cross_encoder
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.extras import needs
-from siamese_news.utils.files import cache_folder
 
 LEAST, MOST = 200, 5000
 """The least and the largest number of posts that are read unless the user sets it."""
@@ -30,7 +25,7 @@ LEAST, MOST = 200, 5000
 _NEAR = 0.1  # a post with this score looks near
 _TIMES = 2  # as many posts as look near are read, times this
 _WEIGHT = 0.2
-_TOGETHER = 256  # texts that are read before their values are saved
+_CACHE = "second-look"
 
 
 class SecondLook:
@@ -63,8 +58,6 @@ class SecondLook:
         return np.rint(_WEIGHT * MILLION * excess).astype(np.int64)
 
 
-Text = TypeVar("Text")
-
 Similar = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]
 """A articles and K posts -> (A, K) similarities, from -1 to 1."""
 
@@ -73,9 +66,11 @@ def _vectors(folder: Path) -> Similar:
     """Cosines by a model that encodes each text as a vector."""
     model = ExternalModel(folder)
 
-    def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = cached_values(folder, posts, posts, model.encode_posts)
-        cosines: NDArray[np.float32] = model.encode_articles(articles) @ vectors.T
+    def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.floating]:
+        vectors = cached_values(_CACHE, folder, posts, posts, model.encode_posts)
+        cosines: NDArray[np.float32] = model.encode_articles(articles) @ vectors.T.astype(
+            np.float32
+        )
         return cosines
 
     return similar
@@ -99,66 +94,10 @@ def _pairs(folder: Path) -> Similar:
             )
         return found.reshape(-1, 1)
 
-    def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.float32]:
+    def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.floating]:
         pairs = [(first_words(article), post) for article in articles for post in posts]
-        found = cached_values(folder, ["\0".join(pair) for pair in pairs], pairs, predicted)
+        names = ["\0".join(pair) for pair in pairs]
+        found = cached_values(_CACHE, folder, names, pairs, predicted)
         return found.reshape(len(articles), len(posts))
 
     return similar
-
-
-def cached_values(
-    folder: Path,
-    names: Sequence[str],
-    texts: Sequence[Text],
-    read: Callable[[Sequence[Text]], NDArray[np.float32]],
-) -> NDArray[np.float32]:
-    """(n, D) values that the model of a folder computes from n texts, to three digits.
-
-    They are saved in the user's cache as they are computed, by a hash of the model's files and of
-    each text's name, and only texts without a saved value are read.
-    """
-    from rich.console import Console
-    from rich.progress import track
-
-    path = cache_folder() / f"second-look-{folder_hash(folder)[:32]}.sqlite"
-    keys = [blake2b(n.encode("utf-8", "surrogatepass"), digest_size=16).digest() for n in names]
-    new = dict(zip(keys, texts, strict=True))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path, timeout=60)) as store:
-            store.execute("create table if not exists said (text blob primary key, value blob)")
-            found: dict[bytes, bytes] = {}
-            for part in _parts(keys):
-                marks = ",".join("?" * len(part))
-                known = store.execute(f"select * from said where text in ({marks})", part)
-                found.update(known)
-            missing = _parts([key for key in new if key not in found])
-            for part in track(
-                missing,
-                "second look",
-                console=Console(stderr=True),
-                transient=True,
-                disable=not missing or not sys.stderr.isatty(),
-            ):
-                try:
-                    values = read([new[key] for key in part]).astype(np.float16)
-                except (RuntimeError, ValueError, TypeError, IndexError) as error:
-                    raise InputError(
-                        f"{folder}: the model failed after {len(found):,} of {len(new):,} texts "
-                        f"({error}); their values are kept, and the same command continues there"
-                    ) from error
-                rows = [(key, row.tobytes()) for key, row in zip(part, values, strict=True)]
-                found.update(rows)
-                with store:
-                    store.executemany("insert or replace into said values (?, ?)", rows)
-    except (OSError, sqlite3.Error) as error:
-        raise InputError(
-            f"{path}: cannot be written ({error}); free some space, remove the file if it is "
-            "damaged, or set SIAMESE_NEWS_CACHE to a folder that can be written"
-        ) from error
-    return np.stack([np.frombuffer(found[key], np.float16) for key in keys]).astype(np.float32)
-
-
-def _parts(keys: list[bytes]) -> list[list[bytes]]:
-    return [keys[start : start + _TOGETHER] for start in range(0, len(keys), _TOGETHER)]

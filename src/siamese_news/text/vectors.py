@@ -82,7 +82,7 @@ def load_vectors(
     path = _find_file(name)
     detect_format(path)  # other files are refused before they are read through
     sha256 = file_sha256(path)
-    cache = cache_folder(cache_dir) / "vectors"
+    cache = Path(cache_dir or cache_folder()) / "vectors"
     name = f"{sha256}.{max_words or 'all'}.v{_CONVERTER}.npz"
     words, matrix = _cached(cache / name, path, max_words)
     return WordVectors(list(words), matrix, path.name, sha256)

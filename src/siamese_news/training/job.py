@@ -18,17 +18,12 @@ ROW = "row.json"
 CONFIG = "config.yaml"
 _ROOMS = {"link": "linking", "distil": "distill", "rerank": "rerank"}
 # Options that change no result: names, display, logs and the device.
-_SAME_RESULT = (
-    "labels",
-    "resume",
-    "logger",
-    "trainer.accelerator",
-    "trainer.threads",
-    "trainer.enable_model_summary",
-    "trainer.enable_progress_bar",
-    "trainer.log_every_n_steps",
-    "trainer.profiler",
-    "trainer.detect_anomaly",
+_SAME_RESULT = tuple(
+    """
+    labels resume logger trainer.accelerator trainer.threads trainer.enable_model_summary
+    trainer.enable_progress_bar trainer.log_every_n_steps trainer.profiler
+    trainer.detect_anomaly
+    """.split()
 )
 # Options that may also differ where a run is continued.
 _LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
@@ -43,14 +38,14 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     the first one writes and returns a row.
 
     Raises:
-        InputError: the folder holds the result of another configuration.
+        InputError: the folder holds the result or the training of another configuration.
     """
     plain: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
     overrides: list[str] = []
     if HydraConfig.initialized():  # their names on the command line
         settings = HydraConfig.get()
         plain["labels"] = OmegaConf.to_container(settings.runtime.choices)
-        overrides = list(settings.overrides.task)
+        overrides = [one for one in settings.overrides.task if not one.startswith("resume=")]
     row = result_of(plain, out)
     if row is not None:
         log.info(
@@ -59,15 +54,17 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
             out,
         )
         return row if is_first_process() else None
-    if plain["resume"] or plain["task"]["name"] == "rerank":  # which continues by itself
-        check_continued(plain, out)
+    goes_on = plain["resume"] or plain["task"]["name"] == "rerank"  # which continues by itself
+    if goes_on and (out / CONFIG).is_file() and (out / "checkpoints" / "last.ckpt").is_file():
+        begun = OmegaConf.to_container(OmegaConf.load(out / CONFIG))
+        _check_same(begun, plain, f"{out}: holds unfinished training", _LONGER)
     if is_first_process():
         with atomic_write(out / CONFIG) as stream:
             stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
     room = _ROOMS[plain["task"]["name"]]
     row = import_module(f"siamese_news.training.{room}.run").run(plain, out)
     if row is not None:
-        write_json(out / ROW, {**row, "overrides": overrides, "config": plain})
+        write_json(out / ROW, {**row, "overrides": overrides, "config": {**plain, "resume": None}})
     return row
 
 
@@ -83,13 +80,6 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     _check_same(row.pop("config"), config, f"{folder}: holds the result", longer)
     del row["overrides"]
     return None if config["resume"] else row
-
-
-def check_continued(config: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to continue training that a folder holds with another configuration."""
-    if (folder / CONFIG).is_file() and (folder / "checkpoints" / "last.ckpt").is_file():
-        begun = OmegaConf.to_container(OmegaConf.load(folder / CONFIG))
-        _check_same(begun, config, f"{folder}: holds unfinished training", _LONGER)
 
 
 def _check_same(begun: Any, config: Any, what: str, may_differ: Collection[str]) -> None:

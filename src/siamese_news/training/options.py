@@ -34,14 +34,10 @@ _NULL = {
     "unknown_range": 0.05,
 }
 # Keys that take values of several types, which their users check.
-_SEVERAL = {
-    "model",
-    "trainer.deterministic",
-    "trainer.devices",
-    "trainer.fast_dev_run",
-    "trainer.precision",
-    "trainer.profiler",
-}
+_SEVERAL = set(
+    "model trainer.deterministic trainer.devices trainer.fast_dev_run trainer.precision "
+    "trainer.profiler".split()
+)
 _EXPECTED = {
     bool: "true or false",
     int: "a whole number",

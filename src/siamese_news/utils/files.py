@@ -23,10 +23,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ZSTD_FEED = 2**9
 
 
-def cache_folder(cache_dir: str | Path | None = None) -> Path:
-    """`cache_dir`, else ``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
-    if cache_dir is not None:
-        return Path(cache_dir)
+def cache_folder() -> Path:
+    """``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
     named = os.environ.get("SIAMESE_NEWS_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "siamese_news"
 

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def markdown_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """A Markdown table of `rows`; numbers to four decimals, as the papers print them.
 
-    A missing value prints as an en dash. By default all columns are in it, as they first appear.
+    A missing value prints as an en dash; the columns are in the order of their first appearance.
     """
-    if columns is None:
-        columns = list(dict.fromkeys(key for row in rows for key in row))
+    columns = list(dict.fromkeys(key for row in rows for key in row))
     numeric = {
         column: all(isinstance(row.get(column), int | float | None) for row in rows)
         for column in columns

@@ -64,7 +64,7 @@ _FOREIGN = {
     "(--articles)",
 }
 _BOM = b"\xef\xbb\xbf"
-_JSON = (".jsonl", ".ndjson", ".json")
+_JSON = (".jsonl", ".ndjson", ".json", ".geojson")
 
 
 Kind = Literal["jsonl", "json", "delimited", "parquet", "sheet", "empty"]

@@ -99,7 +99,9 @@ class Format:
             records = None if self._one(record) else self._inside(record)
             if records is None:
                 return one(record)
-            return each(one, records) if records else None  # a page without a post
+            names = dict.fromkeys(key for one in records for key in one)
+            own = self.columns and generic(self.columns.fields(names))
+            return each(own or one, records) if records else None  # a page without a post
 
         return convert
 

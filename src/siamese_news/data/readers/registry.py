@@ -10,7 +10,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.plugins import added, load, package_of
 
 
-def _table(name: str, recognized: str, needs: str, columns: str) -> Format:
+def _table(name: str, recognized: str, needs: str, columns: str, *inside: str) -> Format:
     """A flat format by the columns that it `needs` and the names that a post gives its columns.
 
     As in `post_of`, the first that a file has counts: ``text=tweet id=id author=name|handle``.
@@ -24,6 +24,7 @@ def _table(name: str, recognized: str, needs: str, columns: str) -> Format:
         " + ".join((*titles, texts[0])),
         " or ".join(ids),
         columns=Columns(needs.split(), texts, ids, next(iter(titles), None), found),
+        inside=inside,
     )
 
 
@@ -105,6 +106,27 @@ _TOOLS = (
         "id creation_time text",
         "text=text id=id created_at=creation_time lang=lang permalink=mcl_url "
         "author=post_owner.username|post_owner.name url=link_attachment.link",
+    ),
+    _table(
+        "Slack",
+        "`type`, `user`, `text`, `ts`: the files of a channel's days, or `messages`",
+        "type user text ts",
+        "text=text id=id|ts created_at=ts author=user reply_to=thread_ts thread=thread_ts",
+        "messages",
+    ),
+    _table(
+        "Elasticsearch",
+        "`_index`, `_id`, `_source.text`: a line for each hit, or `hits.hits`",
+        "_index _id _source.text",
+        "text=_source.text id=_id created_at=_source.created_at lang=_source.lang",
+        "hits.hits",
+    ),
+    _table(
+        "GeoJSON",
+        "`features` with `properties.text`",
+        "type geometry properties.text",
+        "text=properties.text id=properties.id|id created_at=properties.created_at",
+        "features",
     ),
 )
 

@@ -28,7 +28,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, unpack
 from siamese_news.utils.terminal import clean, counted
 
-SUFFIXES = (*LINES, ".json", *TABLES, *PARQUET, ".xlsx", ".js")
+SUFFIXES = (*LINES, ".json", ".geojson", *TABLES, *PARQUET, ".xlsx", ".js")
 """The endings of files of posts in a folder."""
 
 

@@ -36,7 +36,7 @@ def share_of(value: str, what: str) -> Fraction:
     try:
         share = Fraction(value)
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{what} is {value!r}; expected a share such as .9") from None
+        raise InputError(f"{what} is {value!r}; expected a share such as .9 or 90%") from None
     if not 0 < share < 1:
         raise InputError(f"{what} is {value}; expected a share between 0 and 1, such as .9")
     return share

@@ -209,7 +209,7 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
         if name in before and before[name] != now[name]
     ]
     where = last.get("plan", "in another folder")
-    unnamed = "" if last["criteria"] else " (this earlier one has none, so it may be about any)"
+    none = "" if last["criteria"] else "; the earlier one has none, so it counts for every story"
     cost = sum(Fraction(line["error"]) for line in others)
     return (
         f"{path}: there is already a plan over the same posts ({where}"
@@ -219,8 +219,7 @@ def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any])
         "can add labels at any time). To replace it, name it with --withdraw PLAN; to keep both, "
         "add --again. Either adds the error of the earlier plans to the new certificate: its "
         f"chance of being wrong grows by {float(cost):g} (--withdraw is free if only targets and "
-        "confidence change). Plans about different stories need different --criteria from the "
-        f"start{unnamed}"
+        f"confidence change). Plans about different stories need --criteria of their own{none}"
     )
 
 

@@ -134,8 +134,9 @@ class SegmentWriter:
         for name in ("codes", "vectors", "steps", "errors", "scales", "dates"):
             self._arrays[name].append(getattr(rows, name))
         self._texts.append([[_bytes(text) for text in rows.texts]])
-        self._fields.append([[_bytes(id) for id in rows.ids], rows.metadata])
-        sums = [_checksum(id) for id in rows.ids]
+        ids = [_bytes(id) for id in rows.ids]
+        self._fields.append([ids, rows.metadata])
+        sums = list(map(crc32, ids))
         places = np.arange(self.posts, self.posts + len(sums))
         self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
         self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:SAMPLE]]
@@ -274,7 +275,3 @@ class Segment:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
-
-
-def _checksum(id: str) -> int:
-    return crc32(id.encode("utf-8", "replace"))

@@ -1,13 +1,8 @@
-"""Vectors of a sentence-transformers teacher, cached text by text.
+"""Vectors of a sentence-transformers teacher, cached text by text."""
 
-Each model has a cache of its own, named by the content of the model's files, so another model in a
-folder of the same name, or a newer version of a package, never reads the vectors of an earlier one.
-"""
-
+import functools
 import importlib.util
-import logging
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +10,8 @@ import numpy as np
 import torch
 
 from siamese_news.errors import InputError
+from siamese_news.model.cached import cached_values
 from siamese_news.utils.extras import needs
-from siamese_news.utils.files import atomic_write, cache_folder, file_sha256
-
-log = logging.getLogger(__name__)
-
-# Texts that are encoded between two saves: an interrupted run loses at most these.
-CHUNK = 2048
 
 
 def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) -> np.ndarray:
@@ -34,24 +24,16 @@ def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) ->
     Raises:
         InputError: sentence-transformers is not installed, or the source does not exist.
     """
-    keys = [_key(text) for text in texts]
-    model_folder = _find(source)
-    name = f"{Path(source).name}-{_content(model_folder)}{'-bf16' if bf16 else ''}"
-    folder = cache_folder() / "teacher" / name
-    known = _read(folder)
-    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-    if missing:
-        model = load_teacher(model_folder)
-        # By length, so that little padding is computed.
-        order = sorted(missing, key=lambda key: (len(missing[key]), key))
-        for start in range(0, len(order), CHUNK):
-            part = order[start : start + CHUNK]
-            log.info("teacher: %d of %d texts", start, len(order))
-            vectors = encode(model, [missing[key] for key in part], bf16=bf16)
-            _write(folder, np.array(part, np.uint64), vectors)
-        known = _read(folder)
-    size = len(next(iter(known.values()))) if known else 1
-    return np.array([known[key] for key in keys], np.float16).reshape(len(keys), size)
+    folder = _find(source)
+    model = functools.cache(lambda: load_teacher(folder))
+    # By length, so that little padding is computed.
+    order = sorted({*texts}, key=lambda text: (len(text), text))
+    what = "teacher-bf16" if bf16 else "teacher"
+    vectors = cached_values(
+        what, folder, order, order, lambda some: encode(model(), list(some), bf16=bf16)
+    )
+    rows = dict(zip(order, vectors, strict=True))
+    return np.array([rows[text] for text in texts])
 
 
 def taught(
@@ -65,11 +47,6 @@ def taught(
     cut = [" ".join(text.split()[: options["words"]]) for text in articles]
     vectors = teacher_vectors([*cut, *posts], source=options["source"], bf16=options["bf16"])
     return vectors[: len(cut)], vectors[len(cut) :]
-
-
-def _key(text: str) -> int:
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
 
 
 def _find(source: str) -> Path:
@@ -89,17 +66,6 @@ def _find(source: str) -> Path:
     return marks[0].parent
 
 
-def _content(folder: Path) -> str:
-    """A hash of the names and bytes of a model's files, except Python files and hidden ones."""
-    digest = blake2b(digest_size=8)
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        hidden = any(part.startswith((".", "__")) for part in name.parts)
-        if path.is_file() and not hidden:
-            digest.update(f"{name.as_posix()}\0{file_sha256(path)}\n".encode())
-    return digest.hexdigest()
-
-
 def load_teacher(folder: Path) -> Any:
     """The model in a folder of sentence-transformers, on the CPU."""
     with needs("bench", "the teacher"):
@@ -114,17 +80,3 @@ def encode(model: Any, texts: list[str], *, bf16: bool = False) -> np.ndarray:
             texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
         )
     return np.asarray(vectors, np.float16)
-
-
-def _read(folder: Path) -> dict[int, np.ndarray]:
-    known: dict[int, np.ndarray] = {}
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path, allow_pickle=False) as part:
-            known.update(zip(part["keys"].tolist(), part["vectors"], strict=True))
-    return known
-
-
-def _write(folder: Path, keys: np.ndarray, vectors: np.ndarray) -> None:
-    name = blake2b(keys.tobytes(), digest_size=8).hexdigest()
-    with atomic_write(folder / f"{name}.npz", "wb") as stream:
-        np.savez(stream, keys=keys, vectors=vectors)

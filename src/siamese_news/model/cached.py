@@ -1,0 +1,83 @@
+"""Values that a transformer computes from texts, kept in the user's cache by the model's content.
+
+Another model in a folder of the same name, or a newer version of a package, never reads the values
+of an earlier one.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.errors import InputError
+from siamese_news.model.loading import folder_hash
+from siamese_news.utils.files import cache_folder
+
+_TOGETHER = 256  # texts that are read before their values are saved
+
+Text = TypeVar("Text")
+
+
+def cached_values(
+    what: str,
+    folder: Path,
+    names: Sequence[str],
+    texts: Sequence[Text],
+    read: Callable[[Sequence[Text]], NDArray[np.floating]],
+) -> NDArray[np.float16]:
+    """(n, D) values that the model of a folder computes from n texts, to three digits.
+
+    They are saved in the user's cache as they are computed, by a hash of the model's files and of
+    each text's name, and only texts without a saved value are read. `what` they are for is part of
+    the file's name and is shown with the progress.
+    """
+    from rich.console import Console
+    from rich.progress import track
+
+    path = cache_folder() / f"{what}-{folder_hash(folder)[:32]}.sqlite"
+    keys = [blake2b(n.encode("utf-8", "surrogatepass"), digest_size=16).digest() for n in names]
+    new = dict(zip(keys, texts, strict=True))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(path, timeout=60)) as store:
+            store.execute("create table if not exists said (text blob primary key, value blob)")
+            found: dict[bytes, bytes] = {}
+            for part in _parts(keys):
+                marks = ",".join("?" * len(part))
+                known = store.execute(f"select * from said where text in ({marks})", part)
+                found.update(known)
+            missing = _parts([key for key in new if key not in found])
+            for part in track(
+                missing,
+                what.replace("-", " "),
+                console=Console(stderr=True),
+                transient=True,
+                disable=not missing or not sys.stderr.isatty(),
+            ):
+                try:
+                    values = read([new[key] for key in part]).astype(np.float16)
+                except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                    raise InputError(
+                        f"{folder}: the model failed after {len(found):,} of {len(new):,} texts "
+                        f"({error}); their values are kept, and the same command continues there"
+                    ) from error
+                rows = [(key, row.tobytes()) for key, row in zip(part, values, strict=True)]
+                found.update(rows)
+                with store:
+                    store.executemany("insert or replace into said values (?, ?)", rows)
+    except (OSError, sqlite3.Error) as error:
+        raise InputError(
+            f"{path}: cannot be written ({error}); free some space, remove the file if it is "
+            "damaged, or set SIAMESE_NEWS_CACHE to a folder that can be written"
+        ) from error
+    return np.array([np.frombuffer(found[key], np.float16) for key in keys])
+
+
+def _parts(keys: list[bytes]) -> list[list[bytes]]:
+    return [keys[start : start + _TOGETHER] for start in range(0, len(keys), _TOGETHER)]
