@@ -11,6 +11,10 @@ _ELSEWHERE = {
     "threshold",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
     ("bundle", "--title"): "the page is named after the file of results",
+    ("keywords", "--articles"): "run rank first, and name its results with --results",
+    ("report", "--threshold"): "the page shows the threshold of filter",
+    ("index", "--delete"): "build the index again, with --force, from files without the posts",
+    ("filter", "--shard"): "use --workers on one machine, and --engine ray on several",
     ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
     ("feedback", "--anyway"): "an order that is not surely better is not written",
     ("simulate", "--cores"): "several runs at once, with different --out, use several cores",
@@ -83,10 +87,10 @@ class ManyValues(TyperCommand):
             if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
                 super().parse_args(ctx, spread)  # names the option that does not exist
             listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())
-            listed = f" ({listed})" if listed else ""
+            files = [n for n in ("--articles", "--results", "--labels", "--posts") if n in known]
             raise typer.BadParameter(
-                f"{', '.join(stray)}: does not belong to an option{listed}; put files right after "
-                "--articles or --posts",
+                f"{', '.join(stray)}: does not belong to an option{listed and f' ({listed})'}; put "
+                f"files right after {' or '.join(files) or 'their options'}",
                 ctx=ctx,
             )
         return super().parse_args(ctx, spread)

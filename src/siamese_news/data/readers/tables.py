@@ -133,8 +133,8 @@ def table_rows(
             yield start, BadRow("wrong number of columns", message), row
         elif not (joined := "".join(row)).isascii() and _NOT_UTF8.search(joined):
             message = (
-                "bytes that are not text in the encoding of the file; name the right one with "
-                "--encoding, such as cp1252, or convert the file to UTF-8"
+                "bytes that are not text in the encoding of the file; convert it to UTF-8, or name "
+                "the encoding of files of posts with --encoding, such as cp1252"
             )
             yield start, BadRow("not UTF-8", message), row
         else:
