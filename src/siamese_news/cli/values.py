@@ -7,8 +7,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 _ELSEWHERE = {
-    ("rank", "--threshold"): "rank lists the best posts (--top); filter keeps those that reach a "
-    "threshold",
+    ("rank", "--threshold"): "rank lists the best posts; filter keeps those that reach a threshold",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
     ("bundle", "--title"): "the page is named after the file of results",
     ("keywords", "--articles"): "run rank first, and name its results with --results",
@@ -21,9 +20,8 @@ _ELSEWHERE = {
     ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _REPLACED = {
-    "push": "upload a model folder with hf upload NAME FOLDER, of the package huggingface_hub",
-    "pull": "download a model folder with hf download NAME --local-dir FOLDER, of the package "
-    "huggingface_hub",
+    "push": "upload a model folder with hf upload NAME FOLDER (huggingface_hub)",
+    "pull": "download a model folder with hf download NAME --local-dir FOLDER (huggingface_hub)",
 }
 _FORMER = {
     "--timing": "python -m benchmarks.stages, in a clone, measures the stages of a search",

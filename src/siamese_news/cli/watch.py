@@ -94,9 +94,7 @@ def watch(
                 watch.begin(_warm(warm_start or [], query, opened.model))
             else:
                 echo(f"{out}: continues after {counted(watch.counts['read'], 'post')}")
-            echo(
-                f"the scores are based on the last {window:,} posts, updated at every tenth of them"
-            )
+            echo(f"scores are based on the last {window:,} posts, updated at every tenth of them")
             watch.run(batches)
         finally:
             watch.close()
