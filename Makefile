@@ -8,7 +8,7 @@ TARGET ?= posts
 FUZZ_SECONDS ?= 600
 ARGS ?=
 
-# Real data and vectors, where they lie beside the project (README, section Data).
+# Real data and vectors, where they lie next to the project (docs/data.md).
 ifneq ($(wildcard ../shared/data),)
 export SIAMESE_NEWS_DATA ?= $(abspath ../shared/data)
 endif
@@ -89,7 +89,7 @@ leaderboard: install  ## models that are not there (hours), choices on dev pools
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m benchmarks.leaderboard
 
 # From the saved results; make reproduce ARGS=missing=train trains what is not saved, fresh=true all.
-reproduce: install  ## tables and figures of both papers beside the published ones, in reproduction/
+reproduce: install  ## tables and figures of both papers next to the published ones, in reproduction/
 	$(BIN)/python -m papers paper=ast missing=say hydra.run.dir=reproduction/ast $(ARGS)
 	$(BIN)/python -m papers paper=samcnn missing=say hydra.run.dir=reproduction/samcnn $(ARGS)
 

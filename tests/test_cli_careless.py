@@ -108,6 +108,8 @@ def test_a_file_in_both_roles_is_pointed_out(here):
             ("filter", *RANK[1:], "--out", "f.jsonl", "--threshold", ".3", "--top", "3"),
             "rank lists",
         ),
+        (("keywords", *RANK[1:]), "run rank first"),
+        (("report", "r.jsonl"), "--results or --posts"),
     ],
 )
 def test_an_option_of_the_other_command_names_it(here, command, advice):
@@ -169,3 +171,9 @@ def test_results_are_not_explained_as_posts(here):
     assert done.returncode == 0, done.stderr
     done = process("explain", *RANK[1:3], "--posts", "r.jsonl", "--post", "1")
     assert done.returncode == 2 and "r.jsonl: has the results of a search" in done.stderr
+
+
+def test_an_index_named_as_posts_is_pointed_out(here):
+    assert process("index", "--posts", "posts.jsonl", "--out", "own.index").returncode == 0
+    done = process(*RANK[:3], "--posts", "own.index")
+    assert done.returncode == 2 and "own.index: is an index; name it with --index" in done.stderr

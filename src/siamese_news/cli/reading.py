@@ -74,6 +74,8 @@ def open_files(query: Query, **more: Any) -> "PostStream":
     except InputError as error:
         if any(plain_suffix(name) in ONLY_ARTICLES for name in query.posts):
             raise InputError(f"{error}; name articles with --articles") from error
+        if indexes := [name for name in query.posts if (Path(name) / "manifest.json").is_file()]:
+            raise InputError(f"{indexes[0]}: is an index; name it with --index") from error
         raise
     for name in query.posts:
         if name in query.articles:

@@ -36,7 +36,7 @@ def rerank(
     ] = "none",
     force: ForceOption = False,
 ) -> None:
-    """Rank posts for a keyword query with a trained samCNN or MP-HCNN.
+    """Rank posts for a keyword query with a trained reranker, such as samCNN.
 
     Example: siamese-news rerank --model DIR --query "oscars snub affleck" --posts posts.jsonl
     """

@@ -177,7 +177,8 @@ def sample(
         f"siamese-news certify --labels {quote(str(out))}"
     )
     if not any(unit.text for unit in units):
-        echo(f"{results}: has no texts; name the files of posts with --posts to include them")
+        source = (posts or [results])[0]
+        echo(f"{source}: has no texts for the sheet; delete it and name the posts with --posts")
     if work.joint_error > 1 - Fraction(confidence):
         earlier = len(work.plan["earlier"])
         echo(

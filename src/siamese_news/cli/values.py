@@ -7,19 +7,21 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 _ELSEWHERE = {
-    ("rank", "--threshold"): "rank lists the best posts (--top); filter keeps those that reach a "
-    "threshold",
+    ("rank", "--threshold"): "rank lists the best posts; filter keeps those that reach a threshold",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
     ("bundle", "--title"): "the page is named after the file of results",
+    ("keywords", "--articles"): "run rank first, and name its results with --results",
+    ("report", "--threshold"): "the page shows the threshold of filter",
+    ("index", "--delete"): "build the index again, with --force, from files without the posts",
+    ("filter", "--shard"): "use --workers on one machine, and --engine ray on several",
     ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
     ("feedback", "--anyway"): "an order that is not surely better is not written",
     ("simulate", "--cores"): "several runs at once, with different --out, use several cores",
     ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _REPLACED = {
-    "push": "upload a model folder with hf upload NAME FOLDER, of the package huggingface_hub",
-    "pull": "download a model folder with hf download NAME --local-dir FOLDER, of the package "
-    "huggingface_hub",
+    "push": "upload a model folder with hf upload NAME FOLDER (huggingface_hub)",
+    "pull": "download a model folder with hf download NAME --local-dir FOLDER (huggingface_hub)",
 }
 _FORMER = {
     "--timing": "python -m benchmarks.stages, in a clone, measures the stages of a search",
@@ -83,10 +85,10 @@ class ManyValues(TyperCommand):
             if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
                 super().parse_args(ctx, spread)  # names the option that does not exist
             listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())
-            listed = f" ({listed})" if listed else ""
+            files = [n for n in ("--articles", "--results", "--labels", "--posts") if n in known]
             raise typer.BadParameter(
-                f"{', '.join(stray)}: does not belong to an option{listed}; put files right after "
-                "--articles or --posts",
+                f"{', '.join(stray)}: does not belong to an option{listed and f' ({listed})'}; put "
+                f"files right after {' or '.join(files) or 'their options'}",
                 ctx=ctx,
             )
         return super().parse_args(ctx, spread)

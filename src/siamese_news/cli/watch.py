@@ -64,8 +64,7 @@ def watch(
 ) -> None:
     """Collect posts over a threshold as they arrive, for weeks if need be.
 
-    Example: siamese-news watch --articles seeds/ --source jetstream --threshold 0.3
-    --out found.jsonl
+    Example: siamese-news watch --articles seeds --source jetstream --threshold .3 --out found.jsonl
 
     Each post is scored once, by a model of the posts before it, and its row never changes.
 
@@ -95,10 +94,7 @@ def watch(
                 watch.begin(_warm(warm_start or [], query, opened.model))
             else:
                 echo(f"{out}: continues after {counted(watch.counts['read'], 'post')}")
-            echo(
-                f"the scores are based on the last {window:,} posts, and updated at every tenth "
-                "of them"
-            )
+            echo(f"scores are based on the last {window:,} posts, updated at every tenth of them")
             watch.run(batches)
         finally:
             watch.close()
@@ -119,8 +115,8 @@ def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
 
         return jetstream(PUBLIC if source == "jetstream" else source, cursor, fields)
     raise InputError(
-        f"--source {source}: expected jetstream, a ws:// address or stdin; for a file that is "
-        "still being written: tail -n +1 -F FILE | siamese-news watch --source stdin …"
+        f"--source {source}: expected jetstream, a ws:// address or stdin; use filter for a "
+        "whole file, and tail -n +1 -F FILE | siamese-news watch --source stdin … for a growing one"
     )
 
 

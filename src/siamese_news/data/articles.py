@@ -270,6 +270,8 @@ def _table(path: Path, name: str, suffix: str) -> Records:
     lines = [line.decode("utf-8", "surrogateescape") for line in first if line.strip()]
     if not lines:
         raise InputError(f"{name}: no line in the file, expected a header and an article a row")
+    if "\0" in lines[0]:
+        raise InputError(f"{name}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8")
     with open_binary(path) as stream:
         table = table_layout(lines, suffix)
         names = {normal(column): column for column in table.names}

@@ -154,7 +154,7 @@ def _id(value: Any, where: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
-        raise InputError(f"{where}: field 'post' is {value!r}, expected an id")
+        raise InputError(f"{where}: field 'post' is {value!r}; expected results of a search")
     return value
 
 

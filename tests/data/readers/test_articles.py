@@ -172,6 +172,8 @@ def test_standard_input_is_named_in_messages(monkeypatch):
         ("a.json", "[1]", r"a\.json, article 1: expected an object"),
         ("a.json", '{"text": "x"}', r"a\.json: field '_id', 'id', 'url'"),
         ("a.txt", b"\xff", r"a\.txt:1: byte 0 is not UTF-8"),
+        ("a.csv", "id,text\n1,flood\n".encode("utf-16"), r"a\.csv: is in UTF-16, expected UTF-8"),
+        ("a.csv", b"id;text\n1;\xdcberschwemmung\n", r"a\.csv:2: not in UTF-8; convert the file"),
         ("a.txt.gz", "many lines\n" * 2**21, r"a\.txt\.gz: longer than .*expected one article"),
         ("a.html.gz", "<p>" * 2**23, r"a\.html\.gz: longer than .*is this a dump"),
     ],

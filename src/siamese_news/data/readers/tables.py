@@ -132,10 +132,7 @@ def table_rows(
             message = f"{len(row)} columns, expected {width}"
             yield start, BadRow("wrong number of columns", message), row
         elif not (joined := "".join(row)).isascii() and _NOT_UTF8.search(joined):
-            message = (
-                "bytes that are not text in the encoding of the file; name the right one with "
-                "--encoding, such as cp1252, or convert the file to UTF-8"
-            )
+            message = "not in UTF-8; convert the file or, for posts, name its --encoding (cp1252)"
             yield start, BadRow("not UTF-8", message), row
         else:
             yield start, dict(zip(table.names, row, strict=False)), row
