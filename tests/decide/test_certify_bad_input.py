@@ -254,7 +254,13 @@ def test_shares_are_read_as_on_the_page(pool, typed):
 
 @pytest.mark.parametrize(
     ("command", "option", "words"),
-    [("bundle", "--title", "the page is"), ("simulate", "--cores", "several runs at once")],
+    [
+        ("bundle", "--title", "it is titled"),
+        ("simulate", "--cores", "several runs at once"),
+        ("index", "--check", "every search checks"),
+        ("watch", "--rotate", "move the file away"),
+        ("rank", "--over-seeds", "--one-story"),
+    ],
 )
 def test_a_former_option_names_what_replaces_it(command, option, words):
     refused(run(command, option, "2"), f"no such option: {option};", words)

@@ -9,10 +9,16 @@ from typer.core import TyperCommand, TyperGroup
 _ELSEWHERE = {
     ("rank", "--threshold"): "rank lists the best posts; filter keeps those that reach a threshold",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
-    ("bundle", "--title"): "the page is named after the file of results",
+    ("bundle", "--title"): "it is titled by what the certificate says",
     ("keywords", "--articles"): "run rank first, and name its results with --results",
     ("report", "--threshold"): "the page shows the threshold of filter",
     ("index", "--delete"): "build the index again, with --force, from files without the posts",
+    ("index", "--delete-from"): "build the index again, with --force, from files without the posts",
+    ("index", "--compact"): "build the index again, with --force",
+    ("index", "--check"): "every search checks the sizes of the files",
+    ("watch", "--rotate"): "the rows are few; move the file away between two runs",
+    ("watch", "--window-days"): "--window bounds the posts",
+    ("watch", "--alarm-rate"): "label posts of the window from time to time",
     ("filter", "--shard"): "use --workers on one machine, and --engine ray on several",
     ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
     ("feedback", "--anyway"): "an order that is not surely better is not written",
@@ -20,10 +26,12 @@ _ELSEWHERE = {
     ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _REPLACED = {
+    "merge": "filter --workers and filter --engine ray write one file",
     "push": "upload a model folder with hf upload NAME FOLDER (huggingface_hub)",
     "pull": "download a model folder with hf download NAME --local-dir FOLDER (huggingface_hub)",
 }
 _FORMER = {
+    "--over-seeds": "it is called --one-story",
     "--timing": "python -m benchmarks.stages, in a clone, measures the stages of a search",
     "--long-window": "it is not needed any more",
 }
