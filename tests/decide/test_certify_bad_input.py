@@ -258,7 +258,7 @@ def test_shares_are_read_as_on_the_page(pool, typed):
         ("bundle", "--title", "it is titled"),
         ("simulate", "--cores", "several runs at once"),
         ("index", "--check", "every search checks"),
-        ("watch", "--rotate", "move the file away"),
+        ("watch", "--rotate", "the rows are few"),
         ("rank", "--over-seeds", "--one-story"),
     ],
 )
