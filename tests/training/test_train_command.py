@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 import pytest
 import torch
 
 import siamese_news.data
+from siamese_news.training import trainer
 from tests.commands import python_m
 
 SMALL = (
@@ -201,3 +203,22 @@ def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_pa
     ended, said = run(tmp_path, *command, "--top", "3")
     assert ended == 0, said
     assert said.count("seed") >= 1
+
+
+def test_ctrl_c_while_a_checkpoint_is_written_is_not_taken_for_a_failure(tmp_path, monkeypatch):
+    class Interrupted:
+        def __init__(self):
+            self.writes = 0
+
+        def write(self, data):
+            self.writes += 1
+            if self.writes == 3:
+                raise KeyboardInterrupt
+            return len(data)
+
+        def flush(self):
+            pass
+
+    monkeypatch.setattr(trainer, "atomic_write", lambda *_: nullcontext(Interrupted()))
+    with pytest.raises(KeyboardInterrupt):
+        trainer.WholeCheckpoints().save_checkpoint({"a": torch.zeros(9)}, tmp_path / "last.ckpt")

@@ -52,7 +52,13 @@ class WholeCheckpoints(TorchCheckpointIO):
     ) -> None:
         """Save a checkpoint; Lightning passes no options."""
         with atomic_write(Path(path), "wb") as stream:
-            torch.save(checkpoint, stream)
+            try:
+                torch.save(checkpoint, stream)
+            except RuntimeError as error:
+                # Ctrl-C in the middle of a file makes torch's writer fail when it closes it.
+                if isinstance(error.__context__, KeyboardInterrupt):
+                    raise error.__context__ from None
+                raise
 
 
 def trainer_of(
