@@ -37,7 +37,7 @@ class SearchLanguages:
         noted = sample.posts
         english = (metadata_text(p, "lang") == "en" or looks_english(p.text) for p in noted)
         if BACKGROUND in self.seeds.values() and sum(english) >= _ENGLISH_POOL * len(noted):
-            return  # there is no need of the language detector
+            return  # the language detector is not needed
         found = Counter(filter(None, map(language_of_post, noted)))
         total = found.total()
         if total >= _FEWEST:
