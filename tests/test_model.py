@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news.attention import ring
+from siamese_news.attention import compiled, ring
 from siamese_news.data.collate import length_batches, pad, word_blocks
 from siamese_news.encoders import CNNEncoder, StarEncoder, TokenEmbedding
 from siamese_news.errors import InputError
@@ -141,7 +141,7 @@ def test_vectors_of_the_compiled_loop_are_those_of_the_expressions(monkeypatch):
     vectors = {}
     for loop in (True, False):
         if not loop:
-            monkeypatch.setattr(ring, "library", lambda: (None, "off"))
+            monkeypatch.setattr(compiled, "library", lambda: (None, "off"))
         for budget in (1, 50, 4096):
             vectors[budget, loop] = model.encode_ids(texts, "post", budget)
     for budget in (1, 50, 4096):

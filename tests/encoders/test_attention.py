@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 import torch
+from entmax import entmax_bisect
 
 from benchmarks.equations import RingEquations, StarEquations
 from siamese_news.attention import RingAttention, StarAttention, compiled
@@ -213,7 +214,7 @@ needs_compiler = pytest.mark.skipif(
 @pytest.fixture
 def no_loop(monkeypatch):
     """Without the compiled loop."""
-    monkeypatch.setattr(ring_module, "library", lambda: (None, "off"))
+    monkeypatch.setattr(compiled, "library", lambda: (None, "off"))
 
 
 @needs_compiler
@@ -261,6 +262,38 @@ def test_the_compiled_loop_against_float64(monkeypatch, sparsity, own, radius, l
 
 
 @needs_compiler
+@pytest.mark.parametrize("sparsity", MAPS)
+@pytest.mark.parametrize("itself", [False, True])
+@pytest.mark.parametrize("length", [1, 15, 16, 700])
+def test_the_compiled_star_against_float64(sparsity, itself, length):
+    options = {"dim": 20, "heads": 4, "head_dim": 5, "attends_itself": itself, "scale": 3.0}
+    exact = make(StarAttention, sparsity=sparsity, **options)
+    compiled_star = make(StarAttention, sparsity=sparsity, **options).float()
+    torch.manual_seed(length)
+    relay, nodes, mask = torch.randn(7, 20), torch.randn(7, length, 20), torch.rand(7, length) > 0.3
+    mask[0] = False
+    with torch.no_grad():
+        wanted = exact(relay.double(), nodes.double(), mask)
+        updated = compiled_star(relay, nodes, mask)
+        torch.testing.assert_close(updated.double(), wanted, rtol=0, atol=3e-6)
+        nodes[1, 0], mask[1, 0] = math.nan, True
+        assert torch.equal(compiled_star(relay, nodes, mask).isnan().all(1), torch.arange(7) == 1)
+
+
+@needs_compiler
+@pytest.mark.parametrize("keys", [1, 16, 4096])
+@pytest.mark.parametrize("alpha", [1.0, 1.01, 1.05, 1.5, 1.95, 2.0])
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 1.5, 50.0])
+def test_compiled_weights_of_many_keys_are_exact(keys, alpha, spread):
+    scores = torch.randn(3, 2, keys) * spread
+    mask = torch.ones(3, keys, dtype=torch.bool)
+    weights = compiled.row_weights(scores, mask, torch.tensor([alpha, alpha]))
+    wide = scores.double()
+    wanted = wide.softmax(2) if alpha == 1 else entmax_bisect(wide, alpha, n_iter=100)
+    torch.testing.assert_close(weights.double(), wanted, rtol=2e-5, atol=1e-6)
+
+
+@needs_compiler
 def test_the_compiled_loop_is_the_same_with_more_threads(monkeypatch):
     ring = make(RingAttention, radius=2).float()
     nodes, relay = torch.randn(3, 400, 6), torch.randn(3, 6)
@@ -285,7 +318,7 @@ def test_the_compiled_loop_takes_any_strides_and_default_dtype(monkeypatch, head
     torch.set_default_dtype(torch.float64)
     try:
         results.append(ring(nodes, mask, relay))
-        monkeypatch.setattr(ring_module, "library", lambda: (None, "off"))
+        monkeypatch.setattr(compiled, "library", lambda: (None, "off"))
         results.append(ring(nodes, mask, relay))
     finally:
         torch.set_default_dtype(torch.float32)

@@ -1,4 +1,4 @@
-"""Ring attention as a compiled loop, with its own gradient (``ring.c``).
+"""The loops of attention, compiled (``loops.c``): the ring with its gradient, the star's weights.
 
 Where a C compiler is found, the loop is compiled once for this processor, in some seconds, and
 kept in the cache. It reads and writes the memory once, where the expressions of
@@ -30,10 +30,11 @@ from torch.autograd.function import once_differentiable
 from siamese_news.sparsity.maps import AdaptiveEntmax, Entmax15, Softmax, Sparsemax, Sparsity
 from siamese_news.utils.files import cache_folder
 
-SOURCE = Path(__file__).with_name("ring.c")
+SOURCE = Path(__file__).with_name("loops.c")
 SWITCH = "SIAMESE_NEWS_COMPILE"
 MAX_KEYS = 16
-SMALL = 1 << 13  # states of a tile, over all heads, that one thread does faster than two
+NO_KEY = -1e30  # the score of what is no key
+SMALL = 1 << 13  # numbers of scores, or states over all heads, that one thread does faster than two
 
 _log = logging.getLogger(__name__)
 # No -ffast-math: it takes NaN for impossible, and broken weights would go unseen.
@@ -43,7 +44,7 @@ _TUNED = ("-march=native -mprefer-vector-width=512 -Wno-psabi", "-march=native",
 
 @functools.cache
 def library() -> tuple[ctypes.CDLL | None, str]:
-    """The compiled loop, or None, and how it was compiled or why it is missing, in words."""
+    """The compiled loops, or None, and how they were compiled or why there are none, in words."""
     if os.environ.get(SWITCH) == "0":
         return None, f"{SWITCH} is 0"
     names = filter(None, (os.environ.get("CC"), "gcc", "clang", "cc"))
@@ -62,11 +63,11 @@ def _compiled(compiler: str) -> Path:
     """The shared object of this source, compiler and processor, compiled if it is missing."""
     parts = [SOURCE.read_bytes(), compiler.encode(), repr((_FLAGS, _TUNED)).encode(), _processor()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
-    path = cache_folder() / "compiled" / f"ring-{key}.so"
+    path = cache_folder() / "compiled" / f"loops-{key}.so"
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    _log.info("Compiling the loop of ring attention for this processor, once (%s)", compiler)
+    _log.info("Compiling the loops of attention for this processor, once (%s)", compiler)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
         for tuned in _TUNED:  # a compiler that does not know an option tries the next
@@ -88,8 +89,17 @@ def _processor() -> bytes:
     return b"\n".join(line for line in lines if line.startswith((b"flags", b"model", b"Features")))
 
 
-def head_alphas(sparsity: Sparsity) -> Tensor | None:
-    """The alpha of each head, (H,), with its gradient; None if the loop does not have this map."""
+def head_alphas(sparsity: Sparsity, states: Tensor) -> Tensor | None:
+    """The alpha of each head, (H,), with its gradient; None if the loops do not take these."""
+    if (
+        torch.compiler.is_compiling()
+        or states.dtype != torch.float32
+        or states.device.type != "cpu"
+        or torch.is_autocast_enabled("cpu")
+        or states.numel() == 0
+        or library()[0] is None
+    ):
+        return None
     if type(sparsity) is Softmax:
         return sparsity.alphas()
     if type(sparsity) in (AdaptiveEntmax, Entmax15, Sparsemax) and sparsity.backend == "newton":
@@ -106,18 +116,18 @@ class Tile:
     start: int  # the first token, counted over all texts
     stop: int
     halo: int  # the token of the first column of keys and values
-    own: int  # the same for own keys and values
     scale: float
+    itself: bool  # whether each token is one more key: its state, or an own key that is given
 
 
 class _Matrix(ctypes.Structure):
-    """As in ``ring.c``."""
+    """As in ``loops.c``."""
 
     _fields_ = [("data", ctypes.c_void_p), ("shift", ctypes.c_int64), ("columns", ctypes.c_int64)]
 
 
 class _Arguments(ctypes.Structure):
-    """``Ring`` of ``ring.c``."""
+    """``Ring`` of ``loops.c``."""
 
     _fields_ = [
         *((name, ctypes.c_int64) for name in "heads size radius length start stop".split()),
@@ -149,8 +159,13 @@ def _given(
 
 def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
     """Query, keys, values, own keys and values, relays' keys and values."""
-    shifts = tile.start, tile.halo, tile.halo, tile.own, tile.own, 0, 0
-    return list(map(_matrix, states, shifts))
+    query, key, value, own_key, own_value, *relays = states
+    matrices = [_matrix(query, tile.start), _matrix(key, tile.halo), _matrix(value, tile.halo)]
+    if tile.itself and own_key is None:
+        matrices += matrices[1:]
+    else:
+        matrices += [_matrix(own_key, tile.start), _matrix(own_value, tile.start)]
+    return matrices + [_matrix(relay, 0) for relay in relays]
 
 
 def _matrix(states: Tensor | None, shift: int) -> _Matrix:
@@ -163,19 +178,37 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-def _run(name: str, arguments: _Arguments) -> None:
-    """Call the loop for all heads; ctypes lets other threads run meanwhile."""
-    loop = getattr(library()[0], name)
-    heads = arguments.heads
-    threads = min(torch.get_num_threads(), heads)
-    if (arguments.stop - arguments.start) * heads < SMALL:
-        threads = 1
-    ends = [ctypes.c_int64(heads * part // threads) for part in range(threads + 1)]
-    each = functools.partial(loop, ctypes.byref(arguments))
+def _run(name: str, arguments: ctypes.Structure, count: int, numbers: int) -> None:
+    """Call a loop for all of `count` heads or rows; ctypes lets other threads run meanwhile."""
+    threads = 1 if numbers < SMALL else min(torch.get_num_threads(), count)
+    ends = [ctypes.c_int64(count * part // threads) for part in range(threads + 1)]
+    each = functools.partial(getattr(library()[0], name), ctypes.byref(arguments))
     if threads == 1:
         each(*ends)
     else:
         list(_pool(os.getpid(), threads).map(each, ends[:-1], ends[1:]))
+
+
+class _Rows(ctypes.Structure):
+    """``Rows`` of ``loops.c``."""
+
+    _fields_ = [
+        ("scores", ctypes.c_void_p),
+        ("alphas", ctypes.c_void_p),
+        ("heads", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+    ]
+
+
+def row_weights(scores: Tensor, mask: Tensor, alphas: Tensor) -> Tensor:
+    """The weights of many keys, without a gradient: scores (B, H, K), mask (B, K), alphas (H,)."""
+    batch, heads, keys = scores.shape
+    rows = scores.new_full((batch, heads, -(-keys // 16) * 16), NO_KEY)
+    rows[..., :keys] = torch.where(mask[:, None], scores, NO_KEY)
+    alphas = alphas.float().contiguous()
+    arguments = _Rows(rows.data_ptr(), alphas.data_ptr(), heads, rows.shape[-1])
+    _run("weigh_rows", arguments, batch * heads, rows.numel())
+    return rows[..., :keys]
 
 
 class RingLoop(torch.autograd.Function):
@@ -188,7 +221,8 @@ class RingLoop(torch.autograd.Function):
         mask: (M,) bool.
         alphas: (H,), 1 for softmax.
         *given: query (H, head_dim, T); keys and values of the tokens with a halo; own keys and
-            values, or None twice; the relays' keys and values (H, head_dim, B). All float32.
+            values, or None twice where a token's own are among these; the relays' keys and
+            values (H, head_dim, B). All float32.
     """
 
     @staticmethod
@@ -201,7 +235,7 @@ class RingLoop(torch.autograd.Function):
         assert query is not None
         mixed = torch.empty_like(query)
         heads, _, tokens = query.shape
-        keys = 2 * tile.radius + 2 + (states[3] is not None)
+        keys = 2 * tile.radius + 2 + tile.itself
         weights = query.new_empty(heads, keys, tokens) if any(ctx.needs_input_grad) else None
         mask, alphas = mask.contiguous(), alphas.float().contiguous()
         arguments = _Arguments(
@@ -209,7 +243,7 @@ class RingLoop(torch.autograd.Function):
             _matrix(mixed, tile.start),
             None if weights is None else weights.data_ptr(),
         )
-        _run("forward", arguments)
+        _run("forward", arguments, heads, heads * tokens)
         ctx.tile = tile
         ctx.save_for_backward(mask, alphas, weights, *states)
         return mixed
@@ -220,7 +254,8 @@ class RingLoop(torch.autograd.Function):
         """The gradients of alpha and of the states that were given."""
         mask, alphas, weights, *states = ctx.saved_tensors
         tile, grad = ctx.tile, grads[0].contiguous()
-        back = [None if one is None else torch.zeros_like(one) for one in states]
+        back = [None if one is None else torch.empty_like(one) for one in states[:5]]
+        back += map(torch.zeros_like, states[5:])  # to which every token adds
         d_alphas, d_scores = torch.zeros_like(alphas), torch.empty_like(weights)
         gradients = _matrices(tile, back)
         arguments = _Arguments(
@@ -233,5 +268,5 @@ class RingLoop(torch.autograd.Function):
             *gradients[5:],
             d_alphas.data_ptr() if ctx.needs_input_grad[2] else None,
         )
-        _run("backward", arguments)
+        _run("backward", arguments, len(alphas), mask.numel() * len(alphas))
         return None, None, d_alphas, *back

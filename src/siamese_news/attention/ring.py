@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention.base import Attention
-from siamese_news.attention.compiled import MAX_KEYS, RingLoop, Tile, head_alphas, library
+from siamese_news.attention.compiled import MAX_KEYS, RingLoop, Tile, head_alphas
 from siamese_news.attention.word_projections import Columns, projected, repeated, tiles
 
 Places = tuple[tuple[int, int | None], ...]
@@ -171,7 +171,8 @@ class RingAttention(Attention):
         if columns is None:  # a view where the tokens already lie innermost
             columns = Columns(nodes.flatten(0, 1).t())
         relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
-        alphas = self._loop_alphas(nodes, 2 * self.radius + 2 + (embeddings is not None))
+        loop = not self.record and 2 * self.radius + 2 + (embeddings is not None) <= MAX_KEYS
+        alphas = head_alphas(self.sparsity, nodes) if loop else None
         real = mask.flatten()
         bias = self._bias(mask, embeddings is not None, nodes) if alphas is None else None
         whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
@@ -180,16 +181,17 @@ class RingAttention(Attention):
         in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
         for texts, tile in tiles(batch, length, None if whole else TILE):
             # Matrix products are up to a half slower where their width is not a multiple of 16.
-            first = max(tile.start - self.radius, 0) // 16 * 16
-            halo = columns[first : -(-(tile.stop + self.radius) // 16) * 16]
+            beyond = self.radius if tile.stop - tile.start < length else 0  # whole texts have none
+            first = max(tile.start - beyond, 0) // 16 * 16
+            halo = columns[first : -(-(tile.stop + beyond) // 16) * 16]
             query = self._unit(self._project(self.query, columns[tile]), 1)
             sources = [self._memory(halo)]
             if embeddings is not None and embeddings is not nodes:  # else e_i is h_i
                 sources.append(self._memory(Columns(embeddings.flatten(0, 1)[tile].t())))
             if alphas is not None:
-                own = [None, None] if embeddings is None else sources[-1]
-                begins = first if len(sources) == 1 else tile.start
-                where = Tile(self.radius, length, tile.start, tile.stop, first, begins, self.scale)
+                own = sources[1] if len(sources) > 1 else [None, None]
+                itself = embeddings is not None
+                where = Tile(self.radius, length, tile.start, tile.stop, first, self.scale, itself)
                 mixed = RingLoop.apply(where, real, alphas, query, *sources[0], *own, *relays)
             else:
                 assert bias is not None
@@ -213,21 +215,6 @@ class RingAttention(Attention):
         if self.record and self.recorded is not None:  # (1, H, K, M)
             self.recorded = self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
         return updated.view(dim, batch, length).permute(1, 2, 0)
-
-    def _loop_alphas(self, nodes: Tensor, keys: int) -> Tensor | None:
-        """The alpha of each head if the compiled loop takes these states, else None."""
-        if (
-            torch.compiler.is_compiling()
-            or self.record
-            or nodes.dtype != torch.float32
-            or nodes.device.type != "cpu"
-            or torch.is_autocast_enabled("cpu")
-            or keys > MAX_KEYS
-            or nodes.numel() == 0
-            or library()[0] is None
-        ):
-            return None
-        return head_alphas(self.sparsity)
 
     def _attend(
         self, query: Tensor, sources: Sequence[Sequence[Tensor]], places: Places, bias: Tensor

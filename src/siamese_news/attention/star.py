@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.attention.base import Attention
+from siamese_news.attention.compiled import head_alphas, row_weights
 
 
 class StarAttention(Attention):
@@ -59,5 +60,9 @@ class StarAttention(Attention):
         return linear.weight.unflatten(0, (self.heads, self.head_dim))
 
     def _weights(self, scores: Tensor, mask: Tensor) -> Tensor:
+        if not (torch.is_grad_enabled() or self.record):
+            alphas = head_alphas(self.sparsity, scores)
+            if alphas is not None:
+                return row_weights(scores * self.scale, mask, alphas)
         # One query, whose axis is that of the recorded weights.
         return self._weigh(scores[:, :, None] * self.scale, mask[:, None, None], -1)[:, :, 0]
