@@ -269,17 +269,22 @@ def test_a_post_is_in_another_language_only_where_that_is_sure(text, seed, found
     assert other_language(text.split(), seed) == found
 
 
-def test_the_detector_says_what_that_of_its_package_says():
-    """Ours is put together from the package's file in another way, and may be another thread's."""
+def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path):
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     package = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     package.set_languages(languages._LANGUAGES)
-    languages._loaded.cache_clear()
-    languages.load_detector()
     stories = [story["text"] for story in STORIES.values()]
     texts = [*stories, *(text[:30] for text in stories), "12:30", ""]
-    assert [languages._detector().classify(text) for text in texts] == [
-        package.classify(text) for text in texts
-    ]
-    assert languages._loaded.cache_info().misses == 1, "two threads loaded it"
+    wanted = [package.classify(text) for text in texts]
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
+    load = languages._detector.__wrapped__
+    assert [load().classify(text) for text in texts] == wanted
+    kept = list(tmp_path.rglob("*.npy"))
+    with monkeypatch.context() as patch:
+        patch.setattr(LanguageIdentifier, "from_model_file", None)
+        assert [load().classify(text) for text in texts] == wanted, "not from the cache"
+    kept[0].write_bytes(kept[0].read_bytes()[:100])
+    assert [load().classify(text) for text in texts] == wanted, "half a file was read"
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", "/dev/null/nowhere")
+    assert [load().classify(text) for text in texts] == wanted, "no cache can be written to"

@@ -9,7 +9,7 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
-from siamese_news.search.cpu_threads import thread_count, use_threads
+from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
 from siamese_news.utils.terminal import counted
@@ -45,11 +45,8 @@ def rank(
     from siamese_news.search.output import write_rows
     from siamese_news.search.rank import search, write_scores
     from siamese_news.search.rows import ranking_rows
-    from siamese_news.text.languages import load_detector
 
     use_threads(query.threads)
-    if query.expand is not False and thread_count() > 1:
-        load_detector()  # feedback asks it for the languages of the best posts
     query = format_of(query, "table")
     out, format = query.out, query.format
     assert format is not None

@@ -1,19 +1,22 @@
 """The language of a text, and words in Latin letters.
 
 The detector is py3langid, offline and pure Python. It is loaded when a text is first not plainly
-English. That takes a third of a second, which a search can spend on another thread
-(`load_detector`).
+English; its arrays, which take half a second to decompress, are kept in the cache.
 """
 
 import re
+import tempfile
+from array import array
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
-from threading import Lock, Thread
+from pathlib import Path
 from typing import Any
 
 from anyascii import anyascii
 
 from siamese_news.text.tokens import Tokenizer
+from siamese_news.utils.files import cache_folder
 
 BACKGROUND = "en"
 """The language of the background text behind the IDF of the model that ships."""
@@ -103,26 +106,35 @@ def function_words(language: str) -> frozenset[str]:
     return frozenset(tokens[0] for tokens in cut if len(tokens) == 1) - _COMMON
 
 
-def load_detector() -> None:
-    """Load the detector on another thread, while this one has other things to do."""
-    Thread(target=_detector, daemon=True).start()
-
-
-def _detector() -> Any:
-    with _loading:
-        return _loaded()
-
-
-_loading = Lock()
-
-
 @cache
-def _loaded() -> Any:
+def _detector() -> Any:
+    import numpy as np
+    from py3langid import __version__
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    detector.set_languages(_LANGUAGES)
-    return detector
+    kept = cache_folder() / "languages" / __version__
+    try:
+        arrays = {name: np.load(kept / f"{name}.npy") for name in _ARRAYS}
+    except (OSError, ValueError):
+        detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+        detector.set_languages(_LANGUAGES)
+        with suppress(OSError):  # a cache that cannot be written to costs time only
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+                for name in _ARRAYS:
+                    np.save(Path(folder, name), np.asarray(getattr(detector, name)))
+                Path(folder).rename(kept)
+        return detector
+    moves, rows = (array(arrays[name].dtype.char) for name in ("tk_nextmove", "tk_row"))
+    moves.frombytes(arrays["tk_nextmove"].data.cast("B"))
+    rows.frombytes(arrays["tk_row"].data.cast("B"))
+    ptc, pc, classes, output = (arrays[name] for name in _ARRAYS[:4])
+    return LanguageIdentifier(
+        ptc, pc, classes.tolist(), moves, output.tolist(), norm_probs=True, tk_row=rows
+    )
+
+
+_ARRAYS = ("nb_ptc", "nb_pc", "nb_classes", "tk_output", "tk_nextmove", "tk_row")
 
 
 # Greek, Cyrillic, Armenian, Georgian, the scripts of India. Scripts that leave vowels out (Arabic,
