@@ -73,7 +73,7 @@ bench: install  ## every speed figure, as a Markdown table
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[bench]"
 	$(BIN)/python -m benchmarks.bench --out bench-results/bench.md
 
-bench-check: install  ## whole commands against the newest recorded speed: fails if one is over 15% slower
+bench-check: install  ## whole commands against the newest recorded revision: fails if one is over 15% slower
 	$(BIN)/python -m benchmarks.speed_history check
 
 # On processors with AVX-512 BF16: make pretrained ARGS=task.teacher.bf16=true

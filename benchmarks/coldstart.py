@@ -88,15 +88,21 @@ def _processor() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def seconds(*commands: list[Any]) -> tuple[float, float]:
-    """Seconds of the wall clock and of CPU time of `siamese-news` commands, one after the other."""
+def seconds(*commands: list[Any], source: Path | None = None) -> tuple[float, float]:
+    """Seconds of the wall clock and of CPU time of `siamese-news` commands, one after the other.
+
+    `source` is the `src` of another revision to run; None is the one that is installed.
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if source is not None:
+        environment["PYTHONPATH"] = str(source)
     started, before = time.perf_counter(), _processor()
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-m", "siamese_news", *map(str, command)],
             capture_output=True,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env=environment,
         )
         if done.returncode:
             raise SystemExit(done.stderr)

@@ -1,15 +1,18 @@
 """Speed from release to release: python -m benchmarks.speed_history record | check | draw.
 
 *record* measures and writes a file to ``benchmarks/history/``, with revision, date and machine;
-*draw* makes ``docs/speed.svg`` from these files. *check* measures and compares with the newest
-record of the same kind of machine: it ends with 1 if a figure is more than 15% worse. All figures
-are CPU seconds of whole commands on one thread, the least of several turns, which other work on the
-machine changes least.
+*draw* makes ``docs/speed.svg`` from these files. *check* runs the revision of the newest record and
+this one in turns, because machines of one name differ by more than revisions do: it ends with 1 if
+a figure is more than 15% worse. All figures are CPU seconds of whole commands on one thread, the
+least of several turns, which other work on the machine changes least.
 """
 
 import argparse
+import io
 import json
+import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -46,14 +49,26 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     yield "rank with the index", ["rank", *three, "--index", folder / "index"]
 
 
-def measured(turns: int) -> dict[str, float]:
-    """CPU seconds of each command, the least over the turns."""
-    found: dict[str, list[float]] = {}
+def measured(turns: int, *sources: Path | None) -> list[dict[str, float]]:
+    """CPU seconds of each command with each source (`seconds`), the least over the turns."""
+    found: list[dict[str, list[float]]] = [{} for _ in sources]
     for _ in range(turns):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, command in commands(Path(folder)):
-                found.setdefault(name, []).append(seconds(command)[1])
-    return {name: round(min(times), 3) for name, times in found.items()}
+        for source, times in zip(sources, found, strict=True):
+            with tempfile.TemporaryDirectory() as folder:
+                for name, command in commands(Path(folder)):
+                    times.setdefault(name, []).append(seconds(command, source=source)[1])
+    return [{name: round(min(all_), 3) for name, all_ in times.items()} for times in found]
+
+
+def write_revision(revision: str, folder: Path) -> Path:
+    """The `src` of a revision of this repository, unpacked into a folder."""
+    archive = ["git", "archive", revision, "src"]
+    done = subprocess.run(archive, cwd=HISTORY.parents[1], capture_output=True)
+    if done.returncode:
+        sys.exit(f"git has no revision {revision}, the newest in {HISTORY}; fetch it")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as packed:
+        packed.extractall(folder, filter="data")
+    return folder / "src"
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -74,8 +89,6 @@ def regressions(before: Mapping[str, float], now: Mapping[str, float]) -> list[s
 
 def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
     """A panel for each figure, a line for each kind of machine, as SVG."""
-    import io
-
     import matplotlib
 
     matplotlib.use("svg")
@@ -118,22 +131,16 @@ def main(arguments: list[str] | None = None) -> None:
     about = provenance()
     kept = records(options.history)
     if options.step == "check":
-        kept = [one for one in kept if one["machine"] == about["machine"]]
-        if not kept:
-            sys.exit(
-                f"{options.history}: no record of {about['machine']}; run python -m "
-                "benchmarks.speed_history record on a revision to compare with"
-            )
-    if options.step != "draw":
-        now = measured(options.turns)
+        revision = kept[-1]["revision"]
+        with tempfile.TemporaryDirectory() as folder:
+            source = write_revision(revision, Path(folder))
+            before, now = measured(options.turns, source, None)
         for name, value in now.items():
-            print(f"{name}: {value:.2f} CPU seconds")
-    if options.step == "check":
-        last = kept[-1]
-        print(f"compared with {last['revision']}, {last['date']}")
-        if worse := regressions(last["seconds"], now):
+            print(f"{name}: {value:.2f} CPU seconds; {revision}: {before.get(name, np.nan):.2f}")
+        if worse := regressions(before, now):
             sys.exit(f"more than {WORSE:.0%} worse:\n" + "\n".join(worse))
     if options.step == "record":
+        (now,) = measured(options.turns, None)
         record = {key: about[key] for key in ("date", "revision", "python", "machine")}
         record |= {"version": __version__, "seconds": now}
         path = options.history / f"{str(about['date'])[:10]}-{about['revision']}.json"

@@ -1,6 +1,7 @@
 """Figures are kept a file a release, and a slower revision is told from a noisy one."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -9,42 +10,43 @@ from benchmarks import speed_history as history
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Records of two machines; returns what the next measurement gives."""
-    now = {"rank": 1.0, "filter": 10.0}
-    monkeypatch.setattr(history, "measured", lambda turns: now)
-    about = {"python": "3.12.1", "machine": "here", "date": "2026-03-01 10:00", "revision": "c"}
+    """Two records; returns their folder, and what the next measurement gives for each source."""
+    times = {"old": {"rank": 0.9, "gone": 1.0}, None: {"rank": 1.0, "filter": 10.0}}
+    monkeypatch.setattr(history, "measured", lambda turns, *those: [times[one] for one in those])
+    monkeypatch.setattr(history, "write_revision", lambda revision, folder: {"2": "old"}[revision])
+    about = {"python": "3.12.1", "machine": "here", "date": "2026-03-01 10:00", "revision": "3"}
     monkeypatch.setattr(history, "provenance", lambda: about)
-    for date, machine, rank in (("01", "here", 0.5), ("02", "here", 0.9), ("03", "there", 0.1)):
-        record = {"date": f"2026-01-{date} 10:00", "machine": machine, "revision": date}
-        record |= {"version": "0.1.0", "seconds": {"rank": rank, "gone": 1.0}}
+    for date in ("1", "2"):
+        record = {"date": f"2026-01-0{date} 10:00", "machine": "there", "revision": date}
+        record |= {"version": "0.1.0", "seconds": {"rank": 5.0}}
         (tmp_path / f"{4 - int(date)}.json").write_text(json.dumps(record))
-    return tmp_path, now, about
+    return tmp_path, times
 
 
-def run(folder, step):
-    history.main([step, "--history", str(folder)])
-
-
-def test_the_newest_record_of_the_same_machine_is_compared(kept, capsys):
-    folder, now, about = kept
-    run(folder, "check")
-    assert "compared with 02" in capsys.readouterr().out
-    now["rank"] = 0.9 * 1.16
+def test_the_newest_recorded_revision_runs_on_this_machine_too(kept, capsys):
+    folder, times = kept
+    history.main(["check", "--history", str(folder)])
+    assert "rank: 1.00 CPU seconds; 2: 0.90" in capsys.readouterr().out
+    times[None]["rank"] = 0.9 * 1.16
     with pytest.raises(SystemExit, match=r"more than 15% worse:\nrank: 0\.90 -> 1\.04 .*\+16%"):
-        run(folder, "check")
-    about["machine"] = "elsewhere"
-    with pytest.raises(SystemExit, match="no record of elsewhere; run"):
-        run(folder, "check")
+        history.main(["check", "--history", str(folder)])
 
 
 def test_a_record_says_what_was_measured_and_where(kept):
-    folder, now, _ = kept
-    run(folder, "record")
+    folder, times = kept
+    history.main(["record", "--history", str(folder)])
     newest = history.records(folder)[-1]
-    assert newest["seconds"] == now and newest["machine"] == "here"
-    now["rank"] = 1.2
-    with pytest.raises(SystemExit, match="rank: 1.00 -> 1.20"):
-        run(folder, "check")
+    assert newest["seconds"] == times[None] and newest["machine"] == "here"
+
+
+def test_a_recorded_revision_is_unpacked(tmp_path):
+    with pytest.raises(SystemExit, match="git has no revision 0123abcd, the newest in"):
+        history.write_revision("0123abcd", tmp_path)
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=history.HISTORY, capture_output=True)
+    if done.returncode:
+        pytest.skip("this is not a git clone")
+    source = history.write_revision("HEAD", tmp_path)
+    assert (source / "siamese_news" / "__main__.py").is_file()
 
 
 def test_the_picture_is_drawn_from_the_records():
