@@ -139,7 +139,7 @@ def test_filter_takes_the_event_and_rank_what_the_pool_suggests(tmp_path):
     plain = run("filter", "filter.jsonl", "--threshold", "0.1")
     event = run("filter", "asked.jsonl", "--threshold", "0.1", "--about", "event")
     assert plain[0] == event[0] and plain[1] == kept["event"]
-    assert plain[3][0] == "Posts about the event are wanted (--about)."
+    assert plain[3][0] == "Looking for posts about the event (--about)."
     auto = run("filter", "auto.jsonl", "--threshold", "0.1", "--about", "auto")
     assert auto[1] == kept["article"]
     parts = run("filter", "parts.jsonl", "--threshold", "0.1", "--workers", "2")

@@ -219,23 +219,25 @@ def test_posts_without_words_are_no_copies(tmp_path):
     assert "has no texts" in done.stderr
 
 
-def test_texts_come_from_the_posts_where_the_results_have_none(tmp_path):
+@pytest.mark.parametrize("named", ["dump/posts.jsonl", "dump"])
+def test_texts_come_from_the_posts_where_the_results_have_none(tmp_path, named):
+    (tmp_path / "dump").mkdir()
     relevant = scored(tmp_path / "full.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()]
     posts = [
         {"id": row["post"], "text": row["text"], "permalink": "https://x/" + row["post"]}
         for row in rows
     ]
-    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
+    (tmp_path / "dump" / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
     run_lines = [f"all Q0 {r['post']} {r['rank']} {r['score']} x\n" for r in rows]
     (tmp_path / "scored.run").write_text("".join(run_lines))
-    done = start(tmp_path, "--posts", tmp_path / "posts.jsonl", results="scored.run")
+    done = start(tmp_path, "--posts", tmp_path / named, results="scored.run")
     assert done.exit_code == 0, done.stderr
     row = rows_of(tmp_path / "sheet.csv")[0]
     assert row["text"] == "text " + row["post"][1:] and row["link"] == "https://x/" + row["post"]
     fill(tmp_path / "sheet.csv", relevant)
     assert certify(tmp_path).exit_code == 0
-    with (tmp_path / "posts.jsonl").open("a") as stream:
+    with (tmp_path / "dump" / "posts.jsonl").open("a") as stream:
         stream.write('{"id": "new", "text": "x"}\n')
     done = certify(tmp_path)
     assert done.exit_code == 2 and "the corpus changed" in done.stderr

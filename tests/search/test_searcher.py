@@ -324,7 +324,7 @@ def test_what_was_decided_goes_to_a_logger(caplog, capsys):
     with caplog.at_level("INFO", logger="siamese_news"):
         Searcher().filter([stub], TEXTS, threshold=0.1)
     assert {record.name for record in caplog.records} == {"siamese_news.search.searcher"}
-    assert "Posts about the event are wanted" in caplog.text and "paywalled" in caplog.text
+    assert "Looking for posts about the event" in caplog.text and "paywalled" in caplog.text
     assert capsys.readouterr() == ("", "")
 
 

@@ -29,8 +29,8 @@ TextsOption = Annotated[
     list[Path] | None,
     typer.Option(
         "--posts",
-        metavar="FILE",
-        help="Files with the posts, if the results hold no texts. May be repeated.",
+        metavar="PATH",
+        help="Files or folders with the posts, if the results hold no texts. May be repeated.",
     ),
 ]
 SheetFormatOption = Annotated[

@@ -75,7 +75,7 @@ class OpenQuery:
         if len(kinds) > 1:
             said = [f"{words} for {n} of {total.total()} seeds" for words, n in kinds.items()]
         why = ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
-        return f"Posts {', '.join(said)} are wanted{why} (--about)."
+        return f"Looking for posts {', '.join(said)}{why} (--about)."
 
     def remarks(self, *more: str) -> list[str]:
         """All remarks for the reader of the results, with `more` on the posts and results."""

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
+from siamese_news.data.readers.inputs import input_paths
+from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.plan import ledger
 from siamese_news.decide.plan.files import read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import Population
@@ -25,7 +27,7 @@ class PlanOptions(TypedDict, total=False):
     """Options of every kind of plan.
 
     Attributes:
-        posts: files with the texts, if the results have none.
+        posts: files or folders with the texts, if the results have none.
         again: allow a further plan over the same posts.
         withdraw: earlier plans that this one replaces; their sheets are refused from then on.
         criteria: what counts as relevant.
@@ -78,7 +80,7 @@ class SamplingPlan:
         `error` is the largest probability that it leads to a wrong statement; `own` are the fields
         of the file that only this kind of plan has.
         """
-        results, posts = population.path, options.get("posts")
+        results, posts = population.path, _files(options.get("posts") or [])
         plan: dict[str, Any] = {
             "format": "siamese_news plan 1",
             "kind": cls.kind,
@@ -95,7 +97,7 @@ class SamplingPlan:
             "sets": [len(population)],
             "cuts": [float(population.scores[-1])],
             "model": model_of(results),
-            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts or []],
+            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts],
             "earlier": [],
             "criteria": options.get("criteria", ""),
             **(own or {}),
@@ -140,7 +142,7 @@ class SamplingPlan:
                 "order; finish with that version"
             )
         given = results or path.with_name(plan["population"]["file"])
-        corpus = list(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
+        corpus = _files(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
         population = _unchanged(plan, given, corpus)
         ledger.refuse_withdrawn(path, plan, given)
         found = cls(plan, path, population, corpus)
@@ -163,6 +165,11 @@ def model_of(results: Path) -> dict[str, str] | None:
         return {"folder": str(model["folder"]), "sha256": str(model["sha256"])}
     except (InputError, KeyError, TypeError):
         return None
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """The files themselves, also those of folders: each has a hash of its own in the plan."""
+    return [path for path in input_paths(paths, SUFFIXES) if path is not None]
 
 
 def _unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> Population:
