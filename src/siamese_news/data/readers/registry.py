@@ -87,6 +87,13 @@ _TOOLS = (
         "lang=language author=author permalink=url",
     ),
     _table(
+        "Meltwater",
+        "`URL`, `Opening Text`, `Hit Sentence`; the sentence is the text",
+        "url opening_text hit_sentence",
+        "text=hit_sentence|opening_text id=document_id|url created_at=date lang=language "
+        "author=author_handle|influencer permalink=url",
+    ),
+    _table(
         "Sprinklr",
         "`Message`, `CreatedTime`, `Permalink`",
         "message createdtime permalink",

@@ -36,9 +36,9 @@ def iso_date(value: Any) -> str | None:
     """The moment in UTC, whole seconds; None unless `value` is an unambiguous date.
 
     Reads ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
-    Twitter v1.1 and of e-mail, ``10.11.2018``, ``20181010``, ``20181010201924`` and seconds (milli,
-    micro, nano) since 1970. A date without a zone counts as UTC. ``10/11/2018`` is the tenth or the
-    eleventh, so it is ambiguous.
+    Twitter v1.1 and of e-mail, ``10-Nov-2018 08:19PM``, ``10.11.2018``, ``20181010``,
+    ``20181010201924`` and seconds (milli, micro, nano) since 1970. A date without a zone counts as
+    UTC. ``10/11/2018`` is the tenth or the eleventh, so it is ambiguous.
     """
     try:
         if type(value) is int and value > 0 and len(str(value)) in (8, 14):
@@ -87,6 +87,8 @@ def _parse(text: str) -> datetime:
     if dotted:  # day, month, year
         day, month, year, time = dotted.groups()
         return datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}T{time or '00:00'}")
+    if text.endswith(("AM", "PM")):  # 10-Nov-2018 08:19PM
+        return datetime.strptime(text, "%d-%b-%Y %I:%M%p")
     return parsedate_to_datetime(text)
 
 
