@@ -42,7 +42,9 @@ typedef struct {
 } Ring;
 
 INLINE vec all(float x) { return x - (vec){}; }
-INLINE vec pick(ints mask, vec yes, vec no) { return (vec)((mask & (ints)yes) | (~mask & (ints)no)); }
+INLINE vec pick(ints mask, vec yes, vec no) {
+    return (vec)((mask & (ints)yes) | (~mask & (ints)no));
+}
 /* A loop, which GCC turns into one instruction; b where a is NaN. */
 INLINE vec larger(vec a, vec b) {
     for (int i = 0; i < LANES; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
@@ -116,8 +118,8 @@ INLINE vec exp2_of(vec x) { /* x <= 0 */
     return (p * t * t + t + 1) * (vec)((e + 127) << 23);
 }
 
-/* mass^-beta - 1 for mass >= 1. Near 1 without `exact`, by a Pade approximant: it lies above, so that
-   a step of Newton's method does not overshoot, and it has no logarithm to wait for. */
+/* mass^-beta - 1 for mass >= 1; unless `exact`, by a Pade approximant, which has no logarithm to
+   wait for. It lies above, so a step of Newton's method does not overshoot. */
 INLINE vec fall(vec mass, float beta, int exact) {
     vec over = mass - 1;
     if (exact) return exp2_of(log2_of(mass) * -beta) - 1;
@@ -185,20 +187,23 @@ INLINE ints neighbors(const Ring *r, const Place *at, int distance) {
     return (place >= 0) & (place < (int32_t)r->length) & (real != 0);
 }
 
-/* The relay's number for each lane; `row` has a column a text. */
-INLINE vec relay_of(const Place *at, const float *row) {
+/* The relay's number for each lane, of row d. */
+INLINE vec relay_of(const Place *at, Matrix relays, int64_t d) {
+    const float *row = relays.data + d * relays.columns + at->text - relays.shift;
     vec x = all(row[0]);
     for (int t = 1; t <= at->texts; t++) x = pick(at->later == t, all(row[t]), x);
     return x;
 }
 
-INLINE void relay_add(const Place *at, float *row, vec x) {
+INLINE void relay_add(const Place *at, Matrix relays, int64_t d, vec x) {
+    float *row = relays.data + d * relays.columns + at->text - relays.shift;
     if (!at->texts) row[0] += total(x);
     else
         for (int t = 0; t <= at->texts; t++) row[t] += total(pick(at->later == t, x, all(0)));
 }
 
-/* The products of a matrix with the keys, or with the values, of 16 tokens: (keys,). */
+/* The products of a matrix with the keys, or with the values, of 16 tokens: (keys,). Of `next` and
+   these, the lines that the 16 tokens after them need are fetched ahead. */
 INLINE void products(const Ring *r, const Place *at, const int radius, const int own, Matrix states,
                      Matrix sides, Matrix owns, Matrix relays, Matrix next, vec *z) {
     const int side = 2 * radius + 1;
@@ -218,7 +223,7 @@ INLINE void products(const Ring *r, const Place *at, const int radius, const int
         if (own)
             z[side] += q * load(owns.data + d * owns.columns, at->token - owns.shift, owns.columns,
                                 at->whole);
-        z[side + own] += q * relay_of(at, relays.data + d * relays.columns + at->text - relays.shift);
+        z[side + own] += q * relay_of(at, relays, d);
     }
 }
 
@@ -227,15 +232,14 @@ INLINE void mix(const Ring *r, const Place *at, const int radius, const int own,
                 Matrix sides, Matrix owns, Matrix relays, Matrix out) {
     const int side = 2 * radius + 1;
     for (int64_t d = at->head * r->size; d < (at->head + 1) * r->size; d++) {
-        vec sum =
-            z[side + own] * relay_of(at, relays.data + d * relays.columns + at->text - relays.shift);
+        vec sum = z[side + own] * relay_of(at, relays, d);
         const float *row = sides.data + d * sides.columns;
         int64_t column = at->token - radius - sides.shift;
         for (int k = 0; k < side; k++)
             sum += z[k] * load(row, column + k, sides.columns, at->whole);
         if (own)
-            sum += z[side] * load(owns.data + d * owns.columns, at->token - owns.shift, owns.columns,
-                                  at->whole);
+            sum += z[side] * load(owns.data + d * owns.columns, at->token - owns.shift,
+                                  owns.columns, at->whole);
         float *to = out.data + d * out.columns;
         store(to, at->token - out.shift, at->token - out.shift + at->count, at->whole, sum);
     }
@@ -251,7 +255,7 @@ INLINE void scatter(const Ring *r, const Place *at, const int radius, const int 
         if (own)
             store(owns.data + d * owns.columns, at->token - owns.shift,
                   at->token - owns.shift + at->count, at->whole, q * z[side]);
-        relay_add(at, relays.data + d * relays.columns + at->text - relays.shift, q * z[side + own]);
+        relay_add(at, relays, d, q * z[side + own]);
     }
 }
 
@@ -284,7 +288,8 @@ INLINE void attend(const Ring *r, const Place *at, const int radius, const int o
     vec broken = {}; /* NaN where a score is NaN or infinite: comparisons would hide it */
     for (int k = 0; k < keys; k++) {
         z[k] *= r->scale;
-        if (k < keys - 1) z[k] = pick(neighbors(r, at, k < side ? k - radius : 0), z[k], all(NO_KEY));
+        if (k < keys - 1)
+            z[k] = pick(neighbors(r, at, k < side ? k - radius : 0), z[k], all(NO_KEY));
         broken += z[k] * 0;
     }
     weigh(z, keys, r->alphas[at->head]);
@@ -392,8 +397,8 @@ INLINE void back(const Ring *r, int64_t first, int64_t last, const int radius, c
 void forward(const Ring *r, int64_t first, int64_t last) { FOR_RADIUS(FORWARD) }
 void backward(const Ring *r, int64_t first, int64_t last) { FOR_RADIUS(BACKWARD) }
 
-/* The relay's scores of all tokens, NO_KEY where there is no key -> weights, in place, as `weigh` does
-   for few keys. `width` is a multiple of 16. */
+/* The relay's scores of all tokens, NO_KEY where there is no key -> weights, in place, as `weigh`
+   does for few keys. `width` is a multiple of 16. */
 static void weigh_row(float *row, int64_t width, float alpha) {
     float beta = alpha - 1, change = 0;
     vec top = all(NO_KEY), broken = {}, sum = {};
