@@ -166,15 +166,17 @@ class _Entmax(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         (grad,) = grads
         weights, *rest = ctx.saved_tensors
-        alpha = rest[0] if rest else ctx.alpha
-        slope, x = torch.empty_like(weights), torch.empty_like(weights)
-        slope = _power(weights, 2 - alpha, x, slope).mul_(weights.ceil())
+        if rest:
+            logs = weights.clamp(min=1e-30).log2_()
+            slope = (logs * (2 - rest[0])).exp2_()
+        else:
+            slope = torch.pow(weights.clamp(min=1e-30), 2 - ctx.alpha)
+        slope.mul_(weights.ceil())
         total = slope.sum(ctx.dim, keepdim=True).clamp_(min=1e-30)
         centered = grad - (slope * grad).sum(ctx.dim, keepdim=True).div_(total)
         grad_alpha = None
         if rest and ctx.needs_input_grad[1]:
-            beta = alpha - 1
-            logs = weights.clamp(min=1e-30).log_()
-            terms = logs.mul_(-beta).add_(1).mul_(weights).mul_(centered)
-            grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(alpha.shape)
+            beta = rest[0] - 1
+            terms = logs.mul_(-math.log(2) * beta).add_(1).mul_(weights).mul_(centered)
+            grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(beta.shape)
         return centered.mul_(slope), grad_alpha, None
