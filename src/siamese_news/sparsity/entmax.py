@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from entmax import entmax_bisect
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 MAX_STEPS = 20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
 
@@ -163,17 +164,19 @@ class _Entmax(torch.autograd.Function):
         return weights
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         (grad,) = grads
         weights, *rest = ctx.saved_tensors
+        buffer = weights.ceil()  # 1 where there is a weight; reused, as memory costs time
         if rest:
             logs = weights.clamp(min=1e-30).log2_()
-            slope = (logs * (2 - rest[0])).exp2_()
+            slope = (logs * (2 - rest[0])).exp2_().mul_(buffer)
         else:
-            slope = torch.pow(weights.clamp(min=1e-30), 2 - ctx.alpha)
-        slope.mul_(weights.ceil())
+            slope = torch.pow(weights.clamp(min=1e-30), 2 - ctx.alpha).mul_(buffer)
         total = slope.sum(ctx.dim, keepdim=True).clamp_(min=1e-30)
-        centered = grad - (slope * grad).sum(ctx.dim, keepdim=True).div_(total)
+        mean = torch.mul(slope, grad, out=buffer).sum(ctx.dim, keepdim=True).div_(total)
+        centered = torch.sub(grad, mean, out=buffer)
         grad_alpha = None
         if rest and ctx.needs_input_grad[1]:
             beta = rest[0] - 1
