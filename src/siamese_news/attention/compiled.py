@@ -1,9 +1,9 @@
 """The loops of attention, compiled (``loops.c``): the ring with its gradient, the star's weights.
 
-Where a C compiler is found, the loop is compiled once for this processor, in some seconds, and
-kept in the cache. It reads and writes the memory once, where the expressions of
+Where a C compiler is found, they are compiled once for this processor, in some seconds, and
+kept in the cache. They read and write the memory once, where the expressions of
 `siamese_news.attention.ring` do so for every step of the solver. (`torch.utils.cpp_extension` would
-need ninja and a C++ compiler for it.)
+need ninja and a C++ compiler for them.)
 
 Shape letters: H heads, K keys of a query, M tokens of all texts, T tokens of a tile, B texts.
 """

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from anyascii import anyascii
 
@@ -112,10 +113,11 @@ def _detector() -> Any:
     from py3langid import __version__
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    kept = cache_folder() / "languages" / __version__
+    key = crc32(" ".join(_LANGUAGES).encode())
+    kept = cache_folder() / "languages" / f"{__version__}-{key:08x}"
     try:
         arrays = {name: np.load(kept / f"{name}.npy") for name in _ARRAYS}
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):
         detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
         detector.set_languages(_LANGUAGES)
         with suppress(OSError):  # a cache that cannot be written to costs time only
