@@ -91,14 +91,9 @@ def _processor() -> bytes:
 
 def head_alphas(sparsity: Sparsity, states: Tensor) -> Tensor | None:
     """The alpha of each head, (H,), with its gradient; None if the loops do not take these."""
-    if (
-        torch.compiler.is_compiling()
-        or states.dtype != torch.float32
-        or states.device.type != "cpu"
-        or torch.is_autocast_enabled("cpu")
-        or states.numel() == 0
-        or library()[0] is None
-    ):
+    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or not states.numel():
+        return None
+    if (states.dtype, states.device.type) != (torch.float32, "cpu") or library()[0] is None:
         return None
     if type(sparsity) is Softmax:
         return sparsity.alphas()
@@ -193,10 +188,8 @@ class _Rows(ctypes.Structure):
     """``Rows`` of ``loops.c``."""
 
     _fields_ = [
-        ("scores", ctypes.c_void_p),
-        ("alphas", ctypes.c_void_p),
-        ("heads", ctypes.c_int64),
-        ("width", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("scores", "alphas")),
+        *((name, ctypes.c_int64) for name in ("heads", "width")),
     ]
 
 

@@ -218,11 +218,10 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
         return states.sum(1)
     if not torch.compiler.is_compiling() and mask.all():  # no copy
         return states.amax(1)
-    # A minimum costs a third of `where`. Not -inf, which would become 0 * inf in the gradient of a
-    # text without tokens.
+    # Not -inf, which would become 0 * inf in the gradient of a text without tokens.
     limits = torch.finfo(states.dtype)
     ceiling = states.new_full(mask.shape, limits.max).masked_fill_(~mask, limits.min)
-    highest = torch.minimum(states, ceiling[:, :, None]).amax(1)
+    highest = torch.minimum(states, ceiling[:, :, None]).amax(1)  # a third of the time of `where`
     return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
 
 

@@ -43,6 +43,7 @@ _LANGUAGES = (
 _SURE = 0.5
 _SURE_OF_A_SEED = 0.9  # in Latin letters; others are hardly English
 _LEAST_LETTERS = 12
+_ARRAYS = ("nb_ptc", "nb_pc", "nb_classes", "tk_output", "tk_nextmove", "tk_row")  # of the detector
 
 
 def language_of(text: str) -> str | None:
@@ -131,12 +132,8 @@ def _detector() -> Any:
     moves.frombytes(arrays["tk_nextmove"].data.cast("B"))
     rows.frombytes(arrays["tk_row"].data.cast("B"))
     ptc, pc, classes, output = (arrays[name] for name in _ARRAYS[:4])
-    return LanguageIdentifier(
-        ptc, pc, classes.tolist(), moves, output.tolist(), norm_probs=True, tk_row=rows
-    )
-
-
-_ARRAYS = ("nb_ptc", "nb_pc", "nb_classes", "tk_output", "tk_nextmove", "tk_row")
+    states = classes.tolist(), moves, output.tolist()
+    return LanguageIdentifier(ptc, pc, *states, norm_probs=True, tk_row=rows)
 
 
 # Greek, Cyrillic, Armenian, Georgian, the scripts of India. Scripts that leave vowels out (Arabic,
