@@ -33,7 +33,7 @@ from siamese_news.utils.files import cache_folder
 SOURCE = Path(__file__).with_name("loops.c")
 SWITCH = "SIAMESE_NEWS_COMPILE"
 MAX_KEYS = 16
-NO_KEY = -1e30  # the score of what is no key
+NO_KEY = -1e30  # the score where there is no key
 SMALL = 1 << 13  # numbers of scores, or states over all heads, that one thread does faster than two
 
 _log = logging.getLogger(__name__)

@@ -280,7 +280,7 @@ INLINE void gather(const Ring *r, const Place *at, const int radius, const float
     }
 }
 
-/* Lanes that are no token of this text have weight 0 everywhere. */
+/* Weights and mixed values of 16 tokens; of lanes that are not in use, nothing is stored. */
 INLINE void attend(const Ring *r, const Place *at, const int radius, const int own) {
     const int side = 2 * radius + 1, keys = side + own + 1;
     vec z[KEYS];
