@@ -131,6 +131,8 @@ def main(arguments: list[str] | None = None) -> None:
     about = provenance()
     kept = records(options.history)
     if options.step == "check":
+        if not kept:
+            sys.exit(f"{options.history}: no record; run python -m benchmarks.speed_history record")
         revision = kept[-1]["revision"]
         with tempfile.TemporaryDirectory() as folder:
             source = write_revision(revision, Path(folder))

@@ -30,6 +30,8 @@ def test_the_newest_recorded_revision_runs_on_this_machine_too(kept, capsys):
     times[None]["rank"] = 0.9 * 1.16
     with pytest.raises(SystemExit, match=r"more than 15% worse:\nrank: 0\.90 -> 1\.04 .*\+16%"):
         history.main(["check", "--history", str(folder)])
+    with pytest.raises(SystemExit, match="no record; run"):
+        history.main(["check", "--history", str(folder / "empty")])
 
 
 def test_a_record_says_what_was_measured_and_where(kept):

@@ -515,6 +515,8 @@ def test_other_files_of_posts_than_planned(pool):
     start(folder, *a)
     fill(folder / "sheet.csv", relevant)
     refused(certify(folder, more=[*a, *b]), "1 file", "2")
+    for more in ([*a, *a], [*a, "--posts", "-"]):
+        refused(start(folder, *more, out="b.csv"), "standard input or a file twice")
 
 
 def test_ids_that_a_spreadsheet_shortened(pool):

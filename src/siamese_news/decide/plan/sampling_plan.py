@@ -169,7 +169,10 @@ def model_of(results: Path) -> dict[str, str] | None:
 
 def _files(paths: Sequence[Path]) -> list[Path]:
     """The files themselves, also those of folders: each has a hash of its own in the plan."""
-    return [path for path in input_paths(paths, SUFFIXES) if path is not None]
+    found = [path for path in input_paths(paths, SUFFIXES) if path is not None]
+    if len(found) < len(paths):
+        raise InputError("--posts names standard input or a file twice; expected different files")
+    return found
 
 
 def _unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> Population:
