@@ -367,3 +367,45 @@ def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
     assert '"ann"' not in parts[0] + (files / "out.jsonl").read_text()
     rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
     assert {len(row["author"]) for row in rows} == {64}
+
+
+def test_the_share_and_the_highest_score_are_reported(files):
+    done = run(files, threshold=0.4)
+    rows = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
+    highest = max(row["score"] for row in rows)
+    last = done.stderr.strip().splitlines()[-1]
+    assert f"{len(rows)} of {POSTS} posts ({len(rows) / POSTS:.2%})" in last
+    assert abs(float(last.rsplit(" ", 1)[1]) - highest) <= 0.001
+
+
+def test_a_threshold_above_every_score_is_named_with_the_highest_score(files):
+    done = run(files, threshold=1.5)
+    assert done.exit_code == 0, done.stderr
+    remarks = json.loads((files / "out.jsonl.meta.json").read_text())["remarks"]
+    remark = next(one for one in remarks if one.startswith("No post was kept"))
+    assert "below the threshold 1.5" in remark and remark in done.stderr.replace("\n", " ")
+    assert 0 < float(remark.split("score is ")[1].split(",")[0]) <= 1
+
+
+def test_a_threshold_that_keeps_a_large_share_is_named(files):
+    remarks = {}
+    for threshold in (-2, 0.9):
+        assert run(files, "--force", threshold=threshold).exit_code == 0
+        meta = json.loads((files / "out.jsonl.meta.json").read_text())
+        remarks[threshold] = [one for one in meta["remarks"] if "posts were kept" in one]
+        if threshold == 0.9:
+            assert 0 < meta["counts"]["kept"] <= POSTS / 5
+    assert remarks[-2][0].startswith("100% of the posts were kept") and not remarks[0.9]
+
+
+def test_an_index_names_the_same_shares(files):
+    model = ["--model", str(files / "model")]
+    posts = ["--posts", str(files / "posts.jsonl"), "--out", str(files / "pool.index")]
+    assert CliRunner().invoke(app, ["index", *model, *posts]).exit_code == 0
+    streamed = run(files, out="a.jsonl")
+    arguments = command(files, out="b.jsonl")
+    place = arguments.index("--posts")
+    arguments[place : place + 2] = ["--index", files / "pool.index"]
+    indexed = CliRunner().invoke(app, list(map(str, arguments)))
+    ends = [done.stderr.strip().splitlines()[-1].split(": ")[1] for done in (streamed, indexed)]
+    assert ends[0] == ends[1]

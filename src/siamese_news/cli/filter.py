@@ -74,7 +74,11 @@ def filter(
             searched = found.scored
         else:
             found, searched = _alone(query, seeds, out, resume=resume)
-    echo(f"{out}: {found.kept:,} of {counted(searched, 'post')}")
+    share = f" ({found.kept / searched:.2%})" if searched else ""
+    scores = found.scores
+    sure = scores.total and (found.kept or scores.of_all)  # an index omits posts of low scores
+    highest = f"; the highest score is {scores.highest:.3f}" if sure else ""
+    echo(f"{out}: {found.kept:,} of {counted(searched, 'post')}{share}{highest}")
 
 
 def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[Filtered, int]":
@@ -99,14 +103,15 @@ def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[F
         opened.languages.note(pool.sample())
         summary = pool.summary(max(found.scored - before, 0))
         say_found(summary, opened.decided(scorer), opened.window)
+        searched = pool.searched(found.scored)
         for remark in write_filtered(
-            opened, part.path, scorer, found, pool.counts(), pool.remarks()
+            opened, part.path, scorer, found, searched, pool.counts(), pool.remarks()
         ):
             echo(remark)
         part.remove()
     finally:
         part.close()
-    return found, pool.searched(found.scored)
+    return found, searched
 
 
 def _together(

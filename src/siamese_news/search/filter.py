@@ -19,7 +19,7 @@ from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.records import post_columns
-from siamese_news.search.remarks import order_remarks
+from siamese_news.search.remarks import order_remarks, share_remarks
 from siamese_news.search.rows import finished_rows
 from siamese_news.search.seeds import MILLION
 from siamese_news.utils.files import atomic_write
@@ -116,12 +116,13 @@ def write_filtered(
     rows: Path,
     scorer: Scorer,
     found: Filtered,
+    searched: int,
     read: Mapping[str, int],
     remarks: Sequence[str],
 ) -> list[str]:
     """Write partial results, best first, and their meta file; returns remarks for the user.
 
-    `read` are the counts of the pool, and `remarks` about its posts.
+    `searched` and `read` are the counts of the pool, and `remarks` about its posts.
     """
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None
@@ -129,7 +130,7 @@ def write_filtered(
         rows_of = filtered_rows(rows, opened)
         titles = opened.titles
         write_rows(target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom)
-    more = [*remarks, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
+    more = [*remarks, *filter_remarks(opened, found, searched)]
     if found.kept > CLUSTERED and not query.dedupe:
         more.append(
             f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
@@ -139,6 +140,13 @@ def write_filtered(
     done = {"scored": found.scored, "kept": found.kept}
     opened.write_meta(scorer, read, done, found.scores, remarks)
     return remarks
+
+
+def filter_remarks(opened: OpenQuery, found: Filtered, searched: int) -> list[str]:
+    """Remarks on the scores, and on the share of the `searched` posts that was kept."""
+    assert opened.query.threshold is not None
+    shares = share_remarks(found.kept, searched, opened.query.threshold, found.scores)
+    return [*shares, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
 
 
 def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:

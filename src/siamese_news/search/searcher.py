@@ -19,7 +19,7 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.cpu_threads import one_thread_of_products
 from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
-from siamese_news.search.filter import filter_posts, filtered_rows
+from siamese_news.search.filter import filter_posts, filter_remarks, filtered_rows
 from siamese_news.search.index.pool import PostIndex, open_index
 from siamese_news.search.inputs import Articles, CheckedPosts, Posts, articles_of, posts_of
 from siamese_news.search.keywords import find_keywords
@@ -29,7 +29,6 @@ from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
 from siamese_news.search.query import FILTER, Query, SearchOptions
 from siamese_news.search.rank import search
-from siamese_news.search.remarks import order_remarks
 from siamese_news.search.report import read_results, write_report
 from siamese_news.search.rows import ranking_rows
 from siamese_news.search.scan import StreamPool
@@ -226,10 +225,10 @@ class Searcher:
             closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
         ):
             found = filter_posts(opened, scorer, pool, part)
-            if not pool.searched(found.scored):
+            searched = pool.searched(found.scored)
+            if not searched:
                 raise InputError("no posts to filter: expected at least one")
-            best = {"the seeds": found.scores.highest}
-            self._say(opened, scorer, pool, lambda: order_remarks(found.scores, best))
+            self._say(opened, scorer, pool, lambda: filter_remarks(opened, found, searched))
             return _records(filtered_rows(part.path, opened), query)
 
     @one_thread_of_products()

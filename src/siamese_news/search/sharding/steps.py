@@ -216,7 +216,7 @@ def finish(
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
     found, decided = Filtered(scored, kept, ScoreCounts(scores)), opened.decided(scorer)
     read = plain_counts(counts)
-    remarks = write_filtered(opened, rows, scorer, found, read, stream.remarks())
+    remarks = write_filtered(opened, rows, scorer, found, found.scored, read, stream.remarks())
     _write_rejected(folder, stream, opened.query.out)
     shutil.rmtree(folder.path)
     return found, decided, [str(counts), *empty_remarks(counts), *remarks]
