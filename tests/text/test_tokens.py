@@ -233,7 +233,7 @@ def test_tokens_of_any_text(text: str) -> None:
     for tokenizer in (PLAIN, KNOWING):
         tokens = tokenizer(text)
         assert tokens == tokenizer(text)  # warm
-        assert tokens == [token for chunk in text.split() for token in tokenizer._chunk(chunk)]
+        assert tokens == [token for chunk in text.split() for token in tokenizer.chunk_tokens(chunk)]
         for token in tokens:
             assert token
             assert not any(character.isspace() for character in token)

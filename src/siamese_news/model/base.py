@@ -81,7 +81,7 @@ class TextModel(ABC):
         self.config = dict(config)
         self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
-        self._chunks = ChunkIds(self._id_list, len(vocabulary))
+        self._chunks = ChunkIds(self._chunk_ids, len(vocabulary))
 
     @property
     @abstractmethod
@@ -146,15 +146,20 @@ class TextModel(ABC):
 
     def tokens(self, text: str) -> list[str]:
         """The tokens that the model reads; content words alone if it has a lexical head."""
-        tokens = self.tokenizer(text)
-        return tokens if self.terms is None else content_words(tokens)
+        return self._read(self.tokenizer(text))
+
+    def _read(self, tokens: Sequence[str]) -> list[str]:
+        """Those of the tokens that the model reads."""
+        return list(tokens) if self.terms is None else content_words(tokens)
 
     def ids(self, text: str) -> np.ndarray:
         """The token ids (S,) of a text, all of it; see `tokens`."""
         return self.vocabulary.ids(self.tokens(text))
 
-    def _id_list(self, text: str) -> tuple[list[int], dict[int, str]]:
-        tokens = self.tokens(text)
+    def _chunk_ids(self, chunk: str) -> tuple[list[int], dict[int, str]]:
+        """The ids of a text without whitespace, and its words outside the vocabulary."""
+        # `ChunkIds` remembers them, so the memory of the tokenizer would be a second one.
+        tokens = self._read(self.tokenizer.chunk_tokens(chunk))
         ids = self.vocabulary.id_list(tokens)
         words = len(self.vocabulary)
         if not ids or max(ids) < words:

@@ -117,7 +117,7 @@ class Tokenizer:
                 if len(word) == 3 or _LONG_RUN.search(word) is None:
                     self._rank.setdefault(word, rank)
         self._split_hashtag = _HashtagSplitter(self._rank)
-        self._memo = _Memo(self._chunk)
+        self._memo = _Memo(self.chunk_tokens)
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of `text`; an empty list where nothing is left.
@@ -146,14 +146,14 @@ class Tokenizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._memo = _Memo(self._chunk)
+        self._memo = _Memo(self.chunk_tokens)
 
     def __repr__(self) -> str:
         options = ", ".join(f"{key}={value!r}" for key, value in self.config().items())
         return f"Tokenizer({options}, words={'none' if self._rank is None else len(self._rank)})"
 
-    def _chunk(self, chunk: str) -> tuple[str, ...]:
-        """The tokens of a text without whitespace."""
+    def chunk_tokens(self, chunk: str) -> tuple[str, ...]:
+        """The tokens of a text without whitespace, for a caller that remembers them itself."""
         known = self._rank or ()
         # Most chunks, found without the pattern: a word, or a word and a sign after it.
         sign = chunk[-1] if chunk[-1] in _SIGNS else ""
