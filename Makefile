@@ -46,9 +46,10 @@ test-all: install  ## every test, the slow ones and those of Ray, of sweeps and 
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[ray,bench,sweep]"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
-lint: install  ## ruff: rules and format
+lint: install  ## ruff: rules and format; then the size of each room
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m benchmarks.size
 
 format: install  ## ruff: put in order
 	$(BIN)/ruff check --fix .
