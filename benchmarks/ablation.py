@@ -33,8 +33,8 @@ from siamese_news.evaluation.results import evaluate_model
 from siamese_news.model import Model
 from siamese_news.model.siamese import heads
 from siamese_news.training.build import add_terms, build_model, build_text, plain_config
-from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.objective import TermVectors
+from siamese_news.training.datamodule import SiameseDataModule
+from siamese_news.training.objective import TermVectors
 from siamese_news.utils.files import atomic_write
 
 CONFIG = (
@@ -82,7 +82,7 @@ class Bench:
                 kind: plain_config(_plain(f"sparsity={kind}")["sparsity"]) for kind in KINDS
             }
         self.config = config
-        self.data = LinkDataModule(data=config["data"], seed=0)
+        self.data = SiameseDataModule(data=config["data"], seed=0)
         text = build_text(config["vectors"], config["task"]["tokenizer"])
         self.model: Model = build_model(config, text, self.data.train_set.texts())
         train = self.data.train_set
@@ -91,7 +91,7 @@ class Bench:
         self.data.prepare(self.model.tokens, self.model.vocabulary)
         self.devs: list[EvaluationSet] = []
         for other in others:
-            dev = LinkDataModule(data=other, seed=0).dev
+            dev = SiameseDataModule(data=other, seed=0).dev
             assert dev is not None
             self.devs.append(dev)
 

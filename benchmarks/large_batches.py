@@ -17,13 +17,13 @@ from benchmarks.measure import machine, peak_bytes
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.training.linking.module import LinkModule
+from siamese_news.training.module import SiameseModule
 
 WORDS = [f"w{number}" for number in range(20_000)]
 CASES = ((128, False), (128, True), (1024, True), (4096, True))
 
 
-def module(objective: str, cache: bool) -> LinkModule:
+def module(objective: str, cache: bool) -> SiameseModule:
     """A new module with random vectors."""
     model = Model(
         tokenizer=Tokenizer(words=WORDS),
@@ -36,7 +36,7 @@ def module(objective: str, cache: bool) -> LinkModule:
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
         config = compose("train", [f"objective={objective}", f"objective.cache={cache}"])
     optimizer = partial(torch.optim.SGD, lr=0.1)
-    made = LinkModule(model=model, objective=instantiate(config.objective), optimizer=optimizer)
+    made = SiameseModule(model=model, objective=instantiate(config.objective), optimizer=optimizer)
     made.log = lambda *_, **__: None
     return made.train()
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from siamese_news.baselines import TfIdf
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.training.rerank.data import Fold, Qrels, RerankCollection, Run
+from siamese_news.training.rerank_data import Fold, Qrels, RerankCollection, Run
 
 #: Shares of the smoothed score to try.
 SHARES = tuple(np.round(np.arange(0, 1, 0.1), 1).tolist())

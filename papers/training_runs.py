@@ -50,7 +50,7 @@ def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:
     Raises:
         InputError: the folder holds a run with other options, or of another version.
     """
-    from siamese_news.training.linking import run as link
+    from siamese_news.training import link
 
     _claim(folder, overrides)
     config = compose_training(overrides)

@@ -26,7 +26,7 @@ _MODULES = [
     "siamese_news.search.explain",
     "siamese_news.model.folder",
     "siamese_news.encoders",
-    "siamese_news.training.linking.run",
+    "siamese_news.training.link",
     "anyascii",
     "filelock",
     "pyarrow.dataset",

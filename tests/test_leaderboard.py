@@ -46,7 +46,7 @@ from siamese_news.model.folder import folder_sha256
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.seeds import MILLION
-from siamese_news.training.distill import teacher
+from siamese_news.training import teacher
 
 CARD = "# A model\n\n| encoder | minutes |\n|---|---:|\n| BagEncoder | 3.5000 |\n"
 ROWS = {

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.leaderboard.rows import digest
 from siamese_news.errors import InputError
-from siamese_news.training.distill.teacher import encode, load_teacher, teacher_vectors
+from siamese_news.training.teacher import encode, load_teacher, teacher_vectors
 from siamese_news.utils.files import cache_folder
 
 _TIMED = 256  # texts encoded to measure the speed

@@ -5,7 +5,7 @@ from functools import cache
 from benchmarks.leaderboard.rows import digest, option
 from siamese_news.data.sources import EvaluationSet
 from siamese_news.errors import InputError
-from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.datamodule import SiameseDataModule
 
 DATA = {
     "usatoday-cnn": "usatoday_cnn",
@@ -34,7 +34,7 @@ def open_test(name: str) -> EvaluationSet:
     """
     if name not in DATA:
         raise InputError(f"no test {name!r}; expected one of {', '.join(DATA)}")
-    test = LinkDataModule(data=option("data", DATA[name]), seed=0).test
+    test = SiameseDataModule(data=option("data", DATA[name]), seed=0).test
     if test is None:
         raise InputError(f"conf/data/{DATA[name]}.yaml names no test")
     return test

@@ -24,7 +24,7 @@ from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.content_words import words_of
 from siamese_news.training.build import build_model, build_text
-from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.datamodule import SiameseDataModule
 
 TOKENIZER = {"hashtags": "both", "urls": "drop", "mentions": "drop", "numbers": "keep"}
 LIMITS = {"article_tokens": 1000, "post_tokens": 64, "keep": "first"}
@@ -64,7 +64,7 @@ class Ground:
     @cached_property
     def background(self) -> list[str]:
         """Training texts, articles and posts."""
-        data = LinkDataModule(data=option("data", self.board.background), seed=0)
+        data = SiameseDataModule(data=option("data", self.board.background), seed=0)
         return list(data.train_set.texts())
 
     @cached_property

@@ -27,8 +27,11 @@ ROOMS = (
     "search",
     "decide",
     "evaluation",
-    "training.linking",
-    "training.rerank",
+    "training.datamodule",
+    "training.module",
+    "training.objective",
+    "training.rerank_data",
+    "training.rerank_module",
 )
 # Blocks of code, headings and links are left as they are.
 _NOT_PROSE = re.compile(r"(^ *```.*?^ *```|^#.*?$|\[[^\]]*\](?:\([^)]*\))?)", flags=re.S | re.M)

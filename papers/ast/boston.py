@@ -86,11 +86,11 @@ class Story:
 
 def story(setting: Setting) -> Story:
     """The Boston collection; of the bundled stories the first event of the test."""
-    from siamese_news.training.linking.datamodule import LinkDataModule
+    from siamese_news.training.datamodule import SiameseDataModule
 
     shared = setting.data == "shared"
     option = "crisislex_boston" if shared else "stories"
-    test = LinkDataModule(data=compose_training([f"data={option}"])["data"], seed=0).test
+    test = SiameseDataModule(data=compose_training([f"data={option}"])["data"], seed=0).test
     if test is None:
         raise RuntimeError(f"{option} has no test set")
     seeds = test.articles

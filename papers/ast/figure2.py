@@ -37,11 +37,11 @@ def _place(
     """Places on the map, and how many neighbors in the encoder's own space are of one article."""
     from siamese_news.model.siamese import Model
     from siamese_news.search.rows import places
-    from siamese_news.training.linking.datamodule import LinkDataModule
+    from siamese_news.training.datamodule import SiameseDataModule
 
     model = Model.load(first_model(encoder, split, folder.parent, results))
     config = compose_training(overrides(setting, encoder, split))
-    test = LinkDataModule(data=config["data"], seed=0).test
+    test = SiameseDataModule(data=config["data"], seed=0).test
     if test is None:
         raise RuntimeError("the data has no test set")
     chosen = most_shared(test.qrels)

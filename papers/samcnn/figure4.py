@@ -24,7 +24,7 @@ from papers.samcnn.runs import (
 from papers.style import COLORS, new_figure
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import SamCNN
-from siamese_news.training.rerank.data import RerankCollection
+from siamese_news.training.rerank_data import RerankCollection
 
 JOBS = {f"hidden_layer_{option}": option for option in reversed(RANKERS)}
 

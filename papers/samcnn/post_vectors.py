@@ -11,7 +11,7 @@ from papers.jobs import Setting
 from siamese_news.data.sources import open_posts_of
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.text.vectors import KUMO, WordVectors, load_vectors
-from siamese_news.training.rerank.data import RerankCollection
+from siamese_news.training.rerank_data import RerankCollection
 from siamese_news.utils.files import atomic_write
 
 #: Vectors that the others are appended to.

@@ -10,7 +10,7 @@ from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import CANDIDATES, PAPER, RELEVANT, TOPICS, YEARS
 from papers.samcnn.runs import collection_of, data_of
-from siamese_news.training.rerank.data import RerankCollection
+from siamese_news.training.rerank_data import RerankCollection
 
 JOB = "collection"
 

@@ -10,7 +10,7 @@ from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import PAPER, SYSTEMS, YEARS, Printed
 from papers.samcnn.runs import FIGURES, PEERS, RANKERS, by_topic, peers_job, training_jobs
 from siamese_news.metrics import randomization_test
-from siamese_news.training.rerank.run import JOINT, PLAIN
+from siamese_news.training.rerank import JOINT, PLAIN
 
 LEVEL, SAMPLES = 0.05, 10_000
 MARKS = (

@@ -15,7 +15,7 @@ from papers.samcnn.published import PAPER, PATTERNS, WORST, WORST_IN_CAPTION
 from papers.samcnn.runs import collection_of, data_of, trained
 from siamese_news.data.trec import read_run
 from siamese_news.metrics import ranked
-from siamese_news.training.rerank.data import RerankCollection, read_queries
+from siamese_news.training.rerank_data import RerankCollection, read_queries
 
 JOB = "patterns"
 TOP = 30

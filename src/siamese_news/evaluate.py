@@ -51,7 +51,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         write_results,
     )
     from siamese_news.metrics import randomization_test
-    from siamese_news.training.linking.datamodule import LinkDataModule
+    from siamese_news.training.datamodule import SiameseDataModule
 
     plain: Any = OmegaConf.to_container(config, resolve=True)
     if plain["split"] not in ("dev", "test"):
@@ -61,7 +61,7 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
     for option, least in (("bootstrap", 0), ("randomization", 1)):
         if plain[option] < least:
             raise InputError(f"{option}={plain[option]}: expected {least} or more samples")
-    data = LinkDataModule(data=plain["data"], seed=plain["seed"])
+    data = SiameseDataModule(data=plain["data"], seed=plain["seed"])
     test = data.test if plain["split"] == "test" else data.dev
     if test is None:
         raise InputError(f"data={plain['data']['name']} has no {plain['split']} set")
@@ -97,7 +97,7 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     from siamese_news.evaluation.results import model_blocks
     from siamese_news.model.loading import ExternalModel, open_model
     from siamese_news.training.build import build_model, build_text
-    from siamese_news.training.linking.datamodule import LinkDataModule
+    from siamese_news.training.datamodule import SiameseDataModule
 
     for name in config["peers"]:  # before hours of work on the others
         if name not in PEERS:
@@ -119,7 +119,7 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
     text = build_text(config["vectors"], config["task"]["tokenizer"])
     background: list[str] = []
     if config["background"]["train"]:
-        other = LinkDataModule(data=config["background"], seed=config["seed"])
+        other = SiameseDataModule(data=config["background"], seed=config["seed"])
         background = list(other.train_set.texts())
     for name in config["peers"]:
         if name == MEAN_GLOVE:

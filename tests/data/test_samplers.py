@@ -38,14 +38,19 @@ shared = st.lists(
 @given(counts=own_posts, size=st.integers(2, 6), m=st.integers(1, 4), epoch=st.integers(0, 3))
 def test_every_pair_once_and_no_article_twice(counts, size, m, epoch):
     posts = separate(counts)
-    sampler = make(posts, articles_per_batch=size, posts_per_article=m)
+    try:
+        sampler = make(posts, articles_per_batch=size, posts_per_article=m)
+    except InputError as error:
+        assert "no negative" in str(error)
+        assert sum(-(-n // m) for n in counts) < 2 * max(-(-n // m) for n in counts)
+        return
     batches = sampler.global_batches(epoch)
     assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
     assert len(batches) == len(sampler)
     sizes = [len(batch) for batch in batches]
-    assert max(sizes) <= size
-    if not any(n == 1 for n in sizes):
-        assert max(sizes) - min(sizes) <= 2
+    assert max(sizes) <= max(size, 3)
+    assert min(sizes) >= 2
+    assert max(sizes) - min(sizes) <= 2
     for batch in batches:
         assert len({a for a, _ in batch}) == len(batch)
         assert all(1 <= len(own) <= m for _, own in batch)
@@ -54,16 +59,69 @@ def test_every_pair_once_and_no_article_twice(counts, size, m, epoch):
 @settings(max_examples=80, deadline=None)
 @given(posts=shared, epoch=st.integers(0, 2))
 def test_articles_that_share_a_post_are_never_together(posts, epoch):
-    sampler = make(posts)
-    batches = sampler.global_batches(epoch)
+    try:
+        sampler = make(posts)
+        batches = sampler.global_batches(epoch)
+    except InputError as error:
+        assert "negative" in str(error)
+        return
     assert len(batches) == len(sampler)
-    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    trained = Counter((a, p) for a, own in enumerate(posts) for p in own)
+    left_out = trained - bigram_ids(batches)
+    assert left_out.total() == sampler.left_out and not bigram_ids(batches) - trained
+    articles_of = Counter(p for own in posts for p in own)
+    assert all(articles_of[p] > sampler.most_articles >= 3 for _, p in left_out)
     for batch in batches:
         articles = [a for a, _ in batch]
+        assert len(articles) >= 2
         assert len(set(articles)) == len(articles)
         for article, _ in batch:
             for other, given_posts in batch:
                 assert other == article or not set(posts[article]) & set(given_posts)
+
+
+def test_a_text_that_every_article_has_is_left_out_and_the_batches_stay_full():
+    posts = [[n, 60] for n in range(60)]
+    sampler = make(posts, articles_per_batch=16)
+    assert sampler.left_out == 60 and len(sampler) == 4
+    for batch in sampler.global_batches(3):
+        assert len(batch) == 15 and all(60 not in own for _, own in batch)
+    few = make([[n, 60] if n < 4 else [n] for n in range(60)], articles_per_batch=8)
+    assert few.left_out == 0  # four articles are kept apart in eight batches
+
+
+def test_articles_with_nothing_but_what_all_have_take_no_part():
+    posts = [[n, 60] if n < 40 else [60] for n in range(60)]
+    seen = bigram_ids(make(posts).global_batches(0))
+    assert seen == Counter((n, n) for n in range(40))
+    with pytest.raises(InputError, match="0 of 60 training articles have posts once the posts"):
+        make([[60]] * 60)
+
+
+def test_a_batch_without_a_negative_is_refused():
+    with pytest.raises(InputError, match="articles_per_batch is 1: .* no negative"):
+        make(separate([2] * 9), articles_per_batch=1)
+    with pytest.raises(InputError, match="1 of 1 training articles .* no negative"):
+        make([[0, 1, 2]])
+    with pytest.raises(InputError, match="chunks of posts in 20 batches"):
+        make(separate([60, 2, 2, 2, 2, 2]))
+    with pytest.raises(InputError, match="1 training articles in batches of 5 pairs"):
+        PairBatchSampler(posts=[[0, 1, 2]], pairs_per_batch=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts=own_posts, size=st.integers(2, 7), epoch=st.integers(0, 3))
+def test_batches_of_pairs_have_a_negative(counts, size, epoch):
+    posts = separate(counts)
+    sampler = PairBatchSampler(posts=posts, pairs_per_batch=size)
+    try:
+        batches = sampler.global_batches(epoch)
+    except InputError as error:
+        assert "one article alone" in str(error)
+        return
+    assert len(batches) == len(sampler)
+    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert all(len({a for a, _ in batch}) >= 2 for batch in batches)
 
 
 def test_posts_of_equal_text_count_as_shared():
@@ -124,7 +182,10 @@ def test_same_seed_same_batches_and_another_epoch_differs(kind):
 @given(counts=own_posts, epoch=st.integers(0, 2), data=st.data())
 def test_resume_equals_uninterrupted(counts, epoch, data):
     posts = separate(counts)
-    whole = make(posts)
+    try:
+        whole = make(posts)
+    except InputError:  # a batch without a negative
+        return
     whole.set_epoch(epoch)
     expected = list(whole)
     done = data.draw(st.integers(0, len(whole)))
@@ -148,7 +209,6 @@ def test_a_position_in_other_data_is_refused():
 
 def test_a_dominant_article_takes_turns():
     posts = separate([60, 2, 2, 2, 2, 2])
-    assert len(make(posts)) == 20
     capped = make(posts, chunks_per_epoch=2)
     assert len(capped) == 2
     seen = set()
@@ -193,6 +253,7 @@ def test_pair_batches_hold_every_pair_once_and_ranks_share():
         ([[0], [1]], {"chunks_per_epoch": 0}, "chunks_per_epoch is 0"),
         ([[0], [1]], {"world": 3}, "2 articles for 3 processes"),
         ([list(range(50)), [50]], {"world": 2}, "chunks_per_epoch=1"),
+        ([list(range(50)), [50]], {}, "chunks_per_epoch=1"),
     ],
 )
 def test_impossible_sizes_are_refused(posts, options, message):

@@ -116,7 +116,7 @@ import numpy as np
 from siamese_news.train import main
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
-from siamese_news.training.distill import teacher
+from siamese_news.training import teacher
 
 def hashed(texts, **_):
     cut, rows = Tokenizer(), np.zeros((len(texts), 32), np.float32)

@@ -17,7 +17,7 @@ from siamese_news.encoders import TokenEmbedding
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import TextRanker
 from siamese_news.text import Vocabulary
-from siamese_news.training.rerank.data import RerankCollection, read_reranking
+from siamese_news.training.rerank_data import RerankCollection, read_reranking
 
 
 def toy(tmp_path):

@@ -16,8 +16,8 @@ from siamese_news.data.beir import bundled
 from siamese_news.encoders import CNNEncoder, TokenEmbedding
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.module import LinkModule
+from siamese_news.training.datamodule import SiameseDataModule
+from siamese_news.training.module import SiameseModule
 
 CONF = Path(__file__).parents[2] / "conf"
 PAIRS = 16
@@ -47,9 +47,9 @@ def main(world: int, out: Path) -> None:
         model = _model()
         config = OmegaConf.to_container(OmegaConf.load(CONF / "data" / "stories.yaml"))
         config["batching"].update(kind="pairs", pairs_per_batch=PAIRS // world)
-        data = LinkDataModule(data=config, seed=0)
+        data = SiameseDataModule(data=config, seed=0)
         data.prepare(model.tokens, model.vocabulary)
-        module = LinkModule(
+        module = SiameseModule(
             model=model,
             objective=instantiate(objective),
             optimizer=partial(torch.optim.SGD, lr=0.1),

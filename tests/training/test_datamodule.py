@@ -7,7 +7,7 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from siamese_news.errors import InputError
-from siamese_news.training.linking.datamodule import LinkDataModule
+from siamese_news.training.datamodule import SiameseDataModule
 
 
 class Words:
@@ -55,7 +55,7 @@ def data(tmp_path, monkeypatch):
 
 
 def module_of(data, **options):
-    module = LinkDataModule(data=data, seed=3, **options)
+    module = SiameseDataModule(data=data, seed=3, **options)
     module.prepare(str.split, Words())
     return module
 
@@ -243,7 +243,7 @@ def test_limits_keep_the_end_they_name(data, keep, expected):
 
 
 def test_ids_of_hashed_words_survive(data):
-    module = LinkDataModule(data=data, seed=0)
+    module = SiameseDataModule(data=data, seed=0)
     module.prepare(str.split, Words(offset=2**60))
     batch = next(iter(module.train_dataloader()))
     assert int(batch["article_ids"].max()) > 2**60
@@ -258,7 +258,7 @@ def test_pairs_come_in_rows(data):
 
 def test_what_is_missing_is_said(data):
     with pytest.raises(RuntimeError, match="call prepare"):
-        LinkDataModule(data=data, seed=0).train_dataloader()
+        SiameseDataModule(data=data, seed=0).train_dataloader()
     with pytest.raises(InputError, match="for evaluation only"):
         module_of({**data, "train": []})
     with pytest.raises(InputError, match="has no split 'valid'"):
@@ -282,11 +282,11 @@ def test_real_data(data_dir, data):
 
 def test_sizes_are_told_before_training_and_a_test_without_positives_is_refused(data, tmp_path):
     data["test"] = {"folder": "made", "split": "test"}
-    assert LinkDataModule(data=data, seed=3).sizes() == "train 12, dev 2, test 2"
+    assert SiameseDataModule(data=data, seed=3).sizes() == "train 12, dev 2, test 2"
     path = tmp_path / "made" / "qrels" / "test.tsv"
     path.write_text(path.read_text().replace("\t1\n", "\t0\n"))
     with pytest.raises(InputError, match="split 'test' of 'made' has no relevant pair"):
-        LinkDataModule(data=data, seed=3).sizes()
+        SiameseDataModule(data=data, seed=3).sizes()
 
 
 def test_texts_without_a_known_word_are_told(data, caplog):
@@ -294,7 +294,7 @@ def test_texts_without_a_known_word_are_told(data, caplog):
         def ids(self, tokens):
             return np.zeros(0, np.int64)
 
-    LinkDataModule(data=data, seed=3).prepare(str.split, Nothing())
+    SiameseDataModule(data=data, seed=3).prepare(str.split, Nothing())
     assert "54 of 54 training texts have no word that is in the vocabulary" in caplog.text
     caplog.clear()
     module_of(data)

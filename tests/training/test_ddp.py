@@ -10,8 +10,8 @@ from pytorch_metric_learning import distances, losses, miners
 from siamese_news.encoders import BagEncoder, TokenEmbedding
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.training.linking.module import LinkModule
-from siamese_news.training.linking.objective import SiameseObjective
+from siamese_news.training.module import SiameseModule
+from siamese_news.training.objective import SiameseObjective
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -57,7 +57,9 @@ def _module():
         ),
         miner=miners.MultiSimilarityMiner(epsilon=0.1),
     )
-    return LinkModule(model=model, objective=objective, optimizer=partial(torch.optim.SGD, lr=1.0))
+    return SiameseModule(
+        model=model, objective=objective, optimizer=partial(torch.optim.SGD, lr=1.0)
+    )
 
 
 def _fit(tmp_path, **options):

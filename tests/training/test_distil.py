@@ -17,9 +17,8 @@ from siamese_news.model import Model
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
 from siamese_news.train import train
-from siamese_news.training.distill import run as distil
-from siamese_news.training.distill import teacher
-from siamese_news.training.distill.student import (
+from siamese_news.training import distil, teacher
+from siamese_news.training.student import (
     Bags,
     Lists,
     ListsToRank,

@@ -10,7 +10,7 @@ import torch.multiprocessing as mp
 from pytorch_metric_learning import distances, losses, miners
 
 from siamese_news.training.distributed import gather_rows
-from siamese_news.training.linking.objective import SiameseObjective
+from siamese_news.training.objective import SiameseObjective
 from tests.commands import prepared
 
 

@@ -17,8 +17,8 @@ from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
 from siamese_news.train import train
-from siamese_news.training.linking import run as link
-from siamese_news.training.linking.run import Verdict, compare, make_trainable
+from siamese_news.training import link
+from siamese_news.training.link import Verdict, compare, make_trainable
 
 ARTICLES = ["Flood: river floods the town\nThe bridge of Qwertz is gone.", "Fire at night"]
 POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", ""]

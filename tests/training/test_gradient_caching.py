@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.training.linking.module import LinkModule
+from siamese_news.training.module import SiameseModule
 
 CONF = "conf/objective"
 WORDS = [f"w{number}" for number in range(60)]
@@ -28,7 +28,7 @@ def module(cache, objective, tokens):
     ).double()
     options = OmegaConf.load(f"{CONF}/{objective}.yaml")
     options.cache = cache
-    found = LinkModule(
+    found = SiameseModule(
         model=model,
         objective=instantiate(options),
         batch_tokens=tokens,

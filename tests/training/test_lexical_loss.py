@@ -17,8 +17,8 @@ from siamese_news.lexical_head.options import Surface, TermOptions
 from siamese_news.model.siamese import heads
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
-from siamese_news.training.linking.module import first_rows
-from siamese_news.training.linking.objective import TermVectors
+from siamese_news.training.module import first_rows
+from siamese_news.training.objective import TermVectors
 
 COUNTS = torch.tensor([50, 20, 40, 5, 30, 2, 0])
 # 7 … 2^61 are hashed words

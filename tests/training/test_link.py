@@ -135,6 +135,39 @@ def test_a_resumed_run_ends_where_an_uninterrupted_one_does(tmp_path):
             torch.testing.assert_close(parts["state_dict"][name], value, rtol=0, atol=0)
 
 
+def test_a_run_in_a_renamed_folder_keeps_its_best_model(tmp_path):
+    options = ["encoder=bag_idf", "encoder.output_dim=16", "task.patience=null"]
+    _run(tmp_path / "before", *options)
+    (tmp_path / "before").rename(tmp_path / "after")
+    last, best = (tmp_path / "after" / "checkpoints" / f"{name}.ckpt" for name in ("last", "best"))
+    saved = torch.load(last, weights_only=True)
+    (state,) = (one for one in saved["callbacks"].values() if one.get("monitor") == "dev/map")
+    state |= {"best_model_score": torch.tensor(2.0), "kth_value": torch.tensor(2.0)}
+    state["best_k_models"] = {path: torch.tensor(2.0) for path in state["best_k_models"]}
+    torch.save(saved, last)  # as if every later epoch were worse
+    content = best.read_bytes()
+    _run(tmp_path / "after", *options, "task.epochs=2", f"resume={last}")
+    assert best.read_bytes() == content
+    best.unlink()
+    with pytest.raises(InputError, match=r"best\.ckpt: is missing"):
+        _run(tmp_path / "after", *options, "task.epochs=3", f"resume={last}")
+
+
+def test_patience_counts_validations(tmp_path):
+    options = ["encoder=bag_idf", "encoder.output_dim=8", "task.optimizer.lr=0.0"]
+    options += ["+trainer.check_val_every_n_epoch=3", "task.patience=2", "task.epochs=20"]
+    row = _run(tmp_path, *options, "trainer.limit_train_batches=1", "logger=none")
+    assert row["epochs"] == 9  # the first validation is the best, and two bring no gain
+
+
+def test_a_callback_may_be_added_when_a_run_continues(tmp_path):
+    options = ["encoder=bag_idf", "encoder.output_dim=8", "logger=csv"]
+    _run(tmp_path, *options)
+    last = tmp_path / "checkpoints" / "last.ckpt"
+    more = ["callbacks=lr_monitor", "task.epochs=2", f"resume={last}"]
+    assert _run(tmp_path, *options, *more)["epochs"] == 2
+
+
 def test_a_checkpoint_of_another_folder_is_not_mixed_in(tmp_path):
     options = ["encoder=bag_idf", "encoder.output_dim=16"]
     _run(tmp_path / "a", *options)
@@ -192,12 +225,12 @@ def test_the_trainers_own_validate_and_test_give_the_figures_of_the_run(tmp_path
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    from siamese_news.training.linking.datamodule import LinkDataModule
-    from siamese_news.training.linking.module import LinkModule
+    from siamese_news.training.datamodule import SiameseDataModule
+    from siamese_news.training.module import SiameseModule
 
     row = _run(tmp_path, "encoder=cnn", "encoder.filters=20")
     config = OmegaConf.to_container(OmegaConf.load(tmp_path / "config.yaml"))
-    module = LinkModule(
+    module = SiameseModule(
         model=Model.load(tmp_path / "model"),
         objective=instantiate(config["objective"]),
         optimizer=instantiate(config["task"]["optimizer"]),
@@ -205,13 +238,13 @@ def test_the_trainers_own_validate_and_test_give_the_figures_of_the_run(tmp_path
     trainer = pl.Trainer(
         accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
     )
-    data = LinkDataModule(data=config["data"], seed=0)
+    data = SiameseDataModule(data=config["data"], seed=0)
     (dev,) = trainer.validate(module, datamodule=data, verbose=False)
     (test,) = trainer.test(module, datamodule=data, verbose=False)
     assert dev == pytest.approx({f"dev/{k}": row[f"dev {k}"] for k in ("map", "micro_ap", "auc")})
     expected = {"test/map": row["MAP"], "test/micro_ap": row["AP"], "test/auc": row["AUC"]}
     assert test == pytest.approx(expected)
-    data = LinkDataModule(data={**config["data"], "test": None}, seed=0)
+    data = SiameseDataModule(data={**config["data"], "test": None}, seed=0)
     with pytest.raises(InputError, match="has no test set"):
         trainer.test(module, datamodule=data, verbose=False)
 
@@ -231,15 +264,17 @@ def test_alphas_and_mined_triplets_are_logged_by_epoch(tmp_path):
 
 
 def test_a_dev_set_whose_every_pair_is_relevant_has_no_auc(tmp_path):
-    """One article, and no post but its own."""
+    """One article in dev and in test, and no post but its own."""
     folder = tmp_path / "one"
     (folder / "qrels").mkdir(parents=True)
-    (folder / "queries.jsonl").write_text('{"_id": "a", "text": "the river floods the town"}\n')
-    posts = [json.dumps({"_id": f"p{i}", "text": "river town flood"}) for i in range(3)]
+    articles = [json.dumps({"_id": id, "text": "the river floods the town"}) for id in "ab"]
+    (folder / "queries.jsonl").write_text("\n".join(articles) + "\n")
+    posts = [json.dumps({"_id": f"p{i}", "text": f"river town {i}"}) for i in range(4)]
     (folder / "corpus.jsonl").write_text("\n".join(posts) + "\n")
     for number, split in enumerate(("train", "dev", "test")):
         pair = f"query-id\tcorpus-id\tscore\na\tp{number}\t1\n"
-        (folder / "qrels" / f"{split}.tsv").write_text(pair)
+        more = "b\tp3\t1\n" if split == "train" else ""
+        (folder / "qrels" / f"{split}.tsv").write_text(pair + more)
     given = ["data=my_pairs", f"data.name={folder}", "data.split.by=given", "data.dev.pool=linked"]
     row = _run(tmp_path / "out", *given, "data.test.pool=linked", "encoder=bag_idf")
     assert row["dev map"] == row["MAP"] == 1.0 and row["AUC"] is None and "dev auc" not in row

@@ -9,7 +9,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from pytorch_metric_learning import distances, losses, miners
 
-from siamese_news.training.linking.objective import SiameseObjective
+from siamese_news.training.objective import SiameseObjective
 
 CONF = Path(__file__).parents[2] / "conf" / "objective"
 

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.rerank_table import average
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.training.rerank.interpolation import SCALES, interpolate, tune_weight
+from siamese_news.training.interpolation import SCALES, interpolate, tune_weight
 
 
 def random_runs(seed):

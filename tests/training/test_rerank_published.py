@@ -3,8 +3,8 @@
 import pytest
 
 from siamese_news.metrics import evaluate_run, means
-from siamese_news.training.rerank.data import make_fold, read_reranking
-from siamese_news.training.rerank.interpolation import interpolate, tune_weight
+from siamese_news.training.interpolation import interpolate, tune_weight
+from siamese_news.training.rerank_data import make_fold, read_reranking
 
 # Table 3 of samCNN: AP and P30 for QL, RM3 and MP-HCNN.
 PUBLISHED = {

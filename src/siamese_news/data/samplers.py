@@ -4,6 +4,7 @@ A batch is a list of groups (`siamese_news.data.collate`). Both samplers are pur
 (seed, epoch, rank, world): any worker or restart makes the same batches.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -11,8 +12,11 @@ from typing import Any
 import numpy as np
 from torch.utils.data import Sampler
 
-from siamese_news.data.collate import Batch, conflicts_of, share
+from siamese_news.data.collate import Batch, Group, conflicts_of, share
 from siamese_news.errors import InputError
+
+#: A text under at most so many articles is always trained on.
+FEW = 3
 
 
 class _BatchSampler(Sampler[Batch]):
@@ -84,9 +88,10 @@ class ArticleBatchSampler(_BatchSampler):
     An article's posts are shuffled and cut into chunks of nearly equal size, at most m; every chunk
     is in one batch of the epoch, so every pair is visited exactly once. An article is at most once
     in a batch. Two articles that share a post, or a post's text, are never in one global batch, so
-    no pair looks like a negative. Articles of similar length share a batch. Batches are equally
-    full: if one article has far more posts than others, an epoch has as many batches as it has
-    chunks.
+    no pair looks like a negative. Where articles could only be kept apart by more batches than
+    their posts fill, the texts under the most articles are left out (`left_out`): they say nothing
+    about any of them. Articles of similar length share a batch. Batches are equally full: if one
+    article has far more posts than others, an epoch has as many batches as it has chunks.
 
     Over several ranks each takes an equal number of articles and of posts of every global batch
     (an uneven gather fails or hangs); the few left over wait for another epoch's shuffle.
@@ -101,8 +106,13 @@ class ArticleBatchSampler(_BatchSampler):
         text_of: for each post a number that posts of the same text share; they count as one post
             when articles are kept apart. None: every post has its own.
 
+    Attributes:
+        left_out: how many pairs are left out.
+        most_articles: the most articles that a text of the others is under.
+
     Raises:
-        InputError: for no article, sizes below 1, or fewer articles than processes.
+        InputError: for no article, sizes below 1, fewer articles than processes, or batches of one
+            article, which have no negative.
     """
 
     def __init__(
@@ -132,29 +142,72 @@ class ArticleBatchSampler(_BatchSampler):
                 raise InputError(f"data.batching.{name} is {value}, expected 1 or more")
         if len(posts) < world:
             raise InputError(f"{len(posts)} articles for {world} processes; use fewer processes")
-        self.posts = [np.asarray(own, dtype=np.int64) for own in posts]
         self.lengths = np.asarray(lengths, dtype=np.int64)
-        self.articles_per_batch = articles_per_batch
+        self.articles_per_batch, self.posts_per_article = articles_per_batch, posts_per_article
         self.window = None if chunks_per_epoch is None else chunks_per_epoch * posts_per_article
-        self.conflicts = conflicts_of(
-            posts if text_of is None else [{text_of[post] for post in own} for own in posts]
-        )
-        # Chunks per article: the same in every epoch, so every epoch has equally many batches.
-        taken = [min(len(own), self.window or len(own)) for own in self.posts]
-        self.chunks = np.asarray([-(-n // posts_per_article) for n in taken])
+        self._keep_apart(posts, text_of)
         total = int(self.chunks.sum())
-        full = -(-total // (articles_per_batch * world))
-        # With this many batches a chunk always finds one without an article that conflicts with it.
-        room = max(
-            int(self.chunks[article] + sum(self.chunks[other] for other in self.conflicts[article]))
-            for article in range(len(posts))
-        )
-        self._batches = max(full, room)
+        if articles_per_batch * world < 2:
+            raise InputError(
+                "data.batching.articles_per_batch is 1: a batch of one article has no negative; "
+                "expected 2 or more"
+            )
+        if (left := np.count_nonzero(self.chunks)) < 2:
+            shared = " once the posts that most articles share are left out" * bool(self.left_out)
+            raise InputError(
+                f"{left} of {len(posts)} training articles have posts{shared}: a batch needs 2, or "
+                "a post has no negative; add pairs"
+            )
         if total // self._batches < world:
             raise InputError(
                 f"{total} chunks in {self._batches} batches cannot feed {world} processes: one "
                 "article has too many posts; set data.batching.chunks_per_epoch=1"
             )
+        if total < 2 * self._batches:
+            raise InputError(
+                f"{total} chunks of posts in {self._batches} batches: some batches would have one "
+                "article and no negative, because one article has too many posts, or most share "
+                "posts; set data.batching.chunks_per_epoch=1, or remove the posts that are shared"
+            )
+
+    def _keep_apart(self, posts: Sequence[Sequence[int]], text_of: Sequence[int] | None) -> None:
+        """Set the posts that are trained on, the articles' conflicts and the number of batches."""
+        texts = [[post if text_of is None else text_of[post] for post in own] for own in posts]
+        articles_of = Counter(text for own in texts for text in set(own))
+        most = max(articles_of.values())
+        while True:
+            allowed = [[articles_of[text] <= most for text in own] for own in texts]
+            self.posts = [
+                np.asarray(own, dtype=np.int64)[np.asarray(keep, dtype=bool)]
+                for own, keep in zip(posts, allowed, strict=True)
+            ]
+            # Chunks per article: the same in every epoch, so every epoch has equally many batches.
+            taken = [min(len(own), self.window or len(own)) for own in self.posts]
+            self.chunks = np.asarray([-(-n // self.posts_per_article) for n in taken])
+            total = int(self.chunks.sum())
+            full = -(-total // (self.articles_per_batch * self.world))
+            full = min(full, max(1, total // 2))  # three articles in twos are one batch
+            enough = max(full, int(self.chunks.max()), FEW)
+            if most > enough:  # each article of such a text needs a batch of its own
+                most = enough
+                continue
+            self.conflicts = conflicts_of(
+                [
+                    {text for text, keep in zip(own, kept, strict=True) if keep}
+                    for own, kept in zip(texts, allowed, strict=True)
+                ]
+            )
+            # With this many batches a chunk always finds one without an article in conflict.
+            room = max(
+                int(chunks + sum(self.chunks[other] for other in others))
+                for chunks, others in zip(self.chunks, self.conflicts, strict=True)
+            )
+            if room <= enough or most <= FEW:
+                break
+            most = max(FEW, max(n for n in articles_of.values() if n <= most) - 1)
+        self.most_articles = most
+        self.left_out = sum(len(own) for own in posts) - sum(len(own) for own in self.posts)
+        self._batches = max(full, room)
 
     def global_batches(self, epoch: int) -> list[Batch]:
         """The batches of one epoch."""
@@ -181,6 +234,7 @@ class ArticleBatchSampler(_BatchSampler):
         The n-th batch then gets the n-th longest of every layer.
         """
         order = rng.permutation(len(self.posts))
+        order = order[self.chunks[order] > 0]  # the posts of the others are left out
         before = np.cumsum(self.chunks[order]) - self.chunks[order]
         layer = before // self._batches
         return order[np.lexsort((self.lengths[order], layer))].tolist()
@@ -220,10 +274,11 @@ class ArticleBatchSampler(_BatchSampler):
                         break
                     large.remove(group)
                     small.append(group)
-            if len(small) < self.world:
+            if len(small) < least:
                 raise InputError(
-                    f"a batch has {len(small)} articles for {self.world} processes: too many "
-                    "articles share posts; use fewer processes"
+                    f"a batch has {len(small)} articles, but needs {least}, one for each process "
+                    "and two for a negative: too many articles share posts; use fewer processes, "
+                    "or remove the posts that are shared"
                 )
 
 
@@ -231,11 +286,12 @@ class PairBatchSampler(_BatchSampler):
     """Random batches of single pairs, as the paper's released code made them (128 pairs).
 
     Every pair is in one batch of the epoch; an article may come several times in a batch, each
-    time with one post. The last batch may be smaller. Over several ranks each takes an equal
+    time with one post. The last batch may be smaller; a batch that has pairs of one article alone
+    gets one of another article, as a negative. Over several ranks each takes an equal
     share; a remainder that does not divide is left out of that epoch.
 
     Raises:
-        InputError: for fewer pairs than processes, or a size below 1.
+        InputError: for fewer pairs than processes, a size below 1, or one article alone.
     """
 
     def __init__(
@@ -253,6 +309,11 @@ class PairBatchSampler(_BatchSampler):
         self.pairs = [(article, post) for article, own in enumerate(posts) for post in own]
         if len(self.pairs) < world:
             raise InputError(f"{len(self.pairs)} pairs for {world} processes; use fewer processes")
+        if len({article for article, _ in self.pairs}) < 2 or pairs_per_batch * world < 2:
+            raise InputError(
+                f"{len(posts)} training articles in batches of {pairs_per_batch * world} pairs: a "
+                "post has no negative; expected 2 or more of both"
+            )
         self.pairs_per_batch = pairs_per_batch
         self._kept = len(self.pairs) // world * world
         self._batches = -(-self._kept // (pairs_per_batch * world))
@@ -262,7 +323,25 @@ class PairBatchSampler(_BatchSampler):
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.pairs))
         chosen = [self.pairs[index] for index in order[: self._kept]]
         size = self.pairs_per_batch * self.world
-        return [
+        batches: list[Batch] = [
             [(article, (post,)) for article, post in chosen[start : start + size]]
             for start in range(0, len(chosen), size)
         ]
+        for batch in batches:
+            article = batch[0][0]
+            if all(other == article for other, _ in batch):
+                batch.append(self._negative(article, batches))
+        return batches
+
+    @staticmethod
+    def _negative(article: int, batches: Sequence[Batch]) -> Group:
+        """A pair of another article, taken from a batch that keeps pairs of two articles."""
+        for batch in sorted(batches, key=len, reverse=True):
+            for place, (other, _) in enumerate(batch):
+                rest = {owner for owner, _ in batch[:place] + batch[place + 1 :]}
+                if other != article and len(rest) > 1:
+                    return batch.pop(place)
+        raise InputError(
+            "a batch has pairs of one article alone, and so no negative, because most pairs are of "
+            "one article; use data.batching.kind=articles"
+        )

@@ -16,7 +16,6 @@ from siamese_news.utils.files import atomic_write, write_json
 
 ROW = "row.json"
 CONFIG = "config.yaml"
-_ROOMS = {"link": "linking", "distil": "distill", "rerank": "rerank"}
 # Options that change no result: names, display, logs and the device.
 _SAME_RESULT = tuple(
     """
@@ -25,8 +24,8 @@ _SAME_RESULT = tuple(
     trainer.detect_anomaly
     """.split()
 )
-# Options that may also differ where a run is continued.
-_LONGER = ("task.epochs", "trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
+# Options that may also differ where a run continues, with all that they contain.
+_CONTINUED = "callbacks task.epochs trainer.max_epochs trainer.max_steps trainer.max_time".split()
 _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
 
@@ -57,12 +56,12 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     goes_on = plain["resume"] or plain["task"]["name"] == "rerank"  # which continues by itself
     if goes_on and (out / CONFIG).is_file() and (out / "checkpoints" / "last.ckpt").is_file():
         begun = OmegaConf.to_container(OmegaConf.load(out / CONFIG))
-        _check_same(begun, plain, f"{out}: holds unfinished training", _LONGER)
+        _check_same(begun, plain, f"{out}: holds unfinished training", _CONTINUED)
     if is_first_process():
         with atomic_write(out / CONFIG) as stream:
             stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
-    room = _ROOMS[plain["task"]["name"]]
-    row = import_module(f"siamese_news.training.{room}.run").run(plain, out)
+    task = plain["task"]["name"]
+    row = import_module(f"siamese_news.training.{task}").run(plain, out)
     if row is not None:
         write_json(out / ROW, {**row, "overrides": overrides, "config": {**plain, "resume": None}})
     return row
@@ -76,7 +75,7 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     if not (folder / ROW).is_file():
         return None
     row = read_row(folder / ROW)
-    longer = _LONGER if config["resume"] else ()
+    longer = _CONTINUED if config["resume"] else ()
     _check_same(row.pop("config"), config, f"{folder}: holds the result", longer)
     del row["overrides"]
     return None if config["resume"] else row
@@ -87,7 +86,8 @@ def _check_same(begun: Any, config: Any, what: str, may_differ: Collection[str])
     differing = [
         f"{key} ({there.get(key)} there, {here.get(key)} here)"
         for key in {**there, **here}
-        if there.get(key) != here.get(key) and key not in may_differ
+        if there.get(key) != here.get(key)
+        and not any(key == name or key.startswith(f"{name}.") for name in may_differ)
     ]
     if differing:
         more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""

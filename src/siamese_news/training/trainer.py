@@ -28,16 +28,42 @@ for _library in ("pytorch_lightning", "gensim"):
 
 
 class Patience(EarlyStopping):
-    """`EarlyStopping` that also works for a run continued from a checkpoint.
+    """`EarlyStopping` that counts validations, and also works for a run that continues.
 
-    Lightning restores how many epochs brought no gain, but would train one more where a run was
-    cut off after its last epoch, while its figures were computed.
+    Lightning restores how many validations brought no gain, but would train one more epoch where a
+    run was cut off after its last one, while its figures were computed.
     """
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Stop before the first batch if the continued run was at its end."""
         if self.wait_count >= self.patience:
             trainer.should_stop = True
+
+
+class MovableCheckpoint(ModelCheckpoint):
+    """`ModelCheckpoint` whose best score and path survive if the run's folder is moved or copied.
+
+    Lightning forgets the score in another folder, so that the next, worse epoch replaces the best.
+    """
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the state; its files are those of the same names in this folder."""
+        folder = Path(str(self.dirpath))
+
+        def moved(path: str) -> str:
+            return str(folder / Path(path).name) if path else path
+
+        state = {**state_dict, "dirpath": self.dirpath}
+        for key in ("best_model_path", "kth_best_model_path", "last_model_path"):
+            state[key] = moved(state_dict.get(key, ""))
+        models = state_dict.get("best_k_models", {})
+        state["best_k_models"] = {moved(path): score for path, score in models.items()}
+        super().load_state_dict(state)
+        if self.best_model_path and not Path(self.best_model_path).is_file():
+            raise InputError(
+                f"{self.best_model_path}: is missing, though the run chose it; copy the whole "
+                "folder of the run, or train again in another one"
+            )
 
 
 class WholeCheckpoints(TorchCheckpointIO):
@@ -187,7 +213,7 @@ def fit_selected(
     if patience is not None and patience < 0:
         raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
     by_epoch = True if every_epoch else None
-    kept = partial(ModelCheckpoint, dirpath=folder, enable_version_counter=False)
+    kept = partial(MovableCheckpoint, dirpath=folder, enable_version_counter=False)
     best = kept(filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch)
     # A separate callback, because `save_last` of the other one would only follow the best.
     newest = kept(filename="last", save_on_train_epoch_end=True, save_on_exception=every_epoch)
@@ -195,7 +221,7 @@ def fit_selected(
     if monitor and patience:
         # Not strict: training that ends before the first validation has no figure yet. A figure
         # that never comes is an error of `best`.
-        stop = partial(Patience, strict=False, check_on_train_epoch_end=by_epoch)
+        stop = partial(Patience, strict=False, check_on_train_epoch_end=False)
         callbacks.append(stop(monitor, mode="max", patience=patience))
     trainer = trainer_of(config, out, callbacks)
     resume = _checkpoint(config["resume"], folder, automatic=automatic)

@@ -11,7 +11,7 @@ from torch.nn.functional import nll_loss
 
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import IdBatch, TextRanker
-from siamese_news.training.rerank.data import Pairs, Qrels, Run
+from siamese_news.training.rerank_data import Pairs, Qrels, Run
 
 #: Figure to select by -> name in `evaluate_run`.
 SELECT = {"ap": "AP", "p30": "P@30"}

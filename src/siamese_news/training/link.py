@@ -19,6 +19,7 @@ from siamese_news.evaluation.results import evaluate_model, figures, model_card,
 from siamese_news.metrics.statistics import bootstrap_interval
 from siamese_news.model.siamese import Model
 from siamese_news.training.build import add_terms, build_model, build_text, fingerprint, make
+from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.distributed import (
     RankMonitor,
     Requeued,
@@ -27,8 +28,7 @@ from siamese_news.training.distributed import (
     requeue,
 )
 from siamese_news.training.launch import is_first_process, was_restarted
-from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.module import MONITORED, LinkModule, ranking_figures
+from siamese_news.training.module import MONITORED, SiameseModule, ranking_figures
 from siamese_news.training.trainer import begin, fit_selected, optimizer_of
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
             start, model = model, make_trainable(model)
     # The held-out part that decides whether the fine-tuned model is used is neither dev nor test.
     held_out = task["held_out"] if start is not None else 0.0
-    data = LinkDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
+    data = SiameseDataModule(data=config["data"], seed=config["seed"], held_out=held_out)
     log.info("articles: %s", data.sizes())
     if not config["init"]:
         text = build_text(config["vectors"], task["tokenizer"])
@@ -70,7 +70,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
             add_terms(model, config["terms"], articles, posts)
     data.prepare(model.tokens, model.vocabulary)
     model.train()  # a loaded one is not
-    module = LinkModule(
+    module = SiameseModule(
         model=model,
         objective=make(config["objective"], "objective"),
         optimizer=optimizer_of(task),
@@ -108,7 +108,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
 
 
 def measure(
-    model: Model, name: str, data: LinkDataModule, config: Mapping[str, Any], out: Path
+    model: Model, name: str, data: SiameseDataModule, config: Mapping[str, Any], out: Path
 ) -> dict[str, Any]:
     """The figures of a trained model on dev and test; ``out/evaluation`` has those of the test."""
     row: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def measure(
 
 
 def _fit(
-    module: LinkModule, data: LinkDataModule, config: Mapping[str, Any], out: Path
+    module: SiameseModule, data: SiameseDataModule, config: Mapping[str, Any], out: Path
 ) -> int | None:
     """Fit and put the selected weights into the module; returns the epochs trained, or None.
 
@@ -155,7 +155,7 @@ def _fit(
     return int(torch.load(last, weights_only=True, map_location="cpu")["epoch"]) + 1
 
 
-def remember_training(model: Model, data: LinkDataModule) -> None:
+def remember_training(model: Model, data: SiameseDataModule) -> None:
     """Add the training articles and posts to those that the model already knew."""
     for entry in data.data["train"]:
         collection = data.collection(entry["folder"])

@@ -18,7 +18,8 @@ from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import EncodedTexts, TextRanker
 from siamese_news.rerankers import RANKERS
 from siamese_news.training.build import build_text, class_of, idf_weights, make
-from siamese_news.training.rerank.data import (
+from siamese_news.training.interpolation import SCALES, interpolated
+from siamese_news.training.rerank_data import (
     Fold,
     Pairs,
     RerankCollection,
@@ -27,8 +28,7 @@ from siamese_news.training.rerank.data import (
     read_reranking,
     words_of_collection,
 )
-from siamese_news.training.rerank.interpolation import SCALES, interpolated
-from siamese_news.training.rerank.module import SELECT, RerankModule, score_pairs
+from siamese_news.training.rerank_module import SELECT, RerankModule, score_pairs
 from siamese_news.training.trainer import begin, fit_selected, optimizer_of
 from siamese_news.utils.files import write_json
 from siamese_news.utils.plugins import class_in_folder

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from siamese_news.training.rerank.data import Fold, Qrels, RerankCollection, Run
+from siamese_news.training.rerank_data import Fold, Qrels, RerankCollection, Run
 
 #: The released code's range of weights, in steps of 0.0005.
 GRID = tuple(np.round(np.arange(0, 0.2001, 0.0005), 4).tolist())

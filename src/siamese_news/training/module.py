@@ -19,7 +19,7 @@ from siamese_news.model.siamese import Model, heads
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
 from siamese_news.training.distributed import on_first_process
-from siamese_news.training.linking.objective import Mined, SiameseObjective, TermVectors
+from siamese_news.training.objective import Mined, SiameseObjective, TermVectors
 
 SIDES: tuple[Side, Side] = ("article", "post")
 #: Figures of the dev set that can select the epoch.
@@ -27,7 +27,7 @@ MONITORED = ("dev/map", "dev/micro_ap", "dev/auc")
 Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
-class LinkModule(pl.LightningModule):
+class SiameseModule(pl.LightningModule):
     """Trains a `Model` to put an article's posts nearer to it than all others.
 
     A batch holds each distinct article once and its posts; both sides go through the one shared

@@ -20,10 +20,10 @@ from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words, smoothed_idf, words_of
 from siamese_news.training.build import build_text
-from siamese_news.training.distill.student import ListsToRank, Student, StudentModule, list_loader
-from siamese_news.training.distill.teacher import taught
-from siamese_news.training.linking.datamodule import LinkDataModule
-from siamese_news.training.linking.run import measure, remember_training
+from siamese_news.training.datamodule import SiameseDataModule
+from siamese_news.training.link import measure, remember_training
+from siamese_news.training.student import ListsToRank, Student, StudentModule, list_loader
+from siamese_news.training.teacher import taught
 from siamese_news.training.trainer import begin, fit, trainer_of
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         if task[option] is not None and task[option] <= 0:
             raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
-    data = LinkDataModule(data=config["data"], seed=config["seed"])
+    data = SiameseDataModule(data=config["data"], seed=config["seed"])
     log.info("articles: %s", data.sizes())
     articles, posts = read_corpus(data, task)
     words, frequencies = count_words([*articles, *posts], task)
@@ -97,7 +97,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     return row
 
 
-def read_corpus(data: LinkDataModule, task: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def read_corpus(data: SiameseDataModule, task: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The training texts: articles and posts of the configuration, and posts without articles.
 
     A post without an article is left out if its text, links and case aside, occurs in a collection

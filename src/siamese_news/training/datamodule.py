@@ -105,7 +105,7 @@ def _keys(where: str, options: Mapping[str, Any]) -> None:
         raise InputError(f"{where} has {'; '.join(parts)}; expected: {', '.join(expected)}")
 
 
-class LinkDataModule(pl.LightningDataModule):
+class SiameseDataModule(pl.LightningDataModule):
     """Articles and their posts: tokenized once, batched, resumable to the batch.
 
     The position in an epoch is part of a checkpoint through this module's own state (the states
@@ -218,7 +218,7 @@ class LinkDataModule(pl.LightningDataModule):
         batching, dataset = self.data["batching"], self._dataset
         if dataset is None:
             raise RuntimeError(
-                "LinkDataModule has no token ids yet; call prepare(tokenizer, vocabulary) first"
+                "SiameseDataModule has no token ids yet; call prepare(tokenizer, vocabulary) first"
             )
         common: dict[str, Any] = {"posts": self.train_set.posts_of, "seed": self.seed}
         if self.trainer is not None:
@@ -235,6 +235,13 @@ class LinkDataModule(pl.LightningDataModule):
                 text_of=self.train_set.text_groups(),
                 **common,
             )
+            if sampler.left_out:
+                log.warning(
+                    "%d training pairs are left out: the same post text is under more than %d "
+                    "articles, and says nothing about any of them",
+                    sampler.left_out,
+                    sampler.most_articles,
+                )
         if self._saved is not None:
             sampler.load_state_dict(self._saved)
             self._saved = None

@@ -1,1 +1,0 @@
-"""The distil task: word vectors that learn ranked lists from a teacher."""

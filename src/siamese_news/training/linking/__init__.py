@@ -1,1 +1,0 @@
-"""The link task: a siamese encoder trained on (article, post) pairs."""
