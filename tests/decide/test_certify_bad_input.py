@@ -178,9 +178,10 @@ def test_a_blank_sheet_frees_no_plan_and_a_withdrawn_one_is_refused_for_good(poo
     # The labels may be in another program: a blank sheet says nothing.
     refused(start(folder, "--seed", "1", out="b.csv"), "seed was 0, is 1", "--withdraw")
     assert not (folder / "b.plan.json").exists()
-    # Another target alone draws the same posts: nothing to choose among, so it is free.
+    # Another target alone draws the same posts: each is tested once, like those of one plan.
     done = start(folder, "--withdraw", folder / "sheet.plan.json", precision=".7", out="b.csv")
-    assert done.exit_code == 0 and "confidence" not in done.stderr, done.stderr
+    assert done.exit_code == 0
+    assert "0.95 for each target, 0.9 for all together, after 1 withdrawn plan" in done.stderr
     drawn = [[row["post"] for row in rows_of(folder / name)] for name in ("sheet.csv", "b.csv")]
     assert drawn[0][:5] == drawn[1][:5]
     # Another order is not free, and neither is a third one.
@@ -227,7 +228,7 @@ def test_the_users_own_list_holds_hashes_alone(pool, monkeypatch, tmp_path):
 def test_other_posts_and_other_criteria_are_another_question(pool):
     folder, _ = pool
     start(folder, "--criteria", "the flood")
-    scored(folder / "other.jsonl", ids=lambda n: f"q{n}")
+    scored(folder / "other.jsonl", ids=lambda n: f"q{n}", text=lambda n: f"another text {n}")
     assert start(folder, results="other.jsonl", out="b.csv").exit_code == 0
     assert start(folder, "--seed", "1", "--criteria", "The strike", out="c.csv").exit_code == 0
     more = ("--seed", "2", "--criteria", "the  FLOOD")
@@ -459,11 +460,47 @@ def test_plans_with_other_criteria_are_counted_where_the_certificate_is_read(poo
         done = start(folder, *options, out=f"{name}.csv")
         assert done.exit_code == 0, done.stderr
     fill(folder / "d.csv", relevant)
-    said = "other plans over these posts, with other criteria: 2"
-    assert said in certify(folder, "d.csv").stderr
+    done, _ = finish(folder, relevant, sheet="d.csv")
+    said = (
+        "There are also 2 plans over these posts with other criteria: the confidence holds for "
+        "each plan alone, not for a choice among their certificates."
+    )
+    assert "are certified" in done.stdout and said in done.stdout
     assert said in (folder / "d.certificate.html").read_text()
-    fill(folder / "sheet.csv", relevant)
-    assert "other criteria" not in certify(folder).stderr
+    done, _ = finish(folder, relevant)
+    assert "are certified" in done.stdout and "other criteria" not in done.stdout
+
+
+def test_parts_of_a_corpus_are_counted_and_not_refused(pool):
+    """A month, then another one, then all: months share no post, so only the whole pays."""
+    folder, relevant = pool
+    rows = [json.loads(line) for line in (folder / "scored.jsonl").read_text().splitlines()]
+    for month in (0, 1):
+        part = [row for row in rows if row["rank"] % 3 == month]
+        (folder / f"{month}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+        done = start(folder, "--budget", "120", results=f"{month}.jsonl", out=f"m{month}.csv")
+        assert done.exit_code == 0 and "confidence" not in done.stderr, done.stderr
+    done, _ = finish(folder, relevant, sheet="m1.csv")
+    assert "There is also 1 plan over other posts: the confidence holds for" in done.stdout
+    done = start(folder)
+    assert done.exit_code == 0, done.stderr
+    assert "confidence: 0.85 for each target, 0.85 for all together, after 2 earlier" in done.stderr
+    done, _ = finish(folder, relevant)
+    assert "The confidence is 0.85: of a hundred such plans" in done.stdout
+    assert "This pays for 2 earlier plans over these posts or a part of them." in done.stdout
+
+
+def test_targets_tried_on_the_same_labels_count_together(pool):
+    folder, relevant = pool
+    start(folder, precision=".9")
+    start(folder, "--withdraw", folder / "sheet.plan.json", precision=".85", out="b.csv")
+    start(folder, "--withdraw", folder / "b.plan.json", precision=".8", out="c.csv")
+    done, _ = finish(folder, relevant, sheet="c.csv")
+    assert "The confidence is 0.95: of a hundred such plans" in done.stdout
+    assert (
+        "For this target and those of 2 withdrawn plans with the same labels together it is 0.85."
+    ) in done.stdout
+    assert json.loads((folder / "c.certificate.json").read_text())["joint_confidence"] == 0.85
 
 
 def test_tries_end_before_the_confidence_does(pool):
@@ -598,7 +635,8 @@ def test_no_positives_and_all_positives(tmp_path):
         done, _ = finish(own, relevant)
         claim = certificate(own)["claims"][0]
         if name == "none":
-            assert "No list could be certified" in done.stdout
+            assert "No posts without a label are certified at a precision of .8" in done.stdout
+            assert "no post was labeled relevant" in done.stdout
             assert claim["threshold"] is None and claim["posts"] == 0
         else:
             assert claim["posts"] == 600

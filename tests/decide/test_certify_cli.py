@@ -57,6 +57,49 @@ def test_from_scores_to_a_certificate_that_is_true(tmp_path, name):
     assert again.exit_code == 0 and "holds" in again.stderr
 
 
+def test_the_sentence_is_about_plans_and_names_a_score_that_selects_the_same_posts(tmp_path):
+    """A certificate that few plans lead to is wrong more often than one in twenty of its kind."""
+    relevant = scored(tmp_path / "scored.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
+    for row in rows:  # all scores are the same in six digits
+        row["score"] = 0.75 - row["rank"] * 1e-9
+    (tmp_path / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    start(tmp_path)
+    done, _ = finish(tmp_path, relevant)
+    assert (
+        "of a hundred such plans, each with its own random order, at most 5 on average lead to a "
+        "wrong certificate"
+    ) in done.stdout
+    claim = certificate(tmp_path)["claims"][0]
+    score = float(re.search(r"a score of (\S+) or more", done.stdout)[1])
+    above = sum(row["score"] >= score for row in rows)
+    assert above == claim["posts"] + claim["taken_out"] - claim["put_in"] > 200
+    listed = rows_of(tmp_path / "sheet.certificate.csv")
+    scores = {row["post"]: row["score"] for row in rows}
+    assert all(float(row["score"]) == scores[row["post"]] for row in listed)
+
+
+@pytest.mark.parametrize("noise", [(), ("--false-positive-rate", ".05")])
+def test_without_a_certificate_the_sentence_tells_what_the_user_holds(tmp_path, noise):
+    scored(tmp_path / "scored.jsonl")
+    relevant = {f"p{n}" for n in range(0, 600, 2)}
+    start(tmp_path, "--budget", "60", *noise)
+    done, sheets = finish(tmp_path, relevant)
+    content = certificate(tmp_path)
+    assert content["claims"][0]["threshold"] is None
+    labeled = [row["post"] for sheet in sheets for row in rows_of(tmp_path / sheet)]
+    held = len(relevant & set(labeled))
+    assert held == content["labels"]["relevant"] > 0
+    assert "No posts without a label are certified at a precision of .8" in done.stdout
+    if noise:
+        said = f"of the {held} that were labeled relevant, some may not be so in truth"
+    else:
+        said = f"the {held} that were labeled relevant are a list without an error"
+    assert said in done.stdout and said in (tmp_path / "sheet.certificate.html").read_text()
+    left = 60 - content["labels"]["used"]
+    assert (f"the {left} left are too few to certify a larger set" in done.stderr) == (left > 0)
+
+
 def test_every_format_gives_the_same_certificate(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl")
     claims = []
@@ -181,7 +224,7 @@ def test_an_annotator_who_errs_on_copies_alike(tmp_path):
         scored(
             tmp_path / "scored.jsonl",
             ids=lambda n, c=copies: f"c{c}-{n}",
-            text=lambda n, c=copies: f"text {n // c}",
+            text=lambda n, c=copies: f"one of {c} copies {n // c}",
         )
         name = f"{copies}.csv"
         more = ("--false-positive-rate", ".05", "--at-least", "60")

@@ -101,6 +101,11 @@ def audit(
         f"{out}: {counted(len(rows), 'post')} to label, all of them; then: "
         f"siamese-news audit --labels {quote(str(out))}"
     )
+    if earlier := len(work.charged.earlier):
+        echo(
+            f"confidence: {float(work.confidence):g}, after {counted(earlier, 'earlier audit')} of "
+            "these posts or a part of them"
+        )
 
 
 def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:

@@ -95,6 +95,6 @@ def certify(
         left = work.settings.budget - len(said.of)
         echo(
             f"done: {len(said.of)} of {counted(work.settings.budget, 'label')}"
-            + (f"; the {left} left cannot improve the certificate" if left > 0 else "")
+            + (f"; the {left} left are too few to certify a larger set" if left > 0 else "")
             + "; --more N allows N more labels, at no loss of confidence"
         )

@@ -180,9 +180,14 @@ def sample(
         source = (posts or [results])[0]
         echo(f"{source}: has no texts for the sheet; delete it and name the posts with --posts")
     if work.joint_error > 1 - Fraction(confidence):
-        earlier = len(work.plan["earlier"])
+        charged = work.charged
+        counts = (
+            (len(charged.earlier), "earlier plan"),
+            (len(charged.same_labels), "withdrawn plan"),
+        )
+        after = " and ".join(counted(number, noun) for number, noun in counts if number)
         echo(
             f"confidence: {float(1 - work.error):g} for each target, "
             f"{float(1 - work.joint_error):g} for all together"
-            + (f", after {counted(earlier, 'earlier plan')}" if earlier else "")
+            + (f", after {after} over these posts or a part of them" if after else "")
         )

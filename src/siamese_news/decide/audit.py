@@ -10,7 +10,7 @@ import numpy as np
 from siamese_news.decide.bounds.hypergeometric import labels_for_recall, lower_bound, recall_bound
 from siamese_news.decide.plan.design import keys_of, share_of
 from siamese_news.decide.plan.files import SEAL, made
-from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.population import Population, score_text
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
@@ -167,10 +167,10 @@ def sentence_of(found: dict[str, Any]) -> str:
             f"{found['relevant_at_least']:,} of all {found['posts']:,} are relevant (a precision "
             f"of {found['precision_at_least']:.3f} or more), {sure}.{changed}"
         )
-    size = found["settings"]["population"]
+    size, threshold = found["settings"]["population"], score_text(found["settings"]["threshold"])
     return (
         f"Among the best {size:,} posts of {found['population']['file']}, recall at a score of "
-        f"{found['settings']['threshold']:g} is estimated at {found['recall']:.3f} and is at least "
+        f"{threshold} is estimated at {found['recall']:.3f} and is at least "
         f"{found['recall_at_least']:.3f}, {sure}. This says nothing about posts outside these "
         f"{size:,}.{changed}"
     )
@@ -182,8 +182,8 @@ def _above(population: Population, threshold: float, size: int | None) -> int:
     total = len(population)
     if not above:
         raise InputError(
-            f"{population.path}: no post has a score of {threshold:g} or more; the highest score "
-            f"is {population.scores[0]:g}"
+            f"{population.path}: no post has a score of {score_text(threshold)} or more; the "
+            f"highest score is {score_text(population.scores[0])}"
         )
     if size is None:
         labels = labels_for_recall(Fraction(4, 5), above, total - above)

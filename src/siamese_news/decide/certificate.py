@@ -11,10 +11,11 @@ import numpy as np
 
 from siamese_news.decide.certification import Certification, Claim
 from siamese_news.decide.plan.files import SEAL, made, read_sealed, sibling, write_sealed
+from siamese_news.decide.plan.population import score_text
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
-from siamese_news.utils.terminal import guarded
+from siamese_news.utils.terminal import counted, guarded
 
 _ROWS = 65_536  # of a list written at one time
 
@@ -26,12 +27,7 @@ def certificate_of(
     plan = work.plan
     rate, least = work.settings.false_positive, work.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
-    remarks = labels.remarks()
-    if others := plan.get("other_criteria", 0):
-        remarks.append(
-            f"other plans over these posts, with other criteria: {others}; the confidence does not "
-            "cover a choice among their certificates"
-        )
+    charged = work.charged
     judged = "as judged by the annotator"
     if rate is not None:
         misses = f" and misses at least {least:g} of the relevant ones" if least else ""
@@ -51,7 +47,10 @@ def certificate_of(
         "corpus": plan["corpus"],
         "confidence": float(1 - work.error),
         "joint_confidence": float(1 - work.joint_error),
-        "earlier_plans": len(plan["earlier"]),
+        "earlier_plans": len(charged.earlier),
+        "same_labels_plans": len(charged.same_labels),
+        "other_criteria_plans": charged.other_criteria,
+        "other_posts_plans": charged.other_posts,
         "judged": judged,
         "labels": {
             "used": len(labels.of),
@@ -63,7 +62,7 @@ def certificate_of(
             "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
         },
         "claims": [_claim(work, claim) for claim in claims],
-        "remarks": remarks,
+        "remarks": labels.remarks(),
     }
 
 
@@ -105,40 +104,12 @@ def follows(content: Mapping[str, Any], work: Certification, labels: Labels) -> 
 
 def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     """A claim in words, to quote."""
-    population = content["population"]
-    units = "article-post pairs" if population["pairs"] else "posts"
     changed = changed_sentence(content["labels"].get("changed", 0))
     if claim["threshold"] is None:
-        used, planned = content["labels"]["used"], content["settings"]["budget"]
-        if claim["sets_certified"] and used < planned:
-            likely = f"the plan allows {planned:,}"
-        elif claim["more_labels"] is None:
-            likely = "errors are about as frequent as the target allows, so more may not help"
-        else:
-            likely = (
-                f"about {claim['more_labels']:,} more would be needed if errors continue at the "
-                "present rate"
-            )
-        return (
-            f"No list could be certified at a precision of {claim['target']} with {used:,} labels; "
-            f"{likely}.{changed}"
-        )
-    if claim["exact"]:
-        how = "This is certain, because every one of them was labeled."
-    else:
-        how = (
-            f"The confidence is {content['confidence']:g}: of a hundred such certificates, each "
-            "with its own random order, at most "
-            f"{100 * (1 - content['confidence']):.3g} are wrong on average."
-        )
-    given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
-    which = f"{shown:,} verdicts behind it"
-    if claim["exact"] and not shown:
-        given, shown = content["labels"]["used"], population["posts"]
-        which = f"verdicts on all {shown:,} {units}"
-    if given < shown:
-        how += f" The {which} come from {given:,} labels, because copies of a text share one label."
-    those = f"those with a score of {claim['threshold']:g} or more"
+        return f"{_nothing_certified(content, claim)}{changed}"
+    population = content["population"]
+    units = _units(content)
+    those = f"those with a score of {score_text(claim['threshold'])} or more"
     if claim["taken_out"]:
         those += f", without the {claim['taken_out']:,} that were labeled not relevant"
     if claim["put_in"]:
@@ -146,8 +117,94 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     return (
         f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {those}. "
         f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "
-        f"(precision {claim['target']} or more). {how}{changed}"
+        f"(precision {claim['target']} or more). {_certainty(content, claim)}{changed}"
     )
+
+
+def _units(content: Mapping[str, Any]) -> str:
+    return "article-post pairs" if content["population"]["pairs"] else "posts"
+
+
+def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    """What the user has although no list is certified: the posts that were labeled relevant."""
+    labels, planned = content["labels"], content["settings"]["budget"]
+    used, relevant = labels["used"], labels["relevant"]
+    if claim["sets_certified"] and used < planned:
+        likely = f"the plan allows {planned:,}"
+    elif claim["more_labels"] is None:
+        likely = "errors are about as frequent as the target allows, so more may not help"
+    else:
+        likely = (
+            f"about {claim['more_labels']:,} more would be needed if errors continue at the "
+            "present rate"
+        )
+    if not relevant:
+        held = "no post was labeled relevant"
+    elif content["settings"]["false_positive"] is not None:
+        held = f"of the {relevant:,} that were labeled relevant, some may not be so in truth"
+    else:
+        held = (
+            f"the {relevant:,} that were labeled relevant are a list without an error as judged by "
+            "the annotator"
+        )
+    return (
+        f"No {_units(content)} without a label are certified at a precision of {claim['target']} "
+        f"with {used:,} labels; {likely}. Of those with a label, {held}."
+    )
+
+
+def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    """How sure a certified list is, and how many labels that rests on.
+
+    The confidence is about plans, not about the certificates that are issued: if few plans lead to
+    a certificate, more than one in twenty of these may be wrong.
+    """
+    if claim["exact"]:
+        how = "This is certain, because every one of them was labeled."
+    else:
+        how = (
+            f"The confidence is {content['confidence']:g}: of a hundred such plans, each with its "
+            "own random order, at most "
+            f"{100 * (1 - content['confidence']):.3g} on average lead to a wrong certificate."
+            f"{_other_plans(content)}"
+        )
+    given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
+    which = f"{shown:,} verdicts behind it"
+    if claim["exact"] and not shown:
+        given, shown = content["labels"]["used"], content["population"]["posts"]
+        which = f"verdicts on all {shown:,} {_units(content)}"
+    if given < shown:
+        how += f" The {which} come from {given:,} labels, because copies of a text share one label."
+    return how
+
+
+def _other_plans(content: Mapping[str, Any]) -> str:
+    """The plans that the confidence accounts for, and those among which it allows no choice."""
+    found, targets = "", len(content["settings"]["targets"])
+    if content["earlier_plans"]:
+        plans = counted(content["earlier_plans"], "earlier plan")
+        found += f" This pays for {plans} over these posts or a part of them."
+    if content["joint_confidence"] < content["confidence"]:
+        whose = [f"all {targets} targets"] if targets > 1 else []
+        if withdrawn := content["same_labels_plans"]:
+            whose += ["this target"] if targets == 1 else []
+            plans = counted(withdrawn, "withdrawn plan")
+            whose.append(f"those of {plans} with the same labels")
+        found += f" For {' and '.join(whose)} together it is {content['joint_confidence']:g}."
+    others = [
+        f"{counted(number, 'plan')} {which}"
+        for name, which in (
+            ("other_criteria_plans", "over these posts with other criteria"),
+            ("other_posts_plans", "over other posts"),
+        )
+        if (number := content[name])
+    ]
+    if others:
+        found += (
+            f" There {'is' if others[0].startswith('1 ') else 'are'} also {' and '.join(others)}: "
+            "the confidence holds for each plan alone, not for a choice among their certificates."
+        )
+    return found
 
 
 def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
@@ -205,7 +262,7 @@ def _write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bo
                     for claim, (removed, added) in zip(sure, inside, strict=True)
                 ]
                 if any(lists):
-                    writer.writerow([*map(guarded, name.split("\t")), f"{score:g}", *lists])
+                    writer.writerow([*map(guarded, name.split("\t")), score_text(score), *lists])
     return True
 
 

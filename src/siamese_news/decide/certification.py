@@ -281,8 +281,9 @@ class Certification(SamplingPlan):
 
     @property
     def joint_error(self) -> Fraction:
-        """The same for any of the targets."""
-        return min(Fraction(1), self.error - self.settings.error + self.settings.spent)
+        """The same for any of the targets, also those of withdrawn plans on the same labels."""
+        tried = sum((Fraction(plan["error"]) for plan in self.charged.same_labels), Fraction(0))
+        return min(Fraction(1), self.earlier_error + tried + self.settings.spent)
 
     def _verdicts(self, labels: Labels) -> KnownVerdicts:
         return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)

@@ -21,6 +21,7 @@ from siamese_news.utils.strings import Strings
 from siamese_news.utils.terminal import unguarded
 
 _PIECE = 2**18  # rows in memory as Python objects at one time
+_BLOCK = 8192  # rows with texts in memory at one time
 _PARQUET = (".parquet", ".pq")
 _JSON = (".jsonl", ".ndjson")
 _TREC = (".trec", ".run")
@@ -134,6 +135,21 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
                 found.update((row, _shown(r)) for row, r in zip(own, part, strict=True))
             start += size
     return found
+
+
+def text_pieces(path: Path) -> Iterator[list[str]]:
+    """The texts of all rows in the order of the file, a piece at a time; none if it has none."""
+    if _ending(path) in _PARQUET:
+        with _parquet(path) as file:
+            if "text" in file.schema_arrow.names:
+                for batch in file.iter_batches(_BLOCK, columns=["text"]):
+                    yield [str(text or "") for text in batch.column("text").to_pylist()]
+        return
+    rows = iter(result_rows(path))
+    while block := [row for _, row in islice(rows, _BLOCK)]:
+        if not any("text" in row for row in block):
+            return
+        yield [str(row.get("text") or "") for row in block]
 
 
 def _shown(record: Mapping[str, Any]) -> tuple[str, str]:

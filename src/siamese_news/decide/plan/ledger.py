@@ -4,25 +4,33 @@ Five attempts, each with its whole error budget, gave 21% false certificates. So
 written to two lists before its first sheet: one in the folder of the results (or of the project),
 and one in the user's own folder, which covers other folders and holds only hashes. A further plan
 over the same posts is refused, or pays: its certificate is valid with the error budgets of all
-plans added up.
+plans added up. One over a part of the posts, such as a period, is a question of its own: it pays
+without being refused. What no plan pays for is counted, and the sentence to quote names it.
 """
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from siamese_news.decide.plan.files import read_sealed, seal_of
-from siamese_news.decide.plan.population import SKETCH, Population
+from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.sketch import Relation, Sketch
+from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import Journal
 
 _CLAIMS = ("targets", "confidence", "joint")
+
+Line = Mapping[str, Any]
+"""A plan in a list: its seal, kind, sketch, criteria, order and error, and what it pays for."""
 
 
 def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,102 +64,202 @@ def _plain(criteria: str) -> str:
     return " ".join(criteria.lower().split())
 
 
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a plan pays for, and what its certificate names.
+
+    Attributes:
+        earlier: ``sha256`` and ``error`` of the plans whose errors lower its confidence.
+        same_labels: the same of withdrawn plans that had the same posts in the same order: each of
+            their targets is tested once, like those of a single plan, so they count only for all
+            targets together.
+        other_criteria: number of plans over these posts that ask another question.
+        other_posts: number of plans over other posts with the same criteria or in the same folder.
+    """
+
+    earlier: list[dict[str, str]] = field(default_factory=list)
+    same_labels: list[dict[str, str]] = field(default_factory=list)
+    other_criteria: int = 0
+    other_posts: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """The fields of a plan."""
+        return {
+            "earlier": self.earlier,
+            "same_labels": self.same_labels,
+            "other_criteria": self.other_criteria,
+            "other_posts": self.other_posts,
+        }
+
+    @classmethod
+    def read(cls, line: Line) -> "Charge":
+        """What a plan in a list pays for; earlier versions named less."""
+        return cls(
+            list(line.get("earlier") or ()),
+            list(line.get("same_labels") or ()),
+            int(line.get("other_criteria", 0)),
+            int(line.get("other_posts", 0)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plans of both lists.
+
+    Attributes:
+        by_seal: every plan, by its seal.
+        here: the seals of those in the list of the folder.
+        withdrawn: the seals of those that were withdrawn.
+    """
+
+    by_seal: dict[str, Line]
+    here: set[str]
+    withdrawn: set[str]
+
+
+def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
+    """What a new plan pays for, and the active plans over the same posts, which it must not ignore.
+
+    A plan that promises nothing, such as one with a number of posts to find, cannot fail either. A
+    plan without criteria may be about the same question as any other.
+    """
+    sketch, criteria = Sketch.read(line), line["criteria"]
+    earlier: list[dict[str, str]] = []
+    same_labels: list[dict[str, str]] = []
+    active: list[Line] = []
+    other_criteria = other_posts = 0
+    for seal, other in plans.by_seal.items():
+        if other["kind"] != line["kind"] or not Fraction(other["error"]):
+            continue
+        relation = sketch.relation(Sketch.read(other))
+        if relation is Relation.OTHER:
+            other_posts += seal in plans.here or bool(criteria and other["criteria"] == criteria)
+        elif criteria and other["criteria"] not in ("", criteria):
+            other_criteria += 1
+        else:
+            cost = {"sha256": other["sha256"], "error": other["error"]}
+            is_withdrawn = seal in plans.withdrawn
+            same_order = is_withdrawn and other["order"] == line["order"]
+            (same_labels if same_order else earlier).append(cost)
+            if relation is Relation.SAME and not is_withdrawn:
+                active.append(other)
+    return Charge(earlier, same_labels, other_criteria, other_posts), active
+
+
 def register(
     population: Population,
+    texts: Texts,
     plan: Mapping[str, Any],
     path: Path,
     *,
     error: Fraction,
     again: bool,
     withdraw: Sequence[Path],
-) -> dict[str, Any]:
+) -> Charge:
     """Write a plan to the lists, unless it is already there.
 
     `error` is the largest probability that it certifies wrongly. With `again` the user wants a
-    further plan and accepts its cost; with `withdraw` it replaces earlier ones. Plans with other
-    criteria answer another question.
-
-    Returns:
-        ``earlier``: ``sha256`` and ``error`` of the plans that the certificate must pay for, and
-        the number of plans over the same posts with ``other_criteria``, for which it does not pay.
+    further plan and accepts its cost; with `withdraw` it replaces earlier ones.
 
     Raises:
-        InputError: for a further plan that neither `again` nor `withdraw` allows, and for one with
-            no confidence left.
+        InputError: for a further plan over the same posts that neither `again` nor `withdraw`
+            allows, and for one with no confidence left.
     """
-    shared, private = lists_of(population.path)
-    entry, criteria = identity(plan), _plain(plan["criteria"])
-    seal = seal_of(entry)
-    # A certificate and the audit of a list are about the best posts, recall is about all of them.
-    about_best = entry["kind"] == "precision" or entry["settings"].get("threshold", "") is None
+    lists = lists_of(population.path)
     given_up = [seal_of(identity(read_sealed(one, "plan"))) for one in withdraw]
-    own = {
-        "sha256": seal,
+    line = _line(population, texts, plan, error)
+    with _locked(*lists):
+        plans = _read(*lists)
+        plans.withdrawn.update(given_up)
+        if line["sha256"] in plans.withdrawn:
+            raise InputError(f"{path}: {_WITHDRAWN}")
+        gone = [{"withdrawn": seal} for seal in given_up]
+        if (there := plans.by_seal.get(line["sha256"])) is not None:
+            _refuse_elsewhere(there, path, lists[0], error)
+            _append(lists, gone)
+            return Charge.read(there)
+        charged, active = charge(line, plans)
+        if active and not again:
+            raise InputError(_refusal(lists[0], active, identity(plan)))
+        _refuse_without_confidence(charged, plan, path, error)
+        here = {
+            "settings": plan["settings"],
+            "plan": os.path.relpath(path.absolute(), lists[0].parent),
+        }
+        _append(lists, gone, {**line, **charged.plain()}, here)
+    return charged
+
+
+def _line(
+    population: Population, texts: Texts, plan: Mapping[str, Any], error: Fraction
+) -> dict[str, Any]:
+    """A plan as the lists have it, before it is known what it pays for."""
+    entry, criteria = identity(plan), _plain(plan["criteria"])
+    sketch = Sketch.of(population, texts) if error else Sketch(population.sketch)
+    # A certificate and the audit of a list are about the best posts, recall is about all of them.
+    if entry["kind"] != "precision" and entry["settings"].get("threshold", "") is not None:
+        sketch = replace(sketch, best=[], best_texts=[])
+    return {
+        "sha256": seal_of(entry),
         "kind": entry["kind"],
-        "posts": population.sketch,
-        "best": population.best if about_best else [],
+        **sketch.plain(),
         "criteria": criteria and hashlib.sha256(criteria.encode()).hexdigest()[:16],
         "order": _order(entry),
         "error": str(error),
     }
+
+
+def _refuse_elsewhere(there: Line, path: Path, shared: Path, error: Fraction) -> None:
+    """Refuse a plan that is in another file; without a promise, everybody may follow the same."""
+    other = shared.parent / there.get("plan", "")
+    if error and other.is_file() and other.resolve() != path.resolve():
+        raise InputError(f"{other}: is this very plan already; label its sheets, or move them here")
+
+
+def _refuse_without_confidence(
+    charged: Charge, plan: Mapping[str, Any], path: Path, error: Fraction
+) -> None:
+    cost = sum(Fraction(one["error"]) for one in charged.earlier)
+    if error and cost >= Fraction(plan["settings"]["confidence"]):
+        raise InputError(
+            f"{path}: after {len(charged.earlier)} earlier plans over the same posts or a part of "
+            "them, no confidence is left for this one; continue with one of them"
+        )
+
+
+@contextmanager
+def _locked(shared: Path, private: Path) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(FileLock(shared.with_name(f".{shared.name}.lock")))
         with suppress(OSError):  # a folder that cannot be written has no list of its own
             private.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(FileLock(private.with_name(f".{private.name}.lock")))
-        plans, withdrawn = _read(shared, private)
-        withdrawn |= set(given_up)
-        if seal in withdrawn:
-            raise InputError(f"{path}: {_WITHDRAWN}")
-        if seal in plans:
-            there = shared.parent / plans[seal].get("plan", "")
-            # Without a promise, everybody may follow the same plan.
-            if error and there.is_file() and there.resolve() != path.resolve():
-                raise InputError(
-                    f"{there}: is this very plan already; label its sheets, or move them here"
-                )
-            own |= {name: plans[seal].get(name, 0) for name in ("earlier", "other_criteria")}
-        else:
-            # A plan that promises nothing, such as one with --find alone, cannot fail either.
-            promises = [line for line in plans.values() if Fraction(line["error"])]
-            same = [line for line in promises if _same_posts(line, own)]
-            # A plan without criteria may be about the same question as any other.
-            asked = own["criteria"]
-            others = [line for line in same if not asked or line["criteria"] in ("", asked)]
-            own["other_criteria"] = len(same) - len(others)
-            active = [line for line in others if line["sha256"] not in withdrawn]
-            if active and not again:
-                raise InputError(_refusal(shared, active, entry))
-            own["earlier"] = [
-                {"sha256": line["sha256"], "error": line["error"]}
-                for line in others
-                if line in active or line["order"] != own["order"]
-            ]
-            cost = sum(Fraction(line["error"]) for line in own["earlier"])
-            if error and cost >= Fraction(entry["settings"]["confidence"]):
-                raise InputError(
-                    f"{path}: after {len(own['earlier'])} earlier plans over the same posts, no "
-                    "confidence is left for this one; continue with one of them"
-                )
-        gone = [{"withdrawn": one} for one in given_up]
-        name = os.path.relpath(path.absolute(), shared.parent)
-        here = {**own, "settings": entry["settings"], "plan": name}
-        known = seal in plans
-        Journal(shared).append(gone if known else [*gone, here])
-        with suppress(OSError):
-            Journal(private).append(gone if known else [*gone, own])
-    return {name: own[name] for name in ("earlier", "other_criteria")}
+        yield
+
+
+def _append(
+    lists: tuple[Path, Path],
+    gone: Sequence[Line],
+    line: Line | None = None,
+    here: Line | None = None,
+) -> None:
+    """Add withdrawals and a plan to both lists; only the folder's says what is `here`."""
+    shared, private = lists
+    Journal(shared).append([*gone, *([{**line, **(here or {})}] if line else [])])
+    with suppress(OSError):
+        Journal(private).append([*gone, *([line] if line else [])])
 
 
 def plans_over(population: Population) -> int:
     """The number of plans over the same posts, including withdrawn ones."""
-    plans, _ = _read(*lists_of(population.path))
-    return sum(_overlap(line["posts"], population.sketch) for line in plans.values())
+    sketch = Sketch.of(population, Texts(population))
+    plans = _read(*lists_of(population.path)).by_seal.values()
+    return sum(sketch.relation(Sketch.read(line)) is Relation.SAME for line in plans)
 
 
 def refuse_withdrawn(path: Path, plan: Mapping[str, Any], results: Path) -> None:
     """Refuse to continue a plan that was withdrawn."""
-    if seal_of(identity(plan)) in _read(*lists_of(results))[1]:
+    if seal_of(identity(plan)) in _read(*lists_of(results)).withdrawn:
         raise InputError(f"{path}: {_WITHDRAWN}")
 
 
@@ -161,21 +269,22 @@ _WITHDRAWN = (
 )
 
 
-def _read(*paths: Path) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """The plans by their seals, and the seals of the withdrawn ones."""
-    plans: dict[str, dict[str, Any]] = {}
-    withdrawn: set[str] = set()
+def _read(shared: Path, private: Path) -> Plans:
+    plans = Plans({}, set(), set())
 
-    def take(row: dict[str, Any]) -> None:
+    def take(row: dict[str, Any], is_here: bool) -> None:
         if "withdrawn" in row:
-            withdrawn.add(str(row["withdrawn"]))
-        else:
-            Fraction(row["error"]), set(row["posts"]), row["earlier"], row["criteria"]
-            plans.setdefault(row["sha256"], row)
+            plans.withdrawn.add(str(row["withdrawn"]))
+            return
+        Fraction(row["error"]), row["criteria"], row["order"], row["kind"]
+        Sketch.read(row), Charge.read(row)
+        plans.by_seal.setdefault(row["sha256"], row)
+        if is_here:
+            plans.here.add(row["sha256"])
 
-    for path in paths:
-        Journal(path).replay(take)
-    return plans, withdrawn
+    Journal(shared).replay(partial(take, is_here=True))
+    Journal(private).replay(partial(take, is_here=False))
+    return plans
 
 
 def _order(entry: Mapping[str, Any]) -> str:
@@ -187,20 +296,7 @@ def _order(entry: Mapping[str, Any]) -> str:
     return seal_of({**entry, "settings": kept})
 
 
-def _same_posts(line: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether two plans of a kind are about largely the same posts, or lists with the same head."""
-    return line["kind"] == own["kind"] and (
-        _overlap(line["posts"], own["posts"]) or _overlap(line.get("best", ()), own["best"])
-    )
-
-
-def _overlap(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether two populations share half of their posts, by their sketches."""
-    both = sorted({*first, *second})[:SKETCH]
-    return bool(both) and 2 * len({*first} & {*second} & {*both}) >= len(both)
-
-
-def _refusal(path: Path, others: list[dict[str, Any]], entry: Mapping[str, Any]) -> str:
+def _refusal(path: Path, others: Sequence[Line], entry: Mapping[str, Any]) -> str:
     last, now = others[-1], entry["settings"]
     before = last.get("settings") or {}
     changed = [

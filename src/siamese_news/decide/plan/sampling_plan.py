@@ -106,14 +106,16 @@ class SamplingPlan:
             old = read_sealed(path, "plan")
             if ledger.identity(old) != ledger.identity(plan):
                 raise InputError(f"{path}: this file has another plan; use another --out")
-        plan |= ledger.register(
+        charged = ledger.register(
             population,
+            Texts(population, posts),
             plan,
             path,
             error=error,
             again=options.get("again", False),
             withdraw=options.get("withdraw", ()),
         )
+        plan |= charged.plain()
         if not path.exists():
             write_sealed(path, plan)
         return cls(read_sealed(path, "plan"), path, population, posts)
@@ -153,9 +155,14 @@ class SamplingPlan:
         """Raise an `InputError` if a plan that is resumed does not match the scores."""
 
     @property
+    def charged(self) -> ledger.Charge:
+        """What the plan pays for, and what its findings must name."""
+        return ledger.Charge.read(self.plan)
+
+    @property
     def earlier_error(self) -> Fraction:
         """The probability that an earlier plan over the same posts led to a wrong statement."""
-        return sum((Fraction(plan["error"]) for plan in self.plan["earlier"]), Fraction(0))
+        return sum((Fraction(plan["error"]) for plan in self.charged.earlier), Fraction(0))
 
 
 def model_of(results: Path) -> dict[str, str] | None:

@@ -1,8 +1,9 @@
 """The texts of drawn posts, and the verdicts that a text shares with its copies."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ from siamese_news.decide.bounds.descent import UNKNOWN
 from siamese_news.decide.plan.design import Order
 from siamese_news.decide.plan.population import Population
 from siamese_news.labels.matching import Labels
-from siamese_news.labels.results import Unit
+from siamese_news.labels.results import Unit, text_pieces
 
 # A pass over the posts costs much more than holding their texts, so one pass looks up many:
 _BEST = 50_000  # posts from the top, because labels of small sets are anywhere in a larger one
 _AHEAD = 50  # further down: sets from the present one on (each 1.02 times as large as the last)
 _OF_EACH = 512  # the fewest posts of each of these sets
+_BLOCK = 8192  # posts of a file in memory at one time
 
 
 class Texts:
@@ -49,6 +51,24 @@ class Texts:
             if rank not in self._keys:
                 self._keys[rank] = text_key(unit)
         return [self._keys[rank] for rank in ranks]
+
+    def pieces(self) -> Iterator[tuple[list[str], NDArray[np.bool_]]]:
+        """All texts, a piece at a time, with whether each is of one of the best posts."""
+        if not self._posts:
+            start = 0
+            for texts in text_pieces(self._population.path):
+                yield texts, self._population.is_best(start, start + len(texts))
+                start += len(texts)
+            return
+        from siamese_news.data.readers import open_posts
+
+        posts = iter(open_posts(self._posts))
+        while block := list(islice(posts, _BLOCK)):
+            here, best = self._population.members([post.id for post in block])
+            yield (
+                [post.text for post, is_here in zip(block, here, strict=True) if is_here],
+                best[here],
+            )
 
     def copies(self) -> NDArray[np.int64]:
         """(N,) for the post at each rank, the posts down to it with its text, including itself."""
