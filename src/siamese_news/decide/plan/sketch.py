@@ -82,7 +82,8 @@ class Sketch:
         """Whether two populations are the same, or one is a part of the other.
 
         They are the same if they share half of all their posts or texts, or of their best ones: the
-        head of a list is not another population.
+        head of a list is not another population. Without best ones, a question is about all posts,
+        such as recall, and the precision of a part is another question.
         """
         shares = [
             _shares(_common_range(self.posts, other.posts)),
@@ -94,7 +95,8 @@ class Sketch:
         ]
         if any(of_all >= _SAME for of_all, _ in [*shares, *heads]):
             return Relation.SAME
-        if any(of_smaller >= _PART for _, of_smaller in shares):
+        alike = bool(self.best) == bool(other.best)
+        if alike and any(of_smaller >= _PART for _, of_smaller in shares):
             return Relation.PART
         return Relation.OTHER
 
