@@ -21,6 +21,7 @@ TITLES = {
 }
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
 WIDE = 6  # columns that still fit side by side
+ROWS_IN_VIEW = 14  # a longer table is folded: the alphas of every head, or every threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ def _page(paper: str, made: Sequence[Made]) -> str:
         file_name=file_name,
         columns=_columns,
         wide=is_wide,
+        rows_in_view=ROWS_IN_VIEW,
         about=provenance(),
     )
 

@@ -131,6 +131,16 @@ def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
         assert f'<div class="{style}">' in page
 
 
+def test_a_long_table_is_folded_and_every_row_is_named_by_its_first_column(tmp_path):
+    for count, folds in ((14, 1), (15, 2)):  # the way a result was made is always folded
+        rows = [{"head": f"head {number}", "alpha": 1.5} for number in range(count)]
+        exhibit = toy(lay_out=lambda results, rows=rows: Content(tables=[Table("Alphas", rows)]))
+        page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
+        assert page.count("<details>") == page.count("</details>") == folds
+        assert page.count('<th scope="row">head') == count
+    assert "Alphas: 15 rows</summary>" in page
+
+
 def test_a_saved_result_is_used_and_fresh_leaves_it_aside(tmp_path):
     ran = []
     lay_out(toy([job("a", 1, ran)]), tmp_path)
