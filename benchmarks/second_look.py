@@ -55,12 +55,14 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     seeds = [collection.articles[id] for id in list(qrels)[::every]]
     ids, texts = list(collection.posts), [post.text for post in collection.posts.values()]
     model = open_model()
-    scores = []
+    scores, factors = [], []
     for start in range(0, len(seeds), _SEEDS):
         some = seeds[start : start + _SEEDS]
         scorer = open_scorer(model, [a.full_text for a in some])
         observe_all(scorer, texts)
         scores.append(scorer.scores(texts))
+        factors.append(scorer.scales())
+    scales = np.concatenate(factors)
     first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(np.int64)
     relevant = np.array([[qrels[a.id].get(id, 0) > 0 for id in ids] for a in seeds])
 
@@ -74,7 +76,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         lists = first.copy()
         for number, line in enumerate(lists):
             best = np.argsort(-line, kind="stable")[: look.count(line)]
-            line[best] += look.added(number, [texts[place] for place in best.tolist()])
+            again = [texts[place] for place in best.tolist()]
+            line[best] += look.added(number, again, scales)
         used = time.process_time() - used
         if count is None:
             row["seconds"] = f"{used / len(seeds):.2f}"

@@ -117,7 +117,7 @@ def test_beside_our_words_its_cosines_are_mixed_in(folder):
     assert isinstance(scorer, MixtureScorer)
     assert scorer.observing
     ours = open_scorer(open_model(), ["flood flood river"], fusion="words")
-    scale, surface = ours.surface(ours.token_ids(posts))
+    (scale,), surface = ours.scales(), ours.surface(ours.token_ids(posts))
     words = ours.scores(posts) - surface
     cosines = open_scorer(model, ["flood flood river"], fusion="vectors").scores(posts)
     share = model.options.dense

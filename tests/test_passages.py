@@ -40,13 +40,13 @@ def scorer_of(model, articles, **options):
 
 
 def added(model, articles, posts, **options):
-    """What passages add to the scores."""
+    """What passages add to the scores, before these are scaled."""
     found = []
     for weight in (1.0, 0.0):
         scorer = scorer_of(model, articles, **options | {"weight": weight})
         observe_all(scorer, posts)
         found.append(scorer.scores(posts))
-    return found[0] - found[1]
+    return (found[0] - found[1]) / scorer.scales()[:, None]
 
 
 def by_hand(model, article, posts, *, words, rank):

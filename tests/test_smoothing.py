@@ -119,9 +119,8 @@ def test_what_a_score_is_made_of_adds_up(model):
     )
     scorer = settled(model, POSTS)
     scores = scorer.scores(POSTS)
-    scale, _ = scorer.surface(scorer.token_ids(POSTS))
     article = model.encode_articles([ARTICLE, "Fire at night"])
-    for number in range(2):
+    for number, scale in enumerate(scorer.scales()):
         for post, score in zip(POSTS, scores[number], strict=True):
             parts = scorer.parts_of(post, number)
             around = sum(near.added for near in parts.neighbors)

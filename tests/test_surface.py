@@ -49,8 +49,7 @@ def scorer_of(model, articles):
 
 
 def surface(scorer, posts):
-    scale, found = scorer.surface(scorer.token_ids(posts))
-    return found / scale
+    return scorer.surface(scorer.token_ids(posts)) / scorer.scales()[:, None]
 
 
 def test_with_the_idf_of_the_pool_it_is_the_cosine_of_scikit_learn(model, monkeypatch):
@@ -181,9 +180,27 @@ def test_without_weight_there_is_none(model):
     options = TermOptions.of(plain)
     assert options.surface.weight == 0
     scorer = MixtureScorer(model, [ARTICLE], options=options)
-    scale, found = scorer.surface(scorer.token_ids(POSTS))
-    assert scale == 1 and not found.any()
+    assert scorer.scales() == 1 and not scorer.surface(scorer.token_ids(POSTS)).any()
     assert not scorer.scores(["überschwemmt"]).any()
+
+
+def test_an_article_s_scale_undoes_the_weight_of_its_own_surface(model):
+    """A post that copies the article scores alike however many words the vocabulary lacks."""
+    english = "The river Elbe floods the old town, and people leave their houses by boat"
+    articles = [english, ARTICLE, f"{english} {ARTICLE}"]
+    scorer = MixtureScorer(model, articles, options=model.terms.options)
+    lacking = [
+        np.mean([token not in model.vocabulary for token in model.tokens(article)])
+        for article in articles
+    ]
+    assert lacking[0] < lacking[2] < lacking[1] == 1
+    surface = model.terms.options.surface
+    weights = surface.weight * (1 + (surface.unknown - 1) * np.array(lacking))
+    np.testing.assert_allclose(scorer.scales(), 1 / (1 + 1.2 * weights), rtol=1e-6)
+    # The n-grams of a copy have the cosine 1 under either IDF, so these alone give scale * weight.
+    copies = scorer.surface(scorer.token_ids([ARTICLE]))
+    assert copies[1, 0] / scorer.scales()[1] == pytest.approx(weights[1], rel=0.05)
+    assert scorer.scores([ARTICLE])[1, 0] < 1
 
 
 def test_words_have_the_ngrams_that_a_reader_sees():
@@ -236,7 +253,7 @@ def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
         squares = scorer.surface_squares(word_grams([ids.unknown[id] for id in unknown], 4))
         assert squares.shape == (known + len(unknown),) and squares.min() >= 0
         place = {id: known + number for number, id in enumerate(unknown)}
-        _, found = scorer.surface(ids)
+        found = scorer.surface(ids)
         for number, text in enumerate(ids):
             words = [place.get(id, id) for id in text.tolist()]
             most = np.sqrt(squares[words].astype(float).sum())

@@ -203,6 +203,7 @@ class LookAgain(ModelSystem):
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`; a post that several articles have among their best is read once."""
         scores, seconds = super().__call__(articles, posts)
+        scales = open_scorer(self.model, articles, **self._options).scales()
         seeds = Seeds([Article(id=str(n), text=text) for n, text in enumerate(articles)])
         started = time.process_time()
         with (
@@ -213,7 +214,8 @@ class LookAgain(ModelSystem):
             lists = np.rint(scores.astype(np.float64) * MILLION).astype(np.int64)
             for number, line in enumerate(lists):
                 best = np.argsort(-line, kind="stable")[: look.count(line)]
-                line[best] += look.added(number, [posts[place] for place in best.tolist()])
+                texts = [posts[place] for place in best.tolist()]
+                line[best] += look.added(number, texts, scales)
         return lists / MILLION, seconds + time.process_time() - started
 
 

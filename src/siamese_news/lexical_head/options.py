@@ -145,13 +145,13 @@ class Passages:
     """A bonus for closeness to one passage of the article (`siamese_news.scoring.passages`).
 
     Attributes:
-        weight: of the squared excess, after smoothing and the surface; 0 for none.
+        weight: of the squared excess, next to a score whose parts sum to 1; 0 for none.
         words: length of a passage; the next one begins after half of it.
         rank: what exceeds the closeness of an article's post of this rank counts.
         posts: an article's best posts that are compared; each text counts once.
     """
 
-    weight: float = 2.0
+    weight: float = 2.6
     words: int = 60
     rank: int = 20
     posts: int = 2000

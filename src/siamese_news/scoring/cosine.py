@@ -1,6 +1,7 @@
 """Cosine similarities."""
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import override
 
@@ -20,6 +21,10 @@ class CosineScorer(Scorer):
         self._model = model
         # In double precision a cosine does not depend on which posts are asked for with it.
         self._articles = articles.astype(np.float64)
+
+    @override
+    def scales(self) -> NDArray[np.float32]:
+        return np.ones(len(self._articles), np.float32)
 
     @override
     def scores(self, posts: Content) -> np.ndarray:

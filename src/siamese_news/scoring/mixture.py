@@ -37,8 +37,9 @@ class MixtureScorer(Scorer):
     e the higher the less the article's words find (`DenseExcess`). Without a pool, and in the first
     pass over one, it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
 
-    Smoothed or not, it is then scaled, and ``s X`` is added: X the cosine of n-grams inside words,
-    s its weight (`SurfaceScores`); and the addition for a close passage (`PassageScores`).
+    Smoothed or not, ``s X`` is added to it: X the cosine of n-grams inside words, s its weight
+    (`SurfaceScores`); then the bonus for a close passage (`PassageScores`). The sum is multiplied by
+    ``1 / (1 + 1.2 s)``, so that scores mean about the same for articles of different s.
 
     A pass of `observe` finds the words that are rare in the pool (`FocusedPool`), the posts for
     pseudo-relevance feedback (`RocchioFeedback`) and those whose scores are smoothed (`Smoothing`).
@@ -179,13 +180,19 @@ class MixtureScorer(Scorer):
             quantile=self._excess.quantile if self._excess.weight and not self._settled else None,
         )
 
-    def surface(self, posts: TokenIds) -> tuple[float, NDArray[np.float32]]:
-        """The factor of the scores of `form`, and the scores of the surface to add: (A, P)."""
+    @override
+    def scales(self) -> NDArray[np.float32]:
         if self._surface is None:
-            return 1.0, np.zeros((1, 1), np.float32)
+            return np.ones(len(self._articles), np.float32)
+        return self._surface.scales.astype(np.float32)
+
+    @override
+    def surface(self, posts: TokenIds) -> NDArray[np.float32]:
+        if self._surface is None:
+            return np.zeros((1, 1), np.float32)
         found = np.zeros((len(self._articles), len(posts)), np.float32)
         self._surface.add(found, posts)
-        return self._surface.scale, found
+        return found
 
     def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
         """What bounds `surface` of any article: (V + U,); see `SurfaceScores.squares`."""
@@ -309,7 +316,7 @@ class MixtureScorer(Scorer):
             if self._smoothed is not None:
                 self._smoothed.put(scores, read)
             if self._surface is not None:
-                scores *= self._surface.scale
+                scores *= self.scales()[:, None]
                 self._surface.add(scores, read.ids)
             if self._passages is not None:
                 self._passages.add(scores, read)
@@ -352,7 +359,7 @@ class MixtureScorer(Scorer):
         own, around = 1.0, list[Neighbor]()
         if self._smoothed is not None:
             own, around = self._smoothed.neighbors(read, article)
-        scale = 1.0 if self._surface is None else self._surface.scale
+        scale = float(self.scales()[article])
         own, around = own * scale, [replace(one, weight=one.weight * scale) for one in around]
         shares = np.array([own, *(one.weight for one in around)], np.float32)
         said = [part for part in (read.said, *(one.said for one in around)) if part is not None]

@@ -69,7 +69,8 @@ class PassageScores:
                     floor = np.partition(close, -options.rank)[-options.rank]
                 over = np.maximum(close - floor, 0.0)
                 keys[article] = own
-                values[article] = (options.weight * over**2).astype(np.float32)
+                bonus = surface.scales[article] * options.weight * over**2
+                values[article] = bonus.astype(np.float32)
         self._table = TextTable(keys, values)
 
     def add(self, scores: NDArray[np.float32], posts: Posts) -> None:

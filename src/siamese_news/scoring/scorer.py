@@ -135,12 +135,16 @@ class Scorer:
         """
         return None
 
-    def surface(self, posts: TokenIds) -> tuple[float, NDArray[np.float32]]:
-        """The factor of the sums of `form`, and the scores to add: (A, P), or (1, 1) for all.
+    def scales(self) -> NDArray[np.float32]:
+        """(A,) the factor that the sums of `form` have in each article's scores."""
+        raise NotImplementedError
+
+    def surface(self, posts: TokenIds) -> NDArray[np.float32]:
+        """The scores to add to the scaled sums of `form`: (A, P), or (1, 1) for all.
 
         Only asked for where there is a form.
         """
-        return 1.0, np.zeros((1, 1), np.float32)
+        return np.zeros((1, 1), np.float32)
 
     def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
         """Bounds of `surface` by word: (V + U,); the root of a post's sum is at least `surface`.

@@ -137,9 +137,10 @@ class SurfaceScores:
 
     Attributes:
         counters: how many `count` needs.
-        scale: of the score of words and vectors. With it, a threshold keeps about as many posts at
-            about the same precision as without a surface (`events-dev`, `politifact-dev`).
-        weights: (A,) of the surface in each article's score.
+        scales: (A,) the factor of each article's whole score, ``1 / (1 + 1.2 s)`` where s is the
+            weight of its surface. With it, a threshold keeps about as many posts at about the
+            same precision whatever share of the article's words the vocabulary lacks.
+        weights: (A,) of the surface in each article's score, scaled.
         pool: (BUCKETS,) the pool's ``idf ** power`` of n-grams; the background's before `use`.
     """
 
@@ -162,9 +163,9 @@ class SurfaceScores:
             articles.rows, weights=articles.flat >= self._words, minlength=len(articles)
         )
         self._foreign: Floats = unknown / np.maximum(articles.lengths, 1)
-        self.scale = 1 / (1 + _SHIFT * options.weight)
-        foreign = 1 + (options.unknown - 1) * self._foreign
-        self.weights = self.scale * options.weight * foreign
+        weights = options.weight * (1 + (options.unknown - 1) * self._foreign)
+        self.scales: Floats = 1 / (1 + _SHIFT * weights)
+        self.weights: Floats = self.scales * weights
         self._counting: Bools = self._foreign >= _LACKING  # (A,) whether a post's n-grams are
         shares = self._foreign + self._background_shares(self._foreign)
         self._views = [self._view(self._background, shares)]

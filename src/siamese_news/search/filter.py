@@ -127,7 +127,7 @@ def write_filtered(
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None
     with atomic_write(query.out, "wb" if format in BINARY else "w") as target:
-        rows_of = filtered_rows(rows, opened)
+        rows_of = filtered_rows(rows, opened, scorer)
         titles = opened.titles
         write_rows(target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom)
     more = [*remarks, *filter_remarks(opened, found, searched)]
@@ -149,7 +149,7 @@ def filter_remarks(opened: OpenQuery, found: Filtered, searched: int) -> list[st
     return [*shares, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
 
 
-def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:
+def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[dict[str, Any]]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
     Only the scores and the places of the rows are in memory, and the texts where clusters are
@@ -173,7 +173,7 @@ def filtered_rows(path: Path, opened: OpenQuery) -> Iterator[dict[str, Any]]:
         if opened.second_look is not None:
             first = order[: opened.second_look.count(found)]
             texts = [row_at(place)["text"] for place in first.tolist()]
-            found[first] += opened.second_look.added(0, texts)
+            found[first] += opened.second_look.added(0, texts, scorer.scales())
             order = _order(found, row_at)
 
         def rows() -> Iterator[dict[str, Any]]:

@@ -71,12 +71,15 @@ class Ranking:
             self._cut(number)
         return self._floors.copy()
 
-    def look_again(self, second_look: SecondLook, top: int) -> None:
-        """Raise posts of each list by a second look at the best of them, and keep `top` of it."""
+    def look_again(self, second_look: SecondLook, top: int, scales: NDArray[np.floating]) -> None:
+        """Raise posts of each list by a second look at the best of them, and keep `top` of it.
+
+        `scales` are as in `SecondLook.added`.
+        """
         for number, (scores, rows, order) in enumerate(self._ordered()):
             first = order[: second_look.count(scores)]
             texts = [self._posts[row][0].text for row in rows[first].tolist()]
-            scores[first] += second_look.added(number, texts)
+            scores[first] += second_look.added(number, texts, scales)
         self._top = top
         self._forget()
 
@@ -174,7 +177,7 @@ def search(
         reason = "; no post is within the dates" if window.counts() else ": expected at least one"
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
-        found.look_again(second_look, top)
+        found.look_again(second_look, top, scorer.scales())
     return found
 
 

@@ -229,7 +229,7 @@ class Searcher:
             if not searched:
                 raise InputError("no posts to filter: expected at least one")
             self._say(opened, scorer, pool, lambda: filter_remarks(opened, found, searched))
-            return _records(filtered_rows(part.path, opened), query)
+            return _records(filtered_rows(part.path, opened, scorer), query)
 
     @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:

@@ -2,8 +2,8 @@
 
 The first look ranks every post with words and small vectors. A transformer takes milliseconds for a
 post, so it reads only the best K of a list. Let c be a post's cosine with a seed and m the median
-of these K cosines; then max(0, c - m) times a weight is added to the post's score, the largest over
-the seeds of one story. Nothing is subtracted, so a post that was read never falls behind one that
+of these K cosines; then max(0, c - m) times a weight and the seed's scale (`Scorer.scales`) is added to
+the post's score, the largest over the seeds of one story. Nothing is subtracted, so a post that was read never falls behind one that
 was not because it was read, and a threshold decides as it does without a second look.
 """
 
@@ -24,7 +24,7 @@ LEAST, MOST = 200, 5000
 
 _NEAR = 0.1  # a post with this score looks near
 _TIMES = 2  # as many posts as look near are read, times this
-_WEIGHT = 0.2
+_WEIGHT = 0.26
 _CACHE = "second-look"
 
 
@@ -47,15 +47,22 @@ class SecondLook:
         near = int(np.count_nonzero(scores >= _NEAR * MILLION))
         return min(max(_TIMES * near, LEAST), MOST)
 
-    def added(self, number: int, texts: Sequence[str]) -> NDArray[np.int64]:
-        """(K,) millionths to add to the scores of posts with these texts, in list `number`."""
-        own = self._seeds.articles
-        articles = [one.full_text for one in (own if self._seeds.one_story else [own[number]])]
+    def added(
+        self, number: int, texts: Sequence[str], scales: NDArray[np.floating]
+    ) -> NDArray[np.int64]:
+        """(K,) millionths to add to the scores of posts with these texts, in list `number`.
+
+        `scales` are those of the scorer of the first look (`Scorer.scales`).
+        """
+        seeds = self._seeds.articles
+        rows = range(len(seeds)) if self._seeds.one_story else [number]
+        articles = [seeds[row].full_text for row in rows]
         if not texts:
             return np.zeros(0, np.int64)
         similar = self._similar(articles, texts).astype(np.float64)
-        excess = np.maximum(similar - np.median(similar, axis=1, keepdims=True), 0).max(axis=0)
-        return np.rint(_WEIGHT * MILLION * excess).astype(np.int64)
+        excess = np.maximum(similar - np.median(similar, axis=1, keepdims=True), 0)
+        best = (scales[list(rows), None] * excess).max(axis=0)
+        return np.rint(_WEIGHT * MILLION * best).astype(np.int64)
 
 
 Similar = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]

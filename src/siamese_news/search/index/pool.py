@@ -204,7 +204,7 @@ def best_scores(
             yield _part(scorer, posts, number, rows[start : start + BLOCK])
 
     # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
-    scale, surface = scorer.surface(TokenIds.of([]))
+    scales, surface = scorer.scales()[:, None], scorer.surface(TokenIds.of([]))
 
     @lru_cache(maxsize=2)  # the segments come in their order
     def table(segment: Segment) -> Floats | None:
@@ -217,7 +217,7 @@ def best_scores(
 
         def reach(most: Floats, least: Floats, above: Floats, below: Floats) -> NDArray[np.intp]:
             found = wanted.at_most(
-                scale * most + above + _ROUNDING, scale * least + below - _ROUNDING
+                scales * most + above + _ROUNDING, scales * least + below - _ROUNDING
             )
             return np.flatnonzero((found >= floors).any(axis=0))
 
@@ -229,7 +229,7 @@ def best_scores(
         elif surface.size:
             above = below = np.broadcast_to(surface, (1, len(rows)))
         else:
-            above = below = scorer.surface(segment.token_ids(rows))[1]
+            above = below = scorer.surface(segment.token_ids(rows))
         kept = reach(*bounds.without_vectors(chunk.number, rows, lexical), above, below)
         rows = rows[kept]
         lexical, above, below = (own[..., kept] for own in (lexical, above, below))
@@ -242,7 +242,7 @@ def best_scores(
         kept = reach(most, least, above, below)
         if squares is not None:
             rows, most, least = rows[kept], most[:, kept], least[:, kept]
-            above = scorer.surface(segment.token_ids(rows))[1]
+            above = scorer.surface(segment.token_ids(rows))
             kept = reach(most, least, above, above)
         return rows[kept]
 
