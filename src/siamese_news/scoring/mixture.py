@@ -38,8 +38,8 @@ class MixtureScorer(Scorer):
     pass over one, it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
 
     Smoothed or not, ``s X`` is added to it: X the cosine of n-grams inside words, s its weight
-    (`SurfaceScores`); then the bonus for a close passage (`PassageScores`). The sum is multiplied by
-    ``1 / (1 + 1.2 s)``, so that scores mean about the same for articles of different s.
+    (`SurfaceScores`); then the bonus for a close passage (`PassageScores`). The sum is multiplied
+    by ``1 / (1 + 1.2 s)``, so that scores mean about the same for articles of different s.
 
     A pass of `observe` finds the words that are rare in the pool (`FocusedPool`), the posts for
     pseudo-relevance feedback (`RocchioFeedback`) and those whose scores are smoothed (`Smoothing`).

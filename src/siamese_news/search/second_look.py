@@ -2,9 +2,10 @@
 
 The first look ranks every post with words and small vectors. A transformer takes milliseconds for a
 post, so it reads only the best K of a list. Let c be a post's cosine with a seed and m the median
-of these K cosines; then max(0, c - m) times a weight and the seed's scale (`Scorer.scales`) is added to
-the post's score, the largest over the seeds of one story. Nothing is subtracted, so a post that was read never falls behind one that
-was not because it was read, and a threshold decides as it does without a second look.
+of these K cosines; then max(0, c - m) times a weight and the seed's scale (`Scorer.scales`) is
+added to the post's score, the largest over the seeds of one story. Nothing is subtracted, so a post
+that was read never falls behind one that was not because it was read, and a threshold decides as it
+does without a second look.
 """
 
 from collections.abc import Callable, Sequence
