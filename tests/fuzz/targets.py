@@ -409,7 +409,7 @@ def _labeled(place: Path, ending: str) -> bytes:
     if ending == ".jsonl":
         answers = [{"text": row["text"], "answer": "accept", "meta": row} for row in rows]
         return b"\n".join(json.dumps(answer).encode() for answer in answers)
-    said = [{"result": [{"value": {"choices": ["relevant"]}}], "was_canceled": False}]
+    said = [{"result": [{"value": {"choices": ["relevant"]}}], "was_cancelled": False}]
     tasks = [{"id": n, "data": row, "annotations": said} for n, row in enumerate(rows)]
     return json.dumps(tasks).encode()
 
@@ -463,9 +463,11 @@ def sealed(data: bytes) -> None:
             drawn = place / "sheet.drawn.jsonl"
             old = json.loads((_sampled() / name).read_text())[SEAL]
             drawn.write_text(drawn.read_text().replace(old, seal))
-    done = CliRunner().invoke(app, ["certify", "--labels", str(place / "sheet.csv")])
-    if done.exit_code not in (0, 2) or (done.exception and not _exit(done.exception)):
-        raise done.exception or AssertionError(done.output)
+    check = ["certify", "--check", str(place / "sheet.certificate.json")]
+    for command in (check, ["certify", "--labels", str(place / "sheet.csv")]):
+        done = CliRunner().invoke(app, command)
+        if done.exit_code not in (0, 2) or (done.exception and not _exit(done.exception)):
+            raise done.exception or AssertionError(done.output)
 
 
 def _exit(error: BaseException) -> bool:

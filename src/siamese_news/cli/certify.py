@@ -42,36 +42,23 @@ def certify(
 
     Writes <sheet>.certificate.csv (their ids), .certificate.json and .html, and the next sheet.
     """
-    from siamese_news.decide.certificate import (
-        certificate_of,
-        follows,
-        sentence_of,
-        sheets_of_certificate,
-        write_files,
-    )
+    from siamese_news.decide.certificate import certificate_of, sentence_of, write_files
     from siamese_news.decide.certification import Certification, expect_all, next_batch
-    from siamese_news.decide.plan.files import read_sealed
+    from siamese_news.decide.checking import check_certificate
     from siamese_news.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):
         raise InputError("expected either --labels or --check")
     if check is not None:
-        content = read_sealed(check, "certificate")
-        labels = sheets_of_certificate(check, content)
-        plan = plan or check.with_name(content["plan"]["file"])
+        work, unchecked = check_certificate(check, plan=plan, results=results, posts=posts)
+        changed = changed_sentence(work.log.changed)
+        echo(f"{check}: holds: every statement follows from its scores, plan and labels.{changed}")
+        echo(f"not checked, because nothing else says it: {'; '.join(unchecked)}")
+        return
     assert labels
     path = plan or plan_of(labels)
     work = Certification.resume(path, results=results, posts=posts)
     said = read_labels(labels, work.sampled)
-    if check is not None:
-        if not follows(content, work, said):
-            raise InputError(
-                f"{check}: the labels or the plan now lead to another certificate; it held for "
-                f"{counted(content['labels']['used'], 'label')}, there are {len(said.of)}"
-            )
-        changed = changed_sentence(work.log.changed)
-        echo(f"{check}: holds; scores, plan, labels and findings are the same.{changed}")
-        return
     expect_all(path, labels)
     work.log.look(said)
     claims = work.claims(said)

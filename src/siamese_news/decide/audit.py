@@ -26,6 +26,12 @@ class Audit(SamplingPlan):
 
     def _prepare(self) -> None:
         self.settings: dict[str, Any] = self.plan["settings"]
+        share_of(self.settings["confidence"], "confidence")
+        threshold = self.settings["threshold"]
+        if threshold is not None:
+            above = _above(self.population, threshold, self.settings["population"])
+            if self.settings.get("above") != above:
+                raise InputError("its parts do not match these scores; restore it")
 
     @classmethod
     def start(
@@ -63,13 +69,6 @@ class Audit(SamplingPlan):
         if path.exists():
             raise InputError(f"{path}: there is already a plan in this file; use another --out")
         return cls._fix(path, population, settings, error=error, **options)
-
-    def _check(self) -> None:
-        chosen = self.settings
-        if chosen["threshold"] is not None:
-            above = _above(self.population, chosen["threshold"], chosen["population"])
-            if chosen.get("above") != above:
-                raise InputError(f"{self.path}: its parts do not match these scores; restore it")
 
     @property
     def confidence(self) -> Fraction:

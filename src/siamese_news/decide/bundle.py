@@ -20,12 +20,13 @@ from typing import Any
 from jinja2 import Template
 
 from siamese_news import __version__
-from siamese_news.decide.certificate import follows, sentence_of, sheets_of_certificate
+from siamese_news.decide.certificate import sentence_of
 from siamese_news.decide.certification import Certification
+from siamese_news.decide.checking import differences, sheets_of_certificate
 from siamese_news.decide.plan.files import SEAL, made, read_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
-from siamese_news.labels.matching import read_labels
+from siamese_news.labels.matching import Labels, read_labels
 from siamese_news.labels.sheets import read_rows
 from siamese_news.utils.files import atomic_write, file_sha256
 from siamese_news.utils.terminal import guarded
@@ -59,7 +60,7 @@ def write_bundle(
     if work.plan[SEAL] != content["plan"]["sha256"]:
         raise InputError(f"{certificate}: is the certificate of another plan than {plan}")
     sheets = sheets_of_certificate(certificate, content)
-    if not follows(content, work, read_labels(sheets, work.sampled)):
+    if _differs(content, work, read_labels(sheets, work.sampled)):
         raise InputError(
             f"{certificate}: its labels say something else now; run certify again first"
         )
@@ -207,5 +208,11 @@ def _check_certificate(path: Path, certificate: Path) -> None:
     plan = read_sealed(plan_path, "plan")
     work = Certification(plan, plan_path, Population(certificate.with_name(_SCORES)))
     labels = read_labels([certificate.with_name(_LABELS)], work.sampled)
-    if not follows(content, work, labels):
+    if _differs(content, work, labels):
         raise InputError(f"{path}: another certificate follows from its plan, scores and labels")
+
+
+def _differs(content: Mapping[str, Any], work: Certification, labels: Labels) -> bool:
+    """Whether a certificate does not follow; a bundle has neither the log nor the sheets as is."""
+    ignoring = ("labels.changed", "remarks")
+    return bool(differences(content, work, labels, work.claims(labels), ignoring=ignoring))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.decide.certification import Certification, Claim
-from siamese_news.decide.plan.files import SEAL, made, read_sealed, sibling, write_sealed
+from siamese_news.decide.plan.files import SEAL, made, name_for, read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import score_text
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
@@ -56,21 +56,24 @@ def certificate_of(
             "used": len(labels.of),
             "relevant": relevant,
             "not_relevant": len(labels.of) - relevant,
-            "drawn_without_label": sum(name not in labels.of for name in work.sampled.by_name),
+            "drawn_without_label": _gaps(work, labels),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": work.log.changed,
-            "files": [{"file": str(path), "sha256": file_sha256(path)} for path in sheets],
+            "files": [
+                {"file": name_for(work.path, path), "sha256": file_sha256(path)} for path in sheets
+            ],
         },
         "claims": [_claim(work, claim) for claim in claims],
         "remarks": labels.remarks(),
     }
 
 
-def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
-    """The files of labels of a certificate: next to it, or else where they were."""
-    found = [Path(one["file"]) for one in content["labels"]["files"]]
-    moved = [path.with_name(one.name) for one in found]
-    return [m if m.exists() or not f.exists() else f for m, f in zip(moved, found, strict=True)]
+def _gaps(work: Certification, labels: Labels) -> int:
+    """The drawn posts without a label that were drawn before one with a label."""
+    labeled = [name in labels.of for name in work.sampled.by_name]
+    while labeled and not labeled[-1]:
+        labeled.pop()
+    return labeled.count(False)
 
 
 def write_files(
@@ -87,19 +90,10 @@ def write_files(
         if old["plan"]["sha256"] != content["plan"]["sha256"]:
             raise InputError(f"{path}: is the certificate of another plan; move it away")
     write_sealed(path, content)
-    _write_page(sibling(work.path, "certificate.html"), content)
+    with atomic_write(sibling(work.path, "certificate.html")) as stream:
+        stream.write(page_of(content))
     lists = sibling(work.path, "certificate.csv")
-    return lists if _write_lists(lists, work, claims) else None
-
-
-def follows(content: Mapping[str, Any], work: Certification, labels: Labels) -> bool:
-    """Whether a certificate follows from a plan and labels."""
-    found = certificate_of(work, work.claims(labels), labels)
-    names = ("plan", "settings", "population", "confidence", "claims")
-    counts = ("used", "relevant", "not_relevant", "skipped")
-    return all(content[name] == found[name] for name in names) and all(
-        content["labels"][name] == found["labels"][name] for name in counts
-    )
+    return lists if write_lists(lists, work, claims) else None
 
 
 def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
@@ -234,7 +228,7 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
     }
 
 
-def _write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
+def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
     """Write the posts of the certified lists to a CSV file, best first.
 
     The columns are ids, score, and one for each target. Without a list, an earlier file is removed.
@@ -266,12 +260,11 @@ def _write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bo
     return True
 
 
-def _write_page(path: Path, content: Mapping[str, Any]) -> None:
-    """Write the page of a certificate; an earlier one is replaced."""
+def page_of(content: Mapping[str, Any]) -> str:
+    """The page of a certificate, as HTML."""
     import jinja2
 
     source = resources.files("siamese_news.decide").joinpath("page.html.j2").read_text("utf-8")
     template = jinja2.Environment(autoescape=True).from_string(source)
     claims = [(claim, sentence_of(content, claim)) for claim in content["claims"]]
-    with atomic_write(path) as stream:
-        stream.write(template.render(c=content, claims=claims) + "\n")
+    return template.render(c=content, claims=claims) + "\n"

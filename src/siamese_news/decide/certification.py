@@ -34,7 +34,7 @@ from siamese_news.decide.plan.design import (
     reserved_labels,
     share_of,
 )
-from siamese_news.decide.plan.files import WHOLE, batch_name, misfit, sheets_of
+from siamese_news.decide.plan.files import batch_name, sheets_of
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import KnownVerdicts, Texts, distinct
@@ -42,6 +42,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import format_of, write_sheet
+from siamese_news.utils.shares import exact
 
 METHOD = (
     "descent over nested sets, exact group-sequential tests without replacement, labeled errors "
@@ -82,7 +83,7 @@ class Settings:
             raise InputError("precision has the same target twice; expected each once")
         share_of(self.confidence, "confidence")
         try:
-            growing = Fraction(self.ratio) > 1
+            growing = exact(self.ratio) > 1
         except (ValueError, ZeroDivisionError):
             growing = False
         if not growing:
@@ -206,10 +207,39 @@ class Certification(SamplingPlan):
     kind = "precision"
 
     def _prepare(self) -> None:
+        if self.plan["method"] != METHOD:
+            raise InputError(
+                "another version of the program made this plan, with another test; finish with "
+                "that version, or make a new plan with sample --again"
+            )
         self.settings = Settings.of(self.plan["settings"])
-        self.sizes = np.array(self.plan["sets"], np.int64)
-        self.tables = self.settings.tables(self.sizes, self._nulls())
+        self.settings.check()
+        scores = self.population.scores
+        # Before the tables, whose size follows from these numbers.
+        self.sizes = self.settings.sets(scores)
+        sets, cuts = self.sizes.tolist(), scores[self.sizes - 1].tolist()
+        if (self.plan["sets"], self.plan["cuts"]) != (sets, cuts):
+            raise InputError(
+                "its sets do not match these scores; restore the plan, or make a new one with "
+                "sample --again"
+            )
+        nulls = self.settings.nulls(self.sizes, self._copies())
+        if self.plan["nulls"] != nulls:
+            raise InputError(
+                "its 'nulls' are not those of its settings and scores; restore the file, or make a "
+                "new plan with sample --again"
+            )
+        self.tables = self.settings.tables(self.sizes, nulls)
+        if self.plan["tables"] != [t.fingerprint(self.settings.budget) for t in self.tables]:
+            raise InputError(
+                "this version of the program computes different tables than the plan has; finish "
+                "with the version that made it"
+            )
         self.order = Order(self.sizes, self.population.keys(self.settings.seed))
+
+    def _copies(self) -> NDArray[np.int64] | None:
+        """The copies of texts, on which the nulls depend if the annotator may err."""
+        return None if self.settings.false_positive is None else self.texts.copies()
 
     @classmethod
     def start(
@@ -244,35 +274,6 @@ class Certification(SamplingPlan):
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
-
-    def _check(self) -> None:
-        """Method, sets and tables must also be those of the plan."""
-        if self.sizes.tolist() != self.settings.sets(self.population.scores).tolist():
-            raise InputError(
-                f"{self.path}: its sets do not match these scores; restore the plan, or make a new "
-                "one with sample --again"
-            )
-        tables = [table.fingerprint(self.settings.budget) for table in self.tables]
-        if tables != self.plan["tables"]:
-            raise InputError(
-                f"{self.path}: this version of the program computes different tables than the plan "
-                "has; finish with the version that made it"
-            )
-
-    def _nulls(self) -> list[list[int]]:
-        if self.plan["method"] != METHOD:
-            raise InputError(
-                f"{self.path}: another version of the program made this plan, with another test; "
-                "finish with that version, or make a new plan with sample --again"
-            )
-        nulls: Any = self.plan.get("nulls")
-        rows = len(self.settings.targets), len(self.sizes)
-        if misfit(nulls, [[WHOLE]]) or (len(nulls), *{len(row) for row in nulls}) != rows:
-            raise InputError(
-                f"{self.path}: its 'nulls' are missing or damaged; restore the file, or make a new "
-                "plan with sample --again"
-            )
-        return [list(row) for row in nulls]
 
     @property
     def error(self) -> Fraction:

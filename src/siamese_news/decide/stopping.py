@@ -7,7 +7,7 @@ holds whichever other posts are labeled, and at every look.
 
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from functools import cache, partial
 from itertools import count, islice, takewhile
@@ -386,7 +386,9 @@ class Stopping(SamplingPlan):
     kind = "stopping"
 
     def _prepare(self) -> None:
-        self.goal = Goal(**self.plan["settings"])
+        chosen = self.plan["settings"]
+        self.goal = Goal(**{field.name: chosen[field.name] for field in fields(Goal)})
+        self.goal.check()
         self.rules = self.goal.rules(self.population, self.texts)
 
     @classmethod

@@ -80,6 +80,22 @@ class SampledPosts:
         """Record units and return them with their keys, as `write_sheet` takes them."""
         return [(one.key, unit) for one, unit in zip(self.draw(units, parts), units, strict=True)]
 
+    def check_keys(self) -> None:
+        """Raise an `InputError` if a key does not follow from the plan and the post.
+
+        The plan's order and criteria are part of every key, so these cannot be changed alone.
+        """
+        for drawn in self.by_key.values():
+            digest = self._digest(drawn.name)
+            if len(drawn.key) < 9 or not f"k{digest}".startswith(drawn.key):
+                raise InputError(
+                    f"{self.path}: key {drawn.key!r} of post '{drawn.post}' is not that of the "
+                    "plan; the plan or this file was changed: restore both"
+                )
+
+    def _digest(self, name: str) -> str:
+        return hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()
+
     def _read(self, row: Mapping[str, Any]) -> None:
         parts = (row["key"], row["name"], row.get("part", ""))
         if not all(isinstance(part, str) for part in parts):
@@ -93,7 +109,7 @@ class SampledPosts:
     def _key(self, name: str) -> str:
         for length in range(8, 33):
             # A letter first, so that nobody reads 12e45678 as a number.
-            key = "k" + hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()[:length]
+            key = f"k{self._digest(name)[:length]}"
             if key not in self.by_key:
                 return key
         raise AssertionError("two posts have one key")
@@ -228,6 +244,10 @@ class VerdictLog:
     def changed(self) -> int:
         """The number of posts whose verdict was changed or removed after the first look."""
         return len(self._changed)
+
+    def covers(self, labels: Labels) -> bool:
+        """Whether all these verdicts were recorded, so that `changed` counts their changes."""
+        return all(self._last.get(one.sampled.key) == one.said for one in labels.of.values())
 
     def look(self, labels: Labels) -> None:
         """Record new verdicts; they are on the disk when this returns."""

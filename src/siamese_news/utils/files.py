@@ -44,6 +44,22 @@ def is_stream(path: str | Path) -> bool:
     return True
 
 
+def expect_regular(path: str | Path, expected: str = "a file") -> None:
+    """Refuse a pipe, a device or a folder, whose reading may never end; a missing file is not one.
+
+    Raises:
+        InputError: it says what was `expected`.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # whoever reads it says why it cannot be read
+        return
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path}: is a folder; expected {expected}")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path}: is a pipe or a device; expected {expected}: copy it to a file")
+
+
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
     """Make an error about a full disk name the file that is being written."""
@@ -151,8 +167,9 @@ def file_sha256(path: str | Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it is not a regular file, or cannot be read.
     """
+    expect_regular(path)
     with reading(path), Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

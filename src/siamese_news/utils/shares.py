@@ -2,6 +2,26 @@
 
 import re
 from decimal import Decimal
+from fractions import Fraction
+
+# No exponents: 1e-999999999 is a few characters, and a number that fills the memory.
+_EXACT = re.compile(r"\s*\+?(\d{0,24}\.?\d{0,24}|\d{1,24}/\d{1,24})\s*")
+
+
+def exact(text: str) -> Fraction:
+    """A number that is typed as a decimal or a fraction, read exactly.
+
+    Raises:
+        ValueError: for another text; ``ZeroDivisionError`` for a fraction of zero.
+
+    Example:
+        >>> from siamese_news.utils.shares import exact
+        >>> exact(".9") == exact("9/10")
+        True
+    """
+    if not _EXACT.fullmatch(text):
+        raise ValueError(f"{text[:40]!r} is not a number such as .9 or 9/10")
+    return Fraction(text)
 
 
 def typed_share(word: str) -> str:

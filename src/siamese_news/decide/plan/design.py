@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from siamese_news.decide.plan.keyed_hash import siphash
 from siamese_news.errors import InputError
+from siamese_news.utils.shares import exact
 from siamese_news.utils.strings import Strings
 
 FIRST = 100
@@ -34,7 +35,7 @@ def share_of(value: str, what: str) -> Fraction:
         InputError: for anything else; it calls the value by the name `what`.
     """
     try:
-        share = Fraction(value)
+        share = exact(value)
     except (ValueError, ZeroDivisionError):
         raise InputError(f"{what} is {value!r}; expected a share such as .9 or 90%") from None
     if not 0 < share < 1:

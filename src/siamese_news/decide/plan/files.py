@@ -2,17 +2,18 @@
 
 import hashlib
 import json
+import os
 import re
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from siamese_news.decide.plan.records import PLANS, Certificate, Plan
 from siamese_news.errors import InputError
-from siamese_news.utils.files import write_json
+from siamese_news.utils.files import expect_regular, write_json
 from siamese_news.utils.provenance import command, provenance
+from siamese_news.utils.records import fitting
 
 SEAL = "sha256"
 
@@ -37,14 +38,16 @@ def made() -> dict[str, Any]:
     return {"created": now, "command": command(), "provenance": provenance()}
 
 
-def read_sealed(path: Path, what: str) -> dict[str, Any]:
-    """Read an object that `write_sealed` wrote: a ``plan`` or a ``certificate``.
+def read_sealed(path: Path, what: Literal["plan", "certificate"]) -> dict[str, Any]:
+    """Read an object that `write_sealed` wrote, with the fields of its kind (`records`).
 
     Raises:
-        InputError: the file is missing, not JSON, was changed, or lacks a field.
+        InputError: the file is missing, not a regular file, not JSON, was changed, or lacks a
+            field.
     """
+    expect_regular(path, f"a {what} that this program wrote")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(_text(path))
         seal = seal_of(content) if isinstance(content, dict) else ""
     except OSError as error:
         where = "; it is next to the first sheet: check the names of both" if what == "plan" else ""
@@ -61,133 +64,43 @@ def read_sealed(path: Path, what: str) -> dict[str, Any]:
             f"{path}: the {what} was changed after it was written (its hash does not match); "
             "restore it: what is fixed before the first label cannot be changed afterwards"
         )
-    shape = CERTIFICATE if what == "certificate" else PLANS.get(str(content.get("kind")))
-    wrong = "kind" if shape is None else misfit(content, shape)
-    if wrong is not None:
+    try:
+        kind = Certificate if what == "certificate" else PLANS.get(str(content.get("kind")), Plan)
+        fitting(content, kind)
+    except ValueError as error:
         raise InputError(
-            f"{path}: its field {wrong} is missing, or is not what this program writes in a "
-            f"{what}; restore the file"
-        )
+            f"{path}: not a {what} as this program writes it ({error}); restore the file"
+        ) from error
     return content
 
 
-Shape = Any
-"""A type, a test, None, {field: shape}, [shape of each item], or (one shape, or another)."""
+_LARGEST = 256 * 2**20  # bytes of a sealed file; a plan over millions of posts has one
 
 
-def _between(kind: Any, low: float, high: float) -> Callable[[Any], bool]:
-    """Tests for a number of this kind in a range."""
-    return lambda value: (
-        isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
-    )
+def _text(path: Path) -> str:
+    with path.open("rb") as stream:
+        data = stream.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError(f"more than {_LARGEST:,} bytes")
+    return data.decode()
 
 
-def _typed(fits: Callable[[Fraction], bool]) -> Callable[[Any], bool]:
-    """Tests for a number as the user typed it."""
+def named_by(record: Path, name: str) -> Path:
+    """A file that a sealed file names: from its folder, else next to it.
 
-    def test(value: Any) -> bool:
-        try:
-            return isinstance(value, str) and fits(Fraction(value))
-        except (ValueError, ZeroDivisionError):
-            return False
-
-    return test
+    Earlier versions wrote paths from the folder in which the command ran, which is tried last.
+    """
+    listed = Path(name)
+    places = (record.parent / listed, record.with_name(listed.name), listed)
+    return next((path for path in places if path.exists()), places[1])
 
 
-def _filled(shape: Shape) -> Callable[[Any], bool]:
-    """Tests for a list with at least one item."""
-    return lambda value: isinstance(value, list) and bool(value) and not misfit(value, [shape])
-
-
-_LARGEST = sys.float_info.max
-WHOLE = _between(int, -(1 << 63), (1 << 63) - 1)
-_COUNT = _between(int, 1, 1 << 40)
-_NUMBER = _between(int | float, -_LARGEST, _LARGEST)
-_RATE = _between(int | float, 0, 1)
-_SHARE = _typed(lambda value: 0 < value < 1)
-_POPULATION = {"file": str, "posts": _COUNT, "sha256": str, "pairs": bool}
-_FILE = {"file": str, "sha256": str}
-_EARLIER = [{"sha256": str, "error": _typed(lambda value: 0 <= value <= 1)}]
-_MODEL = (None, {"folder": str, "sha256": str})
-_PLAN = {
-    "created": str,
-    "command": str,
-    "population": _POPULATION,
-    "sets": _filled(_COUNT),
-    "cuts": _filled(_NUMBER),
-    "model": _MODEL,
-    "corpus": [_FILE],
-    "criteria": str,
-}
-_PRECISION = {
-    "targets": _filled(_SHARE),
-    "confidence": _SHARE,
-    "budget": _COUNT,
-    "first": _COUNT,
-    "ratio": _typed(lambda value: value > 1),
-    "seed": WHOLE,
-    "joint": bool,
-    "false_positive": (None, _RATE),
-    "false_negative": _RATE,
-}
-_AUDIT = {
-    "budget": _COUNT,
-    "confidence": _SHARE,
-    "seed": WHOLE,
-    "threshold": (None, _NUMBER),
-    "population": (None, _COUNT),
-}
-_STOPPING = {
-    "find": (None, _COUNT),
-    "recall": (None, _SHARE),
-    "rule": lambda value: value in ("random-first", "learn-first"),
-    "positives": _COUNT,
-    "confidence": _SHARE,
-    "seed": WHOLE,
-}
-PLANS: Mapping[str, Shape] = {
-    "precision": {
-        **_PLAN,
-        "settings": _PRECISION,
-        "method": str,
-        "tables": [str],
-        "earlier": _EARLIER,
-    },
-    "audit": {**_PLAN, "settings": _AUDIT, "earlier": _EARLIER},
-    "stopping": {**_PLAN, "settings": _STOPPING},
-}
-"""The shapes of the kinds of plans."""
-
-CERTIFICATE: Shape = {
-    "plan": _FILE,
-    "settings": _PRECISION,
-    "population": _POPULATION,
-    "confidence": _RATE,
-    "claims": [dict],
-    "labels": {"used": WHOLE, "relevant": WHOLE, "not_relevant": WHOLE, "skipped": WHOLE},
-}
-
-
-def misfit(value: Any, shape: Shape, name: str = "") -> str | None:
-    """The name of the first part of a value that does not have its shape, or None."""
-    here = name or "the whole"
-    if isinstance(shape, tuple):
-        return None if any(misfit(value, one, name) is None for one in shape) else here
-    if isinstance(shape, list):
-        if not isinstance(value, list):
-            return here
-        parts = [(f"{name}[{n}]", part, shape[0]) for n, part in enumerate(value)]
-    elif isinstance(shape, Mapping):
-        if not isinstance(value, dict):
-            return here
-        if missing := [key for key in shape if key not in value]:
-            return f"{name}.{missing[0]}".lstrip(".")
-        parts = [(f"{name}.{key}".lstrip("."), value[key], one) for key, one in shape.items()]
-    elif isinstance(shape, type):
-        return None if isinstance(value, shape) else here
-    else:
-        return None if (value is None if shape is None else shape(value)) else here
-    return next((found for part in parts if (found := misfit(part[1], part[2], part[0]))), None)
+def name_for(record: Path, path: Path) -> str:
+    """The name by which a sealed file names another; see `named_by`."""
+    try:
+        return os.path.relpath(path.absolute(), record.absolute().parent)
+    except ValueError:  # on another drive of Windows
+        return str(path.absolute())
 
 
 _SHEET = re.compile(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypedDict, Unpack
 from siamese_news.data.readers.inputs import input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.plan import ledger
-from siamese_news.decide.plan.files import read_sealed, sibling, write_sealed
+from siamese_news.decide.plan.files import name_for, named_by, read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
@@ -59,10 +59,22 @@ class SamplingPlan:
         seal, copy = ledger.question_of(plan)
         self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), seal)
         self.log = VerdictLog(self.sampled, sibling(path, "verdicts.jsonl"), copy)
-        self._prepare()
+        units = plan["population"]["posts"], plan["population"]["pairs"]
+        try:
+            if units != (len(population), population.pairs):
+                raise InputError("its number of posts is not that of the scores; restore it")
+            self._prepare()
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
     def _prepare(self) -> None:
-        """Read the settings; each kind of plan has its own."""
+        """Read the settings, and compare what follows from them and the scores with the plan.
+
+        Each kind of plan has its own settings.
+
+        Raises:
+            InputError: a setting is impossible, or the plan does not match the scores.
+        """
 
     @classmethod
     def _fix(
@@ -97,7 +109,7 @@ class SamplingPlan:
             "sets": [len(population)],
             "cuts": [float(population.scores[-1])],
             "model": model_of(results),
-            "corpus": [{"file": str(p), "sha256": file_sha256(p)} for p in posts],
+            "corpus": [{"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts],
             "earlier": [],
             "criteria": options.get("criteria", ""),
             **(own or {}),
@@ -143,16 +155,12 @@ class SamplingPlan:
                 f"{path}: another version of the program made this plan, with another random "
                 "order; finish with that version"
             )
-        given = results or path.with_name(plan["population"]["file"])
-        corpus = _files(posts) if posts else [Path(f["file"]) for f in plan["corpus"]]
-        population = _unchanged(plan, given, corpus)
-        ledger.refuse_withdrawn(path, plan, given)
-        found = cls(plan, path, population, corpus)
-        found._check()
-        return found
-
-    def _check(self) -> None:
-        """Raise an `InputError` if a plan that is resumed does not match the scores."""
+        scored = results or path.with_name(plan["population"]["file"])
+        listed = [named_by(path, corpus_file["file"]) for corpus_file in plan["corpus"]]
+        corpus = _files(posts) if posts else listed
+        population = _unchanged(plan, scored, corpus)
+        ledger.refuse_withdrawn(path, plan, scored)
+        return cls(plan, path, population, corpus)
 
     @property
     def charged(self) -> ledger.Charge:
@@ -215,10 +223,13 @@ _NEW = (
 
 def _changes(plan: dict[str, Any], results: Path) -> str:
     population = Population(results)
-    before, now = plan["population"]["posts"], len(population)
+    before = plan["population"]["posts"]
+    now = len(population)
     if before != now:
         return f"the scores changed after the plan was made: {before:,} posts then, {now:,} now"
-    for size, cut in zip(plan["sets"], plan["cuts"], strict=True):
+    for size, cut in zip(plan["sets"], plan["cuts"], strict=False):
+        if size > now:
+            break
         score = float(population.scores[size - 1])
         if score != cut:
             return f"the scores changed: that of post {size:,} from the top was {cut}, is {score}"

@@ -1,0 +1,166 @@
+"""The fields of the sealed files: plans, and what a certificate must have to be checked.
+
+Each plan is one JSON object. A field that is listed here is checked whenever the file is read;
+further fields may come with later versions. Values that a type cannot describe, such as a share
+between 0 and 1, are checked where the user's own options are.
+"""
+
+import sys
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
+
+Whole = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Count = Annotated[int, Meta(ge=1, le=1 << 40)]
+Some = Annotated[int, Meta(ge=0, le=1 << 40)]
+Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+Rate = Annotated[float, Meta(ge=0, le=1)]
+Typed = Annotated[str, Meta(max_length=50)]
+"""A number as the user typed it, read exactly, as a fraction."""
+
+Error = Annotated[str, Meta(pattern=r"^\d{1,40}(/[1-9]\d{0,39})?\Z")]
+"""A probability as `fractions.Fraction` writes it."""
+
+FileName = Annotated[str, Meta(pattern=r"^(?!\.{1,2}\Z)[^/\x00]{1,255}\Z")]
+"""The name of a file in the same folder."""
+
+FilePath = Annotated[
+    str, Meta(max_length=4096, pattern=r"^([^\x00]*/)?(?!\.{1,2}\Z)[^/\x00]{1,255}\Z")
+]
+"""The path of a file, from the folder of the record."""
+
+
+class Named(TypedDict):
+    """A file in the folder of the record."""
+
+    file: FileName
+    sha256: str
+
+
+class Located(TypedDict):
+    """A file that may be elsewhere."""
+
+    file: FilePath
+    sha256: str
+
+
+class ScoredPosts(TypedDict):
+    """The file of scored posts; units are article-post pairs if a post is in several lists."""
+
+    file: FileName
+    posts: Count
+    sha256: str
+    pairs: bool
+
+
+class ModelFolder(TypedDict):
+    """The model that scored them."""
+
+    folder: str
+    sha256: str
+
+
+class EarlierPlan(TypedDict):
+    """A plan over the same posts, with the probability that it leads to a wrong statement."""
+
+    sha256: str
+    error: Error
+
+
+class _Plan(TypedDict):
+    """The fields of every plan, but its settings."""
+
+    kind: Literal["precision", "audit", "stopping"]
+    order: NotRequired[str]  # the first plans had none
+    created: str
+    command: str
+    population: ScoredPosts
+    sets: Annotated[list[Count], Meta(min_length=1)]
+    cuts: Annotated[list[Number], Meta(min_length=1)]
+    model: ModelFolder | None
+    corpus: list[Located]
+    criteria: str
+    earlier: list[EarlierPlan]
+    same_labels: NotRequired[list[EarlierPlan]]
+    other_criteria: NotRequired[Some]
+    other_posts: NotRequired[Some]
+
+
+class Plan(_Plan):
+    """A plan of any kind."""
+
+    settings: dict[str, Any]
+
+
+class PrecisionSettings(TypedDict):
+    """See `certification.Settings`."""
+
+    targets: Annotated[list[Typed], Meta(min_length=1, max_length=100)]
+    confidence: Typed
+    budget: Count
+    first: Count
+    ratio: Typed
+    seed: Whole
+    joint: bool
+    false_positive: Rate | None
+    false_negative: Rate
+
+
+class PrecisionPlan(_Plan):
+    """A plan to certify precision: its test, and the errors that each test must rule out."""
+
+    settings: PrecisionSettings
+    method: str
+    tables: list[str]
+    nulls: list[list[Whole]]
+
+
+class AuditSettings(TypedDict):
+    """See `audit.Audit.start`."""
+
+    budget: Count
+    confidence: Typed
+    seed: Whole
+    threshold: Number | None
+    population: Count | None
+    above: NotRequired[Count]
+
+
+class AuditPlan(_Plan):
+    """A plan to audit a list, or a threshold."""
+
+    settings: AuditSettings
+
+
+class StoppingSettings(TypedDict):
+    """See `stopping.Goal`."""
+
+    find: Count | None
+    recall: Typed | None
+    rule: Literal["random-first", "learn-first"]
+    positives: Count
+    confidence: Typed
+    seed: Whole
+
+
+class StoppingPlan(_Plan):
+    """A plan to label down a ranking."""
+
+    settings: StoppingSettings
+
+
+PLANS: dict[str, type] = {"precision": PrecisionPlan, "audit": AuditPlan, "stopping": StoppingPlan}
+"""The kinds of plans."""
+
+
+class CertifiedLabels(TypedDict):
+    """The files of labels of a certificate."""
+
+    files: Annotated[list[Located], Meta(min_length=1, max_length=10_000)]
+
+
+class Certificate(TypedDict):
+    """What a check needs of a certificate; it compares all other fields with its own findings."""
+
+    plan: Named
+    labels: CertifiedLabels
