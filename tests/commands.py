@@ -6,9 +6,10 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from contextlib import chdir
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from siamese_news.utils.processes import importing
 
@@ -53,7 +54,9 @@ if module is None:
     main()
 else:
     import runpy
-    sys.path.insert(0, folder)
+    if not module.startswith("siamese_news"):
+        sys.path.insert(0, folder)
+    sys.path[:0] = [os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(":") if p]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
@@ -61,7 +64,8 @@ else:
 @cache
 def prepared() -> multiprocessing.context.BaseContext:
     """For processes that begin with the imports of commands done."""
-    with chdir(Path(__file__).parents[1]):  # from where the new process finds `tests`
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)  # of `tests`
         return importing(_MODULES)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.leaderboard.rows import digest
 from siamese_news.errors import InputError
 from siamese_news.training.teacher import encode, load_teacher, teacher_vectors
-from siamese_news.utils.files import cache_folder
+from siamese_news.utils.cache import cache_folder
 
 _TIMED = 256  # texts encoded to measure the speed
 

@@ -10,6 +10,15 @@ Example:
     'the river is in my cellar'
 """
 
+import sys
+
+# `python -m siamese_news…` puts the current folder first on the path, where a file of somebody else
+# named like a module would run in place of it. At this point Python still looks for the module.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    _named = [_word.removeprefix("-m").partition(".")[0] for _word in sys.orig_argv]
+    if __name__ in _named:
+        del sys.path[0]
+
 from typing import TYPE_CHECKING, Any
 
 from siamese_news.utils.extras import lazy_attribute

@@ -8,6 +8,8 @@ from typing import Any
 
 from siamese_news.errors import MissingExtraError
 from siamese_news.utils.extras import needs
+from siamese_news.utils.processes import use_safe_paths
+from siamese_news.utils.terminal import one_line_errors
 
 
 @cache
@@ -30,6 +32,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A console that has no sign for an emoji shows its number, so ids stay distinct.
             stream.reconfigure(errors="backslashreplace")
+    with one_line_errors():
+        use_safe_paths()
     try:
         with needs("", "siamese-news"):
             application()()

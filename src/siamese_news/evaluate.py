@@ -12,6 +12,7 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import needs
+from siamese_news.utils.processes import use_safe_paths
 from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.evaluate"
@@ -194,6 +195,7 @@ def _compose_and_evaluate(config: DictConfig) -> None:
 def main() -> None:
     """Entry point."""
     with one_line_errors():
+        use_safe_paths()
         share_stamp()
         if is_first_process():
             run_composed(_compose_and_evaluate)

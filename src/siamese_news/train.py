@@ -13,6 +13,7 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import needs
+from siamese_news.utils.processes import use_safe_paths
 from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
@@ -114,6 +115,7 @@ def _refuse_ddp(config: DictConfig) -> None:
 def main() -> None:
     """Entry point."""
     with one_line_errors():
+        use_safe_paths()
         prepare_command()
         add_installed()
         run_composed(_compose_and_train)

@@ -74,7 +74,9 @@ def corpus(path: Path, relevant: int = 320, other: int = 900) -> dict[str, bool]
 class Served:
     """``siamese-news desk`` in a process of its own."""
 
-    def __init__(self, project: Path, *options: str, port: int = 0) -> None:
+    def __init__(
+        self, project: Path, *options: str, port: int = 0, folder: Path | None = None
+    ) -> None:
         self.project = project
         self._folder = tempfile.TemporaryDirectory()
         output, self._errors = (Path(self._folder.name) / name for name in ("output", "errors"))
@@ -84,7 +86,7 @@ class Served:
         files = {"output": output, "errors": self._errors}
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("OMP_NUM_THREADS", "1")
-            self.process = begin(None, *arguments, folder=Path.cwd(), **files)
+            self.process = begin(None, *arguments, folder=folder or Path.cwd(), **files)
         while not (line := output.read_text()).endswith("\n"):
             assert self.process.is_alive(), self.said()
             time.sleep(0.01)

@@ -31,9 +31,11 @@ SMALL = (
 LIMIT = 540  # seconds; a run takes some ten on a free core
 
 
-def run(folder, module, *arguments):
+def run(folder, module, *arguments, path="."):
     """The exit code of a command, and all that it says."""
-    done = python_m(module, *arguments, folder=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", path)
+        done = python_m(module, *arguments, folder=folder)
     return done.returncode, done.stderr + done.stdout
 
 
@@ -108,6 +110,13 @@ def test_an_option_that_does_not_exist_is_one_line_with_those_that_do(tmp_path, 
     ended, said = run(tmp_path, "siamese_news.train", option)
     assert ended == 2 and said.startswith(words) and said.count("\n") == 1, said
     assert not list(tmp_path.iterdir())
+
+
+def test_a_module_of_the_current_folder_is_not_imported_unless_asked_for(tmp_path):
+    (tmp_path / "mine.py").write_text("open('ran', 'w')")
+    ended, said = run(tmp_path, "siamese_news.train", "encoder._target_=mine.My", path="")
+    assert ended == 2 and not (tmp_path / "ran").exists()
+    assert "to use mine of the current folder, start the command with PYTHONPATH=." in said
 
 
 def test_evaluate_refuses_a_value_of_the_wrong_type(tmp_path):

@@ -14,7 +14,6 @@ import hashlib
 import logging
 import os
 import platform
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -28,7 +27,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from siamese_news.sparsity.maps import AdaptiveEntmax, Entmax15, Softmax, Sparsemax, Sparsity
-from siamese_news.utils.files import cache_folder
+from siamese_news.utils.cache import cache_folder, cache_write, is_trusted, private_folder
+from siamese_news.utils.files import file_sha256
+from siamese_news.utils.processes import program_path, run_program
 
 SOURCE = Path(__file__).with_name("loops.c")
 SWITCH = "SIAMESE_NEWS_COMPILE"
@@ -48,35 +49,47 @@ def library() -> tuple[ctypes.CDLL | None, str]:
     if os.environ.get(SWITCH) == "0":
         return None, f"{SWITCH} is 0"
     names = filter(None, (os.environ.get("CC"), "gcc", "clang", "cc"))
-    compiler = next(filter(None, map(shutil.which, names)), None)
+    compiler = next(filter(None, map(program_path, names)), None)
     if compiler is None:
         return None, "no C compiler was found (gcc, clang, or the one that CC names)"
+    folder = private_folder("compiled")
+    if folder is None:
+        return None, f"{cache_folder()} is not a folder that only this user can write to"
     try:
-        path = _compiled(compiler)
+        path = _compiled(compiler, folder)
         return ctypes.CDLL(str(path)), f"compiled by {compiler}, {path}"
     except (OSError, subprocess.SubprocessError) as error:
         lines = str(getattr(error, "stderr", None) or error).strip().splitlines()
         return None, f"{compiler} failed: {lines[0] if lines else type(error).__name__}"
 
 
-def _compiled(compiler: str) -> Path:
-    """The shared object of this source, compiler and processor, compiled if it is missing."""
+def _compiled(compiler: str, folder: Path) -> Path:
+    """The shared object of this source, compiler and processor in a folder of the cache.
+
+    It is compiled if it is missing, may be somebody else's, or differs from its checksum.
+    """
     parts = [SOURCE.read_bytes(), compiler.encode(), repr((_FLAGS, _TUNED)).encode(), _processor()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
-    path = cache_folder() / "compiled" / f"loops-{key}.so"
-    if path.exists():
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = folder / f"loops-{key}.so"
+    checksum = path.with_suffix(".sha256")
+    if is_trusted(path) and is_trusted(checksum):
+        if checksum.read_text(encoding="ascii", errors="replace") == file_sha256(path):
+            return path
     _log.info("Compiling the loops of attention for this processor, once (%s)", compiler)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        made = Path(work) / path.name
         for tuned in _TUNED:  # a compiler that does not know an option tries the next
-            command = [compiler, *_FLAGS, *tuned.split(), str(SOURCE), "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            options = [*_FLAGS, *tuned.split(), str(SOURCE), "-o", str(made)]
+            done = run_program(compiler, *options, folder=Path(work), seconds=120)
             if done.returncode == 0:
                 break
         done.check_returncode()
-        made.replace(path)
+        content = made.read_bytes()
+    # A process that stops between the two compiles again.
+    with cache_write(path) as stream:
+        stream.write(content)
+    with cache_write(checksum) as stream:
+        stream.write(hashlib.sha256(content).hexdigest().encode())
     return path
 
 

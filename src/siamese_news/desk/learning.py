@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.journal import NO, YES, LabelJournal, annotator_name
 from siamese_news.labels.machine import MachineVerdicts, read_machine
 from siamese_news.utils.files import write_json
+from siamese_news.utils.processes import spawning
 
 
 class Machine:
@@ -112,7 +112,7 @@ class Learning:
                 name=name,
                 out=self._path("parquet"),
             )
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            with spawning() as context, ProcessPoolExecutor(1, mp_context=context) as process:
                 order = self._path("parquet")
                 task = process.submit(
                     learn_order, results, certain(said), source, order, command_line=line

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from siamese_news.desk.project import FIELDS, Project, read_json
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
 from siamese_news.search.query import FILTER, Query, read_score
-from siamese_news.utils.processes import PROGRESS
+from siamese_news.utils.processes import PROGRESS, start_python
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
 _STOPPED = "The search was interrupted. Its partial results are kept; Resume continues it."
@@ -83,10 +82,12 @@ class Search:
                 shutil.rmtree(self._folder(number), ignore_errors=True)
                 self._folder(number).mkdir(parents=True)
             folder, line = self._folder(number), project.command(*wanted)
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", "siamese_news", *wanted, "--resume"],
+            self._child = start_python(
+                "siamese_news",
+                *wanted,
+                "--resume",
                 cwd=project.folder,
-                env={**os.environ, PROGRESS: "json"},
+                environment={PROGRESS: "json"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=(folder / "progress.log").open("wb"),

@@ -7,7 +7,7 @@ of an earlier one.
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
 from siamese_news.model.loading import folder_hash
-from siamese_news.utils.files import cache_folder
+from siamese_news.utils.cache import cache_folder, is_trusted, private_folder
 
 _TOGETHER = 256  # texts that are read before their values are saved
 
@@ -40,11 +40,11 @@ def cached_values(
     from rich.console import Console
     from rich.progress import track
 
-    path = cache_folder() / f"{what}-{folder_hash(folder)[:32]}.sqlite"
+    name = f"{what}-{folder_hash(folder)[:32]}.sqlite"
     keys = [blake2b(n.encode("utf-8", "surrogatepass"), digest_size=16).digest() for n in names]
     new = dict(zip(keys, texts, strict=True))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = _store(name)
         with closing(sqlite3.connect(path, timeout=60)) as store:
             store.execute("create table if not exists said (text blob primary key, value blob)")
             found: dict[bytes, bytes] = {}
@@ -73,10 +73,26 @@ def cached_values(
                     store.executemany("insert or replace into said values (?, ?)", rows)
     except (OSError, sqlite3.Error) as error:
         raise InputError(
-            f"{path}: cannot be written ({error}); free some space, remove the file if it is "
-            "damaged, or set SIAMESE_NEWS_CACHE to a folder that can be written"
+            f"{cache_folder() / name}: cannot be written ({error}); free some space, remove the "
+            "file if it is damaged, or set SIAMESE_NEWS_CACHE to a folder that can be written"
         ) from error
     return np.array([np.frombuffer(found[key], np.float16) for key in keys])
+
+
+def _store(name: str) -> Path:
+    """The file of saved values; one that somebody else may have written is removed.
+
+    Without a cache of one's own the values are not saved.
+    """
+    cache = private_folder()
+    if cache is None:
+        return Path(":memory:")
+    path = cache / name
+    if not is_trusted(path):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+    return path
 
 
 def _parts(keys: list[bytes]) -> list[list[bytes]]:

@@ -5,19 +5,17 @@ English; its arrays, which take half a second to decompress, are kept in the cac
 """
 
 import re
-import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from anyascii import anyascii
 
 from siamese_news.text.tokens import Tokenizer
-from siamese_news.utils.files import cache_folder
+from siamese_news.utils.cache import load_arrays, private_folder, save_arrays
 
 BACKGROUND = "en"
 """The language of the background text behind the IDF of the model that ships."""
@@ -115,18 +113,15 @@ def _detector() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     key = crc32(" ".join(_LANGUAGES).encode())
-    kept = cache_folder() / "languages" / f"{__version__}-{key:08x}"
-    try:
-        arrays = {name: np.load(kept / f"{name}.npy") for name in _ARRAYS}
-    except (OSError, ValueError, EOFError):
+    folder = private_folder("languages")
+    path = None if folder is None else folder / f"{__version__}-{key:08x}.npz"
+    arrays = None if path is None else load_arrays(path)
+    if arrays is None or arrays.keys() != set(_ARRAYS):
         detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
         detector.set_languages(_LANGUAGES)
-        with suppress(OSError):  # a cache that cannot be written to costs time only
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-                for name in _ARRAYS:
-                    np.save(Path(folder, name), np.asarray(getattr(detector, name)))
-                Path(folder).rename(kept)
+        if path is not None:
+            with suppress(OSError):  # a cache that cannot be written to costs time only
+                save_arrays(path, **{name: np.asarray(getattr(detector, name)) for name in _ARRAYS})
         return detector
     moves, rows = (array(arrays[name].dtype.char) for name in ("tk_nextmove", "tk_row"))
     moves.frombytes(arrays["tk_nextmove"].data.cast("B"))

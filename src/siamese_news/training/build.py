@@ -4,6 +4,8 @@ import hashlib
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,7 +103,17 @@ def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
             raise
         # An import's error says more than Hydra's, which asks to set a variable.
         said = error.__cause__ if isinstance(error.__cause__, ImportError) else error
-        raise InputError(f"{key}: {' '.join(str(said).split())}") from error
+        hint = _own_module(str(option.get("path", option.get("_target_", ""))))
+        raise InputError(f"{key}: {' '.join(str(said).split())}{hint}") from error
+
+
+def _own_module(target: str) -> str:
+    """What to do about a module of the current folder, from which nothing is imported."""
+    name = target.partition(".")[0]
+    here = Path(f"{name}.py").is_file() or Path(name).is_dir()
+    if not name or not here or find_spec(name):
+        return ""
+    return f"; to use {name} of the current folder, start the command with PYTHONPATH=."
 
 
 def class_of(option: Mapping[str, Any], key: str) -> Any:

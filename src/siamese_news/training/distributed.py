@@ -21,6 +21,7 @@ from torch import Tensor
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from siamese_news.errors import InputError
+from siamese_news.utils.processes import program_path, run_program
 
 log = logging.getLogger(__name__)
 
@@ -179,7 +180,11 @@ def requeue() -> None:
     job = os.environ["SLURM_JOB_ID"]
     if "SLURM_ARRAY_JOB_ID" in os.environ:
         job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
-    done = subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, check=False)
+    scontrol = program_path("scontrol")
+    if scontrol is None:
+        log.error("job %s is not queued again: scontrol is not in a folder of PATH", job)
+        return
+    done = run_program(scontrol, "requeue", job)
     if done.returncode:
         log.error("scontrol requeue %s failed: %s", job, done.stderr.strip())
     else:

@@ -23,12 +23,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ZSTD_FEED = 2**9
 
 
-def cache_folder() -> Path:
-    """``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
-    named = os.environ.get("SIAMESE_NEWS_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "siamese_news"
-
-
 def is_stream(path: str | Path) -> bool:
     """Whether a path is, or links to, a pipe, a socket or a device: no file can be put next to it.
 

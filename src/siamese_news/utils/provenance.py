@@ -9,6 +9,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from siamese_news.utils.processes import program_path, run_program
+
 _PACKAGES = ("siamese-news", "torch", "pytorch-lightning", "entmax", "pytorch-metric-learning")
 
 
@@ -45,16 +47,23 @@ def _version(package: str) -> str:
 
 
 def _revision() -> str:
-    here = Path(__file__).parent
+    package = Path(__file__).resolve().parents[1]
+    program = program_path("git")
+    if program is None:
+        return "unknown"
 
     def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", *arguments], cwd=here, capture_output=True, text=True, check=True, timeout=10
-        ).stdout.strip()
+        # The configuration of a repository can name a program that watches its files.
+        done = run_program(
+            program, "-c", "core.fsmonitor=false", *arguments, folder=package, seconds=10
+        )
+        done.check_returncode()
+        return done.stdout.strip()
 
     try:
         # Only a checkout of this project counts, not one it happens to be installed inside.
-        if not (Path(git("rev-parse", "--show-toplevel")) / "src" / "siamese_news").is_dir():
+        root = Path(git("rev-parse", "--show-toplevel")).resolve()
+        if root / "src" / "siamese_news" != package:
             return "unknown"
         changes = git("status", "--porcelain", "--untracked-files=no")
         return git("rev-parse", "--short=12", "HEAD") + ("+changes" if changes else "")

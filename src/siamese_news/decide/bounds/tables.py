@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.utils.files import atomic_write, cache_folder
+from siamese_news.utils.cache import load_arrays, private_folder, save_arrays
 
 Shown = Callable[[Sequence[int]], Iterable[int]]
 """Passes on the steps of a long computation, and may show how far it is."""
@@ -119,16 +119,17 @@ class Tables:
         code = Path(__file__).read_bytes()  # another version may compute others
         given = [sizes.tolist(), nulls.tolist(), self.error, self.turn, upto, np.__version__]
         name = hashlib.sha256(code + repr(given).encode()).hexdigest()
-        path = cache_folder() / "tables" / f"{name}.npy"
-        with suppress(OSError, ValueError):
-            kept: NDArray[np.int32] = np.load(path, allow_pickle=False)
-            if kept.shape == (len(sizes), upto + 1):
-                return kept
+        folder = private_folder("tables")
+        path = None if folder is None else folder / f"{name}.npz"
+        saved = None if path is None else load_arrays(path)
+        if saved is not None and "tables" in saved:
+            tables: NDArray[np.int32] = saved["tables"]
+            if tables.shape == (len(sizes), upto + 1) and tables.dtype == np.int32:
+                return tables
         found = _computed(sizes, nulls, self.error, self.turn, upto, width, self._shown)
-        with suppress(OSError):  # a folder that cannot be written
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_write(path, "wb") as stream:
-                np.save(stream, found)
+        if path is not None:
+            with suppress(OSError):  # a folder that cannot be written
+                save_arrays(path, tables=found)
         return found
 
 

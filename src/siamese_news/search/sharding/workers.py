@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from siamese_news.data.readers import PostStream
@@ -146,14 +147,17 @@ def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
     """
     library = ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    folder = os.getcwd()
     try:
-        library.init(
-            address=address,
-            num_cpus=None if address else count,
-            include_dashboard=None if address else False,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-        )
+        # Ray lets its workers import modules from the folder that is the current one now.
+        with TemporaryDirectory() as empty, chdir(empty):
+            library.init(
+                address=address,
+                num_cpus=None if address else count,
+                include_dashboard=None if address else False,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+            )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise InputError(
             f"--address {address}: cannot connect to Ray ({error}); start a cluster with "
@@ -164,7 +168,7 @@ def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
 
     again = {"max_restarts": -1, "max_task_retries": _TRIES - 1}
     actor = library.remote(num_cpus=1, **again)(Worker)
-    actors = [actor.remote(job, os.getcwd()) for _ in range(count)]
+    actors = [actor.remote(job, folder) for _ in range(count)]
 
     def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
         try:

@@ -1,0 +1,119 @@
+"""The user's cache: files that are made once for a machine, and made again if anything is wrong.
+
+What lies there is believed only if nobody else can have put it there: each folder and file belongs
+to this user (or to the administrator) and can be written by nobody else. It matters, because a
+compiled loop is run, and a table decides what a certificate says.
+"""
+
+import logging
+import os
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from siamese_news.utils.files import atomic_write
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_log = logging.getLogger(__name__)
+
+
+def cache_folder() -> Path:
+    """``$SIAMESE_NEWS_CACHE``, else ``~/.cache/siamese_news``."""
+    named = os.environ.get("SIAMESE_NEWS_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "siamese_news"
+
+
+def private_folder(*names: str, root: Path | None = None) -> Path | None:
+    """A folder of the cache, made if it is missing; None if it cannot be made or trusted.
+
+    The reason is logged once. `root` takes the place of `cache_folder`.
+    """
+    folder = (root or cache_folder()).absolute()
+    try:
+        _make(folder)
+        for name in names:
+            folder /= name
+            _make(folder)
+    except OSError as error:
+        _warn(folder, error.strerror or str(error))
+        return None
+    return folder
+
+
+def _make(folder: Path) -> None:
+    """Make a folder that only this user can write to; an OSError if that is not possible."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.stat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(0, "it is not a folder")
+    if not _is_ours(status):
+        raise PermissionError(0, "it belongs to another user")
+    if _others_write(status):
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
+
+
+@cache
+def _warn(folder: Path, reason: str) -> None:
+    _log.warning(
+        "%s: is not used as a cache (%s); set SIAMESE_NEWS_CACHE to a folder of your own",
+        folder,
+        reason,
+    )
+
+
+def is_trusted(path: Path) -> bool:
+    """Whether a file exists that only this user can have written; links do not count."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and _is_ours(status) and not _others_write(status)
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    return os.name != "posix" or status.st_uid in (os.getuid(), 0)
+
+
+def _others_write(status: os.stat_result) -> bool:
+    return os.name == "posix" and bool(status.st_mode & 0o022)
+
+
+@contextmanager
+def cache_write(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file of the cache for writing: it appears whole, for this user alone, or not at all.
+
+    Processes that write it at the same time write the same content.
+    """
+    with atomic_write(path, "wb") as stream:
+        yield stream
+    path.chmod(0o600)
+
+
+def load_arrays(path: Path) -> "dict[str, NDArray[Any]] | None":
+    """The arrays that `save_arrays` wrote; None if the file is missing, damaged or not trusted."""
+    import numpy as np
+
+    if not is_trusted(path):
+        return None
+    try:
+        # The file is a zip, which has a checksum of each array.
+        with np.load(path, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
+    except (OSError, EOFError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile):
+        return None
+
+
+def save_arrays(path: Path, **arrays: Any) -> None:
+    """Write arrays by name; an OSError if there is no space."""
+    import numpy as np
+
+    with cache_write(path) as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
