@@ -94,9 +94,16 @@ reproduce: install  ## tables and figures of both papers next to the published o
 	$(BIN)/python -m papers paper=ast missing=say hydra.run.dir=reproduction/ast $(ARGS)
 	$(BIN)/python -m papers paper=samcnn missing=say hydra.run.dir=reproduction/samcnn $(ARGS)
 
-build: install  ## wheel and sdist, the same bytes from the same commit
+# What builds a release comes from requirements.lock, with hashes, into an environment of its own.
+BUILD_TOOLS := build|packaging|pyproject-hooks|setuptools
+
+build:  ## wheel and sdist, the same bytes from the same commit
+	mkdir -p build
+	awk '/^[a-z]/ {wanted = /^($(BUILD_TOOLS))==/} wanted' requirements.lock > build/tools.txt
+	$(PYTHON) -m venv --clear build/tools
+	build/tools/bin/python -m pip install --quiet --require-hashes --no-deps -r build/tools.txt
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1700000000) \
-		PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build
+		build/tools/bin/python -m build --no-isolation
 
 $(VENV)/release: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt --group release
