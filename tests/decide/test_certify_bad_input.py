@@ -216,6 +216,46 @@ def test_scores_of_the_same_posts_share_one_list(pool, change):
     assert "confidence: 0.9 " in done.stderr
 
 
+@pytest.mark.parametrize("damage", ["at the end", "between", "of another kind", "no line end"])
+def test_a_damaged_list_of_plans_blocks_no_plan_for_good(pool, monkeypatch, tmp_path, damage):
+    """NULs, as a power cut leaves them, are passed over; for the rest there is a remedy."""
+    folder, _ = pool
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    start(folder)
+    own = tmp_path / "state/siamese_news/plans.jsonl"
+    line = own.read_bytes()
+    garbage = {"of another kind": b'{"sha256": 7}\n', "no line end": b"half a line"}
+    own.write_bytes(
+        {"at the end": line + 512 * b"\0", "between": 512 * b"\0" + b"\n" + line}.get(damage)
+        or line + garbage[damage]
+    )
+    other = folder / "other"
+    other.mkdir()
+    scored(other / "scored.jsonl")
+    more = ("--seed", "1")
+    if damage in garbage:
+        refused(start(other, *more), "plans.jsonl", "remove what is damaged", "still count")
+        own.write_bytes(own.read_bytes().replace(garbage[damage], b""))
+    refused(start(other, *more), "a plan over the same posts")  # what is readable still counts
+    scored(other / "others.jsonl", ids=lambda n: f"q{n}", text=lambda n: f"word {n} of others")
+    done = start(other, results="others.jsonl")
+    assert done.exit_code == 0, done.output
+
+
+def test_arguments_and_ids_that_are_not_text(pool):
+    """Half an emoji, or a byte that is not UTF-8, as a terminal passes it on."""
+    folder, relevant = pool
+    done = start(folder, "--criteria", "caf\udce9, \ud83d")
+    assert done.exit_code == 0, (done.output, done.exception)
+    fill(folder / "sheet.csv", relevant)
+    assert certify(folder).exit_code == 0
+    assert certificate(folder)["criteria"] == "caf\ufffd, \ufffd"
+    assert run("certify", "--check", folder / "sheet.certificate.json").exit_code == 0
+    row = '{"post": "p\\ud83d", "score": 1, "text": "x"}\n'
+    (folder / "half.jsonl").write_text(row)
+    refused(start(folder, results="half.jsonl", out="b.csv"), "half.jsonl:1", "'post'")
+
+
 def test_the_users_own_list_holds_hashes_alone(pool, monkeypatch, tmp_path):
     folder, _ = pool
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

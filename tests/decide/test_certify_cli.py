@@ -129,7 +129,7 @@ def answer(sheet, ending, relevant):
         for number, task in enumerate(tasks, 1):
             choice = "relevant" if task["data"]["post"] in relevant else "not relevant"
             result = {"type": "choices", "value": {"choices": [choice]}}
-            task |= {"id": number, "annotations": [{"result": [result], "was_canceled": False}]}
+            task |= {"id": number, "annotations": [{"result": [result], "was_cancelled": False}]}
         sheet.write_text(json.dumps(tasks))
     else:
         rows = [json.loads(line) for line in sheet.read_text().splitlines()]

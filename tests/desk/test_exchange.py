@@ -45,7 +45,7 @@ def _label_studio(rows, truth):
             "type": "choices",
             "value": {"choices": [choice]},
         }
-        tasks.append({"data": row, "annotations": [{"result": [result], "was_canceled": False}]})
+        tasks.append({"data": row, "annotations": [{"result": [result], "was_cancelled": False}]})
     return json.dumps(tasks)
 
 

@@ -192,6 +192,84 @@ def test_what_was_confirmed_survives_kill(tmp_path):
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+_COMPETITOR = """
+import sys
+from pathlib import Path
+from siamese_news.errors import InputError
+from siamese_news.labels.journal import LabelJournal
+path, name = Path(sys.argv[1]), sys.argv[2]
+sys.stdin.readline()
+for number in range(60):
+    while True:
+        try:
+            LabelJournal(path).add(f"{name}{number}", "yes", name)
+        except InputError as error:
+            assert "in the meantime" in str(error), error
+            continue
+        print(f"{name}{number}", flush=True)
+        break
+"""
+
+
+def test_what_was_confirmed_to_one_of_several_processes_is_not_overwritten(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", _COMPETITOR, str(path), name], **pipes)
+        for name in "abc"
+    ]
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    confirmed = [post for process in processes for post in process.communicate()[0].split()]
+    assert len(confirmed) == 180
+    assert sorted(LabelJournal(path).posts()) == sorted(confirmed)
+
+
+def test_the_nuls_of_a_power_cut_hide_no_other_line(log):
+    log.add("p1", "yes", "ana")
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole + 4096 * b"\0")
+    again = _again(log)
+    assert again.posts() == ["p1"] and again.add("p2", "no", "ana").number == 2
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(lines[0] + 100 * b"\0" + lines[1])
+    assert _again(log).posts() == ["p1", "p2"]
+    log.path.write_bytes(lines[0] + 100 * b"\0" + b"\n" + lines[1])
+    assert _again(log).posts() == ["p1", "p2"]
+    # A line of NULs and a lost label is a gap in the numbers.
+    log.path.write_bytes(len(lines[0]) * b"\0" + lines[1])
+    with pytest.raises(InputError, match="has the number 2"):
+        _again(log)
+
+
+def test_half_a_character_is_shown_as_one_that_is_missing(log):
+    given = log.add("p1", "yes", "a\ud83d", note="\ud83d half")
+    assert (given.annotator, given.note) == ("a\ufffd", "\ufffd half")
+    assert _again(log).of("p1", "a\ufffd") == given
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"post": ["p1"]},
+        {"label": "maybe"},
+        {"annotator": 7},
+        {"note": None},
+        {"copies": "p2"},
+        {"copies": [2]},
+        {"n": True},
+        {"undo": [1]},
+        {"plan": {}},
+    ],
+)
+def test_a_value_of_another_type_is_named_with_its_line(log, changed):
+    row = {"n": 1, "post": "p1", "label": "yes", "annotator": "ana", "note": "x", "copies": ["p2"]}
+    log.path.write_text(json.dumps(row | changed) + "\n")
+    with pytest.raises(InputError, match="labels.jsonl:1: is damaged"):
+        _again(log)
+
+
 def test_a_journal_is_a_sheet(log):
     """What is in force counts: not what was taken back or replaced, and copies by themselves."""
     log.add("p1", "yes", "ana", copies=("p2", "p3"))

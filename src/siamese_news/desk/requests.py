@@ -12,6 +12,8 @@ from typing import Any
 
 from starlette.requests import Request
 
+from siamese_news.data.jsonl import plain_value
+from siamese_news.data.records import clean_text
 from siamese_news.desk.project import Project, safe_name
 from siamese_news.errors import InputError
 from siamese_news.utils.shares import typed_share
@@ -24,14 +26,17 @@ _SPARE = 2**30  # bytes of the disk that an upload leaves free
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """The JSON object in the body of a request, of a bounded size."""
+    """The JSON object in the body of a request, of a bounded size, with clean texts.
+
+    A field of a form that ends at a number of characters may hold half an emoji.
+    """
     data = bytearray()
     async for part in request.stream():
         data += part
         if len(data) > _BODY_CAP:
             raise InputError("the request is too long")
     try:
-        row = json.loads(bytes(data) or b"{}")
+        row = plain_value(json.loads(bytes(data) or b"{}"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"the request is not JSON ({error})") from error
     if not isinstance(row, dict):
@@ -94,7 +99,7 @@ def text_in(row: Mapping[str, Any], name: str) -> str:
 def ids_in(text: str) -> set[str]:
     """Ids of posts in a JSON list."""
     try:
-        return set(map(str, json.loads(text)))
+        return {clean_text(str(post)) for post in json.loads(text)}
     except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"expected ids in a JSON list, not {text[:40]!r}") from error
 

@@ -3,15 +3,19 @@
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
+from filelock import FileLock
+
+from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, expect_regular
+from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 
 YES, NO, SKIP = "yes", "no", "skip"
@@ -42,10 +46,26 @@ def conflict_remarks(posts: Sequence[str], meaning: str) -> list[str]:
     ]
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file that several processes append to, from reading it to writing it.
+
+    A process that waits sees the lines of the one before. Within one thread it may be held again.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f".{path.name}.lock"), is_singleton=True):
+        yield
+
+
 class Journal:
     """A file of JSON lines, which need not exist yet.
 
-    An incomplete last line was never confirmed to anybody and is removed.
+    An incomplete last line was never confirmed to anybody and is removed. So are the NULs that a
+    power cut leaves in place of what was not on the disk yet; the other lines still count.
+
+    Args:
+        path: the file.
+        remedy: what a user can do about a line that is damaged.
 
     Attributes:
         rows: the number (from 1) and the object of each line.
@@ -54,32 +74,40 @@ class Journal:
         InputError: for any other damaged line.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, remedy: str = "") -> None:
         self.path = path
         self.rows: list[tuple[int, dict[str, Any]]] = []
+        self._remedy = remedy
         self._size = 0
+        self._lines = 0
         self._read()
 
     def _read(self) -> list[tuple[int, dict[str, Any]]]:
         """Read the lines that were added to the file; returns their rows."""
+        expect_regular(self.path, "a file of labels")
         content = self.path.read_bytes()[self._size :] if self.path.exists() else b""
         size = content.rfind(b"\n") + 1
-        if not b'{"'.startswith(content[size:][:2]):  # not a line that we began to write
+        rest = content[size:].strip(b"\0")
+        if not b'{"'.startswith(rest[:2]):  # not a line that we began to write
             raise InputError(
-                f"{self.path}: is not a file of labels, because it ends with {content[-30:]!r}; "
-                "use another name"
+                f"{self.path}: is not a file of labels or plans, because it ends with "
+                f"{rest[-30:]!r}; {self._remedy or 'use another name'}"
             )
-        known = len(self.rows)
-        for number, line in enumerate(content[:size].split(b"\n")[:-1], known + 1):
+        before = len(self.rows)
+        for line in content[:size].split(b"\n")[:-1]:
+            self._lines += 1
+            text = line.strip(b"\0")
+            if line and not text:
+                continue
             try:
-                row = json.loads(line)
+                row = json.loads(text)
                 if not isinstance(row, dict):
                     raise TypeError("not an object")
             except (ValueError, TypeError, RecursionError) as error:
-                raise self._damaged(number, error) from error
-            self.rows.append((number, row))
+                raise self._damaged(self._lines, error) from error
+            self.rows.append((self._lines, row))
         self._size += size
-        return self.rows[known:]
+        return self.rows[before:]
 
     def replay(self, take: Callable[[dict[str, Any]], None], *, added: bool = False) -> None:
         """Pass each line to `take`, which raises an error for a damaged one.
@@ -93,7 +121,8 @@ class Journal:
                 raise self._damaged(number, error) from error
 
     def _damaged(self, number: int, error: object) -> InputError:
-        return InputError(f"{self.path}:{number}: is damaged ({error}); restore it from a copy")
+        remedy = self._remedy or "restore it from a copy"
+        return InputError(f"{self.path}:{number}: is damaged ({error}); {remedy}")
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Append lines, all or none; they are on the disk when this returns.
@@ -103,6 +132,14 @@ class Journal:
         """
         new = [dict(row) for row in rows]
         data = "".join(map(_line, new)).encode()
+        with locked(self.path):
+            self._write(data)
+        self._size += len(data)
+        for row in new:
+            self._lines += 1
+            self.rows.append((self._lines, row))
+
+    def _write(self, data: bytes) -> None:
         with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as stream:
             stream.seek(self._size)
             if b"\n" in stream.read():
@@ -120,8 +157,6 @@ class Journal:
                 with suppress(OSError):
                     os.truncate(self.path, self._size)
                 raise
-        self._size += len(data)
-        self.rows += enumerate(new, len(self.rows) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +188,32 @@ class Conflict(Exception):
         self.current = current
 
 
+class _LabelRow(TypedDict):
+    """The line of a label; see `Judgment`."""
+
+    n: int
+    post: str
+    label: Literal["yes", "no", "skip"]
+    annotator: str
+    note: NotRequired[str]
+    at: NotRequired[str]
+    copies: NotRequired[list[str]]
+
+
+class _UndoRow(TypedDict):
+    """The line that removes the label of another line."""
+
+    n: int
+    undo: int
+
+
+class _PlanRow(TypedDict):
+    """The first line of the labels of a plan."""
+
+    n: int
+    plan: str
+
+
 @dataclass(slots=True)
 class _State:
     """The labels after all lines so far."""
@@ -164,6 +225,7 @@ class _State:
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Add a line."""
+        fitting(row, _PlanRow if "plan" in row else _UndoRow if "undo" in row else _LabelRow)
         if row["n"] != self.lines + 1:
             raise ValueError(f"line {self.lines + 1} has the number {row['n']}")
         self.lines += 1
@@ -175,8 +237,6 @@ class _State:
                 for post in (gone.post, *gone.copies):
                     self.said[post][gone.annotator].remove(gone)
             return
-        if row["label"] not in LABELS:
-            raise ValueError(f"label {row['label']!r}")
         given = row["n"], row["post"], row["label"], row["annotator"]
         copies = tuple(row.get("copies", ()))
         new = Judgment(*given, row.get("note", ""), row.get("at", ""), copies)
@@ -254,7 +314,7 @@ class LabelJournal:
             if seen is not None and seen != (current.number if current else 0):
                 raise Conflict(current)
             number = self._state.lines + 1
-            given = Judgment(number, post, label, name, note[:2000], now(), tuple(copies))
+            given = Judgment(number, post, label, name, clean_text(note)[:2000], now(), copies)
             self._write(_row(given))
         return given
 
@@ -341,7 +401,7 @@ def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan:
 
 def annotator_name(text: str) -> str:
     """A name as the journal stores it."""
-    return " ".join(text.split())[:60]
+    return " ".join(clean_text(text).split())[:60]
 
 
 def _row(given: Judgment) -> dict[str, Any]:

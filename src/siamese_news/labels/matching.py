@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import (
@@ -20,10 +20,12 @@ from siamese_news.labels.journal import (
     LabelJournal,
     common_label,
     conflict_remarks,
+    locked,
     now,
 )
 from siamese_news.labels.results import Unit
 from siamese_news.labels.sheets import RawLabel, check_value, read_rows
+from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
@@ -42,6 +44,21 @@ class SampledPost:
     def post(self) -> str:
         """The post's id."""
         return self.name.rpartition("\t")[2]
+
+
+class _DrawnRow(TypedDict):
+    """The line of a drawn unit; see `SampledPost`."""
+
+    key: str
+    name: str
+    part: NotRequired[str]
+
+
+class _VerdictRow(TypedDict):
+    """The line of a verdict: its key, and the label (empty if it was removed)."""
+
+    key: str
+    label: str
 
 
 class SampledPosts:
@@ -64,16 +81,17 @@ class SampledPosts:
 
     def draw(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[SampledPost]:
         """Record units, of these parts, that are not yet recorded; returns all of them."""
-        self._journal.replay(self._read, added=True)  # by another annotator of the same plan
-        new = []
-        for unit, part in zip(units, parts or [""] * len(units), strict=True):
-            if unit.name not in self.by_name:
-                drawn = SampledPost(self._key(unit.name), unit.name, part)
-                self._take(drawn)
-                row = {"key": drawn.key, "name": drawn.name}
-                new.append(row | {"part": part} if part else row)
-        if new:
-            self._journal.append(new)
+        with locked(self.path):
+            self._journal.replay(self._read, added=True)  # by another annotator of the same plan
+            new = []
+            for unit, part in zip(units, parts or [""] * len(units), strict=True):
+                if unit.name not in self.by_name:
+                    drawn = SampledPost(self._key(unit.name), unit.name, part)
+                    self._take(drawn)
+                    row = {"key": drawn.key, "name": drawn.name}
+                    new.append(row | {"part": part} if part else row)
+            if new:
+                self._journal.append(new)
         return [self.by_name[unit.name] for unit in units]
 
     def keyed(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[tuple[str, Unit]]:
@@ -97,10 +115,8 @@ class SampledPosts:
         return hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()
 
     def _read(self, row: Mapping[str, Any]) -> None:
-        parts = (row["key"], row["name"], row.get("part", ""))
-        if not all(isinstance(part, str) for part in parts):
-            raise TypeError("key, name and part must be texts")
-        self._take(SampledPost(*parts))
+        drawn = fitting(row, _DrawnRow)
+        self._take(SampledPost(drawn["key"], drawn["name"], drawn.get("part", "")))
 
     def _take(self, drawn: SampledPost) -> None:
         self.by_key[drawn.key] = drawn
@@ -225,6 +241,9 @@ def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Lab
     return labels
 
 
+_REMEDY = "remove it; a change of the verdict in it is then not counted"
+
+
 class VerdictLog:
     """The verdicts of the sampled posts of a plan as they came in; it only grows.
 
@@ -238,7 +257,7 @@ class VerdictLog:
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
         for file in (copy, path):
-            Journal(file).replay(lambda row: self._take(str(row["key"]), str(row["label"])))
+            Journal(file, _REMEDY).replay(self._read)
 
     @property
     def changed(self) -> int:
@@ -260,12 +279,16 @@ class VerdictLog:
         at = now()
         rows = [{"key": key, "label": said, "at": at} for key, said in new.items()]
         # Read again, because the page and a command may both be open.
-        Journal(self._path).append(rows)
-        with suppress(OSError):  # a folder that cannot be written
-            self._copy.parent.mkdir(parents=True, exist_ok=True)
-            Journal(self._copy).append(rows)
+        with locked(self._path):
+            Journal(self._path, _REMEDY).append(rows)
+        with suppress(OSError), locked(self._copy):  # a folder that cannot be written
+            Journal(self._copy, _REMEDY).append(rows)
         for key, said in new.items():
             self._take(key, said)
+
+    def _read(self, row: Mapping[str, Any]) -> None:
+        verdict = fitting(row, _VerdictRow)
+        self._take(verdict["key"], verdict["label"])
 
     def _take(self, key: str, said: str) -> None:
         if self._last.get(key, said) != said:

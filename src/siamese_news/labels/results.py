@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, read_lines
+from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.files import open_binary, reading
+from siamese_news.utils.files import expect_regular, open_binary, reading
 from siamese_news.utils.strings import Strings
 from siamese_news.utils.terminal import unguarded
 
@@ -53,7 +54,7 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
         piece.append(_id(row.get("post"), where))
         article = row.get("article")
         named = named is not False and article is not None
-        articles.append(names.setdefault(str(article), len(names)))
+        articles.append(names.setdefault(clean_text(str(article)), len(names)))
         scores.append(_score(row.get("score"), where))
         if len(piece) == _PIECE:
             ids.append(Strings.of(piece))
@@ -154,7 +155,7 @@ def text_pieces(path: Path) -> Iterator[list[str]]:
 
 def _shown(record: Mapping[str, Any]) -> tuple[str, str]:
     link = next((str(record[name]) for name in _LINKS if record.get(name)), "")
-    return str(record.get("text") or ""), link
+    return clean_text(str(record.get("text") or "")), clean_text(link)
 
 
 def _expect(path: Path, names: Sequence[str]) -> None:
@@ -169,7 +170,7 @@ def _expect(path: Path, names: Sequence[str]) -> None:
 def _id(value: Any, where: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or clean_text(value) != value:
         raise InputError(f"{where}: field 'post' is {value!r}; expected results of a search")
     return value
 
@@ -266,6 +267,7 @@ def result_meta(path: Path) -> dict[str, Any]:
     about = path.with_name(path.name + ".meta.json")
     if not about.exists():
         return {}
+    expect_regular(about, "the search's file about its results")
     try:
         with reading(about):
             meta = json.loads(about.read_text(encoding="utf-8"))

@@ -12,10 +12,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
+from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import NO, SKIP, YES, read_judgments
 from siamese_news.labels.results import Unit
-from siamese_news.utils.files import atomic_write
+from siamese_news.utils.files import atomic_write, expect_regular
 from siamese_news.utils.terminal import guarded, unguarded
 
 T = TypeVar("T")
@@ -92,6 +93,7 @@ def read_rows(path: Path, columns: Sequence[str] = ("label",)) -> Iterator[RawLa
 
 
 def _decoded(path: Path) -> str:
+    expect_regular(path, "a sheet of labels")
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -161,8 +163,45 @@ def _refuse_wrong_column(
 
 
 def _raw(where: str, row: dict[str, Any]) -> RawLabel:
-    values = (row.get(name) for name in ("key", "post", "article", "label", "text", "check"))
-    return RawLabel(where, *("" if value is None else str(value) for value in values))
+    said = {**row, "label": _said(where, {str(name).lower(): row[name] for name in row})}
+    values = (said.get(name) for name in ("key", "post", "article", "label", "text", "check"))
+    cells = ("" if value is None else clean_text(str(value)) for value in values)
+    return RawLabel(where, *cells)
+
+
+# What programs write next to a label that its annotator did not mean to give: Label Studio and
+# Doccano flags, the status of a response in Argilla and of an assignment in Mechanical Turk.
+_FLAGS = ("was_cancelled", "was_skipped", "cancelled", "skipped", "discarded", "ignored")
+_STATES = ("status", "state", "response_status", "annotation_status", "assignmentstatus")
+_SET_ASIDE = {"skipped", "cancelled", "canceled", "discarded", "rejected", "ignored"}
+_UNFINISHED = {"draft", "pending"}
+
+
+def _said(where: str, row: Mapping[str, Any]) -> Any:
+    """The label of a row with names in lower case; `SKIP` if the annotator set the post aside."""
+    label = row.get("label")
+    if isinstance(label, list):  # Doccano
+        if len(label) > 1:
+            raise InputError(f"{where}: has {len(label)} labels ({label}); expected one")
+        label = label[0] if label else ""
+    states = {str(row[name]).strip().lower() for name in _STATES if row.get(name)}
+    if states & _SET_ASIDE or any(_verdict(str(row.get(name, ""))) == YES for name in _FLAGS):
+        return SKIP
+    if states & _UNFINISHED:
+        return ""
+    answer = str(row.get("answer") or "").strip().lower()
+    return _answered(label, answer) if answer in _ANSWERS else label
+
+
+_ANSWERS = ("accept", "reject", "ignore")
+
+
+def _answered(question: Any, answer: str) -> str:
+    """The label that an answer of Prodigy gives: whether the label that it asked about is right."""
+    if answer == "ignore":
+        return SKIP
+    asked = _verdict(str(question)) == NO and str(question).strip().lower() not in _ANSWERS
+    return NO if asked == (answer == "accept") else YES
 
 
 def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
@@ -181,11 +220,24 @@ def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLa
             row = {
                 **(meta if isinstance(meta, dict) else {}),
                 "text": row.get("text"),
-                "label": row.get("answer"),
+                **_prodigy_answer(where, row),
             }
         else:
             row["label"] = row[_column(where, "fields", row, columns)]
         yield _raw(where, row)
+
+
+def _prodigy_answer(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The label of a task of Prodigy; of several options, the one that was chosen."""
+    answer = row.get("answer")
+    if "accept" not in row:
+        if answer in _ANSWERS:
+            return {"label": row.get("label"), "answer": answer}
+        return {"label": answer}
+    chosen = row["accept"]
+    if not isinstance(chosen, list) or len(chosen) > 1:
+        raise InputError(f"{where}: accept is {chosen!r}; expected a list with one option")
+    return {"label": chosen[0] if chosen and answer == "accept" else SKIP}
 
 
 def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
@@ -204,8 +256,9 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
 
 
 def _choice(annotation: dict[str, Any], where: str) -> str:
-    if annotation.get("was_canceled"):
-        return "skip"
+    # Label Studio's name for a skipped task, in its spelling; a choice made before it stays there.
+    if annotation.get("was_cancelled"):
+        return SKIP
     chosen: list[str] = []
     for result in _listed(annotation.get("result"), dict, where):
         (value,) = _listed([result.get("value") or {}], dict, where)

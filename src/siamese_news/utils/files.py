@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and text files that may be compressed."""
 
+import codecs
 import errno
 import gzip
 import hashlib
@@ -21,6 +22,18 @@ _BUFFER = 2**20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # 4 bytes of zstd can expand to 128 KiB, so 512 bytes at a time become 16 MiB at worst.
 _ZSTD_FEED = 2**9
+
+
+_REPLACED = "siamese_news.replaced"
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    """U+FFFD for half a character, which UTF-8 cannot hold: of an argument that is not UTF-8."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error(_REPLACED, _replaced)
 
 
 def is_stream(path: str | Path) -> bool:
@@ -71,7 +84,8 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 
     Its folder is made, and a name ending in ``.gz`` is compressed. A link is followed and stays a
     link. A pipe or a device is not replaced: once the block has succeeded, everything written goes
-    through it. The mode is ``"w"`` (UTF-8 text, ``\n`` line ends) or ``"wb"``.
+    through it. The mode is ``"w"`` (UTF-8 text, ``\n`` line ends; half a character becomes U+FFFD)
+    or ``"wb"``.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"atomic_write got mode {mode!r}; expected 'w' or 'wb'")
@@ -88,7 +102,7 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
                 binary = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
             stream: Any = binary
             if mode == "w":
-                stream = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+                stream = io.TextIOWrapper(binary, encoding="utf-8", errors=_REPLACED, newline="\n")
             yield stream
             stream.flush()
             if mode == "w":

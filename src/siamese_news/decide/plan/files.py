@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from siamese_news.data.jsonl import plain_value
 from siamese_news.decide.plan.records import PLANS, Certificate, Plan
 from siamese_news.errors import InputError
 from siamese_news.utils.files import expect_regular, write_json
@@ -27,8 +28,9 @@ def seal_of(content: Mapping[str, Any]) -> str:
 
 def write_sealed(path: Path, content: Mapping[str, Any]) -> str:
     """Write an object with its seal, atomically; returns the seal."""
-    seal = seal_of(content)
-    write_json(path, {**content, SEAL: seal})
+    clean = plain_value(dict(content))  # arguments that are not UTF-8 have no hash
+    seal = seal_of(clean)
+    write_json(path, {**clean, SEAL: seal})
     return seal
 
 

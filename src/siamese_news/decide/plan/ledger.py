@@ -18,14 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from siamese_news.decide.plan.files import read_sealed, seal_of
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sketch import Relation, Sketch
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import Journal
+from siamese_news.labels.journal import Journal, locked
 
 _CLAIMS = ("targets", "confidence", "joint")
 
@@ -230,10 +228,9 @@ def _refuse_without_confidence(
 @contextmanager
 def _locked(shared: Path, private: Path) -> Iterator[None]:
     with ExitStack() as stack:
-        stack.enter_context(FileLock(shared.with_name(f".{shared.name}.lock")))
+        stack.enter_context(locked(shared))
         with suppress(OSError):  # a folder that cannot be written has no list of its own
-            private.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(FileLock(private.with_name(f".{private.name}.lock")))
+            stack.enter_context(locked(private))
         yield
 
 
@@ -245,9 +242,9 @@ def _append(
 ) -> None:
     """Add withdrawals and a plan to both lists; only the folder's says what is `here`."""
     shared, private = lists
-    Journal(shared).append([*gone, *([{**line, **(here or {})}] if line else [])])
+    Journal(shared, _REMEDY).append([*gone, *([{**line, **(here or {})}] if line else [])])
     with suppress(OSError):
-        Journal(private).append([*gone, *([line] if line else [])])
+        Journal(private, _REMEDY).append([*gone, *([line] if line else [])])
 
 
 def plans_over(population: Population) -> int:
@@ -269,6 +266,12 @@ _WITHDRAWN = (
 )
 
 
+_REMEDY = (
+    "remove what is damaged from the file with an editor: the plans in its other lines still "
+    "count, and the one that you remove no longer does"
+)
+
+
 def _read(shared: Path, private: Path) -> Plans:
     plans = Plans({}, set(), set())
 
@@ -282,8 +285,8 @@ def _read(shared: Path, private: Path) -> Plans:
         if is_here:
             plans.here.add(row["sha256"])
 
-    Journal(shared).replay(partial(take, is_here=True))
-    Journal(private).replay(partial(take, is_here=False))
+    Journal(shared, _REMEDY).replay(partial(take, is_here=True))
+    Journal(private, _REMEDY).replay(partial(take, is_here=False))
     return plans
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
+from siamese_news.data.jsonl import plain_value
 from siamese_news.data.readers.inputs import input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.plan import ledger
@@ -114,6 +115,7 @@ class SamplingPlan:
             "criteria": options.get("criteria", ""),
             **(own or {}),
         }
+        plan = plain_value(plan)  # names and arguments that are not UTF-8
         if path.exists():
             old = read_sealed(path, "plan")
             if ledger.identity(old) != ledger.identity(plan):
