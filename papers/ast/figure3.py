@@ -18,6 +18,12 @@ PUBLISHED = {
     "rings": (1.407, 1.427, 1.249, 1.122, 1.941, 1.847, 1.164, 1.589, 1.619, 1.249),
 }
 PARTS = {"stars": "star (the relay)", "rings": "ring (the tokens)"}
+#: The paper's sentences about this figure: the part, the heads it names, and what it says of them.
+SENTENCES: Sequence[tuple[str, tuple[int, int], str]] = (
+    ("rings", (4, 5), "approach sparsemax"),
+    ("rings", (3, 6), "remain relatively close to softmax"),
+    ("stars", (1, 3), "exceed the sparsity of 1.5-entmax"),
+)
 SPARSITIES = {
     "adaptive": "learned alpha",
     "softmax": "softmax",
@@ -184,6 +190,36 @@ def _draw_epochs(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any
     return figure
 
 
+def sentence_holds(part: str, heads: Sequence[int], says: str, *, first_head: int) -> bool:
+    """Whether a sentence of the paper is true of its own figure, if heads count from `first_head`.
+
+    Two heads approach sparsemax if theirs are the two largest alphas of the part, remain close to
+    softmax if the two smallest, and exceed 1.5-entmax if both alphas are above 1.5.
+    """
+    alphas = PUBLISHED[part]
+    named = sorted(alphas[head - first_head] for head in heads)
+    if "sparsemax" in says:
+        return named == sorted(alphas)[-len(named) :]
+    if "softmax" in says:
+        return named == sorted(alphas)[: len(named)]
+    return named[0] > 1.5
+
+
+def _sentence_rows() -> list[Mapping[str, Any]]:
+    """Each sentence with the alphas of its heads, counted from 0 and from 1."""
+    rows: list[Mapping[str, Any]] = []
+    for part, heads, says in SENTENCES:
+        row = {"sentence": f"{part[:-1]} heads {heads[0]} and {heads[1]} {says}"}
+        for first_head in (0, 1):
+            alphas = (f"{PUBLISHED[part][head - first_head]:.3f}" for head in heads)
+            holds = sentence_holds(part, heads, says, first_head=first_head)
+            row[f"counted from {first_head}"] = (
+                f"{' and '.join(alphas)}: {'true' if holds else 'false'}"
+            )
+        rows.append(row)
+    return rows
+
+
 def _published_rows() -> list[Mapping[str, Any]]:
     stars, rings = PUBLISHED["stars"], PUBLISHED["rings"]
     rows: list[Mapping[str, Any]] = [
@@ -203,8 +239,15 @@ EXHIBIT = Exhibit(
         "released code (jacobdanovitch/jdnlp, branch old-vm)",
         text="The published alphas cannot be told from draws of U(1, 2), from which the released "
         "code initializes them (Kolmogorov-Smirnov p = .21 star, .84 ring). Its clamp turns every "
-        "alpha in [1, 2] into 2, so the code in effect ran sparsemax.",
-        tables=[Table("Published", _published_rows())],
+        "alpha in [1, 2] into 2, so the code in effect ran sparsemax. The paper's sentences about "
+        "the ring are true of its figure only if heads count from 0, the one about the star only "
+        "if they count from 1. That the star's alphas are more tightly bound is true: their standard "
+        f"deviation is {np.std(PUBLISHED['stars'], ddof=1):.3f}, the ring's "
+        f"{np.std(PUBLISHED['rings'], ddof=1):.3f}.",
+        tables=[
+            Table("Published", _published_rows()),
+            Table("The paper's sentences, held against its figure", _sentence_rows()),
+        ],
     ),
     remark="Here alpha = 1 + sigmoid(p), one for each head, with p drawn from N(0, 1), as in "
     "Correia et al. (2019); nothing is clamped to 2. The paper's loss and miner; articles cut at "

@@ -86,3 +86,14 @@ def test_the_initial_alphas_are_those_that_training_starts_from(tmp_path):
     logged = {name: v for name, v in values["epochs"][-1].items() if name.startswith("alpha/")}
     assert logged == pytest.approx(start, abs=1e-5)
     assert "row" in values and "pooled" not in values
+
+
+@pytest.mark.parametrize(
+    ("sentence", "true_from"), list(zip(figure3.SENTENCES, (0, 0, 1), strict=True))
+)
+def test_the_paper_counts_the_heads_of_its_figure_in_two_ways(sentence, true_from):
+    part, heads, says = sentence
+    held = [figure3.sentence_holds(part, heads, says, first_head=first) for first in (0, 1)]
+    assert held == [first == true_from for first in (0, 1)]
+    # The other heads of the part would make the sentence false.
+    assert not figure3.sentence_holds(part, (8, 9), says, first_head=0)

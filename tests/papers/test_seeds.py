@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from papers import choose
-from papers.ast import case_study
+from papers.ast import case_study, figure3
 from papers.ast import encoders as ast
 from papers.samcnn import published as samcnn
 
@@ -128,6 +128,16 @@ def test_the_reprint_numbers_the_case_study_otherwise_and_leaves_out_its_last_ro
     scores = re.findall(r"\b0\.\d{4}\b", table)
     printed = (*case_study.AST_MOST_SIMILAR, *case_study.AST_LEAST_SIMILAR[:-1])
     assert sorted(map(float, scores)) == sorted(printed)
+
+
+def test_the_sentences_on_learned_sparsity(texts):
+    text = plain(texts["ast"])
+    text = text[text.index("learned sparsity.**") :].split("**", 2)[1]
+    for _, heads, says in figure3.SENTENCES:
+        assert f"heads {heads[0]} and {heads[1]}" in text
+        for word in says.split()[-1:]:
+            assert word.removeprefix("1.5-") in text
+    assert "the star attention heads were more tightly bound" in text.replace("α values for ", "")
 
 
 def test_the_case_study_of_ast(texts):
