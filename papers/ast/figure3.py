@@ -241,8 +241,8 @@ EXHIBIT = Exhibit(
         "code initializes them (Kolmogorov-Smirnov p = .21 star, .84 ring). Its clamp turns every "
         "alpha in [1, 2] into 2, so the code in effect ran sparsemax. The paper's sentences about "
         "the ring are true of its figure only if heads count from 0, the one about the star only "
-        "if they count from 1. That the star's alphas are more tightly bound is true: their standard "
-        f"deviation is {np.std(PUBLISHED['stars'], ddof=1):.3f}, the ring's "
+        "if they count from 1. That the star's alphas are more tightly bound is true: their "
+        f"standard deviation is {np.std(PUBLISHED['stars'], ddof=1):.3f}, the ring's "
         f"{np.std(PUBLISHED['rings'], ddof=1):.3f}.",
         tables=[
             Table("Published", _published_rows()),
