@@ -20,7 +20,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -499,7 +499,7 @@ def main() -> None:
     options = parser.parse_args()
     if "speed" in options.parts:
         speed()
-    learning._RESAMPLES = 2  # of the interval, which decides nothing
+    learning.CHOSEN = replace(learning.CHOSEN, resamples=2)  # the interval decides nothing
     if "learning" in options.parts:
         table(options.lists, options.mix, options.seeds)
     if "reading" in options.parts:

@@ -11,6 +11,8 @@ import pexpect
 import pytest
 from sheet_commands import certificate, rows_of, run, scored, start
 
+from siamese_news.decide.plan.files import seal_of
+
 
 def spawn(folder, *arguments):
     child = pexpect.spawn(
@@ -265,6 +267,58 @@ def test_recall_names_its_posts_and_counts_labels_changed_in_the_file(pool):
     done = run_with_input(folder, "n" * 300, *options)
     assert "done: the goal is reached, among the 300 posts of scored.jsonl" in done.stderr
     assert "1 verdict was changed after the result had been seen" in done.stderr
+
+
+def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
+    folder, _ = pool
+    relevant = scored(folder / "scored.jsonl", size=400, cut=150)
+    options = ("--recall", ".8", "--positives", "40", "--confidence", ".9")
+    child = spawn(folder, "--results", "scored.jsonl", "--labels", "mine.jsonl", *options)
+    shown, labeled = "", 0
+    while not child.expect([r"text (\d+)\r\n", pexpect.EOF]):
+        shown += child.before
+        number = child.match.group(1)
+        child.expect(r"\[q\] stop")
+        press(child, "y" if f"p{number}" in relevant else "n")
+        labeled += 1
+    shown += child.before
+    assert "done: the goal is reached" in shown
+    rows = said(folder)[1:]
+    found = sum(row["label"] == "yes" for row in rows)
+    assert len(rows) == labeled < 400
+    sentence = (
+        f"Of the 400 posts of scored.jsonl, {labeled} were labeled, and {found} of these are "
+        "relevant as judged by the annotator. They are at least 0.8 of all relevant ones (the "
+        "recall). The confidence is 0.9: of a hundred such plans, each with its own random order, "
+        "at most 10 on average end with a lower recall."
+    )
+    assert sentence in " ".join(shown.split())
+    assert shown.count("at least 0.8 of all") == 1
+    content = json.loads((folder / "mine.recall.json").read_text())
+    assert content["sha256"] == seal_of(content)
+    assert content["labels"]["relevant"] == found and content["recall_at_least"] == 0.8
+    # The bound on the way is a bound: no number was told that the truth contradicts.
+    bounds = re.findall(r"at most ([\d,]+) relevant posts; the (\d+) labeled", shown)
+    assert bounds and all(int(most.replace(",", "")) >= len(relevant) for most, _ in bounds)
+
+
+@pytest.mark.parametrize("rule", ["random-first", "learn-first"])
+def test_one_random_post_tells_nothing(pool, rule):
+    folder, _ = pool
+    scored(folder / "scored.jsonl", size=400, cut=150)
+    keys = "n" if rule == "random-first" else "y" * 10 + "n" * 60
+    done = run_with_input(folder, keys, "--recall", ".8", "--rule", rule)
+    assert done.exit_code == 0, done.stderr
+    assert "of about" not in done.stdout and "at most" not in done.stdout.split("[q]")[1]
+
+
+def test_a_whole_pool_that_is_labeled_has_every_relevant_post(pool):
+    folder, _ = pool
+    scored(folder / "scored.jsonl", size=30)
+    done = run_with_input(folder, "yn" * 14 + "ns", "--recall", ".8", "--positives", "20")
+    assert "They are all relevant ones, which is certain" in done.stdout
+    assert "14 of these are relevant" in done.stdout
+    assert "1 skipped post counts as not relevant" in done.stdout
 
 
 def test_recall_in_a_learned_order_goes_on_where_it_was(pool):

@@ -25,7 +25,7 @@ TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
 def corpus(folder, generator):
     """Rows, best first, and whether each text is relevant."""
     pool = border(generator, TARGET, BUDGET)
-    relevant = pool.relevant[:1500]
+    relevant = pool.relevant[:800]
     # Other ids and texts in every corpus, for the list of plans knows them in any folder.
     names = [f"{folder.name}-{n}" for n in generator.permutation(len(relevant))]
     rows = [
@@ -47,7 +47,7 @@ def labeled(work, truth):
     while ranks := work.next_posts(labels, at_least=25):
         for unit in work.texts.units(ranks):
             drawn = SampledPost("", unit.name)
-            labels.of[unit.name] = Label(drawn, "yes" if truth[unit.text] else "no")
+            labels.of[unit.name] = Label(drawn, "yes" if truth[unit.text.strip()] else "no")
     return labels
 
 
@@ -55,7 +55,7 @@ def misses(work, truth):
     """Whether the list that a plan leads to is below the target."""
     for claim in work.claims(labeled(work, truth)):
         ranks = set(range(claim.size)) - set(claim.taken_out) | set(claim.put_in)
-        hits = sum(truth[unit.text] for unit in work.texts.units(sorted(ranks)))
+        hits = sum(truth[unit.text.strip()] for unit in work.texts.units(sorted(ranks)))
         if hits < Fraction(claim.target) * len(ranks):
             return True
     return False
@@ -151,7 +151,8 @@ def filters(folder, rows, truth):
     """Searches everything, then without retweets, then posts with a hashtag, with a link ..."""
     generator, found = np.random.default_rng(len(folder.name)), []
     for number, share in enumerate((1, 0.49, 0.3, 0.33, 0.25)):
-        part = [row for row in rows if generator.random() < share]
+        chosen_rows = generator.choice(len(rows), int(share * len(rows)), replace=False)
+        part = [rows[place] for place in sorted(chosen_rows.tolist())]
         results = write(folder / f"scored.{number}.jsonl", part)
         found.append(as_told(folder, number, results, chosen(0)))
     return found

@@ -503,7 +503,7 @@ def test_plans_with_other_criteria_are_counted_where_the_certificate_is_read(poo
     done, _ = finish(folder, relevant, sheet="d.csv")
     said = (
         "There are also 2 plans over these posts with other criteria: the confidence holds for "
-        "each plan alone, not for a choice among their certificates."
+        "each plan alone, not for a choice among them."
     )
     assert "are certified" in done.stdout and said in done.stdout
     assert said in (folder / "d.certificate.html").read_text()

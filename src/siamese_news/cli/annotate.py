@@ -72,10 +72,10 @@ def annotate(
     Each label is saved before the next post is shown; the same command continues.
     """
     from siamese_news.decide.certification import Certification
-    from siamese_news.decide.plan.files import SEAL, sibling
+    from siamese_news.decide.plan.files import sibling
+    from siamese_news.decide.recall import sentence_of
+    from siamese_news.decide.session import Session
     from siamese_news.decide.stopping import Goal, Stopping
-    from siamese_news.labels.journal import LabelJournal
-    from siamese_news.labels.matching import changed_sentence, labels_in
 
     if labels.suffix != ".jsonl":
         raise InputError(f"{labels}: expected a name that ends with .jsonl")
@@ -85,58 +85,39 @@ def annotate(
         raise InputError("--annotator is blank; expected a name")
     stops = find is not None or recall is not None
     goal = Goal(find, recall, rule, positives, confidence, seed)
-    work: Certification | Stopping
-    goals: list[Certification | Stopping] = []
+    plans: list[Certification | Stopping] = []
     if plan is not None:
         work = Certification.resume(plan, results=results, posts=posts)
-        goals.append(work)  # first, because the order of its posts reveals nothing
+        plans.append(work)  # first, because the order of its posts reveals nothing
         if stops:
             path = sibling(labels, "goals.plan.json")
-            goals.append(Stopping.start(work.results, path, goal, posts=posts, again=again))
+            plans.append(Stopping.start(work.results, path, goal, posts=posts, again=again))
     else:
         if results is None or not stops:
             raise InputError("expected --plan, or --results with --find or --recall")
         path = sibling(labels, "plan.json")
-        work = Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
-        goals.append(work)
-    text = criteria or work.plan["criteria"]
-    journal = LabelJournal(labels, work.plan[SEAL])
-
-    recalls = [one for one in goals if isinstance(one, Stopping) and one.goal.recall is not None]
-
-    def status() -> str:
-        given = labels_in(journal, work.sampled)
-        return "; ".join(one.status(given) for one in goals)
-
-    def look() -> None:
-        for one in recalls:
-            one.log.look(labels_in(journal, work.sampled))
-
-    look()
-    while True:
-        given = labels_in(journal, work.sampled)
-        asked = (one.ask(given) for one in goals)
-        unit = next((found for found in asked if found is not None), None)
-        if unit is None:
+        plans.append(
+            Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
+        )
+    session = Session(plans, labels)
+    text = criteria or plans[0].plan["criteria"]
+    while (unit := session.ask()) is not None:
+        _show(unit, text, session.status())
+        if not _labeled(session.journal, unit, annotator):
             break
-        work.sampled.draw([unit])
-        _show(unit, text, status())
-        if not _labeled(journal, unit, annotator):
-            break
-    look()
-    typer.echo(f"\n{status()}")
-    for one in recalls:
-        if changed := changed_sentence(one.log.changed):
-            echo(changed.strip())
-    for remark in given.remarks():
+    typer.echo(f"\n{session.status()}")
+    for remark in session.remarks():
         echo(remark)
+    for file, content in session.findings():
+        typer.echo(sentence_of(content))
+        echo(f"{file}: this result, sealed")
     if unit is not None:
         echo(f"{labels}: all labels are on disk; run the same command again to continue")
     elif plan is not None:
         files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"
         echo(f"done; now: siamese-news certify {files}")
     else:
-        posts_of = f"{len(work.population):,} posts of {work.results.name}"
+        posts_of = f"{len(plans[0].population):,} posts of {plans[0].results.name}"
         echo(f"done: the goal is reached, among the {posts_of}")
 
 

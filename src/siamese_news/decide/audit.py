@@ -12,6 +12,7 @@ from siamese_news.decide.plan.design import keys_of, share_of
 from siamese_news.decide.plan.files import SEAL, made
 from siamese_news.decide.plan.population import Population, score_text
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
+from siamese_news.decide.sentences import choice_sentence, earlier_sentence, other_plans
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.labels.results import Unit
@@ -131,6 +132,7 @@ class Audit(SamplingPlan):
             "model": self.plan["model"],
             "criteria": self.plan["criteria"],
             "confidence": float(self.confidence),
+            **other_plans(self),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": self.log.changed,
         }
@@ -158,7 +160,8 @@ class Audit(SamplingPlan):
 
 def sentence_of(found: dict[str, Any]) -> str:
     """The findings of an audit in words, to quote."""
-    sure, changed = f"with confidence {found['confidence']:g}", changed_sentence(found["changed"])
+    sure = f"with confidence {found['confidence']:g}"
+    changed = earlier_sentence(found) + choice_sentence(found) + changed_sentence(found["changed"])
     if "above" not in found:
         return (
             f"Of {found['posts']:,} posts, {found['labels']:,} were drawn at random and labeled; "

@@ -12,6 +12,12 @@ import numpy as np
 from siamese_news.decide.certification import Certification, Claim
 from siamese_news.decide.plan.files import SEAL, made, name_for, read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import score_text
+from siamese_news.decide.sentences import (
+    choice_sentence,
+    confidence_sentence,
+    earlier_sentence,
+    other_plans,
+)
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.files import atomic_write, file_sha256
@@ -27,7 +33,6 @@ def certificate_of(
     plan = work.plan
     rate, least = work.settings.false_positive, work.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
-    charged = work.charged
     judged = "as judged by the annotator"
     if rate is not None:
         misses = f" and misses at least {least:g} of the relevant ones" if least else ""
@@ -47,10 +52,7 @@ def certificate_of(
         "corpus": plan["corpus"],
         "confidence": float(1 - work.error),
         "joint_confidence": float(1 - work.joint_error),
-        "earlier_plans": len(charged.earlier),
-        "same_labels_plans": len(charged.same_labels),
-        "other_criteria_plans": charged.other_criteria,
-        "other_posts_plans": charged.other_posts,
+        **other_plans(work),
         "judged": judged,
         "labels": {
             "used": len(labels.of),
@@ -148,20 +150,12 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
 
 
 def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
-    """How sure a certified list is, and how many labels that rests on.
-
-    The confidence is about plans, not about the certificates that are issued: if few plans lead to
-    a certificate, more than one in twenty of these may be wrong.
-    """
+    """How sure a certified list is, and how many labels that rests on."""
     if claim["exact"]:
         how = "This is certain, because every one of them was labeled."
     else:
-        how = (
-            f"The confidence is {content['confidence']:g}: of a hundred such plans, each with its "
-            "own random order, at most "
-            f"{100 * (1 - content['confidence']):.3g} on average lead to a wrong certificate."
-            f"{_other_plans(content)}"
-        )
+        sure = confidence_sentence(content["confidence"], "lead to a wrong certificate")
+        how = f"{sure}{earlier_sentence(content)}{_all_targets(content)}{choice_sentence(content)}"
     given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
     which = f"{shown:,} verdicts behind it"
     if claim["exact"] and not shown:
@@ -172,33 +166,15 @@ def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     return how
 
 
-def _other_plans(content: Mapping[str, Any]) -> str:
-    """The plans that the confidence accounts for, and those among which it allows no choice."""
-    found, targets = "", len(content["settings"]["targets"])
-    if content["earlier_plans"]:
-        plans = counted(content["earlier_plans"], "earlier plan")
-        found += f" This pays for {plans} over these posts or a part of them."
-    if content["joint_confidence"] < content["confidence"]:
-        whose = [f"all {targets} targets"] if targets > 1 else []
-        if withdrawn := content["same_labels_plans"]:
-            whose += ["this target"] if targets == 1 else []
-            plans = counted(withdrawn, "withdrawn plan")
-            whose.append(f"those of {plans} with the same labels")
-        found += f" For {' and '.join(whose)} together it is {content['joint_confidence']:g}."
-    others = [
-        f"{counted(number, 'plan')} {which}"
-        for name, which in (
-            ("other_criteria_plans", "over these posts with other criteria"),
-            ("other_posts_plans", "over other posts"),
-        )
-        if (number := content[name])
-    ]
-    if others:
-        found += (
-            f" There {'is' if others[0].startswith('1 ') else 'are'} also {' and '.join(others)}: "
-            "the confidence holds for each plan alone, not for a choice among their certificates."
-        )
-    return found
+def _all_targets(content: Mapping[str, Any]) -> str:
+    """The confidence of all targets that were tried on these labels; empty for a single one."""
+    if content["joint_confidence"] >= content["confidence"]:
+        return ""
+    targets = len(content["settings"]["targets"])
+    whose = [f"all {targets} targets" if targets > 1 else "this target"]
+    if withdrawn := content["same_labels_plans"]:
+        whose.append(f"those of {counted(withdrawn, 'withdrawn plan')} with the same labels")
+    return f" For {' and '.join(whose)} together it is {content['joint_confidence']:g}."
 
 
 def _claim(work: Certification, claim: Claim) -> dict[str, Any]:

@@ -27,22 +27,58 @@ LEAST = 3
 MACHINE = 1.0
 """The weight of a machine's verdicts relative to the search, both standardized, without labels."""
 
-_FOLDS, _RESAMPLES = 5, 400
-_SHOWN = 8
-# Nats by which a new order must explain labels better (Akaike's criterion for one weight).
-_NATS = 1.0
-# Below this probability of agreeing by chance, a machine counts as informed.
-_CHANCE = 0.01
-_LOSS = 0.005  # of average precision that counts as noise, if both orders are nearly perfect
-# Random posts from below a third of the pool, or from below this rank, assumed not relevant.
-_FAR_POSTS, _FAR_RANK = 1500, 8000
-_FINEST = 100  # ranks of the first band in which labels represent each other; then 200, 400 ...
-_FAR_WEIGHT = 10  # their total weight: that of the labeled posts not relevant, or at least this
-_FAR_RELEVANT = 0.05  # not used if a larger share of the labeled posts there is relevant
-_STRENGTH = 3.0  # C of the regression on words
-# The priors of the weights of search and words: mean and strength. The strength for the words is
-# divided by the labels of the rarer kind. `_MOST`: the largest weight of words relative to search.
-_SEARCH, _WORDS, _MOST = (1.0, 1.0), (0.0, 30.0), 4.0
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The numbers of the learner.
+
+    Where no other source is named, they were chosen on the development lists of ``python -m
+    benchmarks.learning``.
+
+    Attributes:
+        folds: of the cross-validation.
+        strength: C of the regression on words.
+        far_posts: random posts that are taken as not relevant ...
+        far_rank: ... from below a third of the pool, or from below this rank.
+        far_weight: their total weight: that of the labeled posts not relevant, or at least this.
+        far_relevant: they are not used if a larger share of the labeled posts there is relevant.
+        finest: ranks of the first band in which labels represent each other; then 200, 400 ...
+        search: mean and strength of the normal prior of the weight of the search.
+        machine: those of a machine: it counts nothing until labels bear it out.
+        words: those of the words; the strength is divided by the labels of the rarer kind.
+        most: the largest weight of words or a machine relative to the search.
+        nats: by which an order must explain labels better (Akaike's criterion for one weight).
+        chance: below this probability of agreeing by chance, a machine may count.
+        loss: of average precision that counts as noise, if both orders are nearly perfect.
+        resamples: of the bootstrap behind the interval.
+        wider: factor by which the interval is wider than that of the bootstrap, which neither
+            learns anew nor knows how unlike the labeled posts the others are ...
+        margin: ... and what is added on both sides. With both, the interval held the gain on posts
+            without a label in 95% of generated states (``python -m benchmarks.feedback_interval``).
+    """
+
+    folds: int = 5
+    strength: float = 3.0
+    far_posts: int = 1500
+    far_rank: int = 8000
+    far_weight: float = 10.0
+    far_relevant: float = 0.05
+    finest: int = 100
+    search: tuple[float, float] = (1.0, 1.0)
+    machine: tuple[float, float] = (0.0, 1.0)
+    words: tuple[float, float] = (0.0, 30.0)
+    most: float = 4.0
+    nats: float = 1.0
+    chance: float = 0.01
+    loss: float = 0.005
+    resamples: int = 400
+    wider: float = 2.0
+    margin: float = 0.02
+
+
+CHOSEN = Constants()
+
+_SHOWN = 8  # words for and against a post
 
 MIX = "1:1:2"
 """Parts of the posts: from the top of the order, uncertain ones, and random ones."""
@@ -67,11 +103,16 @@ class Feedback:
         before: average precision of the search's order on the labeled and the far posts; NaN, like
             the next four, if there are too few labels to judge.
         after: the same of the learned order, where no post is judged by what was learned from it.
-        low: to `high`, the 95% interval of the difference (paired bootstrap over texts).
+        low: to `high`, the 95% interval of the difference on posts without a label (paired
+            bootstrap over texts, widened; see `Constants`).
         information: log-likelihood gained over the odds of the search, in nats, on posts that were
             not learned from.
         chance: probability that an uninformed machine ranks the relevant labeled posts this far
             above the others (Mann and Whitney, one-sided, each text once); 1 without a machine.
+        added: log-likelihood that the machine adds to search and words, in nats; 0 without one.
+        uses_machine: whether the order has the machine's verdicts. Labels of people must bear it
+            out in two ways: it agrees with them better than by chance, and it tells something that
+            search and words do not.
         words: that count most for a post, and most against it.
     """
 
@@ -86,6 +127,8 @@ class Feedback:
     high: float = math.nan
     information: float = math.nan
     chance: float = 1.0
+    added: float = 0.0
+    uses_machine: bool = False
     words: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     machine: str = ""
 
@@ -96,15 +139,11 @@ class Feedback:
 
     @property
     def helps(self) -> bool:
-        """Whether the learned order is better on posts that it was not learned from.
-
-        It also helps if the machine agrees with people: what it knows about posts without labels is
-        invisible in the order of the labeled ones as long as the search ranks these correctly.
-        """
-        if not self.judged or self.chance < _CHANCE:
+        """Whether the learned order is better on posts that it was not learned from."""
+        if not self.judged:
             return True
         gain = self.after - self.before
-        return self.other > 0 and self.information > _NATS and gain > -_LOSS
+        return self.other > 0 and self.information > CHOSEN.nats and gain > -CHOSEN.loss
 
     def sentence(self) -> str:
         """The result of cross-validation in words."""
@@ -116,19 +155,28 @@ class Feedback:
                 "standardized."
             )
         far = f" and {self.far:,} random posts from far down, taken as not relevant"
-        said = (
+        return (
             f"Average precision on {given} labeled posts ({self.relevant:,} relevant)"
             f"{far if self.far else ''}: {self.before:.3f} in the order of the search, "
-            f"{self.after:.3f} learned{f' with {self.machine}' if self.machine else ''} "
+            f"{self.after:.3f} learned{f' with {self.machine}' if self.uses_machine else ''} "
             f"(cross-validated; difference {self.after - self.before:+z.3f}, 95% interval "
-            f"{self.low:+z.3f} to {self.high:+z.3f})."
+            f"{self.low:+z.3f} to {self.high:+z.3f}).{self._machine_sentence()}"
+            + ("" if self.helps else " This is not a sure gain: the order stays the same.")
         )
-        if self.chance < _CHANCE:
-            return (
-                f"{said} {self.machine} agrees with people; an uninformed machine would agree as "
-                f"well with a probability of {self.chance:.1g}."
-            )
-        return said + ("" if self.helps else " This is not a sure gain: the order stays the same.")
+
+    def _machine_sentence(self) -> str:
+        if not self.machine:
+            return ""
+        by_chance = (
+            f"an uninformed machine would agree with people as well with a probability of "
+            f"{self.chance:.1g}, and it tells {self.added:.1f} nats more than search and words"
+        )
+        if self.uses_machine:
+            return f" {self.machine} counts: {by_chance}."
+        return (
+            f" {self.machine} is not used: {by_chance}; expected less than {CHOSEN.chance:g} and "
+            f"more than {CHOSEN.nats:g}."
+        )
 
     def word_lines(self) -> list[str]:
         """The words that count for and against a post, a line each."""
@@ -145,7 +193,7 @@ class Feedback:
             "far": self.far,
             **{
                 name: getattr(self, name) if self.judged else None
-                for name in ("before", "after", "low", "high", "information", "chance")
+                for name in ("before", "after", "low", "high", "information", "chance", "added")
             },
             "helps": self.helps,
             "machine": self.machine,
@@ -201,15 +249,80 @@ def learn(
     Raises:
         TooFewLabels: for fewer than `LEAST` different relevant texts.
     """
+    generator = np.random.default_rng(seed)
+    examples = _examples(scores, verdicts, groups, generator)
+    learned, typical = _learn_words(words, examples)
+    views, chance, added, uses_machine = [_standardized(scores)], 1.0, 0.0, False
+    folds = _folds(examples.relevant, examples.groups, generator)
+    unseen = _unseen(words.features[:, learned.columns], examples, folds)
+    if machine is not None:
+        there = examples.rows[: examples.labels]
+        said, texts = examples.relevant[: examples.labels], examples.groups[: examples.labels]
+        chance = _by_chance(machine[there], said, texts)
+        joined = [*views, _standardized(machine)]
+        added = _surprise(examples, folds, views, unseen) - _surprise(
+            examples, folds, joined, unseen
+        )
+        uses_machine = chance < CHOSEN.chance and added > CHOSEN.nats
+        views = joined if uses_machine else views
+    intercept, *shares = _shares(
+        _columns(views, examples.rows, unseen), examples.relevant, examples.weights, examples.far
+    )
+    joint = np.stack([*views, learned.prediction], axis=1) @ shares
+    judgment = _judgment(examples, folds, views, unseen, scores, joint, generator)
+    return Feedback(
+        int(examples.relevant.sum()),
+        examples.labels - int(examples.relevant.sum()),
+        joint / shares[0],
+        joint + intercept,
+        examples.far,
+        *judgment,
+        chance,
+        added,
+        uses_machine,
+        typical,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Examples:
+    """Labeled posts, then far ones that are taken as not relevant.
+
+    Attributes:
+        rows: (n,) places of the posts.
+        relevant: (n,) bool.
+        weights: (n,) in learning.
+        groups: (n,) clusters of near-duplicates, numbered from 0.
+        labels: number of labeled posts, which come first.
+        below: places of all posts from which the far ones were drawn.
+    """
+
+    rows: NDArray[np.int64]
+    relevant: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+    groups: NDArray[np.int64]
+    labels: int
+    below: NDArray[np.int64]
+
+    @property
+    def far(self) -> int:
+        """Number of far posts."""
+        return len(self.rows) - self.labels
+
+
+def _examples(
+    scores: NDArray[np.float64],
+    verdicts: Mapping[int, bool],
+    groups: NDArray[np.int64],
+    generator: np.random.Generator,
+) -> _Examples:
+    """The posts to learn from; a `TooFewLabels` if they cannot teach."""
     labeled = np.array(sorted(verdicts), np.int64)
     said = np.array([verdicts[row] for row in labeled.tolist()], bool)
-    generator = np.random.default_rng(seed)
     below = _far(scores, labeled, said)
-    far = generator.choice(below, min(_FAR_POSTS, len(below)), replace=False)
-    rows = np.concatenate([labeled, far])
-    groups = np.unique(groups[rows], return_inverse=True)[1]
-    relevant, other = int(said.sum()), int((~said).sum())
-    if (different := len(np.unique(groups[: len(said)][said]))) < LEAST:
+    far = generator.choice(below, min(CHOSEN.far_posts, len(below)), replace=False)
+    other = int((~said).sum())
+    if (different := len(np.unique(groups[labeled][said]))) < LEAST:
         raise TooFewLabels(
             f"different texts labeled relevant: {different}; expected at least {LEAST}: label more "
             "first"
@@ -218,53 +331,121 @@ def learn(
         raise TooFewLabels(
             f"posts labeled not relevant: {other}; expected at least {LEAST}: label more first"
         )
-    said = np.concatenate([said, np.zeros(len(far), bool)])
+    rows = np.concatenate([labeled, far])
     weights = np.ones(len(rows))
-    weights[len(labeled) :] = max(other, _FAR_WEIGHT) / max(len(far), 1)
+    weights[len(labeled) :] = max(other, CHOSEN.far_weight) / max(len(far), 1)
+    return _Examples(
+        rows,
+        np.concatenate([said, np.zeros(len(far), bool)]),
+        weights,
+        np.unique(groups[rows], return_inverse=True)[1],
+        len(labeled),
+        below,
+    )
 
-    known = np.unique(words.features[rows].indices)  # other words have no weight
-    features = words.features[:, known]
-    found, coefficients = _words(features, rows, said, weights)
-    views, chance = [_standardized(scores)], 1.0
-    if machine is not None:
-        views.append(_standardized(machine))
-        chance = _by_chance(machine[labeled], said[: len(labeled)], groups[: len(labeled)])
-    unseen, own, odds = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros((2, len(rows)))
-    folds = _folds(said, groups, generator)
-    for fold in range(int(folds.max()) + 1):
-        train = folds != fold
-        if said[train].all() or not said[train].any():
-            raise TooFewLabels(
-                "the labeled posts are copies of a few texts; expected different texts among the "
-                "relevant and the other ones: label more first"
-            )
-        unseen[~train] = _words(features, rows[train], said[train], weights[train])[0][rows[~train]]
-    judged = np.stack([*(view[rows] for view in views), unseen], axis=1)
-    for fold in range(int(folds.max()) + 1):
-        train = folds != fold
-        for place, part in enumerate((judged[:, :1], judged)):
-            first, *shares = _shares(
-                part[train], said[train], weights[train], train[len(labeled) :].sum()
-            )
-            odds[place, ~train] = first + part[~train] @ shares
-        own[~train] = judged[~train] @ (shares / shares[0])
-    intercept, *shares = _shares(judged, said, weights, len(far))
-    joined = np.stack([*views, found], axis=1) @ shares
-    represented = _represented(joined, labeled, below, len(far))
-    weights[: len(labeled)] = represented[: len(labeled)] / represented[: len(labeled)].mean()
-    surprise = np.logaddexp(0, np.where(said, -odds, odds)) @ weights
-    low, high = _interval(said, scores[rows], own, groups, represented, generator)
-    before = _weighted(said, scores[rows], represented[None])
-    after = _weighted(said, own, represented[None])
-    names = words.names[known]
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What was learned from words: the `columns` that examples have, the `prediction` (N,)."""
+
+    columns: NDArray[np.int64]
+    prediction: NDArray[np.float64]
+
+
+def _learn_words(
+    words: PostWords, examples: _Examples
+) -> tuple[_Words, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The prediction for the whole pool, and the words that count most for and against a post."""
+    columns = np.unique(words.features[examples.rows].indices)  # other words have no weight
+    prediction, coefficients = _fit_words(
+        words.features[:, columns], examples.rows, examples.relevant, examples.weights
+    )
+    names = words.names[columns]
     order = np.argsort(coefficients, kind="stable")
     typical = (
         tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
         tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
     )
-    judgment = float(before[0]), float(after[0]), low, high, float(surprise[0] - surprise[1])
-    both = joined / shares[0], joined + intercept
-    return Feedback(relevant, other, *both, len(far), *judgment, chance, typical)
+    return _Words(columns, prediction), typical
+
+
+def _unseen(features: Any, examples: _Examples, folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The words' prediction (n,) for each example, learned from the other folds."""
+    unseen = np.zeros(len(examples.rows))
+    for fold in range(int(folds.max()) + 1):
+        train = folds != fold
+        relevant = examples.relevant[train]
+        if relevant.all() or not relevant.any():
+            raise TooFewLabels(
+                "the labeled posts are copies of a few texts; expected different texts among the "
+                "relevant and the other ones: label more first"
+            )
+        prediction, _ = _fit_words(
+            features, examples.rows[train], relevant, examples.weights[train]
+        )
+        unseen[~train] = prediction[examples.rows[~train]]
+    return unseen
+
+
+def _columns(
+    views: Sequence[NDArray[np.float64]], rows: NDArray[np.int64], unseen: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The views (n, v) of the examples, the words last."""
+    return np.stack([*(view[rows] for view in views), unseen], axis=1)
+
+
+def _cross_validated(
+    examples: _Examples, folds: NDArray[np.int64], judged: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Logits and scores (n,) of each example by views (n, v), weighted by the other folds."""
+    odds, own = np.zeros(len(judged)), np.zeros(len(judged))
+    for fold in range(int(folds.max()) + 1):
+        train = folds != fold
+        intercept, *shares = _shares(
+            judged[train],
+            examples.relevant[train],
+            examples.weights[train],
+            int(train[examples.labels :].sum()),
+        )
+        odds[~train] = intercept + judged[~train] @ shares
+        own[~train] = judged[~train] @ (np.array(shares) / shares[0])
+    return odds, own
+
+
+def _surprise(
+    examples: _Examples,
+    folds: NDArray[np.int64],
+    views: Sequence[NDArray[np.float64]],
+    unseen: NDArray[np.float64],
+) -> float:
+    """The surprise of the examples by views and words, in nats."""
+    odds, _ = _cross_validated(examples, folds, _columns(views, examples.rows, unseen))
+    return float(np.logaddexp(0, np.where(examples.relevant, -odds, odds)) @ examples.weights)
+
+
+def _judgment(
+    examples: _Examples,
+    folds: NDArray[np.int64],
+    views: Sequence[NDArray[np.float64]],
+    unseen: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    joint: NDArray[np.float64],
+    generator: np.random.Generator,
+) -> tuple[float, float, float, float, float]:
+    """The fields before, after, low, high and information of `Feedback`."""
+    relevant, rows, labels = examples.relevant, examples.rows, examples.labels
+    judged = _columns(views, rows, unseen)
+    search, _ = _cross_validated(examples, folds, judged[:, :1])
+    odds, own = _cross_validated(examples, folds, judged)
+    represented = _represented(joint, rows[:labels], examples.below, examples.far)
+    weights = examples.weights.copy()
+    weights[:labels] = represented[:labels] / represented[:labels].mean()
+    surprise = [np.logaddexp(0, np.where(relevant, -o, o)) @ weights for o in (search, odds)]
+    before, after = (
+        float(_weighted(relevant, order, represented[None])[0]) for order in (scores[rows], own)
+    )
+    low, high = _interval(relevant, scores[rows], own, examples.groups, represented, generator)
+    return before, after, low, high, float(surprise[0] - surprise[1])
 
 
 def _represented(
@@ -278,7 +459,7 @@ def _represented(
     """
     rank = np.empty(len(scores))
     rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    part = np.log2(rank / _FINEST + 1).astype(int)
+    part = np.log2(rank / CHOSEN.finest + 1).astype(int)
     counted = np.ones(len(scores), bool)
     counted[below] = False
     posts = np.bincount(part[counted], minlength=part.max() + 1)
@@ -291,20 +472,20 @@ def _far(
     scores: NDArray[np.float64], labeled: NDArray[np.int64], said: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Posts from far down without labels; none if labels show that many are relevant there."""
-    below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, _FAR_RANK) :]
+    below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, CHOSEN.far_rank) :]
     there = said[np.isin(labeled, below)]
-    if len(there) >= 2 * LEAST and there.sum() > max(1, _FAR_RELEVANT * len(there)):
+    if len(there) >= 2 * LEAST and there.sum() > max(1, CHOSEN.far_relevant * len(there)):
         return below[:0]
     return np.setdiff1d(below, labeled)
 
 
-def _words(
+def _fit_words(
     features: Any, rows: NDArray[np.int64], said: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The standardized prediction (N,) for the whole pool from the words, and its coefficients."""
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=_STRENGTH, max_iter=300, tol=1e-3)
+    model = LogisticRegression(C=CHOSEN.strength, max_iter=300, tol=1e-3)
     model.fit(features[rows], said, sample_weight=weights)
     return _standardized(model.decision_function(features)), model.coef_[0]
 
@@ -320,10 +501,10 @@ def _shares(
     from scipy.optimize import minimize
     from scipy.special import expit
 
-    machine = [(MACHINE, 1.0)] * (judged.shape[1] - 2)
+    machine = [CHOSEN.machine] * (judged.shape[1] - 2)
     fewer = min(said.sum(), len(said) - said.sum() - far)
-    words = _WORDS[0], _WORDS[1] / max(fewer, 1)
-    mean, strength = np.array([_SEARCH, *machine, words][: judged.shape[1]]).T
+    words = CHOSEN.words[0], CHOSEN.words[1] / max(fewer, 1)
+    mean, strength = np.array([CHOSEN.search, *machine, words][: judged.shape[1]]).T
 
     def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         found = values[0] + judged @ values[1:]
@@ -334,7 +515,7 @@ def _shares(
 
     bounds = [(None, None), (0.05, None)] + [(0.0, None)] * (judged.shape[1] - 1)
     values = minimize(loss, np.concatenate([[-2.0], mean]), jac=True, bounds=bounds).x
-    values[2:] = np.minimum(values[2:], _MOST * values[1])
+    values[2:] = np.minimum(values[2:], CHOSEN.most * values[1])
     return np.asarray(values)
 
 
@@ -345,7 +526,7 @@ def unjudged(
     joined = _standardized(scores) + MACHINE * _standardized(machine)
     relevant = sum(verdicts.values())
     odds = joined - np.quantile(joined, 0.95)
-    return Feedback(relevant, len(verdicts) - relevant, joined, odds)
+    return Feedback(relevant, len(verdicts) - relevant, joined, odds, uses_machine=True)
 
 
 def _by_chance(
@@ -383,7 +564,7 @@ def _folds(
     relevant[groups[said]] = True
     part = np.zeros(len(relevant), np.int64)
     for kind in (relevant, ~relevant):
-        part[generator.permutation(np.flatnonzero(kind))] = np.arange(kind.sum()) % _FOLDS
+        part[generator.permutation(np.flatnonzero(kind))] = np.arange(kind.sum()) % CHOSEN.folds
     return part[groups]
 
 
@@ -395,12 +576,14 @@ def _interval(
     represented: NDArray[np.float64],
     generator: np.random.Generator,
 ) -> tuple[float, float]:
-    """The 95% interval of the difference when the texts are resampled with replacement."""
+    """The 95% interval of the difference; the texts are resampled with replacement."""
     count = int(groups.max()) + 1
-    drawn = generator.multinomial(count, np.full(count, 1 / count), _RESAMPLES)[:, groups]
-    times = drawn * represented
-    found = _weighted(said, after, times) - _weighted(said, before, times)
-    low, high = np.nanquantile(found, [0.025, 0.975])
+    drawn = generator.multinomial(count, np.full(count, 1 / count), CHOSEN.resamples)[:, groups]
+    times = np.concatenate([represented[None], drawn * represented])
+    found, *resampled = _weighted(said, after, times) - _weighted(said, before, times)
+    ends = np.nanquantile(resampled, [0.025, 0.975])
+    wide = found + CHOSEN.wider * (ends - found) + CHOSEN.margin * np.array([-1, 1])
+    low, high = np.clip(wide, -1, 1)
     return float(low), float(high)
 
 

@@ -45,6 +45,8 @@ _BATCH = 10  # labels of a batch, or a tenth of all labels so far
 _WINDOW, _SHARE, _FEW = 50, 10, 0.05
 _FIRST = 0.8  # share of the remaining error that each round may use
 _HITS = 6  # relevant random posts after which a hopeless round is given up
+_JEFFREYS = 0.5, 0.5  # the prior of a share of which nothing is known
+_TELLING = 0.1  # a recall below this says nothing
 
 
 class Rule:
@@ -63,8 +65,11 @@ class Rule:
         """The progress, for people."""
         raise NotImplementedError
 
-    def relevant(self, known: Known) -> float | None:
-        """About how many relevant posts the pool has; None if random posts do not tell yet."""
+    def most_relevant(self, known: Known) -> int | None:
+        """The most relevant posts that the pool can have; None if labels do not tell yet.
+
+        The pool has more with a probability of at most the error of the rule, at any look.
+        """
         return None
 
 
@@ -111,6 +116,7 @@ class RandomPositives(Rule):
             )
         self.place = place
         self._recall = recall
+        self._error = error
         self._positives = positives
         self._order = order
 
@@ -128,10 +134,12 @@ class RandomPositives(Rule):
         return f"recall {self._recall:g}: down to post {depth + 1:,}, {left:,} to label"
 
     @override
-    def relevant(self, known: Known) -> float | None:
+    def most_relevant(self, known: Known) -> int | None:
         drawn = self._drawn(known)
         hits = sum(map(known.__getitem__, drawn))
-        return len(self._order) * hits / len(drawn) if drawn else None
+        if not drawn:
+            return None
+        return most_relevant(hits, len(drawn), len(self._order), *_JEFFREYS, self._error)
 
     def _drawn(self, known: Known) -> list[int]:
         """The labeled posts of the random order, up to the first gap."""
@@ -178,6 +186,7 @@ class LearnThenRandom(Rule):
         self.requested: dict[int, int] = {}
         # Of the random part: relevant posts before it, posts, labels, and relevant ones among them.
         self._sample: tuple[int, int, int, int] | None = None
+        self._round_error = 0.0  # of the present round
         self._steps = self._rounds()
         self._needed: Sequence[int] | NDArray[np.int64] | None = None
 
@@ -190,14 +199,15 @@ class LearnThenRandom(Rule):
         return f"random posts of the other {rest:,}: {hits} of {drawn:,} relevant"
 
     @override
-    def relevant(self, known: Known) -> float | None:
+    def most_relevant(self, known: Known) -> int | None:
         self._queue(known)
         if len(self.requested) == len(self._order):
-            return float(sum(self.requested.values()))
+            return sum(self.requested.values())
         if self._sample is None or not self._sample[2]:
             return None
         top, rest, drawn, hits = self._sample
-        return top + rest * hits / drawn
+        prior = _prior(top, rest, self._recall)
+        return top + most_relevant(hits, drawn, rest, *prior, self._round_error)
 
     def _queue(self, known: Known) -> Sequence[int] | NDArray[np.int64]:
         """Take the labels in the order of the requests, up to the first gap; returns the rest."""
@@ -230,7 +240,7 @@ class LearnThenRandom(Rule):
                     last.append((yield queue[place:]))
             top, hits = sum(self.requested.values()), 0
             rest = self._order[~np.isin(self._order, list(self.requested))]
-            error = self._error * _FIRST * (1 - _FIRST) ** number
+            error = self._round_error = self._error * _FIRST * (1 - _FIRST) ** number
             breaks = top * (1 - self._recall) / self._recall
             for drawn in range(len(rest) + 1):
                 self._sample = top, len(rest), drawn, hits
@@ -293,11 +303,33 @@ def recall_shown(
     """
     hits, drawn = np.asarray(hits, np.float64), np.asarray(drawn, np.float64)
     bad = np.floor((top + hits) / recall + 1e-9) + 1 - top  # the smallest number that breaks it
-    second = 2 * rest / max(top * (1 - recall) / recall, 1e-9)
-    ratio = prior_posterior(bad, hits, drawn, rest, 1.0, second)
+    ratio = prior_posterior(bad, hits, drawn, rest, *_prior(top, rest, recall))
     # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
     likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
     return (bad > rest - (drawn - hits)) | likely
+
+
+def _prior(top: int, rest: int, recall: float) -> tuple[float, float]:
+    """The parameters of the prior of `recall_shown`: a mean near half of what breaks the recall."""
+    return 1.0, 2 * rest / max(top * (1 - recall) / recall, 1e-9)
+
+
+def most_relevant(
+    hits: int, drawn: int, size: int, first: float, second: float, error: float
+) -> int:
+    """The largest number of relevant posts among `size` that is not ruled out; see `recall_shown`.
+
+    Above the most likely number the ratio rises, so the numbers that are not ruled out end once.
+    """
+    low, high = hits * size // drawn, size - (drawn - hits)
+    while low < high:
+        middle = (low + high + 1) // 2
+        ratio = prior_posterior(float(middle), hits, drawn, size, first, second)
+        if ratio >= math.log(1 / error):
+            high = middle - 1
+        else:
+            low = middle
+    return low
 
 
 def prior_posterior(
@@ -423,24 +455,59 @@ class Stopping(SamplingPlan):
         known = self._known(labels)
         return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
 
+    @property
+    def recall(self) -> Fraction:
+        """The recall that is the goal; 0 without one."""
+        return Fraction(self.goal.recall or 0)
+
+    @property
+    def confidence(self) -> Fraction:
+        """The confidence that is left after earlier plans over the same posts."""
+        return max(Fraction(0), Fraction(self.goal.confidence) - self.earlier_error)
+
+    @property
+    def promises_recall(self) -> bool:
+        """Whether recall is a goal."""
+        return self.goal.recall is not None
+
+    def recall_reached(self, labels: Labels) -> bool:
+        """Whether the rule of the recall is satisfied."""
+        return self.promises_recall and not self.rules[0].next(self._known(labels))
+
     def status(self, labels: Labels) -> str:
-        """The progress in words."""
+        """The progress and what it shows in words."""
+        parts = [self.progress(labels), self.shown(labels)]
+        return "; ".join(part for part in parts if part)
+
+    def progress(self, labels: Labels) -> str:
+        """The labels given, and those that the rules still need."""
         known = self._known(labels)
         said = [label.relevant for label in labels.of.values()]
         row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
         parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
         parts += [rule.status(known) for rule in self.rules]
-        if self.goal.recall is not None and self.plan["earlier"]:
-            left = max(Fraction(0), Fraction(self.goal.confidence) - self.earlier_error)
+        if self.promises_recall and self.plan["earlier"]:
             parts.append(
-                f"the confidence of the recall is {float(left):g}, after "
+                f"the confidence of the recall is {float(self.confidence):g}, after "
                 f"{counted(len(self.plan['earlier']), 'earlier plan')}"
             )
-        totals = [total for rule in self.rules if (total := rule.relevant(known)) is not None]
-        if totals and (found := sum(known.values())):
-            total = max(round(totals[0]), found)
-            parts.append(f"{found:,} of about {total:,} relevant posts found")
         return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
+
+    def shown(self, labels: Labels) -> str:
+        """A lower bound on the recall so far, once it says something; else empty."""
+        known = self._known(labels)
+        hits = sum(known.values())
+        bounds = [most for rule in self.rules if (most := rule.most_relevant(known)) is not None]
+        if not bounds or not hits:
+            return ""
+        most = max(min(bounds), hits)
+        if hits < _TELLING * most:
+            return ""
+        share = math.floor(100 * hits / most)
+        return (
+            f"with confidence {float(self.confidence):g}, there are at most {most:,} relevant "
+            f"posts; the {hits:,} labeled ones are at least {share}% of them"
+        )
 
     def _known(self, labels: Labels) -> dict[int, int]:
         ranks = self.population.ranks_of(list(labels.of))

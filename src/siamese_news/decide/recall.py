@@ -1,0 +1,68 @@
+"""What is known once a goal of recall is reached: a sentence to quote, and a sealed file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from siamese_news.decide.plan.files import SEAL, made
+from siamese_news.decide.sentences import (
+    choice_sentence,
+    confidence_sentence,
+    earlier_sentence,
+    other_plans,
+)
+from siamese_news.decide.stopping import Stopping
+from siamese_news.labels.matching import Labels, changed_sentence
+from siamese_news.utils.terminal import counted
+
+
+def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
+    """The findings of a goal of recall that is reached, as they are written.
+
+    The verdicts are logged first, as before everything that labels show.
+    """
+    work.log.look(labels)
+    relevant = sum(label.relevant for label in labels.of.values())
+    exact = len(labels.of) == len(work.population)
+    return {
+        "format": "siamese_news recall 1",
+        **made(),
+        "plan": {"file": work.path.name, "sha256": work.plan[SEAL]},
+        "settings": work.plan["settings"],
+        "population": work.plan["population"],
+        "model": work.plan["model"],
+        "criteria": work.plan["criteria"],
+        "confidence": float(work.confidence),
+        **other_plans(work),
+        "exact": exact,
+        "recall_at_least": 1.0 if exact else float(work.recall),
+        "labels": {
+            "used": len(labels.of),
+            "relevant": relevant,
+            "not_relevant": len(labels.of) - relevant,
+            "skipped": sum(label.skipped for label in labels.of.values()),
+            "changed": work.log.changed,
+        },
+    }
+
+
+def sentence_of(found: Mapping[str, Any]) -> str:
+    """The findings in words, to quote."""
+    labels, population = found["labels"], found["population"]
+    units = "article-post pair" if population["pairs"] else "post"
+    said = (
+        f"Of the {counted(population['posts'], units)} of {population['file']}, "
+        f"{labels['used']:,} were labeled, and {labels['relevant']:,} of these are relevant as "
+        "judged by the annotator. "
+    )
+    if found["exact"]:
+        said += "They are all relevant ones, which is certain, because every one was labeled."
+    else:
+        sure = confidence_sentence(found["confidence"], "end with a lower recall")
+        said += (
+            f"They are at least {found['recall_at_least']:g} of all relevant ones (the recall). "
+            f"{sure}{earlier_sentence(found)}{choice_sentence(found)}"
+        )
+    if skipped := labels["skipped"]:
+        verb = "counts" if skipped == 1 else "count"
+        said += f" {counted(skipped, 'skipped post')} {verb} as not relevant."
+    return f"{said}{changed_sentence(labels['changed'])}"
