@@ -72,8 +72,8 @@ class Constants:
     chance: float = 0.01
     loss: float = 0.005
     resamples: int = 400
-    wider: float = 2.0
-    margin: float = 0.02
+    wider: float = 2.5
+    margin: float = 0.03
 
 
 CHOSEN = Constants()
