@@ -28,6 +28,7 @@ from benchmarks.measure import machine
 from benchmarks.scan import LAUNCH, SHIPPED, invented
 from siamese_news.search.index.arrays import Table, TableRows
 from siamese_news.search.index.manifest import Manifest
+from siamese_news.utils.files import file_sha256
 
 SEEDS = 5
 # Seconds and bytes that were asked for, at 10 million posts.
@@ -80,11 +81,12 @@ def copied(index: Path, copies: int) -> Path:
     manifest = Manifest.read(target)
     for number in range(1, copies):
         for segment, posts in Manifest.read(index).segments.items():
-            folder = target / f"{segment}-{number}"
+            folder = target / f"segment-{len(manifest.segments)}"
             shutil.copytree(index / segment, folder)
             rename(folder, f"{number}-")
             for path in folder.iterdir():
-                manifest.files[f"{folder.name}/{path.name}"] = path.stat().st_size
+                entry = path.stat().st_size, file_sha256(path)
+                manifest.files[f"{folder.name}/{path.name}"] = entry
             manifest.segments[folder.name] = posts
     manifest.write(target)
     return target

@@ -61,6 +61,7 @@ def application(desk: Desk) -> Starlette:
     def view(path: str, name: str, values: Callable[[Desk], dict[str, Any]]) -> Route:
         # Starlette runs plain functions in threads.
         def handle(request: Request) -> Response:
+            desk.project.refuse_links()
             html, policy = pages.view(name, **(_common(desk) | values(desk)))
             return HTMLResponse(html, headers={"content-security-policy": policy})
 
@@ -68,6 +69,7 @@ def application(desk: Desk) -> Starlette:
 
     def get(path: str, answer: Callable[[Desk, Values], Any], method: str = "GET") -> Route:
         def handle(request: Request) -> Response:
+            desk.project.refuse_links()
             found = answer(desk, {**request.query_params, **request.path_params})
             return found if isinstance(found, Response) else JSONResponse(found or {})
 
@@ -76,6 +78,7 @@ def application(desk: Desk) -> Starlette:
     def post(path: str, answer: Callable[[Desk, dict[str, Any]], Any]) -> Route:
         async def handle(request: Request) -> Response:
             row = await body_of(request)
+            await run_in_threadpool(desk.project.refuse_links)
             return JSONResponse(await run_in_threadpool(answer, desk, row) or {})
 
         return Route(path, handle, methods=["POST"])
@@ -84,6 +87,7 @@ def application(desk: Desk) -> Starlette:
         async def handle(request: Request) -> Response:
             values = {**request.query_params, "kind": "labels", **request.path_params}
             kind, name = values["kind"], values.get("name", "")
+            await run_in_threadpool(desk.project.refuse_links)
             async with received(desk.project, kind, name, request.stream()) as file:
                 return JSONResponse(await run_in_threadpool(answer, desk, values, file))
 
@@ -254,7 +258,7 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
         "learned": desk.learning.found(),
         "said": desk.machine.verdicts(),
         "problem": desk.machine.problem,
-        "commands": [desk.search.command, *desk.learning.commands()],
+        "commands": [line for line in (desk.search.command, *desk.learning.commands()) if line],
     }
 
 

@@ -35,8 +35,8 @@ def commands(desk: Desk) -> list[str]:
     project = desk.project
     lines = [desk.search.command]
     for name, ids_only in (("found.csv", False), ("ids.csv", True), ("found.parquet", False)):
-        words = desk.search.filtered_to(project.threshold, f"hand-over/{name}")
-        lines.append(project.command(*words, ids_only=ids_only))
+        out = project.exports / name
+        lines.append(desk.search.command_to(project.threshold, out, ids_only=ids_only))
     found, posts = project.exports / "found.parquet", project.sources("posts")
     reading = {name: project.config()["options"][name] for name in FIELDS}
     lines.append(project.command("report", results=found, out=project.exports / "report.html"))
@@ -46,7 +46,8 @@ def commands(desk: Desk) -> list[str]:
         lines += desk.certificate.commands()
     if desk.goals.planned:
         lines.append(desk.goals.command())
-    return lines + desk.learning.commands()
+    lines += desk.learning.commands()
+    return [line for line in lines if line]
 
 
 def count(desk: Desk) -> int:

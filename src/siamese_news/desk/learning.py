@@ -21,6 +21,7 @@ from siamese_news.labels.journal import NO, YES, LabelJournal, annotator_name
 from siamese_news.labels.machine import MachineVerdicts, read_machine
 from siamese_news.utils.files import write_json
 from siamese_news.utils.processes import spawning
+from siamese_news.utils.terminal import clean
 
 
 class Machine:
@@ -38,8 +39,11 @@ class Machine:
     @property
     def source(self) -> tuple[Path, str] | None:
         """The file and the name of the machine; None without a machine."""
-        found = self._project.config().get("machine")
-        return (self._project.folder / "verdicts" / found["file"], found["name"]) if found else None
+        saved = self._project.config().get("machine")
+        if not saved:
+            return None
+        # A project may be somebody else's: a name with a folder in it could be any file.
+        return self._project.folder / "verdicts" / Path(str(saved["file"])).name, str(saved["name"])
 
     def take(self, file: Path, name: str) -> MachineVerdicts:
         """Keep a file of verdicts in the project, instead of an earlier one.
@@ -103,15 +107,7 @@ class Learning:
             for ending in ("parquet", "json", "npy"):
                 self._path(ending).unlink(missing_ok=True)
             source = self._machine.source
-            verdicts, name = source or (None, None)
-            line = self._project.command(
-                "feedback",
-                results=results,
-                labels=self._log.path,
-                verdicts=verdicts,
-                name=name,
-                out=self._path("parquet"),
-            )
+            line = self._line(source)
             with spawning() as context, ProcessPoolExecutor(1, mp_context=context) as process:
                 order = self._path("parquet")
                 task = process.submit(
@@ -127,7 +123,7 @@ class Learning:
                 "remarks": unused(said) + remarks,
                 "helps": order.exists(),
                 "labels": len(said),
-                "command": line,
+                "machine": None if source is None else [source[0].name, source[1]],
             }
             if found["helps"]:
                 np.save(self._path("npy"), feedback.odds)
@@ -140,7 +136,7 @@ class Learning:
         Returns:
             ``sentence``, the result of cross-validation; ``words`` for and against a post;
             ``remarks`` on labels and verdicts; ``helps``, whether the order may be used; the number
-            of ``labels``; the equivalent ``command``.
+            of ``labels``; the file and the name of the ``machine``, if one was asked.
         """
         return read_json(self._path("json"))
 
@@ -165,8 +161,25 @@ class Learning:
 
     def commands(self) -> list[str]:
         """The equivalent command line."""
-        found = self.found()
-        return [found["command"]] if found else []
+        if not (found := self.found()):
+            return []
+        # A project may be somebody else's, so the line is made of what the page can have written.
+        machine = found.get("machine")
+        if not isinstance(machine, list) or not all(isinstance(each, str) for each in machine):
+            return [self._line(None)]
+        file, name = (clean(each) for each in (*machine, "", "")[:2])
+        return [self._line((self._project.folder / "verdicts" / Path(file).name, name))]
+
+    def _line(self, machine: tuple[Path, str] | None) -> str:
+        verdicts, name = machine or (None, None)
+        return self._project.command(
+            "feedback",
+            results=self._project.results,
+            labels=self._log.path,
+            verdicts=verdicts,
+            name=name,
+            out=self._path("parquet"),
+        )
 
     def _path(self, ending: str) -> Path:
         return self._project.search / f"learned.{ending}"

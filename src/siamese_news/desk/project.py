@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import stat
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -73,6 +74,7 @@ class Project:
         self._guard = threading.RLock()
         self._file = self.folder / "project.json"
         self._loading = threading.Lock()
+        self.refuse_links()
         self._results: tuple[Path, Results] | None = None
         try:
             self._make()
@@ -99,6 +101,30 @@ class Project:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         # A file there opens the page to anyone who can read it.
         self.private.chmod(0o700)
+
+    def refuse_links(self) -> None:
+        """Refuse the folder if it has a link, or anything else that is not a file or a folder.
+
+        A project may be somebody else's, and what the page reads or writes through a link would be
+        another file of this user. So every request that reads or writes asks this first.
+        """
+        folders = [self.folder] if self.folder.is_dir() else []
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if _is_link(entry):
+                        raise InputError(
+                            f"{entry.path}: is a link; a project may have none, because the page "
+                            "would read or write the file that it leads to: put a copy in its "
+                            "place, or name files of other folders with --articles and --posts"
+                        )
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(Path(entry.path))
+                    elif not entry.is_file(follow_symlinks=False):
+                        raise InputError(
+                            f"{entry.path}: is neither a file nor a folder (a pipe, a device); "
+                            "remove it from the project"
+                        )
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -290,6 +316,14 @@ def safe_name(name: str) -> str:
     stem, ending = _ENDING.split(plain, maxsplit=1)[0], _ENDING.search(plain)
     rest = "" if ending is None else ending[0]
     return stem.encode()[:_LONGEST].decode("utf-8", "ignore") + rest
+
+
+def _is_link(entry: "os.DirEntry[str]") -> bool:
+    """Whether a name in a folder leads elsewhere: a symbolic link, or a junction of Windows."""
+    if entry.is_symlink():
+        return True
+    tag = getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) if os.name == "nt" else 0
+    return tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 
 def _absolute(names: Sequence[str]) -> list[str]:

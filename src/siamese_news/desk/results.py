@@ -1,7 +1,8 @@
 """The posts of one search: filtered, counted, and read a page at a time.
 
 Texts and words are in SQLite; the narrow columns that filters need are arrays. Both are built once
-from the file of results.
+from the file of results. A certificate is about that file, so what the page shows must be of it: a
+database that this user's page did not build from it, in a project that was sent, is built again.
 """
 
 import sqlite3
@@ -24,9 +25,10 @@ from siamese_news.errors import InputError
 from siamese_news.labels.results import result_rows, web_link
 from siamese_news.search.output import COLUMNS
 from siamese_news.search.report import ReportPost
+from siamese_news.utils.cache import FileRecord
 from siamese_news.utils.files import atomic_write
 
-_VERSION = 7  # of the database; one of another version is rebuilt
+_VERSION = 8  # of the database; one of another version is rebuilt
 _COLUMNS = (*COLUMNS, "x", "y")
 _TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
@@ -76,8 +78,10 @@ class Results:
         self._database, columns = parquet.with_suffix(".sqlite"), parquet.with_suffix(".npz")
         self._local = threading.local()
         self._with_word = lru_cache(_KEPT)(self._search)
-        if not (columns.exists() and self._database.exists() and self._version() == _VERSION):
+        built = FileRecord(f"desk-{_VERSION}", (parquet, self._database, columns))
+        if not built.holds():
             _build(parquet, self._database, columns)
+            built.write(built.state())
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
             self.clusters: NDArray[np.int64] = held["clusters"]
@@ -191,13 +195,11 @@ class Results:
         """A read-only connection of this thread."""
         base: sqlite3.Connection | None = getattr(self._local, "base", None)
         if base is None:
-            base = sqlite3.connect(f"{self._database.as_uri()}?mode=ro", uri=True)
+            # Immutable: a journal next to the database, which could change it, is not looked at.
+            address = f"{self._database.as_uri()}?mode=ro&immutable=1"
+            base = sqlite3.connect(address, uri=True)
             self._local.base = base
         return base
-
-    def _version(self) -> int:
-        with closing(sqlite3.connect(f"{self._database.as_uri()}?mode=ro", uri=True)) as base:
-            return int(base.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _post_of(row: Mapping[str, Any]) -> ReportPost:
@@ -228,7 +230,8 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
             yield tuple(map(known.get, _COLUMNS))
 
     part = database.with_name(database.name + ".part")
-    part.unlink(missing_ok=True)
+    for left in (part, part.with_name(part.name + "-journal"), part.with_name(part.name + "-wal")):
+        left.unlink(missing_ok=True)
     with closing(sqlite3.connect(part)) as base:
         base.executescript(_TABLES)
         with base:
@@ -238,7 +241,6 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
             plain = ((rank, searchable(text)) for rank, text in texts)
             base.executemany("INSERT INTO searchable VALUES (?, ?)", plain)
             base.execute("CREATE UNIQUE INDEX ids ON posts(post)")
-            base.execute(f"PRAGMA user_version = {_VERSION}")
     with atomic_write(columns, "wb") as stream:
         np.savez(stream, allow_pickle=False, **_arrays(parquet))
     part.replace(database)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
 from siamese_news.search.query import FILTER, Query, read_score
 from siamese_news.utils.processes import PROGRESS, start_python
+from siamese_news.utils.terminal import clean
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
 _STOPPED = "The search was interrupted. Its partial results are kept; Resume continues it."
@@ -81,7 +83,7 @@ class Search:
                     wanted = arguments()
                 shutil.rmtree(self._folder(number), ignore_errors=True)
                 self._folder(number).mkdir(parents=True)
-            folder, line = self._folder(number), project.command(*wanted)
+            folder = self._folder(number)
             self._child = start_python(
                 "siamese_news",
                 *wanted,
@@ -93,10 +95,10 @@ class Search:
                 stderr=(folder / "progress.log").open("wb"),
                 start_new_session=True,
             )
-            saved = {"arguments": wanted, "command": line, "process": self._child.pid}
+            saved = {"arguments": wanted, "process": self._child.pid}
             (folder / "search.json").write_text(json.dumps(saved, indent=1), encoding="utf-8")
             project.update(search=number, options=known, threshold=None)
-            return line
+            return self.command
 
     def cancel(self) -> None:
         """Interrupt the search like Ctrl-C; it can be resumed."""
@@ -120,18 +122,42 @@ class Search:
                 project.update(search=max(numbers, default=0))
 
     @property
-    def command(self) -> str:
-        """The command of the current search; empty before the first one."""
-        return str(read_json(self._project.search / "search.json").get("command", ""))
+    def query(self) -> Query | None:
+        """The query of the current search; None before the first one.
 
-    def filtered_to(self, threshold: float, out: str) -> list[str]:
-        """The arguments that write the list from a threshold on, without a map."""
-        saved = read_json(self._project.search / "search.json")
-        arguments = list(map(str, saved.get("arguments", [])))
-        for option, value in (("--threshold", f"{threshold!r}"), ("--out", out)):
-            if option in arguments:
-                arguments[arguments.index(option) + 1] = value
-        return [word for word in arguments if word != "--map"]
+        A project may be somebody else's, so its file counts only if the page can have written it.
+        """
+        folder = self._project.search
+        words = read_json(folder / "search.json").get("arguments")
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            return None
+        if words[:1] != ["filter"] or any(clean(word) != word for word in words):
+            return None
+        try:
+            query = Query.of_arguments(words[1:], FILTER)
+        except InputError:
+            return None
+        out = (folder / "results.parquet").relative_to(self._project.folder)
+        return query if query.out == out else None
+
+    @property
+    def command(self) -> str:
+        """The command line of the current search; empty before the first one."""
+        return self._line(self.query)
+
+    def command_to(self, threshold: float, out: Path, *, ids_only: bool) -> str:
+        """The command line that writes the list from a threshold on, without a map."""
+        if (query := self.query) is None:
+            return ""
+        path = out.relative_to(self._project.folder)
+        return self._line(
+            replace(query, threshold=threshold, out=path, map=False, ids_only=ids_only)
+        )
+
+    def _line(self, query: Query | None) -> str:
+        if query is None:
+            return ""
+        return self._project.command("filter", *query.arguments(FILTER))
 
     def status(self) -> dict[str, Any]:
         """The state of the search.
@@ -185,9 +211,11 @@ class Search:
         if self._child is not None and self._child.poll() is not None:
             self._child = None
         process = read_json(self._project.search / "search.json").get("process")
+        if type(process) is not int or process <= 1:
+            return None
         if self._child is not None and self._child.pid == process:
             return process
-        return process if process is not None and is_held(self._project.results) else None
+        return process if is_held(self._project.results) else None
 
 
 def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:

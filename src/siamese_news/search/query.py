@@ -4,8 +4,8 @@ import hashlib
 import hmac
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,12 @@ READING = ("text_field", "id_field", "date_field", "encoding", "strict")
 _KEPT = ("aggregate", "author", "threshold", "fusion", "expand", "about", "smooth", "dated_only")
 _KEY_BYTES = 16
 _OPTIONS = {"negatives": "not"}  # fields whose option has another name
+_LISTS = ("articles", "posts", "negatives")
+_READERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("top", "second_look_posts", "threads"), int),
+    **dict.fromkeys(("index", "second_look", "model", "out"), Path),
+    "threshold": float,
+}
 _CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": Format}
 
 
@@ -111,7 +117,7 @@ class Query:
             raise InputError(
                 "the seeds cannot be one story and distinct ones; expected one of the two"
             )
-        for name in ("articles", "posts", "negatives"):
+        for name in _LISTS:
             if "" in getattr(self, name):  # an unset variable of the shell would mean this folder
                 option = _OPTIONS.get(name, name)
                 raise InputError(f"--{option} has an empty name; expected files, folders or globs")
@@ -186,6 +192,39 @@ class Query:
                 said = json.dumps(value) if isinstance(value, float) else str(value)
                 found += [option, said.removesuffix(".0")]
         return found
+
+    @classmethod
+    def of_arguments(cls, words: Sequence[str], unsaid: "Query") -> "Query":
+        """The query that has these `arguments`.
+
+        Raises:
+            InputError: there is none; the words may be anybody's.
+        """
+        names = {
+            f"--{_OPTIONS.get(one.name, one.name).replace('_', '-')}": one.name
+            for one in fields(cls)
+            if one.name != "key"  # the secret of a file, which is no word
+        }
+        values: dict[str, Any] = {}
+        left = list(words)
+        try:
+            while left:
+                option, joined, text = left.pop(0).partition("=")
+                name = names[option.replace("--no-", "--", 1)]
+                if name in ("expand", "smooth") or isinstance(getattr(unsaid, name), bool):
+                    values[name] = not option.startswith("--no-")
+                    continue
+                value = _READERS.get(name, str)(text if joined else left.pop(0))
+                several = name in (*_LISTS, "text_field")
+                values[name] = (*values.get(name, ()), value) if several else value
+            if len(values.get("text_field", ())) == 1:
+                (values["text_field"],) = values["text_field"]
+            query = replace(unsaid, **values)
+        except (LookupError, ValueError, TypeError) as error:
+            raise InputError(f"{' '.join(words)[:200]}: are not options of a search") from error
+        if query.arguments(unsaid) != list(words):
+            raise InputError(f"{' '.join(words)[:200]}: are not options as the page writes them")
+        return query
 
 
 FILTER = Query(one_story=True, about="event")

@@ -5,11 +5,13 @@ to this user (or to the administrator) and can be written by nobody else. It mat
 compiled loop is run, and a table decides what a certificate says.
 """
 
+import hashlib
+import json
 import logging
 import os
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -117,3 +119,46 @@ def save_arrays(path: Path, **arrays: Any) -> None:
 
     with cache_write(path) as stream:
         np.savez(stream, allow_pickle=False, **arrays)
+
+
+class FileRecord:
+    """The record, in the cache, that some files were checked or built by this user.
+
+    It holds while each has the same size, times of change and number on the disk. The time of a
+    file's last change on this disk (`st_ctime_ns`) and that number do not travel with it, so
+    nobody can send files that fit the record. Without a cache it never holds.
+
+    Args:
+        purpose: what was done with the files; another version of it has another name.
+        files: the first one names the record.
+    """
+
+    def __init__(self, purpose: str, files: Sequence[Path]) -> None:
+        self._files = files
+        folder = private_folder("records")
+        key = f"{purpose}\0{files[0].resolve()}".encode("utf-8", "surrogateescape")
+        name = f"{hashlib.sha256(key).hexdigest()[:32]}.json"
+        self._path = None if folder is None else folder / name
+
+    def holds(self) -> bool:
+        """Whether all files are as they were."""
+        if self._path is None or not is_trusted(self._path):
+            return False
+        try:
+            return bool(json.loads(self._path.read_bytes()) == self.state())
+        except (OSError, ValueError):
+            return False
+
+    def write(self, state: list[list[int]]) -> None:
+        """Record a `state`: that of files before they were checked, or after they were built.
+
+        If the cache cannot be written, it costs time only.
+        """
+        if self._path is not None:
+            with suppress(OSError), cache_write(self._path) as stream:
+                stream.write(json.dumps(state).encode())
+
+    def state(self) -> list[list[int]]:
+        """The files as they are now."""
+        found = [file.stat() for file in self._files]
+        return [[s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for s in found]

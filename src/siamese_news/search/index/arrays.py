@@ -11,8 +11,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
-from zstandard import ZstdCompressor, ZstdDecompressor
+from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError, frame_content_size
 
+from siamese_news.errors import InputError
 from siamese_news.search.pool import Ints
 
 
@@ -66,9 +67,30 @@ def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
 
 
 _PIECE = 1024  # rows; a packed piece is unpacked as a whole
+_LARGEST = 1 << 28  # bytes of a piece: 256 KiB for each row
 _HELD = 8  # pieces in memory
 # A copied piece need not stay mapped: what is mapped counts as memory of the process.
 _FORGET = getattr(mmap, "MADV_DONTNEED", None)
+
+
+def read_array(folder: Path, name: str, dtype: DTypeLike, *columns: int) -> NDArray[Any]:
+    """The rows of an array that `ArrayWriter` wrote, mapped.
+
+    Raises:
+        ValueError: they have another type or shape.
+    """
+    try:
+        # As a plain array: slices of a numpy.memmap are slow.
+        array = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+    except OSError:
+        raise
+    except Exception as error:  # numpy's parser of a header raises whatever it meets
+        raise ValueError(f"{name}.npy is not an array ({error})") from error
+    if array.dtype != np.dtype(dtype) or array.ndim != 1 + len(columns):
+        raise ValueError(f"{name}.npy has the type {array.dtype} and shape {array.shape}")
+    if array.shape[1:] != columns:
+        raise ValueError(f"{name}.npy has the shape {array.shape}")
+    return array
 
 
 class Table:
@@ -86,6 +108,11 @@ class Table:
             values = [value for own in columns for value in own[start : start + _PIECE]]
             lengths = np.fromiter(map(len, values), np.uint32, len(values))
             piece = b"".join([lengths.tobytes(), *values])
+            if len(piece) > _LARGEST:
+                raise InputError(
+                    f"{_PIECE:,} posts in a row have more than {_LARGEST >> 20} MiB of text or "
+                    "fields, more than an index takes; is one of their fields a whole file?"
+                )
             if self._packer is not None:
                 piece = self._packer.compress(piece)
             self._places.append(np.array([[self._rows, self._end]], np.int64))
@@ -105,25 +132,47 @@ class TableRows:
 
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
         self._columns, self._packed = columns, packed
-        self._firsts, starts = np.load(folder / f"{name}_places.npy").T
+        places = read_array(folder, f"{name}_places", np.int64, 2)
         path = folder / f"{name}.npy"
         # A map outlives its file, which a reader needs while another process replaces the index.
         with path.open("rb") as file:
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._starts = starts + len(self._content) - len(np.load(path, mmap_mode="r"))
+        size = len(read_array(folder, name, np.uint8))
+        self._firsts, starts = places.T.copy()
+        rows, bytes_of = np.diff(self._firsts), np.diff(starts)
+        whole = len(places) and (self._firsts[0], starts[0], starts[-1]) == (0, 0, size)
+        if not whole or (rows < 1).any() or (rows > _PIECE).any() or (bytes_of < 0).any():
+            raise ValueError(f"{name}_places.npy names places outside of {name}.npy")
+        self._starts, self._path = starts + len(self._content) - size, path
         self._piece = lru_cache(_HELD)(self._read)
+
+    def __len__(self) -> int:
+        return int(self._firsts[-1])
 
     def _read(self, place: int) -> tuple[bytes, Ints]:
         """The bytes of a piece, and where each value in them begins, with the end."""
+        try:
+            return self._unpacked(place)
+        except (ValueError, ZstdError) as error:
+            raise InputError(
+                f"{self._path}: is damaged ({error}); build the index again"
+            ) from error
+
+    def _unpacked(self, place: int) -> tuple[bytes, Ints]:
         piece = self._content[self._starts[place] : self._starts[place + 1]]
         if _FORGET is not None:
             self._content.madvise(_FORGET)
         if self._packed:
+            if frame_content_size(piece) > _LARGEST:
+                raise ValueError("a piece unpacks to more than any index has")
             piece = ZstdDecompressor().decompress(piece)
         count = int(self._firsts[place + 1] - self._firsts[place]) * self._columns
         lengths = np.frombuffer(piece, np.uint32, count)
-        starts = lengths.nbytes + np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        return piece, starts.astype(np.int64)
+        ends = np.cumsum(lengths, dtype=np.int64)
+        starts = lengths.nbytes + np.concatenate([np.zeros(1, np.int64), ends])
+        if starts[-1] != len(piece):
+            raise ValueError("the lengths of its values are not those of a piece")
+        return piece, starts
 
     def __getitem__(self, row: int) -> tuple[bytes, ...]:
         place = int(np.searchsorted(self._firsts, row, side="right")) - 1

@@ -81,6 +81,8 @@ def build(
         staged.rename(path)
         sync(path.parent)
         shutil.rmtree(old, ignore_errors=True)
+        record = manifest.record(path)
+        record.write(record.state())
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
@@ -101,7 +103,7 @@ def add(
     check_model(path, manifest.model, model)
     before, present, seen = manifest.posts, 0, SeenIds()
     try:
-        for segment in manifest.open_segments(path):
+        for segment in manifest.open_segments(path, model.output_dim):
             for _, ids in segment.ids():
                 seen.add(ids)
         writer = IndexWriter(path, manifest, model.output_dim)
@@ -115,6 +117,8 @@ def add(
         sync(path)
         manifest.write(path)
         sync(path)
+        record = manifest.record(path)
+        record.write(record.state())
     except BaseException:
         _sweep(path, Manifest.read(path))
         raise

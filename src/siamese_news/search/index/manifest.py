@@ -1,15 +1,19 @@
 """The manifest of an index, which lists its content and is replaced as a whole."""
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
-from siamese_news.search.index.segment import Codes, Segment
-from siamese_news.utils.files import reading, write_json
+from siamese_news.search.index.segment import SEGMENT_FILES, Codes, Segment
+from siamese_news.utils.cache import FileRecord
+from siamese_news.utils.files import file_sha256, reading, write_json
+from siamese_news.utils.records import fitting
 
-FORMAT = 8
+FORMAT = 9
 NAME = "manifest.json"
 _KIND = "index of posts"
 
@@ -21,16 +25,16 @@ class Manifest:
     Of the `model` they are its ``folder`` and its ``fingerprint`` (`fingerprint`), of its
     vocabulary the number of `words`, and `gram` is the length of the n-grams that are kept of other
     words. The `segments`, folders with their numbers of posts, are in the order of the posts,
-    `files` the sizes of all other files by their path in the folder, and `sources` path, size and
-    time of change of the files that posts were read from. `version` is that of the package that
-    wrote it.
+    `files` sizes and SHA-256 of all other files by their path in the folder, and `sources` path,
+    size and time of change of the files that posts were read from. `version` is that of the package
+    that wrote it.
     """
 
     model: dict[str, str]
     words: int
     gram: int
     segments: dict[str, int] = field(default_factory=dict)
-    files: dict[str, int] = field(default_factory=dict)
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)
     sources: list[tuple[str, int, int]] = field(default_factory=list)
     version: str = __version__
 
@@ -40,7 +44,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
-        """Read it, and check that every file it lists exists in its size."""
+        """Read it, and check that every file it lists exists in its size; see `verify`."""
         path = folder / NAME
         with reading(folder):
             if folder.is_file():
@@ -66,12 +70,14 @@ class Manifest:
                         f"{document.get('version')}; this one, {__version__}, reads format "
                         f"{FORMAT}: build the index again"
                     )
+                fitting(document, cls)
                 found = cls(**document)
+                found._check_names()
             except InputError:
                 raise
             except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 raise InputError(f"{path}: is damaged ({error}); build the index again") from error
-            for name, expected in found.files.items():
+            for name, (expected, _) in found.files.items():
                 file = folder / name
                 size = file.stat().st_size if file.is_file() else None
                 if size != expected:
@@ -81,6 +87,46 @@ class Manifest:
                         "copy it again, or build it again"
                     )
         return found
+
+    def _check_names(self) -> None:
+        """Refuse names of other folders, and segments whose files are not all listed."""
+        if not all(re.fullmatch(r"segment-\d{1,9}", name) for name in self.segments):
+            raise ValueError("a segment has another name than the index gives")
+        wanted = {f"{name}/{file}" for name in self.segments for file in SEGMENT_FILES}
+        if different := sorted(wanted ^ self.files.keys()):
+            raise ValueError(f"{different[0][:80]} is not listed, or should not be")
+        if not self.segments or min(self.segments.values()) < 1:
+            raise ValueError("there are no posts")
+        if not (0 <= self.words < 1 << 31 and 1 <= self.gram < 1 << 10):
+            raise ValueError("the size of the vocabulary, or of its n-grams, cannot be right")
+
+    def verify(self, folder: Path, segments: Sequence[Segment]) -> None:
+        """Check the content of all files: their checksums, and every place that they name.
+
+        This reads all of them, so it is done once: the cache records which files were checked, by
+        their sizes and times of change.
+
+        Raises:
+            InputError: a file was changed, or names a place that does not exist.
+        """
+        record = self.record(folder)
+        if record.holds():
+            return
+        state = record.state()
+        for name, (_, checksum) in self.files.items():
+            if file_sha256(folder / name) != checksum:
+                raise InputError(
+                    f"{folder / name}: differs from its checksum in {NAME}; copy the index again, "
+                    "or build it again"
+                )
+        for segment in segments:
+            segment.check()
+        record.write(state)
+
+    def record(self, folder: Path) -> FileRecord:
+        """The record of the files that were checked, or written by this user."""
+        names = (NAME, *sorted(self.files))
+        return FileRecord(f"index-{FORMAT}", [folder / name for name in names])
 
     @property
     def posts(self) -> int:
@@ -92,9 +138,14 @@ class Manifest:
         """The codes of the tokens."""
         return Codes.of(self.words, self.gram)
 
-    def open_segments(self, folder: Path) -> list[Segment]:
-        """The posts of the index."""
-        return [Segment(folder / name, self.codes) for name in self.segments]
+    def open_segments(self, folder: Path, dimensions: int) -> list[Segment]:
+        """The posts of the index, whose vectors have so many `dimensions`; verified (`verify`)."""
+        segments = [
+            Segment(folder / name, self.codes, posts, dimensions)
+            for name, posts in self.segments.items()
+        ]
+        self.verify(folder, segments)
+        return segments
 
     def changed_sources(self) -> list[str]:
         """The files that changed since they were read; a missing one does not count."""

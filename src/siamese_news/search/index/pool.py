@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from siamese_news.data.records import Post
+from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import Scorer
@@ -22,6 +23,7 @@ from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import NAME, Manifest
 from siamese_news.search.index.segment import Segment
+from siamese_news.search.index.writing import codes_of
 from siamese_news.search.pool import Floats, Ints, Pool, Report, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
@@ -34,7 +36,12 @@ class PostIndex(Pool):
     def __init__(self, path: Path, model: TextModel) -> None:
         self.path, self.manifest, self.scored = path, Manifest.read(path), 0
         check_model(path, self.manifest.model, model)
-        self._segments = self.manifest.open_segments(path)
+        if self.manifest.codes != codes_of(model):
+            raise InputError(
+                f"{path / NAME}: has another number of words than the model; it is damaged: build "
+                "the index again"
+            )
+        self._segments = self.manifest.open_segments(path, model.output_dim)
         self._observed: Ints | None = None  # their rows; None: all posts
         self._learned: Learned | None = None
         self._sample: list[Post] = []

@@ -16,7 +16,14 @@ from scipy import sparse
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring.surface import BUCKETS, word_grams
-from siamese_news.search.index.arrays import ArrayWriter, Table, TableRows, ragged, rounded_up
+from siamese_news.search.index.arrays import (
+    ArrayWriter,
+    Table,
+    TableRows,
+    ragged,
+    read_array,
+    rounded_up,
+)
 from siamese_news.search.pool import Floats, Ints
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
@@ -92,27 +99,31 @@ def in_steps(vectors: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16], ND
     return counts.astype(np.int8), steps, rounded_up(away * (1 + 1e-6))
 
 
+_ARRAYS = (
+    "codes starts unknown unknown_starts words letters letter_starts grams gram_starts vectors "
+    "steps errors scales dates"
+).split()
+_OTHERS = ("texts", "texts_places", "fields", "fields_places", "sample")
+
+SEGMENT_FILES = tuple(f"{name}.npy" for name in (*_ARRAYS, *_OTHERS))
+"""The names of the files of a segment."""
+
+
+def _kinds(codes: Codes, dimensions: int) -> dict[str, tuple[Any, ...]]:
+    """The type of each of the `_ARRAYS`, and the shape of its rows."""
+    numbers = (codes.dtype, *[np.uint32] * 3, np.int64, np.uint8, *[np.uint32] * 3)
+    of_posts = (np.int8, np.float16, np.float16, np.float16, np.int64)
+    columns = {"vectors": (dimensions,), "scales": (2,)}
+    kinds = zip(_ARRAYS, (*numbers, *of_posts), strict=True)
+    return {name: (dtype, *columns.get(name, ())) for name, dtype in kinds}
+
+
 class SegmentWriter:
     """Writes a segment; posts have the numbers of unknown words, which are written once."""
 
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
         self.posts, self.tokens, self._gram = 0, 0, codes.gram
-        kinds: dict[str, tuple[Any, ...]] = {
-            "codes": (codes.dtype,),
-            "starts": (np.uint32,),
-            "unknown": (np.uint32,),
-            "unknown_starts": (np.uint32,),
-            "words": (np.int64,),
-            "letters": (np.uint8,),
-            "letter_starts": (np.uint32,),
-            "grams": (np.uint32,),
-            "gram_starts": (np.uint32,),
-            "vectors": (np.int8, dimensions),
-            "steps": (np.float16,),
-            "errors": (np.float16,),
-            "scales": (np.float16, 2),
-            "dates": (np.int64,),
-        }
+        kinds = _kinds(codes, dimensions)
         self._arrays = {
             name: ArrayWriter(folder / f"{name}.npy", *kind) for name, kind in kinds.items()
         }
@@ -175,16 +186,17 @@ class SegmentWriter:
 class Segment:
     """The posts of a segment, by row; `width` counts the codes.
 
-    `sample` are (n, 2) the smallest checksums of ids, and their rows.
+    `sample` are (n, 2) the smallest checksums of ids, and their rows. Opening checks the types and
+    shapes of all arrays, and `check` the numbers in them.
     """
 
-    def __init__(self, folder: Path, codes: Codes) -> None:
+    def __init__(self, folder: Path, codes: Codes, posts: int, dimensions: int) -> None:
         try:
-            # As plain arrays: slices of a numpy.memmap are slow.
-            arrays = {
-                path.stem: np.load(path, mmap_mode="r").view(np.ndarray)
-                for path in folder.glob("*.npy")
-            }
+            kinds = _kinds(codes, dimensions)
+            arrays = {name: read_array(folder, name, *kind) for name, kind in kinds.items()}
+            for name in ("vectors", "steps", "errors", "scales", "dates"):
+                if len(arrays[name]) != posts:
+                    raise ValueError(f"{name}.npy has {len(arrays[name]):,} rows, not {posts:,}")
             self._texts = TableRows(folder, "texts", 1, packed=False)
             self._fields = TableRows(folder, "fields", 2, packed=True)
             self.codes, self.starts, self.dates = (arrays[n] for n in ("codes", "starts", "dates"))
@@ -193,13 +205,60 @@ class Segment:
             self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
             self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
             self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
-            self._words, self.sample = arrays["words"], np.array(arrays["sample"])
+            self._words = arrays["words"]
+            self.sample = np.array(read_array(folder, "sample", np.int64, 2))
+            if (len(self._texts), len(self._fields)) != (posts, posts):
+                raise ValueError("there are not as many texts as posts")
         except (ValueError, OSError, LookupError) as error:
             raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
-        self._of, self.width = codes, codes.words + codes.buckets
+        self._of, self.width, self._folder = codes, codes.words + codes.buckets, folder
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def check(self) -> None:
+        """Check that every number which is a place in another array is inside of it.
+
+        Raises:
+            InputError: one is not, and would be read from beyond the array, or not at all.
+        """
+        posts, words = len(self), len(self._words)
+        for name, starts, rows, size in (
+            ("starts", self.starts, posts, len(self.codes)),
+            ("unknown_starts", self._unknown_starts, posts, len(self._unknown)),
+            ("letter_starts", self._letter_starts, words, len(self._letters)),
+            ("gram_starts", self._gram_starts, words, len(self._grams)),
+        ):
+            if len(starts) != rows + 1 or starts[0] != 0 or starts[-1] != size:
+                raise self._damaged(name)
+            if (starts[1:] < starts[:-1]).any():
+                raise self._damaged(name)
+        for name, numbers, least, most in (
+            ("codes", self.codes, 0, self.width - 1),
+            ("unknown", self._unknown, 0, words - 1),
+            ("words", self._words, self._of.words, np.inf),
+            ("grams", self._grams, 0, BUCKETS - 1),
+            ("sample", self.sample[:, 1], 0, posts - 1),
+            # These bound the scores, and NaN would hide a post.
+            ("steps", self.steps, 0, np.inf),
+            ("errors", self.errors, 0, np.inf),
+            ("scales", self.scales, 0, np.inf),
+        ):
+            if len(numbers) and not (least <= numbers.min() and numbers.max() <= most):
+                raise self._damaged(name)
+        for start in range(0, posts, _AT_ONCE):
+            ends = self.starts[start : start + _AT_ONCE + 1].astype(np.int64)
+            unknown = self.codes[ends[0] : ends[-1]] >= self._of.words
+            counts = np.concatenate([[0], np.cumsum(unknown)])[ends - ends[0]]
+            of_rows: Ints = self._unknown_starts[start : start + _AT_ONCE + 1].astype(np.int64)
+            if (np.diff(counts) != np.diff(of_rows)).any():
+                raise self._damaged("unknown_starts")
+
+    def _damaged(self, name: str) -> InputError:
+        return InputError(
+            f"{self._folder / name}.npy: is damaged: it names what does not exist; build the index "
+            "again"
+        )
 
     def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of some rows, as from `TextModel.token_ids`."""
@@ -214,7 +273,9 @@ class Segment:
         different = np.unique(numbers).astype(np.int64)
         places, lengths = ragged(self._letter_starts, different)
         letters, ends = self._letters[places].tobytes(), np.cumsum(lengths).tolist()
-        texts = [letters[start:end].decode() for start, end in pairwise([0, *ends])]
+        texts = [
+            letters[start:end].decode("utf-8", "replace") for start, end in pairwise([0, *ends])
+        ]
         return dict(zip(self._words[different].tolist(), texts, strict=True))
 
     @property
@@ -243,7 +304,7 @@ class Segment:
             unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
             found += (-1 if most else 1) * self._occurrences(codes, unknown)
         known, unknown = np.split(found, [self._of.words])
-        lengths = np.diff(self._gram_starts.astype(np.int64))
+        lengths: Ints = np.diff(self._gram_starts.astype(np.int64))
         times = np.repeat(unknown.astype(np.float64), lengths)
         grams = np.bincount(self._grams, times, BUCKETS).astype(np.int64)
         return np.concatenate([known, grams])
@@ -265,12 +326,22 @@ class Segment:
         """The post of a row."""
         (text,) = self._texts[row]
         id, metadata = self._fields[row]
-        return Post(id.decode(), text.decode(), orjson.loads(metadata))
+        try:
+            values = orjson.loads(metadata)
+        except ValueError as error:
+            raise self._damaged("fields") from error
+        if not isinstance(values, dict):
+            raise self._damaged("fields")
+        return Post(_text(id), _text(text), values)
 
     def ids(self) -> Iterator[tuple[int, list[str]]]:
         """The first row and the ids of one piece after the other."""
         for first, (ids, _) in self._fields.pieces():
-            yield first, [id.decode() for id in ids]
+            yield first, [_text(id) for id in ids]
+
+
+def _text(written: bytes) -> str:
+    return written.decode("utf-8", "replace")
 
 
 def _bytes(text: str) -> bytes:

@@ -19,10 +19,17 @@ from siamese_news.search.index.manifest import Manifest
 from siamese_news.search.index.segment import Codes, Rows, SegmentWriter, in_steps
 from siamese_news.search.pool import Floats, seconds_of
 from siamese_news.text.token_ids import TokenIds
+from siamese_news.utils.files import file_sha256
 
 # Limits of a segment: places in it are 32-bit numbers, and arrays made from it stay small.
 _POSTS = 1 << 22
 _TOKENS = 1 << 31
+
+
+def codes_of(model: TextModel) -> Codes:
+    """The codes of a model's tokens."""
+    options = TermOptions() if model.terms is None else model.terms.options
+    return Codes.of(len(model.vocabulary), options.surface.characters)
 
 
 class RowMaker:
@@ -30,8 +37,7 @@ class RowMaker:
 
     def __init__(self, model: TextModel) -> None:
         self._model = model
-        options = TermOptions() if model.terms is None else model.terms.options
-        self.codes = Codes.of(len(model.vocabulary), options.surface.characters)
+        self.codes = codes_of(model)
         self._reader = PostReader(model, dense=True) if model.terms is not None else None
         self._weights = model.terms.background() if model.terms is not None else None
 
@@ -101,7 +107,8 @@ class IndexWriter:
         sync(self._path)
         name = self._path.name
         for item in sorted(self._path.iterdir()):
-            self._manifest.files[f"{name}/{item.name}"] = item.stat().st_size
+            entry = item.stat().st_size, file_sha256(item)
+            self._manifest.files[f"{name}/{item.name}"] = entry
         self._manifest.segments[name] = self._writer.posts
         self._writer = None
 
