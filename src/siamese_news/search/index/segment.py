@@ -304,8 +304,8 @@ class Segment:
             unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
             found += (-1 if most else 1) * self._occurrences(codes, unknown)
         known, unknown = np.split(found, [self._of.words])
-        lengths: Ints = np.diff(self._gram_starts.astype(np.int64))
-        times = np.repeat(unknown.astype(np.float64), lengths)
+        starts: Ints = self._gram_starts.astype(np.int64)
+        times = np.repeat(unknown.astype(np.float64), np.diff(starts))
         grams = np.bincount(self._grams, times, BUCKETS).astype(np.int64)
         return np.concatenate([known, grams])
 
