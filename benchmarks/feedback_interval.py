@@ -8,14 +8,22 @@ between the learned order and that of the search, on the posts without a label.
 
 import argparse
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
+from siamese_news.decide import learning
 from siamese_news.decide.bounds.hypergeometric import interval
-from siamese_news.decide.learning import Feedback, PostWords, TooFewLabels, learn, next_posts
+from siamese_news.decide.learning import (
+    CHOSEN,
+    Feedback,
+    PostWords,
+    TooFewLabels,
+    learn,
+    next_posts,
+)
 from siamese_news.utils.markdown import markdown_table
 
 _POSTS = 2400
@@ -87,7 +95,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pools", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="of the first pool")
+    parser.add_argument("--wider", type=float, default=CHOSEN.wider, help="1: the bootstrap")
+    parser.add_argument("--margin", type=float, default=CHOSEN.margin)
     options = parser.parse_args()
+    learning.CHOSEN = replace(CHOSEN, wider=options.wider, margin=options.margin)
     found = coverage(range(options.seed, options.seed + options.pools))
     rows = []
     for size in (*SIZES, None):

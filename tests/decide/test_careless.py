@@ -20,12 +20,17 @@ from siamese_news.errors import InputError
 from siamese_news.labels.matching import Label, Labels, SampledPost
 
 TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
+FIRST = 100  # posts of the first set
 
 
-def corpus(folder, generator):
-    """Rows, best first, and whether each text is relevant."""
-    pool = border(generator, TARGET, BUDGET)
-    relevant = pool.relevant[:800]
+def corpus(folder, generator, even=False):
+    """Rows, best first, and whether each text is relevant.
+
+    If errors are `even`, a part of the posts has as many as the whole.
+    """
+    relevant = border(generator, TARGET, BUDGET).relevant[:800]
+    if even:
+        relevant = generator.random(800) >= (~relevant[:FIRST]).mean()
     # Other ids and texts in every corpus, for the list of plans knows them in any folder.
     names = [f"{folder.name}-{n}" for n in generator.permutation(len(relevant))]
     rows = [
@@ -51,14 +56,20 @@ def labeled(work, truth):
     return labels
 
 
-def misses(work, truth):
-    """Whether the list that a plan leads to is below the target."""
-    for claim in work.claims(labeled(work, truth)):
-        ranks = set(range(claim.size)) - set(claim.taken_out) | set(claim.put_in)
-        hits = sum(truth[unit.text.strip()] for unit in work.texts.units(sorted(ranks)))
-        if hits < Fraction(claim.target) * len(ranks):
-            return True
-    return False
+def passes_wrongly(work, truth):
+    """Whether a set passes from the first one on that has the errors its test has to rule out.
+
+    The list of such a set may still reach the target, because more errors were found than were due;
+    so lists below the target are rarer.
+    """
+    relevant = [truth[u.text.strip()] for u in work.texts.units(range(len(work.population)))]
+    errors = np.cumsum(~np.array(relevant))[work.sizes - 1]
+    claims = work.claims(labeled(work, truth))
+    return any(
+        any(step.certified for step in claim.outcome.steps[np.argmax(errors >= tables.nulls) :])
+        for claim, tables in zip(claims, work.tables, strict=True)
+        if (errors >= tables.nulls).any()
+    )
 
 
 def chosen(seed, target=str(TARGET)):
@@ -192,10 +203,10 @@ def run(folder, user, repeats):
     for number in range(repeats):
         own = folder / str(number)
         own.mkdir()
-        rows, truth = corpus(own, np.random.default_rng([7, number]))
+        rows, truth = corpus(own, np.random.default_rng([7, number]), even=user is filters)
         plans = user(own, rows, truth)
         allowed += max(float(work.joint_error) for work in plans)
-        wrong = [work for work in plans if misses(work, truth)]
+        wrong = [work for work in plans if passes_wrongly(work, truth)]
         silent = [work for work in wrong if not work.charged.other_criteria]
         counts += [any(work.joint_error == Fraction(1, 20) for work in silent), bool(silent)]
     return counts.tolist(), allowed
@@ -217,7 +228,7 @@ USERS = [
 def test_no_second_try_is_free(tmp_path, user):
     own = tmp_path / "one"
     own.mkdir()
-    rows, truth = corpus(own, np.random.default_rng(0))
+    rows, truth = corpus(own, np.random.default_rng(1))
     plans = user(own, rows, truth)
     errors = [work.joint_error * 20 for work in plans]
     if user is other_criteria:
@@ -286,7 +297,7 @@ def test_whatever_is_tried_the_later_plan_pays_for_the_earlier_ones(tries):
 @pytest.mark.slow
 @pytest.mark.parametrize("user", USERS)
 def test_false_certificates_stay_within_what_they_say(tmp_path, user):
-    repeats = 250
+    repeats = 100
     (full, any_of_them), allowed = run(tmp_path, user, repeats)
     print(user.__name__, full, any_of_them, allowed)
     assert interval(full, repeats)[0] <= 0.05

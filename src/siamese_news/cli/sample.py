@@ -54,8 +54,9 @@ WithdrawOption = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="PLAN",
-        help="Replace this earlier plan by the new one: its sheets are refused from now on. This "
-        "costs no confidence if only targets and confidence change. May be repeated.",
+        help="Replace this earlier plan by the new one: its sheets are refused from now on. If "
+        "only targets and confidence change, just the confidence of all targets together pays for "
+        "it. May be repeated.",
     ),
 ]
 AtLeastOption = Annotated[

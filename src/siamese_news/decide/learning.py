@@ -53,8 +53,8 @@ class Constants:
         resamples: of the bootstrap behind the interval.
         wider: factor by which the interval is wider than that of the bootstrap, which neither
             learns anew nor knows how unlike the labeled posts the others are ...
-        margin: ... and what is added on both sides. With both, the interval held the gain on posts
-            without a label in 95% of generated states (``python -m benchmarks.feedback_interval``).
+        margin: ... and what is added on both sides. Both were chosen on generated pools, on which
+            ``python -m benchmarks.feedback_interval`` measures how often the interval holds.
     """
 
     folds: int = 5

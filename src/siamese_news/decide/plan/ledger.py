@@ -249,9 +249,22 @@ def _append(
 
 def plans_over(population: Population) -> int:
     """The number of plans over the same posts, including withdrawn ones."""
-    sketch = Sketch.of(population, Texts(population))
+    sketch = _sketch_of(population)
     plans = _read(*lists_of(population.path)).by_seal.values()
     return sum(sketch.relation(Sketch.read(line)) is Relation.SAME for line in plans)
+
+
+_sketches: dict[tuple[Path, int, int], Sketch] = {}
+
+
+def _sketch_of(population: Population) -> Sketch:
+    """The sketch of results, read once for a file: the page asks for it whenever it is shown."""
+    status = population.path.stat()
+    key = population.path.absolute(), status.st_mtime_ns, status.st_size
+    if key not in _sketches:
+        _sketches.clear()
+        _sketches[key] = Sketch.of(population, Texts(population))
+    return _sketches[key]
 
 
 def refuse_withdrawn(path: Path, plan: Mapping[str, Any], results: Path) -> None:
@@ -317,8 +330,9 @@ def _refusal(path: Path, others: Sequence[Line], entry: Mapping[str, Any]) -> st
         "with five attempts, 21% of the certificates were false. Continue with the first plan (you "
         "can add labels at any time). To replace it, name it with --withdraw PLAN; to keep both, "
         "add --again. Either adds the error of the earlier plans to the new certificate: its "
-        f"chance of being wrong grows by {float(cost):g} (--withdraw is free if only targets and "
-        f"confidence change). Plans about different stories need --criteria of their own{none}"
+        f"chance of being wrong grows by {float(cost):g} (with --withdraw, if only targets and "
+        "confidence change, that of all targets together). Plans about different stories need "
+        f"--criteria of their own{none}"
     )
 
 
