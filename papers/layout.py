@@ -1,6 +1,5 @@
 """The folder: each table as CSV and Markdown, each figure as PNG and SVG, and one page over all."""
 
-import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 from papers.exhibit import Content, Exhibit, Figure, Table
 from papers.jobs import Result
 from papers.style import styled
+from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table, plain_cell
 from siamese_news.utils.provenance import provenance
@@ -107,10 +107,7 @@ def is_wide(item: Made) -> bool:
 def _csv(table: Table) -> str:
     columns = _columns(table)
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    for row in table.rows:
-        writer.writerow(["" if row.get(column) is None else row[column] for column in columns])
+    write_csv(buffer, columns, ([row.get(column) for column in columns] for row in table.rows))
     return buffer.getvalue()
 
 

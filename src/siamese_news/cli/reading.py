@@ -98,6 +98,7 @@ def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
     unreadable = [f"skipped (--strict stops here): {message}" for message in posts.unreadable]
     return [
         *_first(files, "more files of posts", most),
+        *_first([line for found in posts.detected for line in found.remarks], "more remarks", most),
         *own,
         *_first(unknown, "more files skipped because of their extensions", most),
         *unreadable[:most],

@@ -20,7 +20,7 @@ from siamese_news.data.readers.fields import (
 )
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
 from siamese_news.data.readers.tables import TABLES, refuse_repeated, table_layout, table_rows
-from siamese_news.data.readers.values import id_value, metadata_of, put, text_of
+from siamese_news.data.readers.values import LOST, id_value, metadata_of, put, text_of
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
@@ -159,6 +159,7 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     for target in _METADATA:
         for name in present(names, METADATA[target])[:1]:
             put(metadata, target, known[name])
+    metadata.pop(LOST, None)
     return Article(id=_id(known, names, where), text=text, title=title, metadata=metadata)
 
 

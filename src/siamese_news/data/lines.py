@@ -81,8 +81,17 @@ def decode_text(line: bytes) -> str:
     Raises:
         BadRow: for bytes that are not UTF-8.
     """
+    return decode_whole(line).rstrip("\r\n")
+
+
+def decode_whole(line: bytes) -> str:
+    """The line with its end; for a table, in which it may belong to a cell.
+
+    Raises:
+        BadRow: for bytes that are not UTF-8.
+    """
     try:
-        return line.decode().rstrip("\r\n")
+        return line.decode()
     except UnicodeDecodeError as error:
         raise BadRow(
             "not UTF-8", f"byte {error.start} is not UTF-8; convert the file to UTF-8"

@@ -6,7 +6,6 @@ sources. By default texts are replaced by hashes; equal texts stay equal, so the
 computed again.
 """
 
-import csv
 import io
 import json
 import tempfile
@@ -28,8 +27,8 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, read_labels
 from siamese_news.labels.sheets import read_rows
+from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import atomic_write, file_sha256
-from siamese_news.utils.terminal import guarded
 
 FORMAT = 1
 _KIND = "siamese_news bundle"
@@ -150,13 +149,9 @@ def _scored(work: Certification, texts: bool) -> Iterator[dict[str, Any]]:
 
 def _labels(sheets: Sequence[Path]) -> bytes:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_LABEL_COLUMNS)
-    for sheet in sheets:
-        for row in read_rows(sheet):
-            if row.label.strip():
-                cells = (row.key, row.article, row.post, row.label, row.check or "")
-                writer.writerow([guarded(cell) for cell in cells])
+    labels = (row for sheet in sheets for row in read_rows(sheet) if row.label.strip())
+    cells = ((row.key, row.article, row.post, row.label, row.check or "") for row in labels)
+    write_csv(out, _LABEL_COLUMNS, cells)
     return out.getvalue().encode()
 
 

@@ -1,7 +1,6 @@
 """The certificate: its findings, the data behind them and their conditions, as sealed JSON."""
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -20,8 +19,9 @@ from siamese_news.decide.sentences import (
 )
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
+from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import atomic_write, file_sha256
-from siamese_news.utils.terminal import counted, guarded
+from siamese_news.utils.terminal import counted
 
 _ROWS = 65_536  # of a list written at one time
 
@@ -218,9 +218,8 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
     below = sorted({rank for claim in sure for rank in claim.put_in if rank >= best})
     inside = [(set(claim.taken_out), set(claim.put_in)) for claim in sure]
     ids = ["article", "post"] if work.population.pairs else ["post"]
-    with atomic_write(path) as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([*ids, "score", *(f"precision {claim.target}" for claim in sure)])
+
+    def rows() -> Iterator[list[Any]]:
         for start in range(0, best + len(below), _ROWS):
             ranks = [*range(start, min(start + _ROWS, best))]
             ranks += below[max(0, start - best) : max(0, start + _ROWS - best)]
@@ -232,7 +231,11 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
                     for claim, (removed, added) in zip(sure, inside, strict=True)
                 ]
                 if any(lists):
-                    writer.writerow([*map(guarded, name.split("\t")), score_text(score), *lists])
+                    yield [*name.split("\t"), score_text(score), *lists]
+
+    with atomic_write(path) as stream:
+        header = [*ids, "score", *(f"precision {claim.target}" for claim in sure)]
+        write_csv(stream, header, rows())
     return True
 
 

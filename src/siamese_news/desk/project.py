@@ -24,6 +24,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta
 from siamese_news.search.query import READING, Query
 from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.unicode import normalized
 
 FORMAT = "siamese_news project 1"
 PROGRAM = "siamese-news"
@@ -309,7 +310,7 @@ def safe_name(name: str) -> str:
     full-width forms, and hidden characters ``_``. A name that a system would read as a device, an
     option or a hidden file gets a leading ``_``, and a long one loses the end of its stem.
     """
-    plain = unicodedata.normalize("NFC", name).translate(_LIKE)
+    plain = normalized("NFC", name).translate(_LIKE)
     plain = "".join("_" if unicodedata.category(sign)[0] == "C" else sign for sign in plain)
     if _DEVICE.match(plain) or plain[:1] in ("", ".", "-", "~", " "):
         plain = f"_{plain}"

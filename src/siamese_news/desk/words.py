@@ -4,9 +4,9 @@ Words between spaces are found by their beginning, scripts without spaces by any
 """
 
 import re
-import unicodedata
 
 from siamese_news.text.spaceless import MARKS, has_letter
+from siamese_news.utils.unicode import normalized
 
 _PARTS = re.compile(rf"((?:[^\W_]|[{MARKS}])+)|(?:[^\w\s{MARKS}]|_)+")  # words, and runs of signs
 _ACCENTS = re.compile("[\u0300-\u036f]+")
@@ -40,5 +40,5 @@ def patterns(word: str) -> list[str]:
 def _plain(text: str) -> str:
     if text.isascii():
         return text.lower()
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize("NFC", plain)
+    plain = _ACCENTS.sub("", normalized("NFKD", text).casefold())
+    return normalized("NFC", plain)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+from siamese_news.data.readers.values import whole_number
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import (
     CONFLICT,
@@ -385,6 +386,8 @@ def _mangled(shown: str, real: str) -> bool:
     shown = shown.strip()
     if not real.isdigit():
         return False
+    if whole_number(shown) == real:  # 17.0
+        return True
     if shown.isdigit():
         if shown.lstrip("0") == real.lstrip("0"):
             return True

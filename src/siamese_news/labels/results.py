@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.jsonl import read_jsonl
-from siamese_news.data.lines import LINE_CAP, read_lines
+from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import expect_regular, open_binary, reading
@@ -245,7 +245,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
     limit = csv.field_size_limit(LINE_CAP)
     between = "commas" if delimiter == "," else "tabs"
     try:
-        lines = (f"{line}\n" for _, line in read_lines(path))
+        lines = (line for _, line in read_lines(path, decode_whole))
         reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
         for row in reader:
             where = f"{path}:{reader.line_num}"

@@ -16,8 +16,10 @@ from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import NO, SKIP, YES, read_judgments
 from siamese_news.labels.results import Unit
+from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import atomic_write, expect_regular
-from siamese_news.utils.terminal import guarded, unguarded
+from siamese_news.utils.terminal import unguarded
+from siamese_news.utils.unicode import normalized
 
 T = TypeVar("T")
 
@@ -64,7 +66,7 @@ class RawLabel:
 
 def _verdict(label: str) -> str | None:
     """The meaning of a word, whatever its case and accents; a blank is an underscore."""
-    plain = unicodedata.normalize("NFKD", "_".join(label.split()).lower())
+    plain = normalized("NFKD", "_".join(label.split()).lower())
     return _VERDICTS.get("".join(c for c in plain if not unicodedata.combining(c)))
 
 
@@ -326,13 +328,9 @@ def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> No
 
 
 def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
-    stream.write("\ufeff")  # tells spreadsheets that this is UTF-8
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for record in records:
-        # Many programs end the row at a lone carriage return.
-        cells = ("\n".join(record[name].splitlines()) for name in COLUMNS)
-        writer.writerow([guarded(cell) for cell in cells])
+    # Spreadsheets show a carriage return as a sign or not at all.
+    rows = (["\n".join(record[name].splitlines()) for name in COLUMNS] for record in records)
+    write_csv(stream, COLUMNS, rows, bom=True)
 
 
 def _write_json(stream: Any, records: Sequence[Mapping[str, str]], format: str) -> None:

@@ -18,6 +18,7 @@ from siamese_news.data.records import Post
 from siamese_news.data.splits import same_text_key
 from siamese_news.scoring.candidates import mix
 from siamese_news.text.patterns import clean
+from siamese_news.utils.unicode import normalized
 
 SHORT = 20
 """A normal form of fewer characters merges only with its equal."""
@@ -62,7 +63,7 @@ def normal_form(text: str) -> str:
     part of the sentence ("pray for #Boston") and stays, as a word. A text of few words keeps its
     emoji, and one without any word keeps everything.
     """
-    plain = unicodedata.normalize("NFKC", " ".join(map(clean, text.split())))
+    plain = normalized("NFKC", " ".join(map(clean, text.split())))
     plain = _RETWEET.sub("", plain, count=1) if _RETWEET.match(plain) else plain
     body = _without_labels(_LINK.sub(" | ", plain))
     words = same_text_key(body)

@@ -1,13 +1,13 @@
 """Write results: a table for people, JSON lines, CSV and Parquet for programs, TREC to evaluate."""
 
-import csv
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 from siamese_news.search.records import RankedPost, post_columns
-from siamese_news.utils.terminal import clean, guarded
+from siamese_news.utils.csv_files import write_csv
+from siamese_news.utils.terminal import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,10 +48,8 @@ def write_rows(
             where = f"{row['article']} Q0 {row['post']} {row['rank']}"
             stream.write(f"{where} {row['score']:.6f} siamese_news\n")
     elif format == "csv":
-        stream.write("\ufeff" * bom)
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+        cells = ((_cell(row.get(name)) for name in columns) for row in rows)
+        write_csv(stream, columns, cells, bom=bom)
     elif format == "jsonl":
         for row in rows:
             record = {name: row.get(name) for name in columns}
@@ -127,9 +125,7 @@ def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        value = "; ".join(value)  # a term may be two words
-    return guarded(value) if isinstance(value, str) else value
+    return "; ".join(value) if isinstance(value, list) else value  # a term may be two words
 
 
 def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> None:

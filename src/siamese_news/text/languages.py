@@ -16,6 +16,7 @@ from anyascii import anyascii
 
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.cache import load_arrays, private_folder, save_arrays
+from siamese_news.utils.unicode import normalized
 
 BACKGROUND = "en"
 """The language of the background text behind the IDF of the model that ships."""
@@ -55,7 +56,8 @@ def language_of(text: str) -> str | None:
 
 
 def _detected(text: str, least: float) -> str | None:
-    code, confidence = _detector().classify(" ".join(text.split()))
+    # The detector normalizes as well, but in quadratic time.
+    code, confidence = _detector().classify(normalized("NFC", " ".join(text.split())))
     return None if confidence < least or code in ("zxx", "und") else str(code)
 
 

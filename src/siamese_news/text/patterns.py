@@ -8,12 +8,12 @@ import html
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.text.spaceless import MARKS, east_asian
+from siamese_news.utils.unicode import normalized
 
 _IN = rf"[\w{MARKS}]"  # inside a word
 _START = r"[^\W_]"  # a word starts with a letter or a digit
@@ -99,8 +99,7 @@ def clean(chunk: str) -> str:
     if chunk.isascii() and chunk.isprintable():
         return chunk
     chunk = _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "", chunk)
-    form: Literal["NFC", "NFKC"] = "NFKC" if east_asian(chunk) else "NFC"
-    return unicodedata.normalize(form, chunk).translate(_PLAIN)
+    return normalized("NFKC" if east_asian(chunk) else "NFC", chunk).translate(_PLAIN)
 
 
 def visible(mark: str) -> bool:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siamese_news.data.readers.values import iso_date
+from siamese_news.data.readers.values import LOST, iso_date, put
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,24 @@ from siamese_news.data.readers.values import iso_date
         ("1539202764.0", "2018-10-10T20:19:24Z"),
         (1539202764123, "2018-10-10T20:19:24Z"),
         (1539202764123456, "2018-10-10T20:19:24Z"),
-        (-86400, "1969-12-31T00:00:00Z"),
+        (-86400, None),  # -1, 0 and the like are no dates of posts
+        (0, None),
+        ("0.0", None),
+        (46346.4375, "2026-11-20T10:30:00Z"),  # Excel
+        ("46346.4375", "2026-11-20T10:30:00Z"),
+        ("46346,4375", "2026-11-20T10:30:00Z"),
+        ("43383.8449537037", "2018-10-10T20:16:44Z"),
+        (43383, "2018-10-10T00:00:00Z"),
+        (636747995640000000, "2018-10-10T20:19:24Z"),  # .NET
+        (131836763640000000, "2018-10-10T20:19:24Z"),  # Windows
+        (13183676364000000, "2018-10-10T20:19:24Z"),  # Chrome
+        (1539202764123456789, "2018-10-10T20:19:24Z"),
+        (201810102019, "2018-10-10T20:19:00Z"),
+        (2**63 - 1, None),
+        (253402300799, None),  # 9999, as seconds
+        ("10 Oct 18 20:19:24 GMT", "2018-10-10T20:19:24Z"),  # e-mail's years of two digits
+        ("10/11/18", None),
+        ("18-10-10", None),
         ("10/11/2018", None),
         ("10-Nov-2018 08:19PM", "2018-11-10T20:19:00Z"),
         ("10-Nov-2018 28:19PM", None),
@@ -41,6 +58,27 @@ from siamese_news.data.readers.values import iso_date
 )
 def test_every_shape_becomes_one(value, expected):
     assert iso_date(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("1970-01-01T00:00:00Z", "1970-01-01", 0, "0", "1969-12-31T19:00:00-05:00"),
+        *("0001-01-01T00:00:00Z", "1601-01-01", "1899-12-30", "1900-01-01", "1904-01-01"),
+        *("9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z", 2**63 - 1, -1),
+    ],
+)
+def test_a_date_that_means_none_is_left_out_and_counted(value):
+    metadata = {}
+    put(metadata, "created_at", value)
+    assert metadata == {LOST: ["created_at"]}
+
+
+@pytest.mark.parametrize("value", ["", None, "nan", "NaT", "None", float("nan")])
+def test_no_date_is_not_lost(value):
+    metadata = {}
+    put(metadata, "created_at", value)
+    assert not metadata
 
 
 @given(st.datetimes(timezones=st.timezones()))

@@ -23,14 +23,17 @@ from siamese_news.data.readers.fields import (
     Record,
     UnknownFields,
     check_fields,
+    checked,
     find_fields,
     generic,
+    linking,
     value_at,
 )
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import known_format, known_table
 from siamese_news.data.readers.values import put
+from siamese_news.data.readers.values import replace as replace_value
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import packing, unpack
@@ -87,6 +90,8 @@ class Detected:
     encoding: str = UTF8
     table: tables.Table | None = None
     prefixes: tuple[str, ...] = ()  # where the records are: paths of ijson, the title of a sheet
+    flat: Fields | None = None  # of a known format of columns, after a look at the records
+    remarks: tuple[str, ...] = ()  # on fields that are not what their names say
 
     @property
     def described(self) -> str:
@@ -98,12 +103,9 @@ class Detected:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a Parquet file that are needed."""
-        found = self.fields
+        found = self.fields or self.flat
         if found is None:
-            assert self.known is not None
-            if self.known.columns is None:
-                return self.names
-            found = self.known.columns.fields(self.names)
+            return self.names
         others = (found.title, found.spare, self.choice.date_field, self.choice.group_field)
         wanted = (*found.texts, *found.ids, *found.metadata.values(), *filter(None, others))
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
@@ -116,7 +118,7 @@ class Detected:
             convert = generic(self.fields)
         else:
             assert self.known is not None
-            convert = self.known.converter(self.names)
+            convert = self.known.converter(self.names, self.flat)
             wanted = {"created_at": self.choice.date_field, **wanted}
         chosen = {target: name for target, name in wanted.items() if name is not None}
         if not chosen:
@@ -138,8 +140,9 @@ def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -
                     value = own.get(name) or metadata.get(name)
                     if post is made:  # not of a page, which has fields of no single post
                         value = value_at(record, name) if value is None else value
-                        metadata.pop(target, None)
-                    put(metadata, target, value)
+                        replace_value(metadata, target, value)
+                    else:
+                        put(metadata, target, value)
                 posts[number] = Post(post.id, post.text, metadata)
         return posts if isinstance(made, list) else posts[0]
 
@@ -165,10 +168,13 @@ def detect(source: Input, choice: Choice) -> Detected:
             source.spool()  # Parquet is read from its end
             names = parquet_columns(source)
             try:
-                return look.detected("Parquet", "parquet", names)
+                detected = look.detected("Parquet", "parquet", names)
             except UnknownFields:  # only now are values decoded
                 rows = islice(parquet_rows(source, tuple(names), lambda share: None), _SHOWN)
                 return look.detected("Parquet", "parquet", names, records=_good(rows))
+            needed = [name for name in linking(detected.fields or detected.flat) if name in names]
+            rows = islice(parquet_rows(source, tuple(needed), lambda share: None), ROWS)
+            return look.detected("Parquet", "parquet", names, records=_good(rows))
         if start == b"PK\x03\x04":
             from siamese_news.data.readers.sheets import is_sheet, sheet_layout
 
@@ -285,13 +291,19 @@ class _Look:
         """Whether the user left the fields of the text and the id to detection."""
         return not self.choice.text_field and self.choice.id_field is None
 
+    def _chosen(self, known: Format | None, records: Sequence[Record]) -> Format | None:
+        """A known format with the fields that the user chose."""
+        if known is None or self._guessing:
+            return known
+        return known.chosen(self.choice, records)
+
     def document(self, found: Document) -> Detected:
         """One JSON document with the records inside."""
         return self.detected(
             found.description,
             "json",
             _names(found.sample),
-            known=found.known if self._guessing else None,
+            known=self._chosen(found.known, found.sample),
             records=found.sample,
             prefixes=found.prefixes,
         )
@@ -321,7 +333,7 @@ class _Look:
         numbered = list(self._records())
         records = [record for _, record in numbered]
         names = _names(records)
-        known = known_format(records) if self._guessing else None
+        known = self._chosen(known_format(records), records)
         if not records:  # every row will be rejected with its reason
             own_id = self.choice.id_field
             fields = Fields(self.choice.texts or TEXTS, (own_id,) if own_id else IDS)
@@ -355,7 +367,7 @@ class _Look:
                 f"{start[:60]!r}{ends}); {_EXPECTED}"
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
-        records = _good(islice(tables.table_rows(body, table), _SHOWN))
+        records = _good(tables.table_rows(body, table))
         what, where = "TSV" if table.delimiter == "\t" else "CSV", f"{self.name}:{number}"
         try:
             return self.detected(
@@ -383,27 +395,31 @@ class _Look:
     ) -> Detected:
         """A file in a known format, or whose fields are found by their names."""
         choice, where = self.choice, where or self.name
+        flat: Fields | None = None
+        remarks: list[str] = []
         if len(records) == 1 and len(names) > 1 and kind in ("json", "jsonl") and known is None:
             if all(isinstance(value, dict) for value in records[0].values()):
                 raise InputError(
                     f"{where}: is one object of objects, by column or by id; expected an object "
                     'for each post (in pandas: to_json(path, orient="records", lines=True))'
                 )
-        if known is None and self._guessing and kind not in ("jsonl", "json"):
-            known = known_table(names)
+        if known is None and fields is None and kind not in ("jsonl", "json"):
+            known = self._chosen(known_table(names), records)
         if known is not None:
             check_fields(names, choice, self.name)
             what, text, own_id = known.name, known.text_field, known.id_field
+            if known.columns is not None:
+                flat, remarks = checked(known.columns.fields(names), records, where)
         else:
-            fields = fields or find_fields(names, where, choice, records)
+            if fields is None:
+                fields = find_fields(names, where, choice, records[:_SHOWN])
+                fields, remarks = checked(fields, records, where)
             text = " + ".join(fields.texts) if fields.joined else fields.texts[0]
             own_id = fields.ids[0]
             what += " with texts in HTML" if fields.html else ""
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
             tables.refuse_repeated(names, (*texts, own_id, date), where)
-            if kind == "delimited":
-                tables.refuse_rounded([record.get(own_id) for record in records], own_id, where)
         return Detected(
             self.name,
             what,
@@ -416,6 +432,8 @@ class _Look:
             fields,
             tuple(names),
             self.encoding,
+            flat=flat,
+            remarks=tuple(remarks),
             **others,
         )
 

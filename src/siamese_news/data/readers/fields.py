@@ -3,22 +3,26 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.columns import float_made, refuse_rounded, rounded
 from siamese_news.data.readers.values import (
+    LINKS,
     id_value,
     metadata_of,
     put,
     text_value,
     unwrapped,
+    whole_number,
     without_html,
 )
 from siamese_news.data.records import Post, clean_text
 from siamese_news.errors import InputError
+from siamese_news.utils.unicode import normalized
 
 Record = dict[str, Any]
 Converted = Post | None | list[Post | BadRow] | list[Post | BadRow | None]
@@ -128,6 +132,7 @@ class Fields:
     spare: str | None = None  # replaces an empty text
     joined: bool = False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
     html: bool = False  # tags are taken out of the text
+    whole: frozenset[str] = frozenset()  # fields of ids that are `float_made`
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ def normal(name: str) -> str:
     """A field's name in lower case, without accents or signs: ``Tweet ID`` is ``tweet_id``."""
     lowered = name.strip().lower()
     if not lowered.isascii():
-        split = unicodedata.normalize("NFKD", lowered)
+        split = normalized("NFKD", lowered)
         lowered = "".join(letter for letter in split if not unicodedata.combining(letter))
     lowered = re.sub(r"[^a-z0-9]+", "_", lowered).strip("_")
     return f"_{lowered}" if name.startswith("_") else lowered
@@ -197,7 +202,6 @@ def find_fields(
         metadata["created_at"] = choice.date_field
     inside = bool(chosen) and chosen[0] not in names  # no title replaces such a text
     beir = "_id" in names and "text" in names and not chosen
-    html = sum(bool(_HTML.search(str(value_at(record, texts[0])))) for record in records)
     return Fields(
         texts,
         ids,
@@ -206,8 +210,57 @@ def find_fields(
         "title" if beir and "title" in names else None,
         None if inside or len(chosen) > 1 else next(iter(present(outer, TITLES)), None),
         len(chosen) > 1,
-        html * 2 > len(records),
+        in_html(records, texts[0]),
     )
+
+
+def in_html(records: Sequence[Record], name: str) -> bool:
+    """Whether most of the texts in a field are HTML."""
+    html = sum(bool(_HTML.search(str(value_at(record, name)))) for record in records)
+    return html * 2 > len(records)
+
+
+def linking(fields: Fields | None) -> list[str]:
+    """The fields that hold ids, of the posts themselves or of others."""
+    if fields is None:
+        return []
+    return [*fields.ids, *(name for to, name in fields.metadata.items() if to in LINKS)]
+
+
+def checked(fields: Fields, records: Sequence[Record], where: str) -> tuple[Fields, list[str]]:
+    """The fields without links that are none, by the first records, and remarks on them.
+
+    Raises:
+        InputError: the ids are rounded.
+    """
+    names = (*linking(fields), *filter(None, [fields.metadata.get("channel")]))
+    columns = {name: [value_at(record, name) for record in records] for name in names}
+    refuse_rounded(columns[fields.ids[0]], fields.ids[0], where)
+    metadata, remarks = dict(fields.metadata), []
+    for target in LINKS & metadata.keys():
+        name = metadata[target]
+        if rounded(columns[name]):
+            del metadata[target]
+            remarks.append(
+                f"{where}: '{name}' is not used: all its ids end in zeros after 15 digits, so a "
+                "spreadsheet rounded them; go back to the file from before that"
+            )
+    if {"thread", "channel"} <= metadata.keys():
+        thread, channel = metadata["thread"], metadata["channel"]
+        pairs = [pair for pair in zip(columns[thread], columns[channel], strict=True) if pair[0]]
+        if pairs and all(thread == channel for thread, channel in pairs):
+            del metadata["thread"]
+            remarks.append(
+                f"{where}: '{thread}' is not used as the conversation: it is the same as "
+                f"'{channel}', which is the place"
+            )
+    whole = frozenset(name for name in fields.ids if float_made(columns[name]))
+    remarks += [
+        f"{where}: '{name}' has whole numbers that a data frame made fractions: 17.0 is the id 17"
+        for name in fields.ids
+        if name in whole
+    ]
+    return replace(fields, metadata=metadata, whole=fields.whole | whole), remarks
 
 
 def _stem(names: Iterable[str]) -> set[str]:
@@ -297,7 +350,9 @@ def generic(fields: Fields) -> Convert:
     """Make a converter of flat records: which text, see `Fields`."""
     texts, ids, joined = fields.texts, fields.ids, fields.joined
     title, spare, html = fields.title, fields.spare, fields.html
+    whole = fields.whole
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
+    placed = {"thread", "channel"} <= fields.metadata.keys()
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
     def convert(record: Record) -> Post:
@@ -324,6 +379,8 @@ def generic(fields: Fields) -> Convert:
         for name in ids:
             value = get(name)
             if value is not None:
+                if whole and name in whole:
+                    value = whole_number(value) or value
                 post_id = id_value(unwrapped(value) if type(value) is dict else value, name)
                 break
         else:
@@ -338,6 +395,8 @@ def generic(fields: Fields) -> Convert:
             put(metadata, target, metadata.get(name))
         for target, name in outer:
             put(metadata, target, get(name))
+        if placed and "thread" in metadata and metadata["thread"] == metadata.get("channel"):
+            del metadata["thread"]  # a chat is no conversation
         return Post(post_id, text or "", metadata)
 
     return convert

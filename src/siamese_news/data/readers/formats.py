@@ -1,11 +1,13 @@
 """The description of a known format: how to recognize its records and make posts of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.fields import (
+    PARTS,
+    Choice,
     Convert,
     Converted,
     Fields,
@@ -13,9 +15,12 @@ from siamese_news.data.readers.fields import (
     by_normal_name,
     first_present,
     generic,
+    in_html,
     normal,
     present,
+    value_at,
 )
+from siamese_news.data.readers.values import id_value
 from siamese_news.data.records import Post
 
 # The errors of a converter whose record does not have the shape of its format.
@@ -37,6 +42,7 @@ class Columns:
     ids: Sequence[str]
     title: str | None = None  # comes before the text
     metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by `fields.METADATA`
+    joined: bool = False  # the text is that of all `texts`
 
     def matches(self, record: Record) -> bool:
         """Whether a record has the columns, some perhaps inside its objects."""
@@ -54,6 +60,7 @@ class Columns:
             present(by_normal, self.ids) or tuple(self.ids),
             first_present(by_normal, self.metadata),
             title=next(iter(present(by_normal, (self.title,))), None) if self.title else None,
+            joined=self.joined,
         )
 
 
@@ -86,12 +93,15 @@ class Format:
         """Whether a record, or one of the first records inside it, has this shape."""
         return self._one(record) or any(map(self._one, (self._inside(record) or [])[:5]))
 
-    def converter(self, names: Iterable[str]) -> Convert:
-        """The function that makes posts of records with the fields `names`."""
+    def converter(self, names: Iterable[str], fields: Fields | None = None) -> Convert:
+        """The function that makes posts of records with the fields `names`.
+
+        `fields` are those of `columns` after a look at the records.
+        """
         one = self.convert
         if one is None:
             assert self.columns is not None
-            one = generic(self.columns.fields(names))
+            one = generic(fields or self.columns.fields(names))
         if not self.inside:
             return one
 
@@ -105,6 +115,34 @@ class Format:
 
         return convert
 
+    def chosen(self, choice: Choice, records: Sequence[Record]) -> "Format | None":
+        """The format with the text and the id in the fields that the user chose.
+
+        It keeps its dates, links and authors. None unless the first `records` are posts of this
+        format: the fields of a page are those of several posts.
+        """
+        texts, own_id = choice.texts, choice.id_field
+        changed = replace(
+            self, text_field=" + ".join(texts) or self.text_field, id_field=own_id or self.id_field
+        )
+        if self.columns is not None:
+            columns = replace(
+                self.columns,
+                texts=texts or self.columns.texts,
+                ids=(own_id,) if own_id else self.columns.ids,
+                title=None if texts else self.columns.title,
+                joined=len(texts) > 1,
+            )
+            pages = any(self._inside(record) for record in records)
+            return None if pages else replace(changed, columns=columns)
+        convert = self.convert
+        assert convert is not None
+        if not any(isinstance(_try(convert, record), Post) for record in records):
+            return None
+        html = bool(texts) and in_html(records, texts[0])
+        fields = Fields(texts, (own_id or _ID,), joined=len(texts) > 1, html=html)
+        return replace(changed, convert=_with_fields(convert, fields), inside=())
+
     def _one(self, record: Record) -> bool:
         matches = self.matches or (self.columns and self.columns.matches)
         try:
@@ -117,6 +155,36 @@ class Format:
         pages = [_records(record, path.split("."), self.context) for path in self.inside]
         lists = [page for page in pages if page is not None]
         return [one for page in lists for one in page] if lists else None
+
+
+_ID = "@id"
+"""The field with the id that a format gave a post."""
+
+
+def _try(convert: Convert, record: Record) -> Converted:
+    try:
+        return convert(record)
+    except (BadRow, *SHAPE):
+        return None
+
+
+def _with_fields(convert: Convert, fields: Fields) -> Convert:
+    """The posts of a format with the text and the id of other fields."""
+    own = generic(fields) if fields.texts else None
+    (name,) = fields.ids
+
+    def converted(record: Record) -> Converted:
+        made = convert(record)
+        if not isinstance(made, Post):
+            return made
+        if own is None:
+            return Post(id_value(value_at(record, name), name), made.text, made.metadata)
+        chosen = own({**record, _ID: made.id})
+        assert isinstance(chosen, Post)
+        parts = {key: value for key, value in chosen.metadata.items() if key == PARTS}
+        return Post(chosen.id, chosen.text, {**made.metadata, **parts})
+
+    return converted
 
 
 def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:

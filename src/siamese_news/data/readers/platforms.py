@@ -7,6 +7,8 @@ A repost has the text of its original, whole and without ``RT @name:``, so both 
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -17,12 +19,14 @@ from siamese_news.data.readers.values import (
     inside,
     post_of,
     put,
+    replace,
     text_of,
     text_value,
     unescaped,
+    whole_number,
     without_html,
 )
-from siamese_news.data.records import Post
+from siamese_news.data.records import Post, clean_text
 
 FORMATS: list[Format] = []
 
@@ -182,8 +186,8 @@ def _from_jetstream(event: Record) -> Converted:
         return None
     record, author, key = commit["record"], event["did"], commit["rkey"]
     post_id = id_value(f"at://{author}/{_BLUESKY_POSTS}/{key}", "commit.rkey")
-    text = text_value(record.get("text"), "commit.record.text")
-    return Post(post_id, text, _bluesky(record, author, author, key))
+    text = _bluesky_text(record, "commit.record.text")
+    return Post(post_id, text, _bluesky(record, author, author, key, event["time_us"]))
 
 
 @_known(
@@ -207,16 +211,17 @@ def _from_view(record: Record) -> Converted:
     post_id = id_value(shown["uri"], "uri")
     author = shown.get("author") or {"did": post_id.split("/")[2]}
     handle = author.get("handle") or author["did"]
-    metadata = _bluesky(inner, handle, author["did"], post_id.rpartition("/")[2])
+    key = post_id.rpartition("/")[2]
+    metadata = _bluesky(inner, handle, author["did"], key, shown.get("indexedAt"))
     reason = record.get("reason")
     if isinstance(reason, dict) and str(reason.get("$type", "")).endswith("reasonRepost"):
         by = reason.get("by") or {}
         did = by.get("did") or "unknown"
         put(metadata, "retweet_of", post_id)
-        put(metadata, "created_at", reason.get("indexedAt"))
+        replace(metadata, "created_at", reason.get("indexedAt"))
         put(metadata, "author", by.get("handle") or did)
         post_id = id_value(f"{post_id}#repost-{did}", "uri")
-    return Post(post_id, text_value(inner.get("text"), "record.text"), metadata)
+    return Post(post_id, _bluesky_text(inner, "record.text"), metadata)
 
 
 @_known(
@@ -240,10 +245,53 @@ def _views(node: Record) -> list[Record]:
     return [*above, *own, *chain.from_iterable(map(_views, node.get("replies") or ()))]
 
 
-def _bluesky(record: Record, author: str, did: str, key: str) -> dict[str, Any]:
+def _bluesky_text(record: Record, name: str) -> str:
+    """The words of a post, then those of its link card, and the descriptions of its pictures."""
+    text = text_value(record.get("text"), name)
+    embed = record.get("embed")
+    if not isinstance(embed, dict):
+        return text
+    media = inside(embed, "media") or embed
+    card = inside(media, "external")
+    images = inside(media, "images")
+    pictures = [*(images if isinstance(images, list) else ()), media]  # a video is alone
+    words = [inside(card, "title"), inside(card, "description")]
+    words += [inside(picture, "alt") for picture in pictures]
+    more = [clean_text(part) for part in words if isinstance(part, str) and part.strip()]
+    return "\n".join(dict.fromkeys(filter(None, (text, *more))))
+
+
+_EARLIEST = "2000"  # posts that people bring from elsewhere are older than Bluesky
+
+
+@lru_cache(64)
+def _day_after(day: str | int) -> str:
+    """The end of the day after a day, which is a date or the number of days since 1970."""
+    start = date.fromisoformat(day) if isinstance(day, str) else date(1970, 1, 1) + timedelta(day)
+    return f"{start + timedelta(2)}"
+
+
+def _put_bluesky_date(metadata: dict[str, Any], created: Any, arrived: Any) -> None:
+    """The date that the author's program wrote, or of the arrival if that cannot be right.
+
+    It cannot be later than the arrival, by more than the zone and error of a clock.
+    """
+    put(metadata, "created_at", created)
+    written = metadata.get("created_at", "")
+    try:
+        latest = _day_after(arrived[:10] if isinstance(arrived, str) else arrived // 86_400_000_000)
+    except (ValueError, TypeError, OverflowError):
+        return
+    if latest > _EARLIEST and not _EARLIEST <= written <= latest:
+        replace(metadata, "created_at", arrived)
+
+
+def _bluesky(
+    record: Record, author: str, did: str, key: str, arrived: str | int | None
+) -> dict[str, Any]:
     """Metadata by direct calls of `put`: `post_of` would slow a firehose down by a tenth."""
     metadata: dict[str, Any] = {}
-    put(metadata, "created_at", record.get("createdAt"))
+    _put_bluesky_date(metadata, record.get("createdAt"), arrived)
     put(metadata, "lang", next(iter(record.get("langs") or ()), None))
     put(metadata, "author", author)
     put(metadata, "url", _bluesky_link(record))
@@ -260,9 +308,9 @@ def _bluesky(record: Record, author: str, did: str, key: str) -> dict[str, Any]:
 
 def _bluesky_link(record: Record) -> str | None:
     if embed := record.get("embed"):
-        external = embed.get("external") or (embed.get("media") or {}).get("external") or {}
-        if external.get("uri"):
-            return str(external["uri"])
+        uri = inside(embed, "external", "uri") or inside(embed, "media", "external", "uri")
+        if uri:
+            return str(uri)
     for facet in record.get("facets") or ():
         for feature in facet.get("features") or ():
             if feature.get("uri"):
@@ -326,6 +374,21 @@ def _with_warning(content: Any, warning: Any, name: str) -> str:
 
 
 _GONE = ("[deleted]", "[removed]")
+_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def _full_name(value: Any, kind: str) -> Any:
+    """The full name of a post; Reddit's ids are numbers in base 36."""
+    number = whole_number(value) if isinstance(value, float) else value
+    if type(number) is str and number.isdigit() and value is not number:
+        number = int(number)
+    if type(number) is not int or number < 0:
+        return value
+    digits = ""
+    while number or not digits:
+        number, digit = divmod(number, 36)
+        digits = _BASE36[digit] + digits
+    return f"{kind}_{digits}"
 
 
 @_known(
@@ -348,16 +411,23 @@ def _from_reddit(record: Record) -> Converted:
         text = f"{text_value(record.get('title'), 'title')}\n{kept}".strip()
     if text in _GONE:
         return None
-    short = id_value(record.get("id"), "id")
-    full = short if short.startswith("t") and "_" in short else f"t{1 if comment else 3}_{short}"
+    kind = "t1" if comment else "t3"
+    short = id_value(_full_name(record.get("id"), kind), "id")
+    full = short if short.startswith("t") and "_" in short else f"{kind}_{short}"
     link = record.get("permalink")
     linked = isinstance(link, str) and link.startswith("/")
+    thread = _full_name(record.get("link_id"), "t3")
+    # Pushshift writes the number of the comment that is answered, or null if it is the submission.
+    parent = _full_name(record.get("parent_id"), "t1")
+    if parent is None and comment and "parent_id" in record:
+        parent = thread
     return post_of(
         full,
         unescaped(text),
         record,
-        "created_at=created_utc author retweet_of=crosspost_parent reply_to=parent_id "
-        "thread=link_id channel=subreddit",
+        "created_at=created_utc author retweet_of=crosspost_parent channel=subreddit",
+        reply_to=parent,
+        thread=thread,
         url=None if comment or record.get("is_self") else record.get("url"),
         permalink=f"https://www.reddit.com{link}" if linked else None,
     )

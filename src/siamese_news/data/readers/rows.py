@@ -6,7 +6,7 @@ Several readers can share the same files, so that exactly one of them reads each
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 import orjson
 
@@ -17,6 +17,7 @@ from siamese_news.data.readers.duplicates import SeenIds
 from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
+from siamese_news.data.readers.values import LOST
 from siamese_news.data.records import Post
 from siamese_news.utils.terminal import counted
 
@@ -27,6 +28,13 @@ Rows = Iterator[tuple[int, Record | BadRow, Any]]
 _BLOCK = 256
 
 _KEPT = 1000  # characters of a row
+_LOST = {
+    "created_at": "dates",
+    "reply_to": "links to answered posts (reply_to)",
+    "thread": "links to conversations (thread)",
+    "quotes": "links to quoted posts (quotes)",
+    "retweet_of": "links to originals (retweet_of)",
+}
 # Bytes of a file of lines, and rows of another file, that go to one part in turn.
 _STRETCH = 1 << 16
 _ROWS = 512
@@ -43,6 +51,7 @@ class Counts:
     empty: int = 0  # of them with an empty text
     skipped: int = 0  # records without a post: likes, deletions, posts whose text is gone
     reasons: dict[str, int] = field(default_factory=dict)  # of rejected rows
+    lost: dict[str, int] = field(default_factory=dict)  # dates and links that cannot be right
     unreadable: int = 0  # files of a folder
 
     @property
@@ -62,6 +71,9 @@ class Counts:
             most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
             listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
             words += f", {counted(self.rejected, 'row')} rejected ({listed})"
+        if self.lost:
+            named = " and ".join(f"{count:,} {_LOST[name]}" for name, count in self.lost.items())
+            words += f", {named} left out because they cannot be right"
         if self.unreadable:
             words += f", {counted(self.unreadable, 'unreadable file')} left out"
         return words
@@ -222,9 +234,20 @@ def post_blocks(
                     posts.append(item)
                     lines.append(line)
         if len(posts) + len(rejections) >= _BLOCK:
+            _count_lost(posts, counts)
             yield posts, lines, rejections
             posts, lines, rejections = [], [], []
+    _count_lost(posts, counts)
     yield posts, lines, rejections
+
+
+def _count_lost(posts: Sequence[Post], counts: Counts) -> None:
+    """Count the dates and links that `put` did not take, and remove their names."""
+    for post in posts:
+        if LOST in post.metadata:
+            metadata = cast(dict[str, Any], post.metadata)
+            for name in dict.fromkeys(metadata.pop(LOST)):
+                counts.lost[name] = counts.lost.get(name, 0) + 1
 
 
 def _second_try(convert: Convert, record: Record, row: Any, found: Detected) -> Any:

@@ -70,21 +70,6 @@ def refuse_repeated(names: Sequence[str], used: Iterable[str], where: str) -> No
             raise InputError(f"{where}: two columns are called '{name}'; rename one of them")
 
 
-def refuse_rounded(ids: Iterable[Any], name: str, where: str) -> None:
-    """Refuse a column of ids whose digits a spreadsheet lost: it keeps 15 and writes zeros.
-
-    Raises:
-        InputError: all long ids end in zeros, which nine digits do not by chance.
-    """
-    ends = [value[15:] for value in ids if isinstance(value, str) and value.isdigit()]
-    ends = [end for end in ends if end]
-    if len(ends) > 2 and not "".join(ends).strip("0") and sum(map(len, ends)) >= 9:
-        raise InputError(
-            f"{where}: all ids in '{name}' end in zeros after 15 digits: a spreadsheet rounded "
-            "them; go back to the file from before that, or number the rows with --id-field line"
-        )
-
-
 def _delimiter(line: str, suffix: str) -> str:
     if suffix in _TABS:
         return "\t"

@@ -28,8 +28,30 @@ _ZONES = {
         "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 JST=9 KST=9 AEST=10 AEDT=11".split()
     )
 }
-# Seconds until the year 5138, then milliseconds, microseconds, nanoseconds.
-_UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
+# Which number is a moment from 1979 to 2099, in units of a second since when. No two of the
+# spans overlap, and a number in none of them, such as 0 or -1, is no date of a post.
+_1601, _DOT_NET = datetime(1601, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBERS = (
+    (3.0e4, 7.3e4, 1 / 86_400, datetime(1899, 12, 30, tzinfo=UTC)),  # Excel: days, with fractions
+    (3.0e8, 4.1e9, 1.0, _1970),
+    (3.0e11, 4.1e12, 1e3, _1970),
+    (3.0e14, 4.1e15, 1e6, _1970),
+    (1.2e16, 1.6e16, 1e6, _1601),  # Chrome
+    (1.2e17, 1.6e17, 1e7, _1601),  # Windows
+    (6.2e17, 6.6e17, 1e7, _DOT_NET),  # .NET's ticks; as nanoseconds they are all in 1990
+    (9.0e17, 4.1e18, 1e9, _1970),
+)
+_SERIAL = re.compile(r"\d{5}[.,]\d+")
+# What programs write for no date at all: the first moments of their calendars, wherever the clock.
+_NO_DATES = frozenset("1969-12-31 1970-01-01 1899-12-30 1899-12-31 1900-01-01 1904-01-01".split())
+_FIRST_YEAR, _END_YEAR = "1800", "2100"
+LINKS = frozenset("reply_to thread quotes retweet_of".split())
+"""The names of `fields.METADATA` whose values are ids of other posts."""
+LOST = "@lost"
+"""The metadata with the names of the dates and links that a record has but that cannot be right."""
+# What programs write for no value at all.
+_NONE = frozenset("nan none null na n/a <na> nat undefined".split())
 
 
 def iso_date(value: Any) -> str | None:
@@ -37,11 +59,12 @@ def iso_date(value: Any) -> str | None:
 
     Reads ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
     Twitter v1.1 and of e-mail, ``10-Nov-2018 08:19PM``, ``10.11.2018``, ``20181010``,
-    ``20181010201924`` and seconds (milli, micro, nano) since 1970. A date without a zone counts as
-    UTC. ``10/11/2018`` is the tenth or the eleventh, so it is ambiguous.
+    ``20181010201924``, seconds (milli, micro, nano) since 1970, and the numbers of Excel, Windows,
+    Chrome and .NET. A date without a zone counts as UTC. ``10/11/2018`` is the tenth or the
+    eleventh, so it is ambiguous. A number before 1979 or after 2099 is none.
     """
     try:
-        if type(value) is int and value > 0 and len(str(value)) in (8, 14):
+        if type(value) is int and value > 0 and len(str(value)) in (8, 12, 14):
             value = str(value)  # 20181010 is a date, not seconds since 1970
         if isinstance(value, str):
             # By far the most frequent; the parser still has to agree that there is such a day.
@@ -50,7 +73,7 @@ def iso_date(value: Any) -> str | None:
                 return value[:19] + "Z"
             return _utc(_parse(value.strip()))
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            return _utc(_since_1970(float(value)))
+            return _utc(_moment(float(value)))
     except (ValueError, OverflowError, OSError, TypeError, IndexError):
         pass
     return None
@@ -70,7 +93,11 @@ def _parse(text: str) -> datetime:
             return datetime.strptime(text, "%Y%m%d")
         if len(text) == 14 and text.isdigit():
             return datetime.strptime(text, "%Y%m%d%H%M%S")
-        return _since_1970(float(text))
+        if len(text) == 12 and text[:2] in ("19", "20"):
+            return datetime.strptime(text, "%Y%m%d%H%M")
+        return _moment(float(text))
+    if _SERIAL.fullmatch(text):
+        return _moment(float(text.replace(",", ".")))
     parts = text.split()
     if len(parts) == 6 and parts[1] in _MONTHS:  # Wed Oct 10 20:19:24 +0000 2018
         _, month, day, time, zone, year = parts
@@ -92,11 +119,24 @@ def _parse(text: str) -> datetime:
     return parsedate_to_datetime(text)
 
 
-def _since_1970(value: float) -> datetime:
-    for limit, unit in _UNITS:
-        if abs(value) < limit:
-            return datetime.fromtimestamp(value / unit, UTC)
+def _moment(value: float) -> datetime:
+    for first, last, units, start in _NUMBERS:
+        if first <= value < last:
+            if units < 1:  # a fraction of a day is hardly ever a whole number of seconds
+                return start + timedelta(seconds=round(value / units))
+            return start + timedelta(seconds=value / units)
     raise ValueError(value)
+
+
+def possible_date(date: str) -> bool:
+    """Whether a post may have this date: not the zero of some calendar, nor a year without posts.
+
+    Example:
+        >>> from siamese_news.data.readers.values import possible_date
+        >>> [possible_date(f"{year}-01-01T00:00:00Z") for year in ("0001", "1970", "2024", "9999")]
+        [False, False, True, False]
+    """
+    return _FIRST_YEAR <= date[:4] < _END_YEAR and date[:10] not in _NO_DATES
 
 
 def _utc(moment: datetime) -> str:
@@ -105,8 +145,31 @@ def _utc(moment: datetime) -> str:
     return moment.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
-# 1.23457E+18, which is 1,23457E+18 in half of Europe, and 1234567890123456768.0
-_MANGLED = re.compile(r"\d(?:[.,]\d+)?[eE]\+\d+|\d+[.,]0")
+# A whole number after a data frame made it one with a decimal point, and the largest such number
+# that has all its digits.
+_WHOLE = re.compile(r"(-?\d{1,16})[.,]0+")
+_EXACT = 2**53
+# 1.23457E+18, which is 1,23457E+18 in half of Europe, 1.23457e18, 1.23457 x 10^18, and
+# 1234567890123456768.0
+_MANGLED = re.compile(
+    r"-?\d+[.,]\d+\s?[eE]\+?\d+|-?\d+[eE]\+\d+|-?\d+(?:[.,]\d+)?\s?[x×*·]\s?10\^?\d+|-?\d+[.,]0+"
+)
+
+
+def whole_number(value: Any) -> str | None:
+    """The whole number in a value of a column that a data frame made one of fractions.
+
+    None for another value, and for a number so large that digits were lost.
+
+    Example:
+        >>> from siamese_news.data.readers.values import whole_number
+        >>> [whole_number(value) for value in ("17.0", 17.0, "17.5", "1859000000000000000.0")]
+        ['17', '17', None, None]
+    """
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else None
+    match = _WHOLE.fullmatch(value) if isinstance(value, str) else None
+    return match[1] if match is not None and abs(int(match[1])) < _EXACT else None
 
 
 def text_value(value: Any, name: str) -> str:
@@ -203,13 +266,39 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
     if value is None or value == "":
         return
     if name == "created_at":
-        value = iso_date(value)
-        if value is not None:
-            metadata[name] = value
+        date = iso_date(value)
+        if date is not None and ("1971" <= date < _END_YEAR or possible_date(date)):
+            metadata[name] = date
+        elif isinstance(value, str | int | float) and str(value).lower() not in _NONE:
+            _lose(metadata, name)
+    elif name in LINKS and isinstance(value, str | float):
+        _put_link(metadata, name, value)
     elif isinstance(value, str):
         metadata[name] = clean_text(value)
     elif type(value) is int or (name == "group" and isinstance(value, bool | float)):
         metadata[name] = str(value)
+
+
+def replace(metadata: dict[str, Any], name: str, value: Any) -> None:
+    """Set a name as `put` does, whatever it was and whether it was lost."""
+    metadata.pop(name, None)
+    lost = [other for other in metadata.pop(LOST, ()) if other != name]
+    if lost:
+        metadata[LOST] = lost
+    put(metadata, name, value)
+
+
+def _put_link(metadata: dict[str, Any], name: str, value: str | float) -> None:
+    link = whole_number(value) or value
+    if isinstance(link, float) or _MANGLED.fullmatch(link):
+        if link == link:  # not NaN
+            _lose(metadata, name)
+    elif link.lower() not in _NONE:
+        metadata[name] = clean_text(link)
+
+
+def _lose(metadata: dict[str, Any], name: str) -> None:
+    metadata.setdefault(LOST, []).append(name)
 
 
 def post_of(post_id: str, text: str, record: Mapping[str, Any], paths: str, **others: Any) -> Post:

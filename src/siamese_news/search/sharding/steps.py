@@ -234,6 +234,7 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
         total.skipped += own.skipped
         total.unreadable = own.unreadable  # each part looks at all files
         total.reasons = dict(Counter(total.reasons) + Counter(own.reasons))
+        total.lost = dict(Counter(total.lost) + Counter(own.lost))
         outside, undated, dated = part["window"]
         window.outside += outside
         window.undated += undated
