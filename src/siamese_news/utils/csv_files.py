@@ -15,8 +15,8 @@ def write_csv(
 ) -> None:
     r"""Write a header and rows as they come; lines end with ``\n``.
 
-    Texts are `guarded`, except numbers, and None is an empty cell. `bom` begins the file with a UTF-8 byte order
-    mark, by which Excel recognizes UTF-8.
+    Texts are `guarded`, except numbers, and None is an empty cell. `bom` begins the file with a
+    UTF-8 byte order mark, by which Excel recognizes UTF-8.
 
     Example:
         >>> import io
