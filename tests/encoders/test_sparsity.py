@@ -201,6 +201,31 @@ def test_alpha_pushed_to_its_bounds(pre_alpha):
     assert sparsity.pre_alpha.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("start", [-7.0, -4.6, 9.0])
+def test_a_head_at_its_bound_comes_back(start):
+    """alpha at 1.01 or 2, taught weights of alpha 1.5."""
+    scores = torch.randn(64, 1, 9, generator=torch.Generator().manual_seed(0))
+    target = Entmax15(heads=1)(scores)
+    sparsity = AdaptiveEntmax(heads=1)
+    with torch.no_grad():
+        sparsity.pre_alpha.fill_(start)
+    assert sparsity.alphas().item() == pytest.approx(1.01 if start < 0 else 2, abs=1e-3)
+    optimizer = torch.optim.Adam(sparsity.parameters(), lr=0.1)
+    for _ in range(300):
+        optimizer.zero_grad()
+        (sparsity(scores) - target).square().sum().backward()
+        optimizer.step()
+    assert sparsity.alphas().item() == pytest.approx(1.5, abs=0.05)
+
+
+def test_alpha_is_the_clamped_sigmoid_to_the_digit():
+    sparsity = AdaptiveEntmax(heads=2000)
+    with torch.no_grad():
+        sparsity.pre_alpha.copy_(torch.linspace(-20, 20, 2000))
+    expected = (1 + sparsity.pre_alpha.sigmoid()).clamp(1.01, 2)
+    assert torch.equal(sparsity.alphas(), expected)
+
+
 def test_adaptive_draws_as_its_sources():
     torch.manual_seed(0)
     uniform = AdaptiveEntmax(heads=4000, init="uniform").alphas()

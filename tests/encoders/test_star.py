@@ -6,6 +6,7 @@ import torch
 from benchmarks.equations import as_equations
 from siamese_news.attention.word_projections import Words
 from siamese_news.encoders import build_encoder
+from siamese_news.errors import InputError
 
 CHOICES = [
     {},
@@ -14,6 +15,8 @@ CHOICES = [
     {"layer_norm": True, "activation": "leaky_relu", "residual": "add"},
     {"positions": "sinusoidal", "pooling": "mean_relay", "activation": "gelu"},
     {"heads": 3, "head_dim": 2, "output_projection": False, "similarity": "cosine"},
+    {"feed_forward": 2, "pre_norm": True, "residual": "block", "cycles": 2},
+    {"feed_forward": 1, "residual": "zero_init", "context_includes_embedding": True},
     {"window": 0, "cycles": 3, "bias": False, "activation": "relu", "residual": "none"},
 ]
 
@@ -57,6 +60,40 @@ def test_looked_up_words_are_the_same_tokens(config, texts, choice, change):
             expected = encoder(vectors[rows] * mask[:, :, None], mask, weights)
             found = encoder.encode_words(words, rows, mask, weights)
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+def test_the_block_by_its_equations(config, texts):
+    """The lines of the docstring of `StarEncoder`, with the attention of the equations."""
+    encoder = as_equations(build_encoder(config("star_feed_forward", "adaptive", 6)).double())
+    embeddings, mask, weights = texts([9, 1, 4])
+    shares = weights / weights.sum(1, keepdim=True)
+    start = (shares[:, :, None] * embeddings).sum(1)
+    h, s = embeddings, start
+    for cycle in range(2):
+        ring_norm, star_norm, forward_norm = encoder.norms[3 * cycle : 3 * cycle + 3]
+        h = h + encoder.rings[cycle](ring_norm(h), mask, ring_norm(s))
+        s = s + encoder.stars[cycle](star_norm(s), star_norm(h), mask)
+        first, _, second = encoder.feed_forwards[cycle]
+        assert first.out_features == 24
+        h = h + second(torch.nn.functional.gelu(first(forward_norm(h))))
+    assert encoder.block_factor.item() == pytest.approx(0.3)
+    h = embeddings + 0.3 * (h - embeddings)
+    s = start + 0.3 * (s - start)
+    expected = ((shares[:, :, None] * h).sum(1) + s) / 2
+    torch.testing.assert_close(encoder(embeddings, mask, weights), expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"feed_forward": -1}, "feed_forward=-1"),
+        ({"pre_norm": True, "layer_norm": True}, "expected one of them"),
+        ({"residual": "blocks"}, "zero_init, block"),
+    ],
+)
+def test_wrong_options_of_the_block(config, change, words):
+    with pytest.raises(InputError, match=words):
+        build_encoder({**config("star", "softmax", 6), **change})
 
 
 def test_solver_backends_agree(config, texts):

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from siamese_news.sparsity.maps import Sparsity
+from siamese_news.sparsity.plain_calls import is_plain, is_plain_tensor, is_traced
 from siamese_news.utils.choices import check_choice
 
 Similarity = Literal["dot", "cosine"]
@@ -91,8 +92,23 @@ class Attention(nn.Module):
         return heads if self.output is None else self.output(heads)
 
     def _unit(self, states: Tensor, dim: int = -1) -> Tensor:
-        """Unit length where the similarity is the cosine."""
-        return F.normalize(states, dim=dim) if self.similarity == "cosine" else states
+        """Unit length where the similarity is the cosine; zeros stay zeros."""
+        if self.similarity != "cosine":
+            return states
+        # Half precision does not hold the smallest length that `normalize` divides by.
+        wide = states if states.dtype == torch.float64 else states.float()
+        return F.normalize(wide, dim=dim).to(states.dtype)
+
+    def _may_fuse(self, states: Tensor) -> bool:
+        """Whether the weights of the linear maps may be used without calling these."""
+        linears = [self.query, self.key, self.value]
+        if self.output is not None:
+            linears.append(self.output)
+        return (
+            is_plain_tensor(states)
+            and not is_traced()
+            and all(is_plain(linear, nn.Linear) for linear in linears)
+        )
 
     def _weigh(self, scores: Tensor, mask: Tensor | None, dim: int) -> Tensor:
         # Scores and weights are float32 under autocast.

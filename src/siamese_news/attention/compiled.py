@@ -27,6 +27,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from siamese_news.sparsity.maps import AdaptiveEntmax, Entmax15, Softmax, Sparsemax, Sparsity
+from siamese_news.sparsity.plain_calls import is_plain, is_plain_tensor, is_traced
 from siamese_news.utils.cache import cache_folder, cache_write, is_trusted, private_folder
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.processes import program_path, run_program
@@ -34,6 +35,7 @@ from siamese_news.utils.processes import program_path, run_program
 SOURCE = Path(__file__).with_name("loops.c")
 SWITCH = "SIAMESE_NEWS_COMPILE"
 MAX_KEYS = 16
+_IN_LOOPS = (Softmax, Sparsemax, Entmax15, AdaptiveEntmax)
 NO_KEY = -1e30  # the score where there is no key
 SMALL = 1 << 13  # numbers of scores, or states over all heads, that one thread does faster than two
 
@@ -104,15 +106,17 @@ def _processor() -> bytes:
 
 def head_alphas(sparsity: Sparsity, states: Tensor) -> Tensor | None:
     """The alpha of each head, (H,), with its gradient; None if the loops do not take these."""
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or not states.numel():
+    if is_traced() or torch.is_autocast_enabled("cpu") or not is_plain_tensor(states):
+        return None
+    if not states.numel() or not is_plain(sparsity, *_IN_LOOPS):
         return None
     if (states.dtype, states.device.type) != (torch.float32, "cpu") or library()[0] is None:
         return None
     if type(sparsity) is Softmax:
         return sparsity.alphas()
-    if type(sparsity) in (AdaptiveEntmax, Entmax15, Sparsemax) and sparsity.backend == "newton":
-        return sparsity.alpha if type(sparsity) is AdaptiveEntmax else sparsity.alphas()
-    return None
+    if getattr(sparsity, "backend", None) != "newton":
+        return None
+    return sparsity.alpha if isinstance(sparsity, AdaptiveEntmax) else sparsity.alphas()
 
 
 @dataclass(frozen=True)

@@ -28,18 +28,6 @@ Places = tuple[tuple[int, int | None], ...]
 # the gradient of each is made of the other two. K: keys; M: tokens; a source may have more columns.
 
 
-def _parts(places: Places, sources: Sequence[Tensor], count: int) -> Iterator[Tensor]:
-    """Each key's source, shifted, with zeros outside; plain expressions, which a compiler fuses."""
-    for source, offset in places:
-        if offset is None:
-            yield sources[source]
-            continue
-        after = max(offset + count - sources[source].shape[-1], 0)
-        padded = F.pad(sources[source], (max(-offset, 0), after))
-        start = max(offset, 0)
-        yield padded[..., start : start + count]
-
-
 def _spread(
     places: Places, sources: Sequence[Tensor], count: int
 ) -> Iterator[tuple[int, int, slice, slice]]:
@@ -167,6 +155,60 @@ class RingAttention(Attention):
             embeddings: (B, S, E), each token's own e_i as a further key.
             columns: the nodes in a form whose projections are cheaper (words that are looked up).
         """
+        if self._may_fuse(nodes):
+            return self._by_columns(nodes, mask, relay, embeddings, columns)
+        return self._by_modules(nodes, mask, relay, embeddings)
+
+    def _by_modules(
+        self, nodes: Tensor, mask: Tensor, relay: Tensor, embeddings: Tensor | None
+    ) -> Tensor:
+        """The update by one call of each submodule; none of its numbers depends on the length."""
+        sides = [nodes]
+        if embeddings is not None and embeddings is not nodes:  # else e_i is h_i
+            sides.append(embeddings)
+        states = torch.cat([*sides, relay[:, None]], 1)
+        query = self._unit(self._split(self.query(nodes)))  # (B, S, H, head_dim)
+        keys = self._contexts(self._unit(self._split(self.key(states))), mask, embeddings)
+        values = self._contexts(self._split(self.value(states)), mask, embeddings)
+        scores = torch.stack([(query * key).sum(-1) for key in keys], -1) * self.scale
+        real = self._windows(mask)
+        if embeddings is not None:
+            real.append(mask)
+        real.append(torch.ones_like(mask))
+        # (B, H, S, K), as the weights are recorded.
+        weights = self._weigh(scores.transpose(1, 2), torch.stack(real, -1)[:, None], -1)
+        shares = weights.transpose(1, 2).unsqueeze(-1).to(query.dtype).unbind(-2)
+        mixed = [share * value for share, value in zip(shares, values, strict=True)]
+        return self._joined(sum(mixed[1:], mixed[0]).flatten(2))
+
+    def _contexts(self, states: Tensor, mask: Tensor, embeddings: Tensor | None) -> list[Tensor]:
+        """Each token's keys or values, (B, S, H, head_dim) or, of the relay, (B, 1, H, head_dim).
+
+        The states are those of the tokens, of their embeddings if they differ, and of the relay.
+        """
+        length = mask.shape[1]
+        contexts = self._windows(states[:, :length])
+        if embeddings is not None:
+            contexts.append(states[:, -1 - length : -1])
+        contexts.append(states[:, -1:])
+        return contexts
+
+    def _windows(self, states: Tensor) -> list[Tensor]:
+        """The neighbor of each token at every place of the window; zeros beyond the text's ends."""
+        length = states.shape[1]
+        around = [0, 0] * (states.dim() - 2) + [self.radius, self.radius]
+        padded = F.pad(states, around)
+        return [padded[:, step : step + length] for step in range(2 * self.radius + 1)]
+
+    def _by_columns(
+        self,
+        nodes: Tensor,
+        mask: Tensor,
+        relay: Tensor,
+        embeddings: Tensor | None,
+        columns: Columns | None,
+    ) -> Tensor:
+        """The update by matrix products over columns of memory, without calling the linear maps."""
         batch, length, dim = nodes.shape
         if columns is None:  # a view where the tokens already lie innermost
             columns = Columns(nodes.flatten(0, 1).t())
@@ -175,7 +217,7 @@ class RingAttention(Attention):
         alphas = head_alphas(self.sparsity, nodes) if loop else None
         real = mask.flatten()
         bias = self._bias(mask, embeddings is not None, nodes) if alphas is None else None
-        whole = torch.is_grad_enabled() or self.record or torch.compiler.is_compiling()
+        whole = torch.is_grad_enabled() or self.record
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
         # Under autocast a product has another type than the buffer.
         in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
@@ -221,17 +263,9 @@ class RingAttention(Attention):
     ) -> Tensor:
         """Mix the values of a tile: (H, head_dim, M)."""
         keys, values = zip(*sources, strict=True)
-        if not torch.compiler.is_compiling():
-            scores = _Dot.apply(query, bias, places, *keys) * self.scale
-            weights = self._weigh(scores[None], None, 2)[0].to(query.dtype)
-            return _Mix.apply(weights, places, *values)
-        count = query.shape[-1]
-        products = [(query * part).sum(1) for part in _parts(places, keys, count)]
-        scores = (torch.stack(products, 1) + bias) * self.scale
+        scores = _Dot.apply(query, bias, places, *keys) * self.scale
         weights = self._weigh(scores[None], None, 2)[0].to(query.dtype)
-        shares = zip(weights.unsqueeze(2).unbind(1), _parts(places, values, count), strict=True)
-        mixed = [share * part for share, part in shares]
-        return sum(mixed[1:], mixed[0])
+        return _Mix.apply(weights, places, *values)
 
     def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:
         """(H, head_dim, M)."""

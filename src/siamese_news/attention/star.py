@@ -39,6 +39,8 @@ class StarAttention(Attention):
     def forward(self, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
         """Update the relay: relay (B, E), nodes (B, S, E), mask (B, S) bool -> (B, E)."""
         query = self._unit(self._split(self.query(relay)))  # (B, H, head_dim)
+        if not self._may_fuse(nodes):
+            return self._by_modules(query, relay, nodes, mask)
         # (W_k^T q) . h for q . (W_k h), and W_v sum p h for sum p W_v h: no token is projected.
         states = [nodes]
         if self.attends_itself:
@@ -54,6 +56,17 @@ class StarAttention(Attention):
         shares = weights.to(nodes.dtype).split([some.shape[1] for some in states], 2)
         mixed = sum(share @ some for share, some in zip(shares, states, strict=True))
         mixed = torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
+        return self._joined(mixed.flatten(1))
+
+    def _by_modules(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+        """The update by one call of each submodule."""
+        if self.attends_itself:
+            nodes = torch.cat([nodes, relay[:, None]], 1)
+            mask = F.pad(mask, (0, 1), value=True)
+        keys = self._unit(self._split(self.key(nodes)))
+        values = self._split(self.value(nodes))
+        weights = self._weights(torch.einsum("bhd,bshd->bhs", query, keys), mask)
+        mixed = torch.einsum("bhs,bshd->bhd", weights.to(values.dtype), values)
         return self._joined(mixed.flatten(1))
 
     def _by_head(self, linear: nn.Linear) -> Tensor:

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import override
 
+from siamese_news.sparsity.plain_calls import is_traced
+
 
 def projected(linear: nn.Linear, states: Tensor, out: Tensor | None = None) -> Tensor:
     """The projection of each column: (E, M) -> (out, M), written to `out` if that is given."""
@@ -50,7 +52,7 @@ class Words:
     def dense(self, rows: Tensor, mask: Tensor) -> Tensor:
         """The vectors of tokens (B, S, E), zero at padding; rows and mask (B, S)."""
         vectors = nn.functional.embedding(rows, self.vectors)
-        return vectors if mask.all() else vectors * mask[:, :, None]
+        return vectors * mask[:, :, None] if is_traced() or not mask.all() else vectors
 
     def through(self, linear: nn.Linear) -> Tensor:
         """The projection of each word: (U, out), computed once."""

@@ -48,6 +48,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cnn": {"class": "CNNEncoder"},
     "gru": {"class": "GRUEncoder"},
     "star": {"class": "StarEncoder"},
+    "star_feed_forward": {
+        "class": "StarEncoder",
+        "cycles": 2,
+        "pre_norm": True,
+        "residual": "block",
+        "feed_forward": 4,
+    },
     "star_paper": {**_PAPER, "similarity": "cosine", "heads": 10, "output_projection": False},
     "star_projected": {**_PAPER, "similarity": "cosine"},
     "star_reference": {**_PAPER, "context_includes_embedding": True, "relay_attends_itself": True},

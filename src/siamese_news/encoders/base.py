@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from siamese_news.attention import Attention
 from siamese_news.attention.word_projections import Words
 from siamese_news.sparsity.maps import Sparsity
+from siamese_news.sparsity.plain_calls import is_traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,8 @@ class Encoder(nn.Module):
                 inputs = embeddings.detach().requires_grad_()
                 vectors = self(inputs, mask, weights)
                 target = vectors.detach() if towards is None else towards
+                if target.dtype != torch.float64:
+                    target = target.float()
                 if towards is None:
                     target = target / target.square().sum(1, keepdim=True).clamp(min=1e-12)
                 # Gradient times input: exact where the encoder is linear.
@@ -170,13 +173,15 @@ def weighted_mean(
     Weights (B, S) are not negative; the mean is zero where all weights of a text are. `lead` is the
     position that counts half as much as the first one (`lead_weights`).
     """
-    shares = mask.to(states.dtype)
+    # Half precision holds neither the smallest sum nor the sum of a long text.
+    wide = torch.float64 if states.dtype == torch.float64 else torch.float32
+    shares = mask.to(wide)
     if lead is not None:
         shares = shares * lead_weights(torch.arange(mask.shape[1]).to(shares), lead)
     if weights is not None:
-        shares = shares * weights.to(states.dtype)
+        shares = shares * weights.to(wide)
     shares = shares / shares.sum(1, keepdim=True).clamp(min=1e-12)
-    return (shares[:, None] @ states).squeeze(1)
+    return (shares[:, None].to(states.dtype) @ states).squeeze(1)
 
 
 def places_of(starts: Tensor, count: int) -> Tensor:
@@ -214,9 +219,9 @@ def lead_weights(places: Tensor, half: float) -> Tensor:
 
 def masked_max(states: Tensor, mask: Tensor) -> Tensor:
     """Maximum over the real tokens: states (B, S, E) -> (B, E); zeros for a text without one."""
-    if states.shape[1] == 0:
+    if not is_traced() and states.shape[1] == 0:
         return states.sum(1)
-    if not torch.compiler.is_compiling() and mask.all():  # no copy
+    if not is_traced() and mask.all():  # no copy
         return states.amax(1)
     # Not -inf, which would become 0 * inf in the gradient of a text without tokens.
     limits = torch.finfo(states.dtype)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from siamese_news.encoders.base import Encoder
+from siamese_news.sparsity.plain_calls import is_traced
 
 
 class CNNEncoder(Encoder):
@@ -44,6 +45,7 @@ class CNNEncoder(Encoder):
         super().__init__(input_dim=input_dim, output_dim=output_dim)
         if not ngrams or min(ngrams) < 1 or filters < 1:
             raise ValueError(f"CNNEncoder got {ngrams=}, {filters=}; expected sizes of at least 1")
+        self.ngrams = tuple(ngrams)
         self.convolutions = nn.ModuleList(nn.Conv1d(input_dim, filters, size) for size in ngrams)
         self.output = nn.Linear(filters * len(ngrams), output_dim)
 
@@ -52,10 +54,10 @@ class CNNEncoder(Encoder):
         lengths = mask.sum(1, keepdim=True)
         states = (embeddings * mask[:, :, None]).transpose(1, 2)
         features = []
-        for convolution in self.convolutions:
-            assert isinstance(convolution, nn.Conv1d)
-            size = convolution.kernel_size[0]
-            windows = convolution(F.pad(states, (0, max(0, size - states.shape[2]))))
+        for size, convolution in zip(self.ngrams, self.convolutions, strict=True):
+            # A tracer does not know which texts are shorter than the window.
+            missing = size - 1 if is_traced() else max(0, size - states.shape[2])
+            windows = convolution(F.pad(states, (0, missing)))
             starts = torch.arange(windows.shape[2], device=mask.device)
             outside = (starts > lengths - size) & (starts > 0)
             # ReLU commutes with the maximum and is cheaper after it.

@@ -6,6 +6,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from siamese_news.sparsity.plain_calls import is_traced
+
 PAD = -1  # the same as siamese_news.text.PAD; the encoders do not import `text`
 
 
@@ -106,7 +108,11 @@ class TokenEmbedding(nn.Module):
         rows = ids.clamp(0, words - 1)
         vectors = nn.functional.embedding(rows, self.matrix)
         weights = self.token_weights[rows].masked_fill(~known, self.unknown_weight)
-        if not known.all():
+        if is_traced():
+            unknown = unknown_vectors(ids.flatten(), size, self.unknown_range)
+            unknown = unknown.to(vectors).view_as(vectors)
+            vectors = torch.where(known[:, :, None], vectors, unknown)
+        elif not known.all():
             unknown = unknown_vectors(ids[~known], size, self.unknown_range)
             vectors = vectors.index_put((~known,), unknown.to(vectors))
         vectors = self.dropout(vectors) * mask[:, :, None]

@@ -1,6 +1,6 @@
 """The Adaptive Star Transformer, the encoder of the AST paper (section 3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import torch
@@ -14,7 +14,8 @@ from siamese_news.sparsity.maps import AdaptiveEntmax, Sparsity
 from siamese_news.utils.choices import check_choice
 
 Activation = Literal["none", "relu", "leaky_relu", "gelu"]
-Kind = Literal["none", "add", "zero_init"]
+Kind = Literal["none", "add", "zero_init", "block"]
+BLOCK_START = 0.3
 Positions = Literal["none", "sinusoidal"]
 Pooling = Literal["max_relay", "mean_relay", "idf_relay"]
 # Functions with names: an encoder is pickled for processes that are spawned.
@@ -32,6 +33,16 @@ class StarEncoder(Encoder):
     In each of T cycles every token h_i attends to its context, its 2c + 1 neighbors and the relay
     s (Eq. 5 and 6); then the relay attends to every token. Each option is a point that the paper
     leaves open, or on which its released code differs from it.
+
+    With ``feed_forward=4, pre_norm=True, residual="block"`` it is a Transformer whose attention
+    is the ring and the star, LN a layer norm with weights of its own at each place:
+
+        h_i <- h_i + ring(LN h, LN s)_i
+        s   <- s + star(LN s, LN h)
+        h_i <- h_i + W_2 gelu(W_1 LN h_i + b_1) + b_2        W_1: E -> 4 E
+
+    for each cycle, from h = e and s = s_0, their mean. The whole block is then added through one
+    learned factor g that starts at .3: the pooling reads e_i + g (h_i - e_i) and s_0 + g (s - s_0).
 
     Args:
         input_dim: E = D.
@@ -56,7 +67,12 @@ class StarEncoder(Encoder):
             ``"leaky_relu"`` (an earlier state of the code) or ``"gelu"``.
         residual: ``"none"`` (paper, released code), ``"add"``, or ``"zero_init"``: the update is
             added through one learned factor for each coordinate that starts at zero, so that the
-            encoder starts as its pooling of the word vectors.
+            encoder starts as its pooling of the word vectors; or ``"block"``: updates are added,
+            and all of them together through one learned number that starts at .3.
+        pre_norm: whether tokens and relay are normalized before each ring and star, and tokens
+            before each feed-forward layer; in place of `layer_norm`.
+        feed_forward: the width of the feed-forward layer behind each star, as a multiple of E; 0 is
+            no such layer (paper, released code).
         positions: ``"none"`` (paper, released code) or ``"sinusoidal"``.
         pooling: ``"max_relay"`` is (max(H) + s) / 2 as in the paper; ``"mean_relay"`` and
             ``"idf_relay"`` have the mean of H, plain or weighted by `weights`, in place of the
@@ -103,6 +119,8 @@ class StarEncoder(Encoder):
         positions: Positions = "none",
         pooling: Pooling = "idf_relay",
         dropout: float = 0.0,
+        pre_norm: bool = False,
+        feed_forward: int = 0,
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=input_dim)
         check_choice("activation", activation, Activation)
@@ -111,6 +129,13 @@ class StarEncoder(Encoder):
         check_choice("pooling", pooling, Pooling)
         if cycles < 1:
             raise ValueError(f"StarEncoder got cycles={cycles}; expected at least 1")
+        if feed_forward < 0:
+            raise ValueError(f"StarEncoder got {feed_forward=}; expected 0, or a width above it")
+        if layer_norm and pre_norm:
+            raise ValueError(
+                "StarEncoder got layer_norm=True and pre_norm=True, two places of the same layer; "
+                "expected one of them"
+            )
         heads, head_dim = _heads(input_dim, heads, head_dim)
         self.context_includes_embedding = context_includes_embedding
         self.activation = ACTIVATIONS[activation]
@@ -125,9 +150,22 @@ class StarEncoder(Encoder):
             StarAttention(attends_itself=relay_attends_itself, **shared) for _ in range(cycles)
         )
         self.residuals = nn.ModuleList(Residual(input_dim, residual) for _ in range(2 * cycles))
+        self.layer_norm = layer_norm
+        self.pre_norm = pre_norm
         count = cycles + 1 if layer_norm else 0
+        if pre_norm:
+            count = cycles * (3 if feed_forward else 2)
         self.norms = nn.ModuleList(nn.LayerNorm(input_dim) for _ in range(count))
         self.dropout = nn.Dropout(dropout)
+        # Of one block of the Transformer; empty lists without one, so that saved weights fit.
+        layers = cycles if feed_forward else 0
+        width = input_dim * feed_forward
+        self.feed_forwards = nn.ModuleList(
+            nn.Sequential(nn.Linear(input_dim, width), nn.GELU(), nn.Linear(width, input_dim))
+            for _ in range(layers)
+        )
+        self.forward_residuals = nn.ModuleList(Residual(input_dim, residual) for _ in range(layers))
+        self.block_factor = nn.Parameter(torch.tensor(BLOCK_START)) if residual == "block" else None
 
     def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
         """See `Encoder`. A text without a token has the vector of its relay, which starts at 0."""
@@ -159,15 +197,29 @@ class StarEncoder(Encoder):
         weights = weights if self.uses_weights else None
         embeddings = self.dropout(embeddings)
         nodes = embeddings
-        relay = weighted_mean(embeddings, mask, weights)
+        relay = mean = weighted_mean(embeddings, mask, weights)
         own_keys = embeddings if self.context_includes_embedding else None
+        norms = iter(self.norms)
         for cycle, (ring, star) in enumerate(zip(self.rings, self.stars, strict=True)):
-            update = ring(self._norm(cycle, nodes), mask, relay, own_keys, columns)
+            ring_nodes, ring_relay = self._normalized(norms, nodes, relay)
+            update = ring(ring_nodes, mask, ring_relay, own_keys, columns)
             columns = None
             nodes = self.residuals[2 * cycle](nodes, self.dropout(self.activation(update)))
-            update = star(relay, nodes, mask)
+            star_nodes, star_relay = nodes, relay
+            if self.pre_norm:
+                star_nodes, star_relay = self._normalized(norms, nodes, relay)
+            update = star(star_relay, star_nodes, mask)
             relay = self.residuals[2 * cycle + 1](relay, self.dropout(self.activation(update)))
-        return self._norm(-1, nodes), relay
+            if len(self.feed_forwards):
+                hidden = next(norms)(nodes) if self.pre_norm else nodes
+                update = self.dropout(self.feed_forwards[cycle](hidden))
+                nodes = self.forward_residuals[cycle](nodes, update)
+        if self.layer_norm:
+            nodes = next(norms)(nodes)
+        if self.block_factor is not None:
+            nodes = embeddings + self.block_factor * (nodes - embeddings)
+            relay = mean + self.block_factor * (relay - mean)
+        return nodes, relay
 
     def pool(
         self, nodes: Tensor, relay: Tensor, mask: Tensor, weights: Tensor | None = None
@@ -177,8 +229,14 @@ class StarEncoder(Encoder):
             return (masked_max(nodes, mask) + relay) / 2
         return (weighted_mean(nodes, mask, weights if self.uses_weights else None) + relay) / 2
 
-    def _norm(self, which: int, nodes: Tensor) -> Tensor:
-        return self.norms[which](nodes) if len(self.norms) else nodes
+    def _normalized(
+        self, norms: Iterator[nn.Module], nodes: Tensor, relay: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Tokens and, with `pre_norm`, the relay through the next layer norm, if there is one."""
+        if not (self.layer_norm or self.pre_norm):
+            return nodes, relay
+        norm = next(norms)
+        return norm(nodes), norm(relay) if self.pre_norm else relay
 
 
 class Residual(nn.Module):

@@ -9,6 +9,7 @@ from typing_extensions import override
 from siamese_news.attention import Attention
 from siamese_news.encoders.base import Encoder, sinusoids, weighted_mean
 from siamese_news.sparsity.maps import AdaptiveEntmax, Softmax, Sparsity
+from siamese_news.sparsity.plain_calls import is_plain
 
 
 class DenseAttention(Attention):
@@ -21,7 +22,7 @@ class DenseAttention(Attention):
             for linear in (self.query, self.key, self.value)
         )
         query, key = self._unit(query), self._unit(key)
-        if isinstance(self.sparsity, Softmax) and not self.record:
+        if is_plain(self.sparsity, Softmax) and not self.record:
             # A text without a token may attend to its padding: its result is not used.
             keys = (mask | ~mask.any(1, keepdim=True))[:, None, None]
             mixed = F.scaled_dot_product_attention(query, key, value, keys, scale=self.scale)

@@ -13,6 +13,9 @@ from entmax import entmax_bisect
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from siamese_news.sparsity.plain_calls import is_traced
+
+_NO_KEY = -1e30
 MAX_STEPS = 20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
 
 Backend = Literal["newton", "entmax", "triton"]
@@ -59,7 +62,9 @@ def entmax(
         alpha = alpha.to(wide.dtype)
     if mask is not None:
         wide = torch.where(mask, wide, -math.inf)
-    if wide.numel() == 0:
+    if is_traced() and not torch.compiler.is_dynamo_compiling() and backend == "newton":
+        return _expressed(wide, alpha, dim).to(scores.dtype)
+    if not torch.compiler.is_compiling() and wide.numel() == 0:
         return scores * 0
     if backend == "entmax":
         weights = _entmax_package(wide, alpha, dim)
@@ -77,6 +82,15 @@ def _entmax_package(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     empty = torch.isneginf(scores).all(dim, keepdim=True)
     weights = entmax_bisect(scores.masked_fill(empty, 0.0), alpha, dim=dim)
     return weights.masked_fill(empty, 0.0)
+
+
+def _expressed(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
+    """The map in plain operations alone, which can be recorded and transformed."""
+    # Not -inf, which would become 0 * inf in the gradient of alpha.
+    finite = scores.clamp(min=_NO_KEY)
+    weights = _solve_fused(finite, alpha, dim)
+    is_key = scores > _NO_KEY / 2
+    return torch.where(is_key, weights, 0.0)
 
 
 def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
@@ -120,7 +134,9 @@ def _power(base: Tensor, exponent: Tensor | float, x: Tensor, out: Tensor) -> Te
 
 def _solve_fused(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     """The same steps for a compiler: a fixed number of them, few keys as separate numbers."""
-    few = scores.shape[dim] <= 16
+    # An exported graph should be small, and hold for any number of keys.
+    few = torch.compiler.is_dynamo_compiling() and not torch.compiler.is_exporting()
+    few = few and scores.shape[dim] <= 16
     beta = alpha - 1
     keys = scores.unbind(dim) if few else (scores,)
     if isinstance(beta, Tensor) and few:

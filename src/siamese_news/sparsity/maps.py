@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from siamese_news.sparsity.entmax import Backend, entmax
+from siamese_news.sparsity.plain_calls import is_traced
 
 Init = Literal["normal", "uniform"]
 
@@ -86,7 +87,7 @@ class Softmax(Sparsity):
         wide = scores if scores.dtype == torch.float64 else scores.float()
         if mask is not None:
             wide = torch.where(mask, wide, -math.inf)
-        if wide.numel() == 0:
+        if not is_traced() and wide.numel() == 0:
             return scores * 0
         # A row without a key would be 0 / 0.
         empty = torch.isneginf(wide.amax(dim, keepdim=True))
@@ -170,6 +171,9 @@ class Entmax15(_Entmax):
 class AdaptiveEntmax(_Entmax):
     """One learned alpha per head: 1 + sigmoid(pre_alpha), kept in [1.01, 2].
 
+    The gradient is that of 1 + sigmoid(pre_alpha) on the bounds as well, where a clamp's would be
+    zero and the head would never come back.
+
     Args:
         heads: H.
         init: ``"normal"`` draws pre_alpha from N(0, 1) (Correia et al. 2019), ``"uniform"`` draws
@@ -203,7 +207,8 @@ class AdaptiveEntmax(_Entmax):
     @property
     def alpha(self) -> Tensor:
         """The alpha of each head, (H,), with its gradient."""
-        return (1 + self.pre_alpha.sigmoid()).clamp(MIN_ALPHA, MAX_ALPHA)
+        alpha = 1 + self.pre_alpha.sigmoid()
+        return alpha + (alpha.clamp(MIN_ALPHA, MAX_ALPHA) - alpha).detach()
 
     def _alpha_for(self, scores: Tensor) -> Tensor:
         return self.alpha.view(1, self.heads, *[1] * (scores.dim() - 2))
