@@ -12,7 +12,7 @@ from siamese_news.decide.checking import (
     differences,
     sheets_of_certificate,
 )
-from siamese_news.decide.plan.files import SEAL, read_sealed, write_sealed
+from siamese_news.decide.plan.files import SEAL, read_sealed, seal_of, write_sealed
 from siamese_news.decide.plan.records import PLANS
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import read_labels
@@ -51,7 +51,9 @@ def sealed_again(path, change):
     """Change a sealed file in place, as somebody does who knows how the seal is made."""
     content = json.loads(path.read_text())
     change(content)
-    return write_sealed(path, content)
+    content[SEAL] = seal_of(content)
+    path.write_text(json.dumps(content))
+    return content[SEAL]
 
 
 def places(value, name=()):

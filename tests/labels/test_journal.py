@@ -11,7 +11,7 @@ import time
 import pytest
 
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import Conflict, LabelJournal, write_judgments
+from siamese_news.labels.journal import Conflict, Judgment, LabelJournal, write_judgments
 from siamese_news.labels.sheets import read_rows
 
 
@@ -291,7 +291,7 @@ def test_a_journal_is_a_sheet(log):
 
 def test_a_journal_of_another_plan_is_refused_and_stays(tmp_path):
     path = tmp_path / "mine.jsonl"
-    write_judgments(path, {"p1": "yes"}, "ana", "one")
+    write_judgments(path, [Judgment(1, "p1", "yes", "ana")], "one")
     before = path.read_bytes()
     with pytest.raises(InputError, match="another plan"):
         LabelJournal(path, "two")

@@ -33,7 +33,7 @@ def certificate_of(
     plan = work.plan
     rate, least = work.settings.false_positive, work.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
-    judged = "as judged by the annotator"
+    judged = judged_by(labels)
     if rate is not None:
         misses = f" and misses at least {least:g} of the relevant ones" if least else ""
         judged = (
@@ -61,6 +61,7 @@ def certificate_of(
             "drawn_without_label": _gaps(work, labels),
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": work.log.changed,
+            "annotators": sorted(labels.annotators - {""}),
             "files": [
                 {"file": name_for(work.path, path), "sha256": file_sha256(path)} for path in sheets
             ],
@@ -68,6 +69,14 @@ def certificate_of(
         "claims": [_claim(work, claim) for claim in claims],
         "remarks": labels.remarks(),
     }
+
+
+def judged_by(labels: Labels) -> str:
+    """By whom posts were judged, as far as the files of labels name them."""
+    names = sorted(labels.annotators - {""})
+    if "" in labels.annotators or not names:
+        names.append("annotators who are not named")
+    return f"as judged by {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
 
 
 def _gaps(work: Certification, labels: Labels) -> int:
@@ -140,8 +149,8 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
         held = f"of the {relevant:,} that were labeled relevant, some may not be so in truth"
     else:
         held = (
-            f"the {relevant:,} that were labeled relevant are a list without an error as judged by "
-            "the annotator"
+            f"the {relevant:,} that were labeled relevant are a list without an error "
+            f"{content['judged']}"
         )
     return (
         f"No {_units(content)} without a label are certified at a precision of {claim['target']} "

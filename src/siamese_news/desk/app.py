@@ -405,10 +405,12 @@ def _fix_goals(desk: Desk, row: Values) -> None:
 def _hand_over_values(desk: Desk) -> dict[str, Any]:
     ready = desk.project.results.exists()
     planned = ready and desk.certificate.planned
-    claims = desk.certificate.findings().content["claims"] if planned else []
+    content = desk.certificate.findings().content if planned else {"claims": []}
     return {
         "planned": planned,
-        "certified": [claim for claim in claims if claim["threshold"] is not None],
+        "certified": [claim for claim in content["claims"] if claim["threshold"] is not None],
+        "confidence": content.get("confidence"),
+        "judged": content.get("judged"),
         "above": hand_over.count(desk) if ready else 0,
         "commands": hand_over.commands(desk) if ready else [],
     }

@@ -1,8 +1,9 @@
 """The certificate, goals and running estimates of a project; `decide` computes them."""
 
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from fractions import Fraction
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -19,8 +20,8 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import YES, LabelJournal, write_judgments
-from siamese_news.labels.matching import Label, Labels, changed_sentence, labels_in
+from siamese_news.labels.journal import CONFLICT, SKIP, YES, LabelJournal, write_judgments
+from siamese_news.labels.matching import Labels, changed_sentence, labels_in
 from siamese_news.labels.results import Unit
 from siamese_news.utils.terminal import counted
 
@@ -79,9 +80,14 @@ class _Planned(Generic[Plan]):
             self._work = self._kind.resume(self.path, results=self._project.results)
         return self._work
 
-    def _write_sheet(self, labels: Mapping[str, Label]) -> None:
-        said = {name: label.said for name, label in labels.items()}
-        write_judgments(self.sheet, said, "all", self._open().plan[SEAL])
+    def _write_sheet(self, posts: Iterable[str]) -> None:
+        """Write the labels of all annotators, from which a command finds the same."""
+        given = (
+            replace(one, post=post)
+            for post in posts
+            for one in self._log.by_annotator(post).values()
+        )
+        write_judgments(self.sheet, given, self._open().plan[SEAL])
 
 
 class Findings(NamedTuple):
@@ -100,7 +106,6 @@ class Certificate(_Planned[Certification]):
         super().__init__(project, log, Certification, "sheet.jsonl")
         # The file of the plan and the version of the labels, with the result.
         self._found: tuple[Path, int, Findings] | None = None
-        self._told: tuple[Path, int, str] | None = None
 
     def earlier(self) -> int:
         """How many plans were made over the posts of the results."""
@@ -167,22 +172,35 @@ class Certificate(_Planned[Certification]):
         """The progress in a sentence for the annotator; renewed every ten labels."""
         if not self.planned:
             return ""
-        path, version = self.path, self._log.version
-        told = self._told
-        if told is None or told[0] != path or abs(version - told[1]) >= _RENEWED:
-            content = self.findings().content
-            said = [f"{content['labels']['used']:,} of {content['settings']['budget']:,} labels."]
-            for claim in content["claims"]:
-                if claim["threshold"] is not None:
-                    posts = counted(claim["posts"], "certified post")
-                    said.append(f"{posts} at {claim['target']}.")
-                if claim["more_labels"] and claim["next_set"]:
-                    said.append(
-                        f"About {counted(claim['more_labels'], 'more label')} to certify "
-                        f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
-                    )
-            self._told = told = path, version, " ".join(said)
-        return told[2]
+        with self._guard:
+            work, found = self._open(), self._found
+            # A count is no look at the result.
+            used, planned = len(labels_in(self._log, work.sampled).of), work.settings.budget
+            if (
+                found is None
+                or found[0] != self.path
+                or abs(self._log.version - found[1]) >= _RENEWED
+            ):
+                self.findings()
+                found = self._found
+        assert found is not None
+        content = found[2].content
+        before = content["labels"]["used"]
+        sentences = [f"{used:,} of {planned:,} labels."]
+        if before != used:
+            sentences.append(f"After {before:,} of them:")
+        for claim in content["claims"]:
+            if claim["threshold"] is not None:
+                posts = counted(claim["posts"], "certified post")
+                sentences.append(f"{posts} at {claim['target']}.")
+            if (more := claim["more_labels"]) and claim["next_set"]:
+                beyond = before + more - planned
+                sentences.append(
+                    f"About {counted(more, 'more label')}"
+                    f"{f' ({beyond:,} more than planned)' if beyond > 0 else ''} to certify "
+                    f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
+                )
+        return " ".join(sentences if len(sentences) > 2 or before == used else sentences[:1])
 
     def certify(self) -> Findings:
         """Write the certificate and its page next to the plan."""
@@ -250,8 +268,9 @@ class Goals(_Planned[Stopping]):
         """The state of the goals with the present labels.
 
         Returns:
-            ``done``, whether all are reached; the ``goal``; its ``status`` in words; ``changed``, a
-            sentence on labels that were changed after an earlier look at the recall.
+            ``done``, whether all are reached; the ``goal``, and the ``confidence`` that earlier
+            plans leave it; its ``status`` in words; ``changed``, a sentence on labels that were
+            changed after an earlier look at the recall.
         """
         with self._guard:
             work, labels = self._open(), self._labels()
@@ -260,6 +279,9 @@ class Goals(_Planned[Stopping]):
             return {
                 "done": not work.needed(labels),
                 "goal": work.goal,
+                "confidence": float(
+                    max(Fraction(0), Fraction(work.goal.confidence) - work.earlier_error)
+                ),
                 "status": work.status(labels),
                 "changed": changed_sentence(work.log.changed),
             }
@@ -304,9 +326,11 @@ class Estimates:
         """
         with self._guard:
             samples = []
-            for size, posts in self._sides(threshold):
+            for side, (size, posts) in enumerate(self._sides(threshold)):
                 verdicts = list(takewhile(bool, map(self._log.verdict, posts)))
-                samples.append((size, len(verdicts), verdicts.count(YES)))
+                # As in `audit`, an undecided post counts against the list: as relevant below it.
+                relevant = (YES,) if side == 0 else (YES, SKIP, CONFLICT)
+                samples.append((size, len(verdicts), sum(map(relevant.count, verdicts))))
         above, below = samples
         return {
             "threshold": threshold,

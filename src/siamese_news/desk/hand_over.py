@@ -6,6 +6,7 @@ from typing import Any
 
 from siamese_news.data.records import Post
 from siamese_news.decide.plan.files import sibling
+from siamese_news.decide.plan.population import score_text
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.project import FIELDS
 from siamese_news.errors import InputError
@@ -99,7 +100,7 @@ def _given_labels(desk: Desk) -> Iterator[Mapping[str, Any]]:
                 "note": given.note,
                 "at": given.at,
                 "copy_of": "" if given.post == post else given.post,
-                "score": f"{found.score:g}" if found else "",
+                "score": score_text(found.score) if found else "",
                 "text": found.text if found else "",
             }
 

@@ -12,6 +12,7 @@ from jinja2 import PackageLoader
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from siamese_news.decide.plan.population import score_text
 from siamese_news.desk.desk import Desk
 from siamese_news.desk.results import Results
 from siamese_news.desk.security import policy
@@ -34,7 +35,9 @@ _PLACED = 20_000  # the ranks within which posts with a place are searched
 
 @lru_cache
 def _templates() -> Any:
-    return environment(PackageLoader("siamese_news.desk", "pages"))
+    templates = environment(PackageLoader("siamese_news.desk", "pages"))
+    templates.filters["score"] = score_text
+    return templates
 
 
 @lru_cache

@@ -391,12 +391,12 @@ def read_judgments(path: Path) -> list[Judgment]:
     ]
 
 
-def write_judgments(path: Path, labels: Mapping[str, str], annotator: str, plan: str) -> None:
-    """Replace a journal by one label of each post, for the plan with this seal."""
+def write_judgments(path: Path, given: Iterable[Judgment], plan: str) -> None:
+    """Replace a journal by these labels, for the plan with this seal."""
     with atomic_write(path) as stream:
         stream.write(_line({"n": 1, "plan": plan}))
-        for number, (post, label) in enumerate(labels.items(), 2):
-            stream.write(_line(_row(Judgment(number, post, label, annotator))))
+        for number, one in enumerate(given, 2):
+            stream.write(_line(_row(Judgment(number, one.post, one.label, one.annotator))))
 
 
 def annotator_name(text: str) -> str:

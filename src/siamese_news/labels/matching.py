@@ -19,6 +19,7 @@ from siamese_news.labels.journal import (
     YES,
     Journal,
     LabelJournal,
+    annotator_name,
     common_label,
     conflict_remarks,
     locked,
@@ -171,11 +172,13 @@ class Labels:
     """The labels of a plan by the name of the unit, in the order of the files.
 
     The numbers are those of `_REMARKS`; `conflicts` are units that count as skipped, because their
-    labels contradict each other.
+    labels contradict each other; `annotators` are the names of those who gave labels, with an empty
+    one if a file does not name them.
     """
 
     of: dict[str, Label] = field(default_factory=dict)
     conflicts: list[str] = field(default_factory=list)
+    annotators: set[str] = field(default_factory=set)
     repeated: int = 0
     not_drawn: int = 0
     mangled: int = 0
@@ -204,7 +207,7 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
             without any drawn post.
     """
     labels, rows = Labels(), 0
-    given: dict[str, set[str]] = {}
+    given: dict[str, set[tuple[str, str]]] = {}
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
         for raw in read_rows(path):
@@ -217,12 +220,15 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
             _check_row(raw, found, labels)
             sheet.append((found, said))
             before = given.setdefault(found.name, set())
-            labels.repeated += said in before
-            before.add(said)
+            who = annotator_name(raw.annotator)
+            labels.annotators.add(who)
+            # Two annotators who agree repeat nothing.
+            labels.repeated += (said, who) in before
+            before.add((said, who))
         if path.suffix.lower() not in (".json", ".jsonl"):
             _refuse_sorted(path, sheet, drawn)
     for name, several in given.items():
-        labels.add(drawn.by_name[name], common_label(several))
+        labels.add(drawn.by_name[name], common_label(said for said, _ in several))
     if rows and not labels.of and labels.not_drawn:
         raise InputError(
             f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
@@ -239,6 +245,7 @@ def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Lab
         one = SampledPost("", name) if sampled is None else sampled.by_name.get(name)
         if one is not None:
             labels.add(one, journal.verdict(name))
+            labels.annotators.update(journal.by_annotator(name))
     return labels
 
 

@@ -39,7 +39,8 @@ _VERDICTS = {word: said for said, words in _WORDS.items() for word in words.spli
 class RawLabel:
     """A row of a file.
 
-    `label` is empty if there is none yet, `check` None if labels cannot have moved to other posts.
+    `label` is empty if there is none yet, `check` None if labels cannot have moved to other posts,
+    `annotator` empty if the file does not name them.
     """
 
     where: str
@@ -49,6 +50,7 @@ class RawLabel:
     label: str
     text: str
     check: str | None
+    annotator: str = ""
 
     def verdict(self) -> str:
         """``yes``, ``no`` or ``skip``; empty if there is no label yet."""
@@ -87,7 +89,8 @@ def read_rows(path: Path, columns: Sequence[str] = ("label",)) -> Iterator[RawLa
     elif start == "{" and '"n"' in text.partition(":")[0]:
         for given in read_judgments(path):
             article, _, post = given.post.rpartition("\t")
-            yield RawLabel(f"{path}:{given.number}", "", post, article, given.label, "", None)
+            where = f"{path}:{given.number}"
+            yield RawLabel(where, "", post, article, given.label, "", None, given.annotator)
     elif start == "{":
         yield from _json_lines(path, text, columns)
     else:
@@ -166,7 +169,8 @@ def _refuse_wrong_column(
 
 def _raw(where: str, row: dict[str, Any]) -> RawLabel:
     said = {**row, "label": _said(where, {str(name).lower(): row[name] for name in row})}
-    values = (said.get(name) for name in ("key", "post", "article", "label", "text", "check"))
+    names = ("key", "post", "article", "label", "text", "check", "annotator")
+    values = (said.get(name) for name in names)
     cells = ("" if value is None else clean_text(str(value)) for value in values)
     return RawLabel(where, *cells)
 

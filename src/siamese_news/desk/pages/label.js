@@ -33,7 +33,7 @@ if (card) {
   };
   let said = { yes: 0, no: 0, skip: 0 };
   const tell = () => {
-    one("#progress").value = `${count(said.yes)} relevant, ${count(said.no)} not, ${count(said.skip)} unsure`;
+    one("#progress").value = `your labels: ${count(said.yes)} relevant, ${count(said.no)} not, ${count(said.skip)} unsure`;
   };
   const ahead = () => {
     const mine = turn;
@@ -55,7 +55,7 @@ if (card) {
         second: "You have labeled every post that others have labeled.",
         conflict: "You do not disagree with others about any post.",
         unsure: "You have not marked any post as unsure.",
-      }[kind.value] ?? "No more labels are needed: the plan is complete, or its budget is spent. The view Decide shows the result.";
+      }[kind.value] ?? "Nothing is left to label here: the planned labels are given, or those left cannot change the result. The view Decide shows it.";
     } else {
       entry.item.querySelector("details.whole")?.setAttribute("open", "");
       entry.item.focus({ preventScroll: true });
