@@ -82,13 +82,12 @@ class Bench:
                 kind: plain_config(_plain(f"sparsity={kind}")["sparsity"]) for kind in KINDS
             }
         self.config = config
-        self.data = SiameseDataModule(data=config["data"], seed=0)
+        train = SiameseDataModule(config["data"], seed=0).train_set
         text = build_text(config["vectors"], config["task"]["tokenizer"])
-        self.model: Model = build_model(config, text, self.data.train_set.texts())
-        train = self.data.train_set
+        self.model: Model = build_model(config, text, train.texts())
         articles, posts = (a.full_text for a in train.articles), (p.text for p in train.posts)
         add_terms(self.model, config["terms"], articles, posts)
-        self.data.prepare(self.model.tokens, self.model.vocabulary)
+        self.data = SiameseDataModule(config["data"], vectors=self.model, seed=0)
         self.devs: list[EvaluationSet] = []
         for other in others:
             dev = SiameseDataModule(data=other, seed=0).dev

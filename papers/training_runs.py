@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra import compose, initialize_config_module
-from hydra.core.global_hydra import GlobalHydra
-from omegaconf import OmegaConf
 
 from papers.jobs import FORMAT, Job, Results
 from siamese_news.errors import InputError
+from siamese_news.training.options import composed
 from siamese_news.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
@@ -25,19 +23,11 @@ SMALL = ("data=stories", "vectors=glove50", "vectors.trainable=true")
 
 def compose_training(overrides: Sequence[str]) -> dict[str, Any]:
     """The resolved options of a training, as plain values."""
-    # The command's own configuration has no option of a training.
-    command = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        with initialize_config_module("siamese_news.conf", version_base="1.3"):
-            composed = compose("train", overrides=list(overrides))
-    finally:
-        GlobalHydra.instance().hydra = command
-    plain: Any = OmegaConf.to_container(composed, resolve=True)
+    plain = composed(*overrides)
     # The names of the chosen options, which the row of the run repeats.
     groups = (override.partition("=") for override in overrides)
     plain["labels"] = {name: value for name, _, value in groups if "." not in name}
-    return dict(plain)
+    return plain
 
 
 def train_link(overrides: Sequence[str], folder: Path) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def _conf():
 
 GROUPS = (
     "task",
+    "model",
     "encoder",
     "sparsity",
     "objective",
@@ -79,7 +80,7 @@ def test_trainer_options_are_the_trainers_own(option):
     import pytorch_lightning as pl
 
     config = compose("train", overrides=[f"trainer={option}"]).trainer
-    assert set(config) - {"threads"} <= set(inspect.signature(pl.Trainer).parameters)
+    assert set(config) - {"threads", "_target_"} <= set(inspect.signature(pl.Trainer).parameters)
 
 
 def test_an_unknown_option_lists_the_choices():

@@ -21,11 +21,13 @@ MEANING = {
     "experiment": "Settings that belong together; they come last and change only what differs.",
     "hydra": "Where a run writes.",
     "logger": "Where figures are logged while training; several as a list: `logger=[csv,wandb]`.",
+    "model": "The LightningModule, which joins encoder, objective, vectors and optimizer.",
     "objective": "What training makes small, and which triplets are mined for it.",
     "ranker": "What orders short posts for a keyword query (`task=rerank`).",
     "sparsity": "What makes weights of attention scores.",
     "task": "What a run does: train on pairs, distil the model that ships, or train a ranker.",
-    "task/optimizer": "The optimizer of `task=rerank`.",
+    "task/optimizer": "The optimizer of `task=link` and `task=rerank`.",
+    "task/schedule": "How the learning rate changes: none by default, `step` for `task=rerank`.",
     "terms": "The lexical head.",
     "trainer": "On what a run computes.",
     "vectors": "Word vectors.",
@@ -119,7 +121,7 @@ def _options(group: str) -> list[Path]:
 def _default(group: str) -> str | None:
     """The option that training takes where none is named."""
     parent, _, name = group.rpartition("/")
-    path = CONF / (f"{parent}/rerank.yaml" if parent else "train.yaml")
+    path = CONF / (f"{parent}/link.yaml" if parent else "train.yaml")
     defaults = yaml.safe_load(path.read_text(encoding="utf-8"))["defaults"]
     return next(
         (entry[name] for entry in defaults if isinstance(entry, dict) and name in entry), None

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from siamese_news.model.loading import open_model
     from siamese_news.scoring import open_scorer
     from siamese_news.search.searcher import Searcher
+    from siamese_news.training.datamodule import SiameseDataModule
+    from siamese_news.training.module import SiameseModule
 
 __version__ = "0.1.0"
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "Model",
     "Post",
     "Searcher",
+    "SiameseDataModule",
+    "SiameseModule",
     "StarEncoder",
     "__version__",
     "build_encoder",
@@ -60,12 +64,15 @@ _HOMES = {
     "model.loading": ("open_model",),
     "scoring": ("open_scorer",),
     "search.searcher": ("Searcher",),
+    "training.datamodule": ("SiameseDataModule",),
+    "training.module": ("SiameseModule",),
 }
 
 
 def __getattr__(name: str) -> Any:
     """A name of `__all__`, on first use."""
-    return lazy_attribute(__name__, _HOMES, name, "encoders")
+    extra = "train" if name in ("SiameseDataModule", "SiameseModule") else "encoders"
+    return lazy_attribute(__name__, _HOMES, name, extra)
 
 
 def __dir__() -> list[str]:

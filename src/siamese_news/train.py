@@ -24,12 +24,15 @@ with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("trai
     from hydra.types import RunMode
     from omegaconf import DictConfig
 
+    from siamese_news.training.build import class_of
     from siamese_news.training.job import train
     from siamese_news.training.launch import launched_processes, prepare_command, run_composed
     from siamese_news.training.options import add_installed, plain_options
     from siamese_news.training.sweep import one_of_many
 
 log = logging.getLogger(__name__)
+#: Groups and values that one task reads and another does not.
+READ_BY_SOME = frozenset("model encoder sparsity objective data vectors terms ranker fold".split())
 
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
@@ -45,22 +48,34 @@ def _compose_and_train(config: DictConfig) -> None:
     with one_of_many(out) if sweep else one_line_errors(log), needs("train", COMMAND):
         options = plain_options(config)
         check_name(options.get("data", {}), settings.overrides.task)
-        groups = {name.lstrip("+~").partition("=")[0] for name in settings.overrides.task}
-        groups = {name.partition(".")[0] for name in groups}
-        if options["init"] and (unused := groups & {"encoder", "sparsity", "vectors", "terms"}):
-            log.warning(
-                "%s=… changes nothing: the model of init=%s has its own",
-                ", ".join(sorted(unused)),
-                options["init"],
-            )
-        elif "sparsity" in groups and "sparsity" not in options.get("encoder", {}):
-            log.warning("sparsity=… changes nothing: this encoder has no attention")
+        check_groups(options, settings.overrides.task)
         if (samples := options["task"].get("bootstrap", 0)) < 0:
             raise InputError(f"task.bootstrap={samples}: expected 0 or more samples")
         row = train(config, out)
     if row is not None:
         for line in last_lines(out, row):
             log.info("%s", line)
+
+
+def check_groups(options: Mapping[str, Any], overrides: Sequence[str]) -> None:
+    """Refuse options of the command line that the task does not read, and name idle ones."""
+    names = {override.lstrip("+~").partition("=")[0].partition(".")[0] for override in overrides}
+    groups = {name.partition("@")[0].partition("/")[0] for name in names}
+    reads = class_of(options["task"], "task").task.groups
+    if unread := sorted(groups & READ_BY_SOME - reads):
+        target = options["task"]["_target_"].split(".")[-2]
+        raise InputError(
+            f"{', '.join(unread)}=… changes nothing in task={target}, which reads "
+            f"{', '.join(sorted(reads))}; leave it out"
+        )
+    if options["init"] and (unused := groups & {"encoder", "sparsity", "vectors", "terms"}):
+        log.warning(
+            "%s=… changes nothing: the model of init=%s has its own",
+            ", ".join(sorted(unused)),
+            options["init"],
+        )
+    elif "sparsity" in groups and "sparsity" not in options.get("encoder", {}):
+        log.warning("sparsity=… changes nothing: this encoder has no attention")
 
 
 def check_name(data: Mapping[str, Any], overrides: Sequence[str]) -> None:

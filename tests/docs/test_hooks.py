@@ -86,7 +86,7 @@ def test_every_file_of_the_configuration_is_on_a_page():
 def test_defaults_are_those_of_the_files():
     pages = hook("configuration").pages()
     assert "Default: `star`" in pages["configuration/encoder.md"]
-    assert "Default: `sgd`" in pages["configuration/task-optimizer.md"]
+    assert "Default: `adamw`" in pages["configuration/task-optimizer.md"]
     assert "Default" not in pages["configuration/experiment.md"]
 
 

@@ -48,7 +48,6 @@ def main(world: int, out: Path) -> None:
         config = OmegaConf.to_container(OmegaConf.load(CONF / "data" / "stories.yaml"))
         config["batching"].update(kind="pairs", pairs_per_batch=PAIRS // world)
         data = SiameseDataModule(data=config, seed=0)
-        data.prepare(model.tokens, model.vocabulary)
         module = SiameseModule(
             model=model,
             objective=instantiate(objective),

@@ -54,9 +54,18 @@ def data(tmp_path, monkeypatch):
     }
 
 
+class Worded(SiameseDataModule):
+    """Data whose words have ids by a rule instead of a vocabulary."""
+
+    words = Words()
+
+    def _words(self):
+        return str.split, self.words
+
+
 def module_of(data, **options):
-    module = SiameseDataModule(data=data, seed=3, **options)
-    module.prepare(str.split, Words())
+    module = Worded(data, seed=3, **options)
+    module.setup("fit")
     return module
 
 
@@ -108,7 +117,6 @@ def fit(model, module, folder, *, resume=None, validate=False, limit=1.0, when="
         callbacks=[checkpoint],
         enable_progress_bar=False,
         enable_model_summary=False,
-        use_distributed_sampler=False,
     )
     try:
         trainer.fit(model, datamodule=module, ckpt_path=resume, weights_only=True)
@@ -200,7 +208,6 @@ def test_two_processes_share_every_batch(data, tmp_path, kind):
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        use_distributed_sampler=False,
     )
     trainer.fit(model, datamodule=module)
     ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
@@ -243,8 +250,8 @@ def test_limits_keep_the_end_they_name(data, keep, expected):
 
 
 def test_ids_of_hashed_words_survive(data):
-    module = SiameseDataModule(data=data, seed=0)
-    module.prepare(str.split, Words(offset=2**60))
+    module = Worded(data, seed=0)
+    module.words = Words(offset=2**60)
     batch = next(iter(module.train_dataloader()))
     assert int(batch["article_ids"].max()) > 2**60
 
@@ -257,8 +264,8 @@ def test_pairs_come_in_rows(data):
 
 
 def test_what_is_missing_is_said(data):
-    with pytest.raises(RuntimeError, match="call prepare"):
-        SiameseDataModule(data=data, seed=0).train_dataloader()
+    with pytest.raises(InputError, match="the data module has no vectors, and no SiameseModule"):
+        SiameseDataModule(data).train_dataloader()
     with pytest.raises(InputError, match="for evaluation only"):
         module_of({**data, "train": []})
     with pytest.raises(InputError, match="has no split 'valid'"):
@@ -289,13 +296,12 @@ def test_sizes_are_told_before_training_and_a_test_without_positives_is_refused(
         SiameseDataModule(data=data, seed=3).sizes()
 
 
-def test_texts_without_a_known_word_are_told(data, caplog):
-    class Nothing:
+def test_vectors_that_lack_most_words_are_refused(data):
+    class Short(Words):
         def ids(self, tokens):
-            return np.zeros(0, np.int64)
+            return super().ids([token for token in tokens if len(token) < 4])
 
-    SiameseDataModule(data=data, seed=3).prepare(str.split, Nothing())
-    assert "54 of 54 training texts have no word that is in the vocabulary" in caplog.text
-    caplog.clear()
-    module_of(data)
-    assert "no word" not in caplog.text
+    module = Worded(data)
+    module.words = Short()
+    with pytest.raises(InputError, match=r"the vectors have \d+ of the \d+ words of the training"):
+        module.setup("fit")

@@ -18,7 +18,7 @@ from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
 from siamese_news.train import train
 from siamese_news.training import link
-from siamese_news.training.link import Verdict, compare, make_trainable
+from siamese_news.training.finetune import Verdict, compare, trainable_copy
 
 ARTICLES = ["Flood: river floods the town\nThe bridge of Qwertz is gone.", "Fire at night"]
 POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", ""]
@@ -45,7 +45,7 @@ def shipped(tiny_model):
 def test_before_training_every_score_is_the_same(shipped, tmp_path):
     shipped.save(tmp_path / "start", card="x")
     start = Model.load(tmp_path / "start")
-    tuned = make_trainable(start)
+    tuned = trainable_copy(start)
     assert not list(start.parameters())
     assert sum(p.numel() for p in tuned.parameters()) == 8 + 8 * 8
     expected = open_scorer(start, ARTICLES).scores(POSTS)
@@ -57,10 +57,10 @@ def test_before_training_every_score_is_the_same(shipped, tmp_path):
 
 
 def test_a_tuned_model_is_tuned_on_as_it_is(shipped):
-    tuned = make_trainable(shipped)
+    tuned = trainable_copy(shipped)
     with torch.no_grad():
         tuned.encoder.query.normal_()
-    again = make_trainable(tuned)
+    again = trainable_copy(tuned)
     assert again is not tuned
     torch.testing.assert_close(again.encoder.query, tuned.encoder.query)
 

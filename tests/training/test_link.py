@@ -50,7 +50,7 @@ def test_a_run_leaves_everything_that_is_promised(tmp_path):
 def test_the_checkpoint_holds_plain_values_only(tmp_path):
     _run(tmp_path, "encoder=bag_idf", "encoder.output_dim=16")
     saved = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
-    assert saved["hyper_parameters"]["settings"]["encoder"]["output_dim"] == 16
+    assert saved["hyper_parameters"]["encoder"]["output_dim"] == 16
 
 
 def test_the_model_folder_is_the_selected_model(tmp_path):

@@ -112,7 +112,7 @@ def configuration(folder, ranker="patt", **task):
 def test_several_devices_are_refused(folder, tmp_path):
     config = configuration(folder)
     config["trainer"] |= {"devices": 2, "strategy": "ddp_spawn"}
-    with pytest.raises(InputError, match=r"task=rerank trains on one device.*2 processes"):
+    with pytest.raises(InputError, match=r"this task trains on one device.*2 processes"):
         rerank.run(config, tmp_path / "out")
 
 

@@ -65,11 +65,16 @@ REFUSED = {
     "task.monitor=dev/mAP": "task.monitor=dev/mAP: expected one of dev/map, dev/micro_ap, dev/auc",
     "task.patience=-1": "task.patience=-1: expected 1 or more, or null for never",
     "task.epochs=-3": "trainer: `max_epochs` must be a non-negative integer or -1",
-    "task.epochs=zwei": "task.epochs=zwei: expected a whole number, such as 10",
-    "objective.loss.margin=-1x": "objective.loss.margin=-1x: expected a number, such as 0.075",
+    "task.epochs=zwei": "task.epochs=zwei: expected a whole number",
+    "objective.loss.margin=-1x": "objective.loss.margin=-1x: expected a number",
     "trainer.logger=false": "trainer.logger is set by the task; use logger=csv",
-    "+trainer.gpus=1": "unexpected keyword argument 'gpus'",
-    "experiment=mine": "task.patience=drei: expected a whole number, such as 5",
+    "+trainer.gpus=1": "trainer.gpus: is unknown; expected in trainer one of accelerator, ",
+    "+task.schedule.step_size=2": "task.schedule: names no class; expected task/schedule=NAME",
+    "+vectors.lower=true": "vectors.lower: is unknown; expected in vectors one of source, ",
+    "+data.batching.size=3": "data.batching.size: is unknown; expected in data.batching ",
+    "ranker=qatt": "ranker=… changes nothing in task=link, which reads data, encoder, model, ",
+    "trainer.precision=bf17": "trainer.precision=bf17: expected ",
+    "experiment=mine": "task.patience=drei: expected a whole number",
     "encoder._target_=mine.MyEncoder": (
         "mine.MyEncoder has no option weighting, output_dim, lead; to start without the options of "
         "the encoder it replaces, write '~encoder' '+encoder._target_=mine.MyEncoder'"
@@ -99,7 +104,7 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
     [
         ("nosuch=3", "nosuch: does not exist; expected one of hydra, seed, fold, "),
         ("data=usatoda", "data=usatoda: does not exist; expected one of claims_dev, "),
-        ("task.lr=.1", "task.lr: does not exist; expected in task one of name, epochs, "),
+        ("task.lr=.1", "task.lr: does not exist; expected in task one of optimizer, "),
         ("seed=[1", "seed=[1: no viable alternative at input '[1'; expected NAME=VALUE"),
         ("data=/my/pairs", "data=/my/pairs: does not exist; expected one of claims_dev, "),
         ("--epochs=3", "--epochs=3: is not an option; options are written without dashes, "),
@@ -122,7 +127,7 @@ def test_a_module_of_the_current_folder_is_not_imported_unless_asked_for(tmp_pat
 def test_evaluate_refuses_a_value_of_the_wrong_type(tmp_path):
     ended, said = run(tmp_path, "siamese_news.evaluate", "peers=bm25")
     assert ended == 2 and "Traceback" not in said
-    assert "peers=bm25: expected a list, such as ['bm25'" in said
+    assert "peers=bm25: expected a list" in said
 
 
 def test_a_file_in_the_way_of_the_results_is_one_line(tmp_path):

@@ -35,7 +35,7 @@ def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) 
         )
     articles = {one.id: one for one in read_articles(_file(root, "queries.jsonl"))}
     posts = read_corpus(root)
-    names = _splits(root) if splits is None else list(splits)
+    names = sorted(splits_of(root)) if splits is None else list(splits)
     qrels = {name: _qrels(_file(root / "qrels", f"{name}.tsv"), articles, posts) for name in names}
     return Collection(name=root.resolve().name, articles=articles, posts=posts, qrels=qrels)
 
@@ -58,12 +58,13 @@ def _file(folder: Path, name: str) -> Path:
     raise InputError(f"{folder / name}: no such file, nor {name}.gz or {name}.zst; check the path")
 
 
-def _splits(root: Path) -> list[str]:
+def splits_of(root: Path) -> set[str]:
+    """The splits of a folder in the BEIR layout, by the names of its qrels."""
     files = (path for end in _ENDINGS for path in (root / "qrels").glob(f"*.tsv{end}"))
-    found = {path.name.split(".tsv")[0] for path in files}
-    if not found:
+    names = {path.name.split(".tsv")[0] for path in files}
+    if not names:
         raise InputError(f"{root / 'qrels'}: no qrels there, expected at least one <split>.tsv")
-    return sorted(found)
+    return names
 
 
 def _qrels(path: Path, articles: Mapping[str, Article], posts: Mapping[str, Post]) -> Qrels:

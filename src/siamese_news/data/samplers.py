@@ -22,16 +22,19 @@ FEW = 3
 class _BatchSampler(Sampler[Batch]):
     """Epoch, position and the share of a rank; a subclass makes the global batches.
 
+    With `one_epoch` every epoch has the batches of the first one.
+
     The position moves only through `advance` and `load_state_dict`, because batches that a
     loader's workers fetched ahead are not yet trained on.
     """
 
     _batches: int  # of one epoch
 
-    def __init__(self, *, seed: int, rank: int, world: int) -> None:
+    def __init__(self, *, seed: int, rank: int, world: int, one_epoch: bool = False) -> None:
         if not 0 <= rank < world:
             raise ValueError(f"rank is {rank} of world {world}, expected 0 <= rank < world")
         self.seed, self.rank, self.world = int(seed), rank, world
+        self.one_epoch = one_epoch
         self.epoch = self.batch = 0
 
     def __len__(self) -> int:
@@ -44,7 +47,7 @@ class _BatchSampler(Sampler[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         """This rank's batches of the epoch, from the position on."""
-        for batch in self.global_batches(self.epoch)[self.batch :]:
+        for batch in self.global_batches(0 if self.one_epoch else self.epoch)[self.batch :]:
             yield share(batch, world=self.world)[self.rank]
 
     @property
@@ -127,8 +130,9 @@ class ArticleBatchSampler(_BatchSampler):
         seed: int = 0,
         rank: int = 0,
         world: int = 1,
+        one_epoch: bool = False,
     ) -> None:
-        super().__init__(seed=seed, rank=rank, world=world)
+        super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
         if len(posts) != len(lengths):
             raise ValueError(f"{len(posts)} articles have posts, {len(lengths)} have a length")
         if not posts or any(len(own) == 0 for own in posts):
@@ -302,8 +306,9 @@ class PairBatchSampler(_BatchSampler):
         seed: int = 0,
         rank: int = 0,
         world: int = 1,
+        one_epoch: bool = False,
     ) -> None:
-        super().__init__(seed=seed, rank=rank, world=world)
+        super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
         if pairs_per_batch < 1:
             raise InputError(f"data.batching.pairs_per_batch is {pairs_per_batch}, expected >= 1")
         self.pairs = [(article, post) for article, own in enumerate(posts) for post in own]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.beir import bundled, read_collection, read_corpus
+from siamese_news.data.beir import bundled, read_collection, read_corpus, splits_of
+from siamese_news.data.pairs import is_table, read_pairs, splits_in
 from siamese_news.data.records import Article, Collection, Post, Qrels
 from siamese_news.data.splits import pool_qrels, relevant_pairs
 from siamese_news.errors import InputError
@@ -40,22 +41,30 @@ class EvaluationSet:
 def open_source(folder: str) -> Collection:
     """The collection that a configuration names.
 
-    ``stories`` ships with the package. Any other name is a folder in the BEIR layout, inside
-    ``$SIAMESE_NEWS_DATA`` or by its full path.
+    ``stories`` ships with the package. Any other name is a folder in the BEIR layout or a table of
+    pairs (`read_pairs`), inside ``$SIAMESE_NEWS_DATA`` or by its full path.
 
     Raises:
         InputError: as `data_path` and the readers.
     """
     if folder == BUNDLED:
         return bundled()
-    return read_collection(data_path(folder))
+    path = data_path(folder)
+    return read_pairs(path) if is_table(path) else read_collection(path)
+
+
+def splits_at(folder: str) -> set[str]:
+    """The splits of a source as `open_source` names it; its texts are not read."""
+    path = data_path(folder)
+    return splits_in(path) if is_table(path) else splits_of(path)
 
 
 def open_posts_of(folder: str) -> dict[str, Post]:
     """The posts alone of a source as `open_source` names it; it may lack articles and pairs."""
     if folder == BUNDLED:
         return bundled().posts
-    return read_corpus(data_path(folder))
+    path = data_path(folder)
+    return read_pairs(path).posts if is_table(path) else read_corpus(path)
 
 
 def data_path(folder: str) -> Path:
@@ -66,7 +75,10 @@ def data_path(folder: str) -> Path:
     """
     if Path(folder).is_absolute():
         if not Path(folder).exists():
-            raise InputError(f"{folder}: no such folder or file; expected one in the BEIR layout")
+            raise InputError(
+                f"{folder}: no such folder or file; expected a folder in the BEIR layout, or a "
+                "table of pairs (.csv, .tsv)"
+            )
         return Path(folder)
     root = os.environ.get(VARIABLE)
     if not root:

@@ -237,9 +237,9 @@ class TextModel(ABC):
             vectors[start : start + BLOCK] = self.encode_ids(block, side, batch_tokens, precision)
         return vectors
 
-    def save(self, folder: str | Path, *, card: str) -> None:
-        """Write the model folder with a Markdown card, whole or not at all, over an earlier one."""
-        config = {
+    def folder_config(self) -> dict[str, Any]:
+        """The plain values of ``config.json``: everything but weights, words and training texts."""
+        return {
             "kind": "encoder",
             "version": __version__,
             "score": self.kind,
@@ -251,11 +251,14 @@ class TextModel(ABC):
             "limits": self.limits,
             "trained_on": self.trained_on.plain(),
         }
+
+    def save(self, folder: str | Path, *, card: str) -> None:
+        """Write the model folder with a Markdown card, whole or not at all, over an earlier one."""
         arrays = self.stored()
         if self.terms is not None:
             arrays |= self.terms.arrays(_TERMS)
         words, record = self.vocabulary.words, self.trained_on.tobytes()
-        write_folder(folder, config, arrays, words, card, trained_on=record)
+        write_folder(folder, self.folder_config(), arrays, words, card, trained_on=record)
 
     def check(self) -> None:
         """Encode a text of each side: some invalid values are only found in use."""

@@ -43,12 +43,16 @@ class TrainingRecord:
         if not path.is_file():
             raise InputError(f"{folder}: {TRAINED_ON} is missing; copy the model folder again")
         with reading(path):
-            data = path.read_bytes()
+            return cls.of_bytes(path.read_bytes(), plain, str(path))
+
+    @classmethod
+    def of_bytes(cls, data: bytes, plain: Mapping[str, Any], where: str) -> "TrainingRecord":
+        """The record whose `tobytes` and `plain` these are; `where` begins messages."""
         counts = _counts(plain)
         expected = sum(counts.values()) * _STORED.itemsize
         if len(data) != expected:
             raise InputError(
-                f"{path}: has {len(data)} bytes, expected {expected} by config.json; "
+                f"{where}: has {len(data)} bytes, expected {expected} by config.json; "
                 "copy the model folder again"
             )
         hashes = np.frombuffer(data, _STORED).astype(np.uint64)

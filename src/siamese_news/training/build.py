@@ -116,6 +116,20 @@ def _own_module(target: str) -> str:
     return f"; to use {name} of the current folder, start the command with PYTHONPATH=."
 
 
+def call(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
+    """Call what the ``_target_`` of an option names with its plain values, which stay as they are.
+
+    Hydra's `instantiate` would build an inner encoder or loss before its dimensions are known.
+    """
+    values = {name: value for name, value in option.items() if not str(name).startswith("_")}
+    try:
+        return class_of(option, key)(**values, **arguments)
+    except TypeError as error:
+        raise InputError(
+            f"{key}: {option['_target_']} does not fit its options ({error})"
+        ) from error
+
+
 def class_of(option: Mapping[str, Any], key: str) -> Any:
     """The class or function that the ``_target_`` of an option names; Hydra imports it."""
     path = {"_target_": "hydra.utils.get_object", "path": str(option["_target_"])}

@@ -1,10 +1,11 @@
-"""The data of a configuration: checks of its options, training batches and evaluation sets."""
+"""The LightningDataModule: pairs of articles and posts, in batches and as evaluation sets."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import pytorch_lightning as pl
@@ -15,13 +16,97 @@ from torch.utils.data import DataLoader
 from siamese_news.data.collate import GroupDataset, collate
 from siamese_news.data.records import Article, Collection, Post
 from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
-from siamese_news.data.sources import EvaluationSet, evaluation_set, open_source
-from siamese_news.data.splits import HELD_OUT, hold_out, relevant_pairs, resplit, same_text_key
+from siamese_news.data.sources import (
+    BUNDLED,
+    EvaluationSet,
+    data_path,
+    evaluation_set,
+    open_source,
+    splits_at,
+)
+from siamese_news.data.splits import (
+    HELD_OUT,
+    SplitBy,
+    hold_out,
+    relevant_pairs,
+    resplit,
+    same_text_key,
+)
 from siamese_news.errors import InputError
-from siamese_news.text import Vocabulary
+from siamese_news.model.base import TextModel
+from siamese_news.model.trained_on import TrainingRecord
+from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.token_ids import Side, check_limits, truncate
+from siamese_news.training.build import build_text, fingerprint
+from siamese_news.training.options import composed, names_of
 
 log = logging.getLogger(__name__)
+
+
+class Source(TypedDict):
+    """Training pairs: a folder or table (`open_source`), and one of its splits."""
+
+    folder: str
+    split: str
+
+
+class Ranked(TypedDict, total=False):
+    """An evaluation set; see `evaluation_set`."""
+
+    folder: str
+    split: str
+    pool: Literal["linked", "with_unlinked"]
+    one_story: bool
+
+
+class Split(TypedDict):
+    """New splits; see `resplit`."""
+
+    by: SplitBy
+    fractions: list[float]
+    seed: int
+
+
+class Batching(TypedDict):
+    """What a batch is; see `ArticleBatchSampler` and `PairBatchSampler`."""
+
+    kind: Literal["articles", "pairs"]
+    articles_per_batch: int
+    posts_per_article: int
+    chunks_per_epoch: int | None
+    pairs_per_batch: int
+
+
+class Limits(TypedDict):
+    """How many tokens of a text are read, and which end of a longer one."""
+
+    article_tokens: int | None
+    post_tokens: int | None
+    keep: Literal["first", "last"]
+
+
+class DataOptions(TypedDict, total=False):
+    """The options of a file in ``conf/data``."""
+
+    name: str
+    train: list[Source]
+    dev: Ranked | None
+    test: Ranked | None
+    split: Split
+    batching: Batching
+    limits: Limits
+
+
+_PARTS: dict[str, Any] = {
+    "data": DataOptions,
+    "data.train": Source,
+    "data.dev": Ranked,
+    "data.test": Ranked,
+    "data.split": Split,
+    "data.batching": Batching,
+    "data.limits": Limits,
+}
+_OPTIONAL = {"pool", "one_story"}
 
 
 @dataclass(slots=True)
@@ -49,12 +134,17 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     """Join (source name, collection, split) into one training set.
 
     Equal ids of one source are one text, also across its splits; those of two sources are not.
+
+    Raises:
+        InputError: a split is not there, or no article has a relevant post.
     """
     joined = TrainingSet()
     article_index: dict[tuple[str, str], int] = {}
     post_index: dict[tuple[str, str], int] = {}
     seen: set[tuple[int, int]] = set()
+    places = []
     for source, collection, split in sources:
+        places.append(f"split '{split}' of '{source}'")
         for article_id, post_id in relevant_pairs(collection.split(split)):
             article = article_index.setdefault((source, article_id), len(joined.articles))
             if article == len(joined.articles):
@@ -66,19 +156,32 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
             if (article, post) not in seen:
                 seen.add((article, post))
                 joined.posts_of[article].append(post)
+    if not seen:
+        raise InputError(
+            f"{', '.join(places)}: no pair to train on; expected at least one with a score of 1 or "
+            "more"
+        )
     return joined
 
 
-_KEYS = {
-    "data": "name train dev test split batching limits",
-    "data.train": "folder split",
-    "data.dev": "folder split pool one_story",
-    "data.test": "folder split pool one_story",
-    "data.split": "by fractions seed",
-    "data.batching": "kind articles_per_batch posts_per_article chunks_per_epoch pairs_per_batch",
-    "data.limits": "article_tokens post_tokens keep",
-}
-_OPTIONAL = {"pool", "one_story"}
+def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    """The options that describe data: of a name in ``conf/data``, a folder, or a table of pairs.
+
+    A folder or table keeps its splits if it has ``train`` and ``dev``; otherwise it is split by
+    article (data=my_pairs).
+    """
+    if isinstance(data, Mapping):
+        return {name: value for name, value in data.items() if not str(name).startswith("_")}
+    if isinstance(data, str) and data in names_of("data"):
+        return data_options(composed(f"data={data}")["data"])
+    folder = str(Path(data).absolute() if Path(data).exists() else data)
+    options = data_options(composed("data=my_pairs", f"data.name='{folder}'")["data"])
+    splits = splits_at(folder)
+    if {"train", "dev"} <= splits:
+        options["split"]["by"] = "given"
+        if "test" not in splits:
+            options["test"] = None
+    return options
 
 
 def check_options(data: Mapping[str, Any]) -> None:
@@ -95,14 +198,43 @@ def check_options(data: Mapping[str, Any]) -> None:
 
 
 def _keys(where: str, options: Mapping[str, Any]) -> None:
-    expected = _KEYS[where].split()
+    expected = list(_PARTS[where].__annotations__)
     wrong = {
-        "unknown": sorted(set(options) - set(expected)),
+        "unknown": sorted(name for name in set(options) - set(expected) if name[0] != "_"),
         "missing": sorted(set(expected) - set(options) - _OPTIONAL),
     }
     parts = [f"{kind}: {', '.join(names)}" for kind, names in wrong.items() if names]
     if parts:
         raise InputError(f"{where} has {'; '.join(parts)}; expected: {', '.join(expected)}")
+
+
+class RankedSet:
+    """An evaluation set as a batch: Lightning moves batches, and this one is text."""
+
+    def __init__(self, content: EvaluationSet) -> None:
+        self.content = content
+
+    def to(self, device: object, **options: object) -> "RankedSet":
+        """Itself."""
+        return self
+
+
+class Batches:
+    """Batches for Lightning that it iterates over as they are.
+
+    In a `DataLoader` it would replace the sampler, which knows the processes, and shuffles by
+    epoch.
+    """
+
+    def __init__(self, batches: Any, sampler: Any = None) -> None:
+        self._batches = batches
+        self.batch_sampler = sampler  # Lightning tells it the epoch
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._batches)
 
 
 class SiameseDataModule(pl.LightningDataModule):
@@ -112,32 +244,63 @@ class SiameseDataModule(pl.LightningDataModule):
     of loaders are lost where an optimizer asks for ``trainer.estimated_stepping_batches``). It
     counts batches that were trained on, so batches which workers fetched ahead are not skipped.
 
-    Build the trainer with ``use_distributed_sampler=False``: the sampler knows the ranks.
-
     Args:
-        data: plain values, as conf/data/*.yaml: ``name``; ``train``, a list of ``{folder,
-            split}``; ``dev`` and ``test``, each ``{folder, split, pool, one_story}`` or None;
-            ``split`` (`resplit`); ``batching``; ``limits``.
-        seed: of the batches. (The splits have their own, ``data.split.seed``.)
+        data: the name of a file in ``conf/data``, such as ``"stories"``, which ships with the
+            package; a folder in the BEIR layout; a table of pairs, CSV or TSV (`read_pairs`); or
+            the values of a file in ``conf/data``.
+        vectors: an option of ``conf/vectors`` by name or value, or a model, whose words give the
+            token ids; None takes those of the module that is trained.
+        tokenizer: options of `siamese_news.text.Tokenizer`, for vectors that are an option.
+        seed: of the batches. (The splits have their own, ``split["seed"]``.)
         num_workers: processes that pad batches; 0 does it in this one.
         held_out: share of the training events (or articles) that neither trains nor is dev or
-            test; see `held_out`.
+            test; see the attribute `held_out`.
+        **options: values of ``conf/data`` that differ: ``name``; ``train``, a list of ``{folder,
+            split}``; ``dev`` and ``test``, each ``{folder, split, pool, one_story}`` or None;
+            ``split`` (`resplit`); ``batching``; ``limits``. Mappings need only what differs.
 
     Raises:
-        InputError: for unknown, missing or impossible options.
+        InputError: for data that do not exist, and unknown, missing or impossible options.
+
+    Example:
+        >>> from siamese_news import SiameseDataModule
+        >>> data = SiameseDataModule("stories", batching={"articles_per_batch": 8})
+        >>> data.sizes()
+        'train 28, dev 8, test 12'
     """
 
     def __init__(
-        self, *, data: Mapping[str, Any], seed: int, num_workers: int = 0, held_out: float = 0.0
+        self,
+        data: str | Path | Mapping[str, Any] | None = None,
+        *,
+        vectors: str | Mapping[str, Any] | TextModel | None = None,
+        tokenizer: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        num_workers: int = 0,
+        held_out: float = 0.0,
+        **options: Unpack[DataOptions],
     ) -> None:
         super().__init__()
-        check_options(data)
-        self.data, self.seed, self.num_workers = dict(data), seed, num_workers
+        if data is None and not options:
+            data = BUNDLED
+        self.data = _merged({} if data is None else data_options(data), options)
+        check_options(self.data)
+        self.seed, self.num_workers = seed, num_workers
+        if isinstance(vectors, str):
+            vectors = dict(composed(f"vectors={vectors}")["vectors"])
+        self._vectors: Mapping[str, Any] | TextModel | None = vectors
+        self._tokenizer = tokenizer
         self._held_out = held_out
         self._collections: dict[str, Collection] = {}
         self._dataset: GroupDataset | None = None
         self._sampler: ArticleBatchSampler | PairBatchSampler | None = None
         self._saved: dict[str, Any] | None = None
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """How many tokens of a text are read."""
+        limits: Mapping[str, Any] = self.data["limits"]
+        return limits
 
     def collection(self, folder: str) -> Collection:
         """A source after splitting; read once."""
@@ -188,41 +351,105 @@ class SiameseDataModule(pl.LightningDataModule):
         sizes = {name: len(part.articles) for name, part in parts.items() if part is not None}
         return ", ".join(f"{name} {size}" for name, size in sizes.items())
 
-    def prepare(self, tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary) -> None:
-        """Turn every training text into token ids, once."""
+    def record(self, trained_on: TrainingRecord) -> None:
+        """Add the training articles and posts to the record of a model."""
+        for entry in self.data["train"]:
+            collection = self.collection(entry["folder"])
+            pairs = collection.split(entry["split"])
+            posts = (post for judged in pairs.values() for post in judged)
+            trained_on.add(collection.name, articles=pairs, posts=posts)
+        texts = (article.full_text for article in self.train_set.articles)
+        trained_on.add_fingerprints(map(fingerprint, texts))
+
+    def prepare_data(self) -> None:
+        """Nothing is downloaded; a source that is not there is an error before anything starts."""
+        entries = [*self.data["train"], self.data["dev"], self.data["test"]]
+        for folder in {entry["folder"] for entry in entries if entry} - {BUNDLED}:
+            data_path(folder)
+
+    def setup(self, stage: str) -> None:
+        """Read the data of a stage and, to train, turn its texts into token ids, once."""
+        if stage == "fit" and self._dataset is None:
+            self._dataset = self._tokenized(*self._words())
+        parts = {"fit": ("dev",), "validate": ("dev",), "test": ("test",), "predict": ()}
+        for part in parts.get(stage, ()):
+            getattr(self, part)
+
+    def _words(self) -> tuple[Callable[[str], list[str]], Vocabulary]:
+        """Tokens of a text, and the vocabulary: of the module that is trained, or of `vectors`."""
+        module: Any = self.trainer.lightning_module if self.trainer is not None else None
+        model = getattr(module, "model", None)
+        if isinstance(model, TextModel):
+            given = self._vectors
+            wanted = getattr(module, "vectors_option", None)
+            if isinstance(given, TextModel) and given.vocabulary.words != model.vocabulary.words:
+                raise InputError(
+                    f"the data module has the words of another model ({len(given.vocabulary)}) "
+                    f"than the module ({len(model.vocabulary)}); give both the same vectors"
+                )
+            if isinstance(given, Mapping) and given != wanted:
+                raise InputError(
+                    f"the data module has vectors={given['source']!r}, the module "
+                    f"{wanted and wanted['source']!r}, or other options of them; give both the "
+                    "same, or give the data module none"
+                )
+            # What a model with a lexical head reads is known once its module has learned it.
+            if hasattr(module, "learn_words"):
+                module.learn_words(self)
+            return model.tokens, model.vocabulary
+        if isinstance(self._vectors, TextModel):
+            return self._vectors.tokens, self._vectors.vocabulary
+        if self._vectors is None:
+            raise InputError(
+                "the data module has no vectors, and no SiameseModule is trained that has; give "
+                'it some, such as SiameseDataModule(…, vectors="glove50")'
+            )
+        options = self._tokenizer or composed()["task"]["tokenizer"]
+        tokenizer: Tokenizer
+        tokenizer, vocabulary, _ = build_text(self._vectors, options)
+        return tokenizer, vocabulary
+
+    def _tokenized(
+        self, tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary
+    ) -> GroupDataset:
+        """Every training text as token ids."""
+        words = known = 0
 
         def ids(text: str, side: Side) -> np.ndarray:
-            token_ids = np.asarray(vocabulary.ids(tokenizer(text)), dtype=np.int64)
+            nonlocal words, known
+            tokens = tokenizer(text)
+            token_ids = np.asarray(vocabulary.ids(tokens), dtype=np.int64)
+            words, known = words + len(tokens), known + len(token_ids)
             token_ids = truncate(token_ids, self.data["limits"], side)
             # Half the memory, unless hashed words need the range.
             small = not token_ids.size or int(token_ids.max()) < 2**31
             return token_ids.astype(np.int32) if small else token_ids.copy()
 
         train = self.train_set
-        self._dataset = GroupDataset(
+        dataset = GroupDataset(
             articles=[ids(a.full_text, "article") for a in train.articles],
             posts=[ids(p.text, "post") for p in train.posts],
         )
-        texts = [*self._dataset.articles, *self._dataset.posts]
-        if (empty := sum(not len(text) for text in texts)) > len(texts) / 2:
-            log.warning(
-                "%d of %d training texts have no word that is in the vocabulary, so an encoder "
-                "cannot tell them apart; take vectors of their language (vectors.source=FILE), or "
-                "vectors.unknown=hash",
-                empty,
-                len(texts),
+        if known < words / 2:
+            raise InputError(
+                f"the vectors have {known:,} of the {words:,} words of the training texts, so an "
+                "encoder cannot tell most texts apart; take vectors of their language "
+                "(vectors.source=FILE), more of them (vectors.max_words=null), or "
+                "vectors.unknown=hash"
             )
+        return dataset
 
-    def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
-        """The training batches of this process, as `collate` makes them; `prepare` comes first."""
+    def train_dataloader(self) -> Batches:
+        """The training batches of this process, as `collate` makes them."""
+        if self._dataset is None:
+            self.setup("fit")
         batching, dataset = self.data["batching"], self._dataset
-        if dataset is None:
-            raise RuntimeError(
-                "SiameseDataModule has no token ids yet; call prepare(tokenizer, vocabulary) first"
-            )
+        assert dataset is not None
         common: dict[str, Any] = {"posts": self.train_set.posts_of, "seed": self.seed}
         if self.trainer is not None:
             common.update(rank=self.trainer.global_rank, world=self.trainer.world_size)
+            fitted: Any = self.trainer  # overfit_batches has no declared type
+            common["one_epoch"] = fitted.overfit_batches > 0
         sampler: ArticleBatchSampler | PairBatchSampler
         if batching["kind"] == "pairs":
             sampler = PairBatchSampler(pairs_per_batch=batching["pairs_per_batch"], **common)
@@ -246,7 +473,7 @@ class SiameseDataModule(pl.LightningDataModule):
             sampler.load_state_dict(self._saved)
             self._saved = None
         self._sampler = sampler
-        return DataLoader(
+        loader: DataLoader[dict[str, Tensor]] = DataLoader(
             dataset,  # type: ignore[arg-type]
             batch_sampler=sampler,
             collate_fn=collate,
@@ -255,16 +482,24 @@ class SiameseDataModule(pl.LightningDataModule):
             # A separate generator, because otherwise every epoch would draw from the global one.
             generator=torch.Generator().manual_seed(self.seed),
         )
+        return Batches(loader, sampler)
 
-    def val_dataloader(self) -> DataLoader[EvaluationSet] | list[Any]:
+    def val_dataloader(self) -> Batches | list[Any]:
         """The whole dev set as one batch; no batch without a dev set."""
-        return [] if self.dev is None else self._whole(self.dev)
+        return [] if self.dev is None else Batches([RankedSet(self.dev)])
 
-    def test_dataloader(self) -> DataLoader[EvaluationSet]:
+    def test_dataloader(self) -> Batches:
         """The whole test set as one batch."""
         if self.test is None:
             raise InputError(f"data '{self.data['name']}' has no test set; choose other data")
-        return self._whole(self.test)
+        return Batches([RankedSet(self.test)])
+
+    def predict_dataloader(self) -> Batches:
+        """The whole test set as one batch, or the dev set where there is no test."""
+        ranked = self.test or self.dev
+        if ranked is None:
+            raise InputError(f"data '{self.data['name']}' has no test and no dev set to predict")
+        return Batches([RankedSet(ranked)])
 
     def state_dict(self) -> dict[str, Any]:
         """The position in the epoch, with the name and seed of the data that it belongs to."""
@@ -292,11 +527,16 @@ class SiameseDataModule(pl.LightningDataModule):
                 )
         self._saved = dict(state_dict) or None
 
-    def _whole(self, ranked: EvaluationSet) -> DataLoader[EvaluationSet]:
-        """A loader of one batch: the pool is ranked as a whole. It draws no random number."""
-        generator = torch.Generator().manual_seed(self.seed)
-        return DataLoader([ranked], batch_size=None, generator=generator)  # type: ignore[arg-type]
-
     def _evaluation(self, side: str) -> EvaluationSet | None:
         entry = self.data[side]
         return None if entry is None else evaluation_set(self.collection(entry["folder"]), entry)
+
+
+def _merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with the changes; a mapping is merged, anything else is replaced."""
+    merged = dict(options)
+    for name, value in changes.items():
+        before = merged.get(name)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        merged[name] = {**before, **value} if both else value  # type: ignore[dict-item]
+    return merged

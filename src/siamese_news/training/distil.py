@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
@@ -19,9 +19,10 @@ from siamese_news.lexical_head.head import TermHead
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words, smoothed_idf, words_of
-from siamese_news.training.build import build_text
+from siamese_news.training import job
+from siamese_news.training.build import build_text, call
 from siamese_news.training.datamodule import SiameseDataModule
-from siamese_news.training.link import measure, remember_training
+from siamese_news.training.link import measure
 from siamese_news.training.student import ListsToRank, Student, StudentModule, list_loader
 from siamese_news.training.teacher import taught
 from siamese_news.training.trainer import begin, fit, trainer_of
@@ -29,15 +30,52 @@ from siamese_news.training.trainer import begin, fit, trainer_of
 log = logging.getLogger(__name__)
 
 
+class TeacherOptions(TypedDict):
+    """Which teacher, and how it reads; see `taught`."""
+
+    source: str
+    words: int
+    bf16: bool
+
+
+class ListOptions(TypedDict):
+    """The lists that the student learns; see `training_lists`."""
+
+    lexical: float
+    temperature: float
+    near: int
+    candidates: int
+
+
+class DistilOptions(TypedDict):
+    """The keys of ``conf/task/distil.yaml``."""
+
+    tokenizer: dict[str, Any]
+    teacher: TeacherOptions
+    unlabeled: list[str]
+    leave_out: list[str]
+    max_words: int
+    min_texts: int
+    lists: ListOptions
+    epochs: int
+    batch: int
+    lr: float
+    lead: float
+    dim: int
+    stored: Literal["int8", "float32"]
+    bootstrap: int
+
+
+@job.task(DistilOptions, "data vectors terms")
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Train the student, save it to ``out/model`` and evaluate it; returns the row of the table."""
     task = config["task"]
-    begin(config)
+    begin(config, one_device=True)
     for option in ("dim", "batch", "lr", "lead"):
         if task[option] is not None and task[option] <= 0:
             raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
-    data = SiameseDataModule(data=config["data"], seed=config["seed"])
+    data: SiameseDataModule = call(config["data"], "data", seed=config["seed"])
     log.info("articles: %s", data.sizes())
     articles, posts = read_corpus(data, task)
     words, frequencies = count_words([*articles, *posts], task)
@@ -80,7 +118,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         config=encoder,
         terms=terms,
     )
-    remember_training(model, data)
+    data.record(model.trained_on)
     row: dict[str, Any] = {
         "encoder": "two_heads",
         "data": config["data"]["name"],

@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from siamese_news.errors import InputError
+from siamese_news.training.build import class_of
 from siamese_news.training.launch import is_first_process
 from siamese_news.utils.files import atomic_write, write_json
 
@@ -26,8 +27,35 @@ _SAME_RESULT = tuple(
 )
 # Options that may also differ where a run continues, with all that they contain.
 _CONTINUED = "callbacks task.epochs trainer.max_epochs trainer.max_steps trainer.max_time".split()
+#: Runs a task: configuration and folder in, the row of the comparison table out.
+Run = Callable[[Mapping[str, Any], Path], dict[str, Any] | None]
 _SHOWN = 6  # differing keys in a message
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a task reads of the configuration.
+
+    Attributes:
+        options: the keys of ``conf/task`` with their types.
+        groups: the groups of ``conf/`` that change its result.
+        continues: whether an interrupted run continues without ``resume=``.
+    """
+
+    options: Any
+    groups: frozenset[str]
+    continues: bool
+
+
+def task(options: Any, groups: str, *, continues: bool = False) -> Callable[[Run], Run]:
+    """Mark a function as one that ``conf/task`` can name: it runs a configuration in a folder."""
+
+    def marked(run: Run) -> Run:
+        run.task = Task(options, frozenset(groups.split()), continues)  # type: ignore[attr-defined]
+        return run
+
+    return marked
 
 
 def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | None:
@@ -53,15 +81,15 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
             out,
         )
         return row if is_first_process() else None
-    goes_on = plain["resume"] or plain["task"]["name"] == "rerank"  # which continues by itself
+    run = class_of(plain["task"], "task")
+    goes_on = plain["resume"] or run.task.continues
     if goes_on and (out / CONFIG).is_file() and (out / "checkpoints" / "last.ckpt").is_file():
         begun = OmegaConf.to_container(OmegaConf.load(out / CONFIG))
         _check_same(begun, plain, f"{out}: holds unfinished training", _CONTINUED)
     if is_first_process():
         with atomic_write(out / CONFIG) as stream:
             stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
-    task = plain["task"]["name"]
-    row = import_module(f"siamese_news.training.{task}").run(plain, out)
+    row = run(plain, out)
     if row is not None:
         write_json(out / ROW, {**row, "overrides": overrides, "config": {**plain, "resume": None}})
     return row

@@ -60,7 +60,7 @@ def run_composed(command: Callable[[], None]) -> None:
     try:
         command()
     except (ConfigCompositionException, OverrideParseException) as error:
-        raise InputError(_argument_error(error)) from error
+        raise InputError(argument_error(error)) from error
 
 
 def _check_options() -> None:
@@ -80,7 +80,8 @@ def _check_options() -> None:
             )
 
 
-def _argument_error(error: Exception) -> str:
+def argument_error(error: Exception) -> str:
+    """What is wrong with the arguments of a command, in one line."""
     said, cause = " ".join(str(error).split()), error.__cause__
     if isinstance(error, OverrideParseException):
         said = " ".join(error.message.partition("See https:")[0].split())

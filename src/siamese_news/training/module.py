@@ -1,76 +1,258 @@
-"""The LightningModule around a siamese model."""
+"""The LightningModule: a siamese encoder, trained to put posts near the articles they are about."""
 
-from collections.abc import Callable, Iterable, Mapping
+import copy
+import os
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
-from torch.utils.checkpoint import get_device_states, set_device_states
 from torchmetrics import Metric, MetricCollection, SumMetric
 
 from siamese_news.data.collate import length_batches
 from siamese_news.data.sources import EvaluationSet
-from siamese_news.evaluation.results import evaluate_model
+from siamese_news.errors import InputError
+from siamese_news.evaluation.results import evaluate_model, model_blocks, model_card
 from siamese_news.model.siamese import Model, heads
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
+from siamese_news.training.build import add_terms, build_model, build_text, idf_weights, make
+from siamese_news.training.checkpoints import (
+    KEY,
+    check_content,
+    content_of,
+    learned_parts,
+    model_in,
+    read_checkpoint,
+)
+from siamese_news.training.datamodule import RankedSet, SiameseDataModule
 from siamese_news.training.distributed import on_first_process
+from siamese_news.training.finetune import open_start, trainable_copy
+from siamese_news.training.gradient_caching import Recomputed
 from siamese_news.training.objective import Mined, SiameseObjective, TermVectors
+from siamese_news.training.options import composed
+from siamese_news.training.schedules import OptimizerOption, optimizer_of, with_schedule
 
 SIDES: tuple[Side, Side] = ("article", "post")
 #: Figures of the dev set that can select the epoch.
 MONITORED = ("dev/map", "dev/micro_ap", "dev/auc")
-Optimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+Option = str | Mapping[str, Any]
 
 
 class SiameseModule(pl.LightningModule):
-    """Trains a `Model` to put an article's posts nearer to it than all others.
+    """A shared encoder for articles and posts, with the loss and the miner that train it.
 
-    A batch holds each distinct article once and its posts; both sides go through the one shared
+    A batch has each distinct article once and its posts; both sides go through the one shared
     encoder. Where it has two heads, each has a loss of its own and the sum is minimized: one loss
     of the summed score would let the dense head take over on the training events.
 
+    An option is the name of a file in ``conf/``, or its plain values. The words' weights (IDF), and
+    the lexical head of an encoder with two heads, are learned from the training texts when `fit`
+    begins. A checkpoint contains everything: `load_from_checkpoint` needs its path alone.
+
+    Logged: ``train/loss`` by step; ``mined/positives``, ``mined/negatives`` and
+    ``alpha/<sparsity>/<head>`` by epoch; ``dev/map``, ``dev/micro_ap`` and ``dev/auc`` by
+    validation; ``test/…`` likewise.
+
     Args:
-        model: trained in place.
-        objective: loss and miner.
-        optimizer: from parameters to an optimizer.
+        encoder: of ``conf/encoder``; its values name a class by ``_target_``.
+        sparsity: of ``conf/sparsity``, for an encoder with attention that is given by name.
+        vectors: of ``conf/vectors``.
+        objective: of ``conf/objective``, or a `SiameseObjective`.
+        optimizer: of ``conf/task/optimizer``, or a function of parameters. Where weights decay,
+            biases, alphas and factors do not.
+        lr: comes before the learning rate of the optimizer's option.
+        schedule: of ``conf/task/schedule``; None for a constant learning rate.
+        terms: of ``conf/terms``, for an encoder with two heads.
+        tokenizer: options of `siamese_news.text.Tokenizer`.
+        limits: of tokens (`TextModel`); None takes those of the data.
+        model: a model to train further instead of an encoder: a `Model`, its folder, or
+            ``"pretrained"``.
         batch_tokens: how many tokens go through the encoder at once; the gradient does not depend
             on it.
-        settings: plain values, kept in the checkpoint as hyper-parameters; they never hold
-            modules, so a checkpoint loads with ``weights_only=True``.
+
+    Attributes:
+        model: the `Model` that is trained.
+        lr: the learning rate, for Lightning's `lr_find`; None if the optimizer has none.
+
+    Raises:
+        InputError: an option does not exist or does not fit.
+
+    Example:
+        >>> from siamese_news import SiameseModule
+        >>> module = SiameseModule(encoder="bag_idf", vectors="glove50")  # doctest: +SKIP
+        >>> module.model.encode_posts(["the river is in my cellar"]).shape  # doctest: +SKIP
+        (1, 300)
     """
 
     def __init__(
         self,
+        encoder: Option = "star",
         *,
-        model: Model,
-        objective: SiameseObjective,
-        optimizer: Optimizer,
+        sparsity: str | None = None,
+        vectors: Option = "glove50",
+        objective: Option | SiameseObjective = "paper",
+        optimizer: str | OptimizerOption = "adamw",
+        lr: float | None = None,
+        schedule: Option | None = None,
+        terms: Option = "default",
+        tokenizer: Mapping[str, Any] | None = None,
+        limits: Mapping[str, Any] | None = None,
+        model: Model | str | Path | None = None,
         batch_tokens: int = 8192,
-        settings: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.model = model
-        self.objective = objective
-        self._optimizer = optimizer
-        self.batch_tokens = batch_tokens
-        self.terms = (
-            TermVectors(model.terms)
-            if model.terms is not None and model.encoder.has_factors
-            else None
+        options = _values(
+            encoder=encoder,
+            sparsity=sparsity,
+            vectors=vectors,
+            objective=objective,
+            optimizer=optimizer,
+            schedule=schedule,
+            terms=terms,
         )
-        # What the miner kept, summed over the heads and the epoch, and over the
-        # ranks unless each counts the global batch.
-        own = not objective.gather_across_devices
+        self._limits, self.batch_tokens = limits, batch_tokens
+        self._terms_option, self._vectors_option = options["terms"], options["vectors"]
+        self._untaught = model is None
+        if model is None:
+            words = tokenizer or options["tokenizer"]
+            read = limits or options["limits"]
+            text = build_text(options["vectors"], words)
+            model = build_model({**options, "data": {"limits": read}}, text, ())
+        elif not isinstance(model, Model):
+            model = trainable_copy(open_start(model))
+        self.model: Model = model.train()
+        chosen = options["objective"]
+        made: SiameseObjective = chosen
+        if not isinstance(chosen, nn.Module):
+            made = make(chosen, "objective")
+        self.objective = made
+        self._optimizer, self._schedule = options["optimizer"], options["schedule"]
+        self.lr = lr if isinstance(self._optimizer, Mapping) else None
+        if self.lr is None and isinstance(self._optimizer, Mapping):
+            self.lr = self._optimizer.get("lr")
+        self._set_term_vectors()
+        # What the miner selected, summed over the heads and the epoch, and over the ranks unless
+        # each counts the global batch.
+        sync = not self.objective.gather_across_devices
         sums: dict[str, Metric | MetricCollection] = {
-            name: SumMetric(sync_on_compute=own) for name in Mined._fields
+            name: SumMetric(sync_on_compute=sync) for name in Mined._fields
         }
         self.mined = MetricCollection(sums, compute_groups=False)
-        self.save_hyperparameters({"settings": dict(settings or {})})
+        # Objects, such as an objective of the user's own, are not in a checkpoint.
+        plain = {name: value for name, value in options.items() if isinstance(value, Mapping)}
+        self.save_hyperparameters({**plain, "lr": self.lr, "batch_tokens": batch_tokens})
+
+    @property
+    def vectors_option(self) -> Mapping[str, Any]:
+        """The values of the word vectors' option that the module was built with."""
+        return cast(Mapping[str, Any], self._vectors_option)
+
+    @classmethod
+    def load_from_checkpoint(  # type: ignore[override]
+        cls,
+        checkpoint_path: str | Path,
+        map_location: Any = None,
+        hparams_file: None = None,
+        strict: bool | None = None,
+        weights_only: bool | None = True,
+        **options: Any,
+    ) -> "SiameseModule":
+        """The module in a checkpoint, from its path alone; no code from it runs.
+
+        Further options come before those of the checkpoint, such as ``objective`` where it was
+        trained with an object.
+
+        Raises:
+            InputError: it is missing, damaged, of another program, or of another version.
+        """
+        checkpoint = read_checkpoint(checkpoint_path, map_location)
+        model = model_in(checkpoint, checkpoint_path)
+        values = {**checkpoint["hyper_parameters"], **options}
+        names = ("objective", "optimizer", "lr", "schedule", "batch_tokens", "vectors", "terms")
+        module = cls(model=model, **{name: values[name] for name in names if name in values})
+        try:
+            module.load_state_dict(checkpoint["state_dict"], strict=strict is not False)
+        except RuntimeError as error:
+            raise InputError(
+                f"{checkpoint_path}: its weights do not fit ({' '.join(str(error).split())})"
+            ) from error
+        return module
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add what builds the model again."""
+        checkpoint[KEY] = content_of(self.model)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take over what training learned besides weights: words' weights and the lexical head."""
+        check_content(checkpoint, "the checkpoint")
+        saved, model = learned_parts(checkpoint, "the checkpoint"), self.model
+        if saved["vocabulary"].words != model.vocabulary.words:
+            raise InputError(
+                f"the checkpoint has {len(saved['vocabulary'])} words, the module has "
+                f"{len(model.vocabulary)}, or others; build it with the vectors of the saved run"
+            )
+        model.terms, model.limits = saved["terms"], dict(saved["limits"])
+        model.trained_on = saved["trained_on"]
+        embedding = checkpoint[KEY]["config"]["embedding"]
+        model.embedding.unknown_weight = embedding["unknown_weight"]
+        self._untaught = False
+        self._set_term_vectors()
+
+    def save(self, folder: str | Path, *, card: str | None = None) -> None:
+        """Write the model folder, which ``siamese-news rank --model FOLDER`` and `Model.load` read.
+
+        Args:
+            folder: is made, or replaced if it is a model folder.
+            card: its Markdown card; None writes one.
+        """
+        model = self.model
+        if any(tensor.dtype in _OTHER_FLOATS for tensor in model.state_dict().values()):
+            model = copy.deepcopy(model).float()
+        if card is None:
+            data = ", ".join(model.trained_on.articles) or "no data"
+            row = {"encoder": model.config["class"], "data": data}
+            seed = os.environ.get("PL_GLOBAL_SEED", "not set")
+            config = {"vectors": self._vectors_option, "seed": seed}
+            card = model_card("link", config, row, kind=model.kind)
+        model.save(folder, card=card)
+
+    def setup(self, stage: str) -> None:
+        """Learn the words' weights from the training texts before the first fit."""
+        data = getattr(self.trainer, "datamodule", None)
+        if stage == "fit" and isinstance(data, SiameseDataModule):
+            self.learn_words(data)
+
+    def learn_words(self, data: SiameseDataModule) -> None:
+        """Set the words' weights, and for two heads the lexical head, by the training texts.
+
+        This is done once: not for a model that was trained before.
+        """
+        if not self._untaught:
+            if self.model.terms is None:
+                self.model.limits = dict(self._limits or data.limits)
+            return
+        self._untaught = False
+        model = self.model
+        model.limits = dict(self._limits or data.limits)
+        texts = data.train_set.texts()
+        weights, unknown = idf_weights(model.tokenizer, model.vocabulary, texts)
+        model.embedding.token_weights.copy_(weights)
+        model.embedding.unknown_weight = unknown
+        if model.encoder.has_factors:
+            articles = (article.full_text for article in data.train_set.articles)
+            posts = (post.text for post in data.train_set.posts)
+            add_terms(model, self._terms_option, articles, posts)
+            self._set_term_vectors()
+
+    def _set_term_vectors(self) -> None:
+        terms = self.model.terms if self.model.encoder.has_factors else None
+        self.terms = None if terms is None else TermVectors(terms)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Encode padded token ids (B, S) -> (B, D)."""
@@ -94,12 +276,18 @@ class SiameseModule(pl.LightningModule):
             if self.objective.mined is not None:
                 mined.append(self.objective.mined)
         loss: Tensor = sum(losses[1:], losses[0])
-        own = not self.objective.gather_across_devices
-        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=own)
+        sync = not self.objective.gather_across_devices
+        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=sync)
         for name, counts in zip(Mined._fields, zip(*mined, strict=True), strict=False):
             self.mined[name].update(sum(counts))
             self.log(f"mined/{name}", self.mined[name], on_step=False, on_epoch=True)
         return loss * self.objective.backward_scale()
+
+    def on_train_start(self) -> None:
+        """Record the training texts, so that `evaluate` can refuse a test that overlaps."""
+        data = getattr(self.trainer, "datamodule", None)
+        if isinstance(data, SiameseDataModule):
+            data.record(self.model.trained_on)
 
     def on_train_epoch_end(self) -> None:
         """Log the alpha of every head whose sparsity is learned."""
@@ -108,13 +296,21 @@ class SiameseModule(pl.LightningModule):
                 for head, alpha in enumerate(alphas):
                     self.log(f"alpha/{name}/{head}", alpha, sync_dist=True)
 
-    def validation_step(self, batch: EvaluationSet, batch_idx: int) -> None:
+    def validation_step(self, batch: RankedSet, batch_idx: int) -> None:
         """Rank the dev set and log dev/map, dev/micro_ap and dev/auc."""
-        self._evaluate("dev", batch)
+        self._evaluate("dev", batch.content)
 
-    def test_step(self, batch: EvaluationSet, batch_idx: int) -> None:
+    def test_step(self, batch: RankedSet, batch_idx: int) -> None:
         """The same for the test set."""
-        self._evaluate("test", batch)
+        self._evaluate("test", batch.content)
+
+    def predict_step(self, batch: RankedSet | Tensor, batch_idx: int) -> Tensor:
+        """Scores (A, P) of a set's articles and posts; vectors (B, D) of token ids (B, S)."""
+        if isinstance(batch, Tensor):
+            return self(batch)
+        ranked = batch.content
+        blocks = model_blocks(self.model, ranked.articles, ranked.posts)
+        return torch.cat([torch.as_tensor(scores) for _, scores in blocks()], dim=1)
 
     def _evaluate(self, name: str, ranked: EvaluationSet) -> None:
         """Global rank 0 encodes and ranks; all ranks log its figures."""
@@ -154,42 +350,25 @@ class SiameseModule(pl.LightningModule):
         order = torch.tensor(rows, device=ids.device).argsort()
         return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        """The optimizer gets only the parameters that are trained."""
-        return self._optimizer([p for p in self.parameters() if p.requires_grad])
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        """The optimizer of the trained parameters, and the schedule of its learning rate."""
+        optimizer = optimizer_of(self._optimizer, self, self.lr)
+        return with_schedule(optimizer, self._schedule, self.trainer)
 
 
-class Recomputed(torch.autograd.Function):
-    """``apply(encode, ids, *parameters)``: the tensors ``encode(ids)``, and nothing kept but ids.
+_OTHER_FLOATS = (torch.float16, torch.bfloat16, torch.float64)
 
-    The backward pass encodes again, with a graph (gradient caching). `torch.utils.checkpoint`
-    records a graph in the first pass as well and drops its content. Without one that pass takes a
-    third less time.
-    """
 
-    @staticmethod
-    def forward(ctx: Any, encode: Any, ids: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
-        """Encode without a graph."""
-        kind = ids.device.type
-        ctx.encode, ctx.ids, ctx.parameters = encode, ids, parameters
-        ctx.random = torch.get_rng_state(), *get_device_states(ids)  # dropout drops the same
-        ctx.autocast = kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)
-        found: tuple[Tensor, ...] = encode(ids)
-        return found
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        """Encode again, with a graph; the parameters' gradients."""
-        (state, devices, states), kind = ctx.random, ctx.ids.device.type
-        fork = torch.random.fork_rng(devices, device_type=kind)
-        with fork, torch.autocast(*ctx.autocast), torch.enable_grad():
-            torch.set_rng_state(state)
-            set_device_states(devices, states, device_type=kind)
-            outputs = ctx.encode(ctx.ids)
-        pairs = zip(outputs, gradients, strict=True)
-        learned, own = zip(*(pair for pair in pairs if pair[0].requires_grad), strict=True)
-        return None, None, *torch.autograd.grad(learned, ctx.parameters, own, allow_unused=True)
+def _values(**options: Any) -> dict[str, Any]:
+    """The plain values of the options that are given by name; the others as they are."""
+    groups = {"optimizer": "task/optimizer", "schedule": "task/schedule"}
+    names = {name: value for name, value in options.items() if isinstance(value, str)}
+    config = composed(*(f"{groups.get(name, name)}={value}" for name, value in names.items()))
+    config |= {name: config["task"].get(name) for name in groups}
+    values = {
+        name: config[name] if isinstance(value, str) else value for name, value in options.items()
+    }
+    return values | {"tokenizer": config["task"]["tokenizer"], "limits": config["data"]["limits"]}
 
 
 def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:

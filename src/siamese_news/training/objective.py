@@ -1,12 +1,14 @@
 """The siamese objective: losses over vectors and over words, triplets mined in the batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from siamese_news.errors import InputError
 from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.lexical_head.head import TermHead
 from siamese_news.lexical_head.weights import TermWeights
@@ -25,6 +27,10 @@ class Mined(NamedTuple):
 
     positives: int
     negatives: int
+
+
+# Losses that take a second side (ref_emb) and do not read it.
+_ONE_SIDE = {"ThresholdConsistentMarginLoss"}
 
 
 class SiameseObjective(nn.Module):
@@ -68,6 +74,11 @@ class SiameseObjective(nn.Module):
         self.loss, self.miner, self.anchors = loss, miner, anchors
         self.gather_across_devices, self.cache = gather_across_devices, cache
         self.mined: Mined | None = None
+        if type(loss).__name__ in _ONE_SIDE and anchors != "both":
+            raise InputError(
+                f"objective.loss={type(loss).__name__}: compares the vectors of one side alone "
+                f"with objective.anchors={anchors}; take objective.anchors=both"
+            )
 
     def forward(
         self, articles: Tensor, posts: Tensor, article_labels: Tensor, post_labels: Tensor
@@ -76,10 +87,19 @@ class SiameseObjective(nn.Module):
 
         This rank has articles (A, D) and posts (P, D). The labels (of a post: its article's) are
         global over ranks, or unrelated pairs would match.
+
+        Raises:
+            InputError: all labels are equal, so that no post has a negative, or the loss or the
+                miner cannot compare two sides.
         """
         if self.gather_across_devices:
             articles, posts = gather_rows(articles), gather_rows(posts)
             article_labels, post_labels = gather_rows(article_labels), gather_rows(post_labels)
+        if bool((article_labels == article_labels[:1]).all()):
+            raise InputError(
+                f"a batch has {len(posts)} posts of one article, so none has a negative; expected "
+                "posts of two articles or more: see data.batching"
+            )
         if self.anchors == "both":
             given = [torch.cat([articles, posts]), torch.cat([article_labels, post_labels])]
         else:
@@ -88,10 +108,31 @@ class SiameseObjective(nn.Module):
             given = [articles, article_labels, posts, post_labels.clone()]
         if self.anchors == "posts":
             given = given[2:] + given[:2]
-        mined = self.miner(*given) if self.miner else None
+        with self._explained("miner"):
+            mined = self.miner(*given) if self.miner else None
         # Pairs (a, p, a, n) or triplets (a, p, n).
         self.mined = None if mined is None else Mined(len(mined[1]), len(mined[-1]))
-        return self.loss(*given[:2], mined, *given[2:])
+        with self._explained("loss"):
+            loss: Tensor = self.loss(*given[:2], mined, *given[2:])
+        return loss
+
+    @contextmanager
+    def _explained(self, part: Literal["loss", "miner"]) -> Iterator[None]:
+        """Name the option if a loss or a miner cannot take what it gets."""
+        try:
+            yield
+        except (ValueError, NotImplementedError, AssertionError, TypeError, IndexError) as error:
+            name = type(getattr(self, part)).__name__
+            remedy = (
+                f"objective.anchors={self.anchors} compares articles with posts (ref_emb), which "
+                "it may not support: take objective.anchors=both"
+                if self.anchors != "both"
+                else "with objective.anchors=both"
+            )
+            raise InputError(
+                f"objective.{part}={name}: {' '.join(str(error).split())} ({remedy}; "
+                "the page Train on your data lists the losses)"
+            ) from error
 
     def backward_scale(self) -> int:
         """The factor for the backward pass: DDP averages over ranks what should be summed."""

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from siamese_news.evaluation.results import model_card
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import EncodedTexts, TextRanker
 from siamese_news.rerankers import RANKERS
+from siamese_news.training import job
 from siamese_news.training.build import build_text, class_of, idf_weights, make
 from siamese_news.training.interpolation import SCALES, interpolated
 from siamese_news.training.rerank_data import (
@@ -29,7 +30,8 @@ from siamese_news.training.rerank_data import (
     words_of_collection,
 )
 from siamese_news.training.rerank_module import SELECT, RerankModule, score_pairs
-from siamese_news.training.trainer import begin, fit_selected, optimizer_of
+from siamese_news.training.schedules import check_optimizer
+from siamese_news.training.trainer import begin, fit_selected
 from siamese_news.utils.files import write_json
 from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
@@ -41,6 +43,33 @@ PLAIN, JOINT = "", " +QL"
 COLUMNS = {"AP": "AP", "P30": "P@30", "nDCG@10": "nDCG@10"}
 
 
+class RerankOptions(TypedDict):
+    """The keys of ``conf/task/rerank.yaml``."""
+
+    collection: str
+    label: str | None
+    validation_share: float
+    validation_seed: int
+    select: str
+    validate_every: float
+    epochs: int
+    patience: int | None
+    batch_size: int
+    collection_words: int | None
+    unknown_range: float | None
+    negatives: float | None
+    positive_weight: float
+    exact_match: bool
+    link_match: bool
+    gradient_clip: float | None
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any] | None
+    first_stage: str
+    interpolation: str
+    tokenizer: dict[str, Any]
+
+
+@job.task(RerankOptions, "ranker vectors fold", continues=True)
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Train, select, test and save one ranker on one fold.
 
@@ -50,13 +79,14 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     ``checkpoints/last.ckpt`` continues from there.
     """
     task = config["task"]
-    begin(config)
+    begin(config, one_device=True)
     for option, choices in (("select", SELECT), ("interpolation", SCALES)):
         if task[option] not in choices:
             raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
     for option, least in (("batch_size", 1), ("negatives", 0)):
         if task[option] is not None and task[option] < least:
             raise InputError(f"task.{option} is {task[option]}; expected {least} or more")
+    check_optimizer(task["optimizer"])
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     share, seed = task["validation_share"], task["validation_seed"]
@@ -77,8 +107,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         train=train,
         dev=dev,
         qrels=collection.judged(fold.dev),
-        optimizer=optimizer_of(task),
-        schedule=make(task["schedule"], "task.schedule"),
+        optimizer=make(task["optimizer"], "task.optimizer"),
+        schedule=task.get("schedule"),
         positive_weight=task["positive_weight"],
         seed=config["seed"],
     )

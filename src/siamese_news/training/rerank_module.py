@@ -1,17 +1,19 @@
 """The LightningModule of the reranking task."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import IdBatch, TextRanker
 from siamese_news.training.rerank_data import Pairs, Qrels, Run
+from siamese_news.training.schedules import with_schedule
 
 #: Figure to select by -> name in `evaluate_run`.
 SELECT = {"ap": "AP", "p30": "P@30"}
@@ -21,7 +23,7 @@ class RerankModule(pl.LightningModule):
     """Negative log-likelihood of the two classes; validation ranks and measures AP and P30.
 
     Dropout is drawn from (seed, epoch), so that a resumed run continues as if it had not been
-    interrupted. The learning-rate schedule moves once an epoch.
+    interrupted.
     """
 
     def __init__(
@@ -32,7 +34,7 @@ class RerankModule(pl.LightningModule):
         dev: Pairs,
         qrels: Qrels,
         optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
-        schedule: Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler],
+        schedule: Mapping[str, Any] | None,
         positive_weight: float,
         seed: int,
     ) -> None:
@@ -80,10 +82,10 @@ class RerankModule(pl.LightningModule):
         self.log("dev/ap", figures["AP"], prog_bar=True)
         self.log("dev/p30", figures["P@30"], prog_bar=True)
 
-    def configure_optimizers(self) -> Any:
+    def configure_optimizers(self) -> OptimizerLRScheduler:
         """The optimizer gets only the trained parameters."""
         optimizer = self._optimizer([p for p in self.parameters() if p.requires_grad])
-        return [optimizer], [self._schedule(optimizer)]
+        return with_schedule(optimizer, self._schedule, self.trainer)
 
 
 @torch.no_grad()

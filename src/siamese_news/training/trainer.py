@@ -2,10 +2,9 @@
 
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import pytorch_lightning as pl
@@ -16,7 +15,8 @@ from pytorch_lightning.plugins.io import TorchCheckpointIO
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.errors import InputError
-from siamese_news.training.build import make
+from siamese_news.training.build import call, make
+from siamese_news.training.checkpoints import open_checkpoint
 from siamese_news.training.launch import OWNED, is_first_process, launched_processes
 from siamese_news.utils.extras import absent
 from siamese_news.utils.files import atomic_write
@@ -121,13 +121,14 @@ def make_trainer(options: Mapping[str, Any], **settings: Any) -> pl.Trainer:
     for name in options:
         if f"trainer.{name}" in OWNED:
             raise InputError(f"trainer.{name} is set by the task; use {OWNED[f'trainer.{name}']}")
-    config = {name: value for name, value in options.items() if name != "threads"} | settings
+    config: dict[str, Any] = {"_target_": "pytorch_lightning.Trainer", **options, **settings}
+    config.pop("threads", None)
     config["plugins"] = [WholeCheckpoints()]
     if SLURMEnvironment.detect():
         # Lightning's own requeueing saves in the middle of a step, where ranks wait for each other.
         config["plugins"].append(SLURMEnvironment(auto_requeue=False))
     try:
-        trainer = pl.Trainer(**config)
+        trainer: pl.Trainer = call(config, "trainer")
     except (MisconfigurationException, TypeError, ValueError) as error:
         raise InputError(
             f"trainer: {str(error).rstrip('.')} (with trainer.accelerator={config['accelerator']} "
@@ -163,15 +164,15 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
             sys.modules["wandb"].finish()
 
 
-def begin(config: Mapping[str, Any]) -> None:
-    """Prepare a task: check its devices (only ``link`` trains on several), seed and threads."""
-    options, task = config["trainer"], config["task"]["name"]
-    if task != "link":
+def begin(config: Mapping[str, Any], *, one_device: bool = False) -> None:
+    """Prepare a task: check its devices, seed and threads."""
+    options = config["trainer"]
+    if one_device:
         quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
         processes = make_trainer(options, **quiet).world_size
         if processes > 1:
             raise InputError(
-                f"task={task} trains on one device, but trainer.devices={options['devices']} and "
+                f"this task trains on one device, but trainer.devices={options['devices']} and "
                 f"trainer.num_nodes={options['num_nodes']} make {processes} processes; use "
                 "trainer=cpu or trainer=gpu, and start one command for each device"
             )
@@ -180,14 +181,6 @@ def begin(config: Mapping[str, Any]) -> None:
     pl.seed_everything(config["seed"], workers=True, verbose=False)
     if options["threads"]:
         torch.set_num_threads(options["threads"])
-
-
-def optimizer_of(task: Mapping[str, Any]) -> Callable[..., torch.optim.Optimizer]:
-    """The function that makes the optimizer of a task; its options are tried first."""
-    option, parameter = task["optimizer"], torch.nn.Parameter(torch.zeros(1))
-    make({**option, "_partial_": False}, "task.optimizer", params=[parameter])
-    made: Callable[..., torch.optim.Optimizer] = make(option, "task.optimizer")
-    return made
 
 
 def fit_selected(
@@ -227,10 +220,10 @@ def fit_selected(
     resume = _checkpoint(config["resume"], folder, automatic=automatic)
     fit(trainer, module, go_on=go_on, ckpt_path=resume, weights_only=True, **arguments)
     if is_first_process():
+        module.to("cpu", torch.float32)  # trainer.precision may have been another one
         if best.best_model_path:  # it is empty after trainer.fast_dev_run
             saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
             module.load_state_dict(saved["state_dict"])
-        module.to("cpu")
     return trainer
 
 
@@ -245,17 +238,10 @@ def _checkpoint(resume: str | None, folder: Path, *, automatic: bool) -> str | N
             return None
         log.info("continuing from %s", last)
         return str(last)
-    if not Path(resume).is_file():
-        raise InputError(f"resume={resume}: no such checkpoint; expected …/checkpoints/last.ckpt")
+    open_checkpoint(resume, map_location="cpu", mmap=True)
     if Path(resume).resolve().parent != folder.resolve():
         raise InputError(
             f"resume={resume} belongs to another run folder; continue in that one: add "
             f"hydra.run.dir={Path(resume).parent.parent}"
         )
-    try:
-        torch.load(resume, weights_only=True, map_location="cpu", mmap=True)
-    except (RuntimeError, UnpicklingError) as error:
-        raise InputError(
-            f"resume={resume}: is damaged, or not a checkpoint; expected …/checkpoints/last.ckpt"
-        ) from error
     return resume

@@ -1,0 +1,160 @@
+"""A table of pairs, CSV or TSV: articles and posts as texts, or as ids with two more tables."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from siamese_news.data.articles import read_articles
+from siamese_news.data.lines import BadRow, raw_lines
+from siamese_news.data.readers import open_posts
+from siamese_news.data.readers.fields import normal
+from siamese_news.data.readers.inputs import LINES, plain_suffix
+from siamese_news.data.readers.tables import (
+    TABLES,
+    Table,
+    refuse_repeated,
+    table_layout,
+    table_rows,
+)
+from siamese_news.data.records import Article, Collection, Post, Qrels, check_id, clean_text
+from siamese_news.data.trec import put_grade
+from siamese_news.errors import InputError
+from siamese_news.utils.files import open_binary, reading
+
+#: Where a table of pairs with ids finds the texts: files of these names next to it.
+ARTICLES, POSTS = "articles", "posts"
+_SIDES = {"article": ARTICLES, "post": POSTS}
+_PACKED = ("", ".gz", ".zst")
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether a path has the ending of a table, packed or not."""
+    return plain_suffix(path) in TABLES
+
+
+def read_pairs(path: str | Path) -> Collection:
+    """Read a table of pairs, plain, ``.gz`` or ``.zst``.
+
+    A row has ``article`` and ``post``, their texts, or ``article_id`` and ``post_id``, ids of a
+    table ``articles`` and a table ``posts`` in the same folder (CSV, TSV or JSON lines), which have
+    ``id`` and ``text``. Further columns may be ``title`` of the article, ``score`` (a whole number;
+    1 or more, the default, is a pair) and ``split`` (default ``train``).
+
+    Raises:
+        InputError: a column is missing, an id has no text or two, a text is empty; the message
+            begins with file and line.
+    """
+    table = Path(path)
+    columns = [normal(name) for name in _layout(table).names]
+    refuse_repeated(columns, columns, f"{table}:1")
+    for side, file in _SIDES.items():
+        if not {side, f"{side}_id"} & {*columns}:
+            raise InputError(
+                f"{table}:1: no column '{side}', only {', '.join(columns)}; expected article and "
+                f"post (texts), or article_id and post_id (ids of a table {file} next to it)"
+            )
+    articles = {} if "article" in columns else _articles_next_to(table)
+    posts = {} if "post" in columns else _posts_next_to(table)
+    ids: dict[str, dict[str, str]] = {side: {} for side in _SIDES}
+    qrels: dict[str, Qrels] = {}
+    for where, row in _rows(table):
+        title = clean_text(row.get("title", "")).strip()
+        article = _id(where, row, "article", ids, articles, title)
+        if "article" in columns:
+            new = Article(article, clean_text(row["article"]).strip(), title=title)
+            _same(where, "article", articles.setdefault(article, new), new)
+        post = _id(where, row, "post", ids, posts)
+        if "post" in columns:
+            text = Post(post, clean_text(row["post"]).strip())
+            _same(where, "post", posts.setdefault(post, text), text)
+        split = row.get("split", "").strip() or "train"
+        grade = row.get("score", "").strip() or "1"
+        pairs = qrels.setdefault(split, {})
+        if str(pairs.get(article, {}).get(post)) != grade:  # the same row twice is one pair
+            put_grade(pairs, where, article, post, grade)
+    if not qrels:
+        raise InputError(f"{table}: no pair in the file, only a header; expected a pair a row")
+    return Collection(name=_name(table), articles=articles, posts=posts, qrels=qrels)
+
+
+def splits_in(path: str | Path) -> set[str]:
+    """The splits that the rows of a table name."""
+    return {row.get("split", "").strip() or "train" for _, row in _rows(Path(path))}
+
+
+def _name(table: Path) -> str:
+    return table.name.split(".")[0]
+
+
+def _layout(table: Path) -> Table:
+    with reading(table), open_binary(table) as stream:
+        lines = [line for _, line in islice(raw_lines(stream), 100) if isinstance(line, bytes)]
+    texts = [line.decode("utf-8", "surrogateescape") for line in lines if line.strip()]
+    if not texts:
+        raise InputError(f"{table}: no line in the file, expected a header and a pair a row")
+    if "\0" in texts[0]:
+        raise InputError(f"{table}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8")
+    return table_layout(texts, plain_suffix(table))
+
+
+def _rows(table: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """(``file:line``, values by normal column name) of each row."""
+    layout = _layout(table)
+    with reading(table), open_binary(table) as stream:
+        for number, row, _ in table_rows(stream, layout):
+            where = f"{table}:{number}"
+            if isinstance(row, BadRow):
+                raise InputError(f"{where}: {row.message}")
+            yield where, {normal(name): str(value) for name, value in row.items()}
+
+
+def _id(
+    where: str,
+    row: Mapping[str, str],
+    side: str,
+    ids: Mapping[str, dict[str, str]],
+    there: Mapping[str, object],
+    title: str = "",
+) -> str:
+    """The id of a row's article or post: its own, or a number for a text that comes without one."""
+    column = f"{side}_id"
+    if side in row and not (row[side].strip() or title):
+        raise InputError(f"{where}: field '{side}' is empty, expected its text; remove the row")
+    if column not in row:
+        text = f"{title}\n{clean_text(row[side]).strip()}"
+        return ids[side].setdefault(text, f"{side[0]}{len(ids[side]) + 1}")
+    id = check_id(row[column].strip(), f"{where}: field '{column}'")
+    if side not in row and id not in there:
+        raise InputError(
+            f"{where}: field '{column}' is '{id}', which the table {_SIDES[side]} next to it does "
+            "not have; remove the row or add the id there"
+        )
+    return id
+
+
+def _same(where: str, side: str, first: Article | Post, new: Article | Post) -> None:
+    if first != new:
+        raise InputError(
+            f"{where}: field '{side}_id' is '{new.id}', which an earlier row has with another "
+            "text; give each text an id of its own"
+        )
+
+
+def _articles_next_to(table: Path) -> dict[str, Article]:
+    return {article.id: article for article in read_articles(_next_to(table, ARTICLES))}
+
+
+def _posts_next_to(table: Path) -> dict[str, Post]:
+    return {post.id: post for post in open_posts(_next_to(table, POSTS), strict=True)}
+
+
+def _next_to(table: Path, name: str) -> Path:
+    endings = [suffix + packed for suffix in (*TABLES, *LINES) for packed in _PACKED]
+    for ending in endings:
+        path = table.with_name(name + ending)
+        if path.is_file() and path != table:
+            return path
+    raise InputError(
+        f"{table}: has ids, whose texts are looked for in {table.with_name(name)}.csv (or .tsv, "
+        ".jsonl), which is not there; add that file, or a column of texts"
+    )

@@ -1,0 +1,93 @@
+"""The optimizer of a training and the schedule of its learning rate."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities.types import OptimizerLRScheduler
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LinearLR, LRScheduler, SequentialLR
+
+from siamese_news.errors import InputError
+from siamese_news.training.build import call, class_of, make
+
+#: An optimizer's option, as conf/task/optimizer has them, or a function of its parameters.
+OptimizerOption = Mapping[str, Any] | Callable[[Iterable[nn.Parameter]], Optimizer]
+
+
+def parameter_groups(module: nn.Module) -> list[dict[str, Any]]:
+    """The trained parameters in two groups: matrices, and vectors, which do not decay.
+
+    The latter are biases, the alphas of a sparsity, and the factors of words: towards zero they
+    would not become simpler, but another function.
+    """
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    matrices = [parameter for parameter in trained if parameter.dim() > 1]
+    vectors = [parameter for parameter in trained if parameter.dim() < 2]
+    groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+    return [group for group in groups if group["params"]]
+
+
+def optimizer_of(option: OptimizerOption, module: nn.Module, lr: float | None) -> Optimizer:
+    """The optimizer of the trained parameters of a module.
+
+    `lr`, if any, comes before the learning rate of the option. Where weights decay, those of
+    `parameter_groups` that should not do not.
+    """
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not isinstance(option, Mapping):
+        return option(trained)
+    values = {**option, "_partial_": False, **({} if lr is None else {"lr": lr})}
+    parameters = parameter_groups(module) if values.get("weight_decay") else trained
+    try:
+        made: Optimizer = call(values, "task.optimizer", params=parameters)
+    except ValueError as error:
+        raise InputError(f"task.optimizer: {error}") from error
+    return made
+
+
+def with_schedule(
+    optimizer: Optimizer, option: Mapping[str, Any] | None, trainer: pl.Trainer
+) -> OptimizerLRScheduler:
+    """The optimizer and the schedule of its learning rate, as `configure_optimizers` returns them.
+
+    Args:
+        optimizer: whose learning rates change.
+        option: of conf/task/schedule: ``_target_``, a class of `torch.optim.lr_scheduler`, with its
+            options; ``interval``, ``step`` or ``epoch`` (the default); ``warmup``, the share of all
+            steps in which the rate rises linearly (with ``interval: step``). ``T_max``,
+            ``total_steps`` and ``max_lr`` follow from the training where they are left out. None
+            keeps the learning rate.
+        trainer: which tells how many steps there are.
+    """
+    if option is None:
+        return optimizer
+    values = {name: value for name, value in option.items() if name not in ("interval", "warmup")}
+    interval = option.get("interval", "epoch")
+    if interval not in ("step", "epoch") or (option.get("warmup") and interval == "epoch"):
+        raise InputError(
+            f"task.schedule.interval={interval}: expected step or epoch, and step with a warm-up"
+        )
+    warmup = 0
+    if interval == "step":
+        steps = int(trainer.estimated_stepping_batches)
+        warmup = round(option.get("warmup", 0.0) * steps)
+        rate = float(optimizer.param_groups[0]["lr"])
+        parameters = inspect.signature(class_of(option, "task.schedule")).parameters
+        filled = {"T_max": max(1, steps - warmup), "total_steps": steps, "max_lr": rate}
+        values = {name: filled[name] for name in filled if name in parameters} | values
+    schedule: LRScheduler = call(values, "task.schedule", optimizer=optimizer)
+    if warmup:
+        rising = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
+        schedule = SequentialLR(optimizer, [rising, schedule], milestones=[warmup])
+    return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": interval}}
+
+
+def check_optimizer(option: OptimizerOption) -> None:
+    """Raise an `InputError` for impossible options of an optimizer, before any data are read."""
+    if isinstance(option, Mapping):
+        parameter = nn.Parameter(torch.zeros(1))
+        make({**option, "_partial_": False}, "task.optimizer", params=[parameter])

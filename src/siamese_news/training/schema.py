@@ -1,0 +1,184 @@
+"""Types of a configuration, checked before any data are read: those that the classes declare.
+
+An option with a ``_target_`` has the types of the parameters of that class or function; a task has
+those of its `TypedDict`. msgspec compares the values with them.
+"""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import (
+    Any,
+    Literal,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+import msgspec
+
+from siamese_news.errors import InputError
+from siamese_news.lexical_head.options import TermOptions
+from siamese_news.training.build import class_of
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "text",
+    "array": "a list",
+    "object": "a mapping",
+}
+
+
+class VectorOptions(TypedDict):
+    """The keys of ``conf/vectors``."""
+
+    source: str
+    max_words: int | None
+    trainable: bool
+    unit_length: bool
+    remove_components: int
+    project_to: int | None
+    unknown: Literal["drop", "hash"]
+    dropout: float
+
+
+#: The values of train.yaml and evaluate.yaml that are in no group.
+TOP: dict[str, Any] = {
+    "seed": int,
+    "fold": int,
+    "init": str | None,
+    "resume": str | None,
+    "split": str,
+    "relevance": str,
+    "about": str,
+    "peers": list[str],
+    "allow_overlap": bool,
+    "bootstrap": int,
+    "randomization": int,
+    "model": str | list[str] | None,
+    "vectors": VectorOptions,
+}
+
+
+def check_config(config: Mapping[str, Any]) -> None:
+    """Check every value of a composed configuration.
+
+    Raises:
+        InputError: a value has another type than its option declares, or an option is unknown.
+    """
+    reads = class_of(config["task"], "task").task.groups
+    if "model" not in reads:
+        config = {key: value for key, value in config.items() if key != "model"}
+    # The module's options repeat those of other groups, which the user named.
+    for key, value in sorted(config.items(), key=lambda item: item[0] == "model"):
+        for complaint in _complaints(key, value, TOP.get(key, Any)):
+            raise InputError(complaint)
+    if "terms" in config:
+        TermOptions.of(config["terms"])
+
+
+def _complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
+    """What is wrong with a value and with those inside it."""
+    if not isinstance(value, Mapping):
+        yield from _wrong(key, value, kind)
+        return
+    if "_target_" in value:
+        kinds, several = _kinds(value, key)
+    elif is_typeddict(kind):
+        kinds, several = get_type_hints(kind), False
+    else:
+        yield from _wrong(key, value, kind)
+        kinds, several = {}, True
+    missing = [name for name in kinds if name not in value] if is_typeddict(kind) else []
+    if missing:
+        yield f"{key}: {', '.join(missing)} is missing; expected {', '.join(kinds)}"
+    if key in ("task.optimizer", "task.schedule") and "_target_" not in value:
+        group = key.replace(".", "/")
+        yield f"{key}: names no class; expected {group}=NAME, which has one, next to its values"
+    values = {name: one for name, one in value.items() if not str(name).startswith("_")}
+    for name, one in values.items():
+        # What an encoder does not take is explained where it is built (`build_model`).
+        if name in kinds or several or key.endswith("encoder"):
+            yield from _complaints(f"{key}.{name}", one, kinds.get(name, Any))
+        else:
+            yield f"{key}.{name}: is unknown; expected in {key} one of {', '.join(kinds)}"
+
+
+def _kinds(option: Mapping[str, Any], key: str) -> tuple[dict[str, Any], bool]:
+    """The types of an option's values by name, and whether there may be others."""
+    target = class_of(option, key)
+    if task := getattr(target, "task", None):
+        return get_type_hints(task.options), False
+    if not callable(target):
+        raise InputError(f"{key}._target_={option['_target_']}: expected a class or a function")
+    hints = _hints(target)
+    kinds: dict[str, Any] = {}
+    several = False
+    for name, parameter in inspect.signature(target).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            inner = getattr(hints.get(name), "__args__", ())  # Unpack[…] of a TypedDict
+            kinds |= get_type_hints(inner[0]) if inner and is_typeddict(inner[0]) else {}
+            several = not inner
+        else:
+            kinds[name] = hints.get(name, _like(parameter.default))
+    if key == "trainer":  # ours, next to those of the class
+        kinds["threads"] = int | None
+    if key.startswith("logger."):  # null is the folder of the run
+        kinds["save_dir"] = str | None
+    if key.endswith(".schedule"):
+        kinds |= {"interval": Literal["step", "epoch"], "warmup": float}
+    return kinds, several
+
+
+def _hints(target: Any) -> dict[str, Any]:
+    made_by = target.__init__ if inspect.isclass(target) else target
+    try:
+        return get_type_hints(made_by)
+    except (NameError, TypeError):  # names that exist for a type checker alone
+        return {}
+
+
+def _like(default: Any) -> Any:
+    """The type of a parameter that declares none, by its default."""
+    kind = type(default)
+    if kind in (int, float):
+        return float
+    return kind if kind in (bool, str) else Any
+
+
+def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
+    """What is wrong with a value that is no option with a class."""
+    if kind is Any:
+        return
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at ")
+        place = path.strip("`").removeprefix("$")
+        if what.startswith("Invalid enum value"):
+            what = f"Expected {' | '.join(map(str, _literals(kind)))}"
+        expected, _, _ = what.replace("`", "").removeprefix("Expected ").partition(", got ")
+        types = [_WORDS.get(one, one) for one in expected.split(" | ")]
+        shown = "" if place else f"={value}"
+        yield f"{key}{place}{shown}: expected {' or '.join(types)}"
+    except TypeError:  # classes among the types, whose objects no file holds
+        members = [one for one in get_args(kind) if get_origin(kind) in (Union, UnionType)]
+        found = [list(_wrong(key, value, one)) for one in members if not _is_class(one)]
+        if found and all(found):
+            yield min((complaints[0] for complaints in found), key=len)
+
+
+def _literals(kind: Any) -> list[Any]:
+    """The values that a type names, in it or in the types that it joins."""
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [value for one in get_args(kind) for value in _literals(one)]
+
+
+def _is_class(kind: Any) -> bool:
+    return isinstance(kind, type) and kind not in (bool, int, float, str, list, dict, type(None))
