@@ -15,17 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from siamese_news.errors import InputError
 from siamese_news.model.trained_on import TRAINED_ON
 from siamese_news.text.vocabulary import Vocabulary
-from siamese_news.utils.files import file_sha256, reading
+from siamese_news.utils.files import file_sha256, packing, reading
 
 FORMAT = 1
 _FILES = ("README.md", "config.json", "model.safetensors", "vocab.txt")
 _SUMS = "SHA256SUMS"
+_LARGEST = {_SUMS: 1 << 16, "config.json": 1 << 24}  # bytes
+_LONGEST_WORD = 1 << 12  # bytes; the mean of all words is far below
+_MOST_DIMENSIONS = 8
+_LONGEST_ROW = 1 << 40  # numbers
 
 
 Content = tuple[dict[str, Any], dict[str, np.ndarray], list[str]]
@@ -94,6 +98,7 @@ def read_folder(path: str | Path) -> Content:
         if not folder.is_dir():
             found = "is a file" if folder.exists() else "no such model folder"
             raise InputError(f"{folder}: {found}; give a folder that training wrote")
+        _check_sizes(folder)
         _verify(folder)
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -117,13 +122,28 @@ def read_folder(path: str | Path) -> Content:
         )
     weights = folder / "model.safetensors"
     try:
+        _check_shapes(weights)
         arrays = load_file(weights)
-    except (SafetensorError, AttributeError, TypeError) as error:  # or a type that numpy lacks
+    # Shapes that no memory holds, and types that numpy lacks.
+    except (SafetensorError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{weights}: not safetensors with numbers that training writes ({error}); train the "
             "model again or copy it anew"
         ) from error
-    return config, arrays, list(Vocabulary.load(folder / "vocab.txt", unknown="drop").words)
+    words = folder / "vocab.txt"
+    with reading(words), words.open("rb") as stream:
+        if packing(stream):
+            raise InputError(
+                f"{words}: is packed; expected one word a line, as training writes them: copy the "
+                "model folder again"
+            )
+    rows = max((len(array) for array in arrays.values() if array.ndim), default=0)
+    if words.stat().st_size > _LONGEST_WORD * (rows + 1):
+        raise InputError(
+            f"{words}: has {words.stat().st_size:,} bytes, too many for the {rows:,} words that "
+            "have weights; copy the model folder again"
+        )
+    return config, arrays, list(Vocabulary.load(words, unknown="drop").words)
 
 
 @contextmanager
@@ -177,6 +197,26 @@ def check_finite(what: str, *arrays: np.ndarray) -> None:
 def folder_sha256(path: str | Path) -> str:
     """The SHA-256 of a model folder's checksum file, which identifies the exact model."""
     return file_sha256(Path(path) / _SUMS)
+
+
+def _check_sizes(folder: Path) -> None:
+    """Refuse files that are read as a whole and are larger than training writes them."""
+    for name, most in _LARGEST.items():
+        path = folder / name
+        if path.is_file() and (size := path.stat().st_size) > most:
+            raise InputError(
+                f"{path}: has {size:,} bytes, expected at most {most:,}; copy the model folder "
+                "again"
+            )
+
+
+def _check_shapes(path: Path) -> None:
+    """Raise a ValueError for a tensor of a shape that numpy cannot have; nothing is loaded."""
+    with safe_open(path, framework="numpy") as content:
+        for name in content.keys():
+            shape = content.get_slice(name).get_shape()
+            if len(shape) > _MOST_DIMENSIONS or max(shape, default=0) > _LONGEST_ROW:
+                raise ValueError(f"tensor {name[:80]!r} has the shape {shape}")
 
 
 def _verify(folder: Path) -> None:

@@ -13,6 +13,7 @@ from siamese_news.data.collate import pad
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.model.folder import check_arrays, check_finite, fitting, read_folder, write_folder
+from siamese_news.model.memory import check_module
 from siamese_news.model.siamese import arrays_of, tensors_of
 from siamese_news.rerankers import Pair, build_ranker
 from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
@@ -198,19 +199,24 @@ class TextRanker(nn.Module):
                 "train one with task=rerank"
             )
         with fitting(path):
-            embedding = TokenEmbedding(
-                tensors["embedding.matrix"],
-                token_weights=tensors["embedding.token_weights"],
-                **config["embedding"],
-            )
-            model = cls(
-                vocabulary=Vocabulary(words, unknown=config["unknown"]),
-                embedding=embedding,
-                ranker=config["ranker"],
-                exact_match=config["exact_match"],
-                link_match=config["link_match"],
-                tokenizer=config["tokenizer"],
-            )
+            vocabulary = Vocabulary(words, unknown=config["unknown"])
+            rows, size = arrays["embedding.matrix"].shape
+
+            def build() -> TextRanker:
+                embedding = TokenEmbedding(
+                    torch.zeros(rows, size), token_weights=torch.ones(rows), **config["embedding"]
+                )
+                return cls(
+                    vocabulary=vocabulary,
+                    embedding=embedding,
+                    ranker=config["ranker"],
+                    exact_match=config["exact_match"],
+                    link_match=config["link_match"],
+                    tokenizer=config["tokenizer"],
+                )
+
+            check_module(config["ranker"], build, arrays)
+            model = build()
             check_arrays(path, arrays, arrays_of(model.state_dict()), shapes=False)
             model.load_state_dict(tensors)
             # Some invalid values are only found in use.

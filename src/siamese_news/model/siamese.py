@@ -25,6 +25,7 @@ from siamese_news.encoders import (
 from siamese_news.errors import InputError
 from siamese_news.model.base import PRETRAINED, Heads, Precision, TextModel, words_of
 from siamese_news.model.folder import Content, check_arrays, check_finite, fitting, read_folder
+from siamese_news.model.memory import check_module
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
 
@@ -214,17 +215,32 @@ class Model(TextModel, nn.Module):
         with fitting(folder):
             parts, stored = words_of(folder, content)
             options = dict(config["embedding"])
-            embedding = TokenEmbedding(
-                torch.zeros(len(words), options.pop("size")),
-                token_weights=torch.ones(len(words)),
-                **options,
-            )
-            encoder = build_encoder({"input_dim": embedding.output_dim, **config["encoder"]})
-            model = cls(embedding=embedding, encoder=encoder, **parts)
+            size = options.pop("size")
+
+            def build() -> Model:
+                embedding = TokenEmbedding(
+                    torch.zeros(len(words), size), token_weights=torch.ones(len(words)), **options
+                )
+                encoder = build_encoder({"input_dim": embedding.output_dim, **config["encoder"]})
+                return cls(embedding=embedding, encoder=encoder, **parts)
+
+            check_module(config["encoder"], build, _uncompressed(stored))
+            model = build()
+            embedding = model.embedding
             check_arrays(folder, stored, model.stored(rows=1), shapes=False)
             model.load_state_dict(embedding.expanded(tensors_of(stored), "embedding."))
             model.check()
         return model.eval()
+
+
+def _uncompressed(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The stored weights, with the steps of an int8 table as the table that they are made into."""
+    arrays = dict(stored)
+    steps = arrays.pop("embedding.steps", None)
+    if steps is not None:
+        arrays["embedding.matrix"] = steps
+        arrays.pop("embedding.scale", None)
+    return arrays
 
 
 def _normalized(vectors: Tensor) -> NDArray[np.float32]:
