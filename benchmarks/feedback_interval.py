@@ -35,13 +35,13 @@ class State:
     """What `feedback` says after so many labels, and the real gain."""
 
     labels: int
-    found: Feedback
+    feedback: Feedback
     gain: float
 
     @property
     def held(self) -> bool:
         """Whether the interval holds the real gain."""
-        return self.found.low <= self.gain <= self.found.high
+        return self.feedback.low <= self.gain <= self.feedback.high
 
 
 def generated(seed: int) -> tuple[PostWords, NDArray[np.float64], NDArray[np.bool_]]:
@@ -72,18 +72,18 @@ def states(seed: int) -> Iterator[State]:
         places = next_posts(order, odds, groups, labeled, size - len(labeled), seed=seed)
         labeled |= {place: bool(relevant[place]) for place in places}
         try:
-            found = learn(words, scores, labeled, groups, seed=seed)
+            learned = learn(words, scores, labeled, groups, seed=seed)
         except TooFewLabels:
             continue
-        order, odds = (found.scores, found.odds) if found.helps else (scores, None)
+        order, odds = (learned.scores, learned.odds) if learned.helps else (scores, None)
         rest = np.setdiff1d(groups, list(labeled))
         if relevant[rest].sum() < 10:
             return
         before, after = (
             float(average_precision_score(relevant[rest], one[rest]))
-            for one in (scores, found.scores)
+            for one in (scores, learned.scores)
         )
-        yield State(len(labeled), found, after - before)
+        yield State(len(labeled), learned, after - before)
 
 
 def coverage(seeds: Iterable[int]) -> list[State]:
@@ -99,13 +99,13 @@ def main() -> None:
     parser.add_argument("--margin", type=float, default=CHOSEN.margin)
     options = parser.parse_args()
     learning.CHOSEN = replace(CHOSEN, wider=options.wider, margin=options.margin)
-    found = coverage(range(options.seed, options.seed + options.pools))
+    all_states = coverage(range(options.seed, options.seed + options.pools))
     rows = []
     for size in (*SIZES, None):
-        part = [state for state in found if size in (None, state.labels)]
+        part = [state for state in all_states if size in (None, state.labels)]
         held = sum(state.held for state in part)
         low, high = interval(held, len(part))
-        width = np.mean([state.found.high - state.found.low for state in part])
+        width = np.mean([state.feedback.high - state.feedback.low for state in part])
         rows.append(
             {
                 "labels": size or "all",

@@ -165,13 +165,15 @@ def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     else:
         sure = confidence_sentence(content["confidence"], "lead to a wrong certificate")
         how = f"{sure}{earlier_sentence(content)}{_all_targets(content)}{choice_sentence(content)}"
-    given, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
+    labels, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
     which = f"{shown:,} verdicts behind it"
     if claim["exact"] and not shown:
-        given, shown = content["labels"]["used"], content["population"]["posts"]
+        labels, shown = content["labels"]["used"], content["population"]["posts"]
         which = f"verdicts on all {shown:,} {_units(content)}"
-    if given < shown:
-        how += f" The {which} come from {given:,} labels, because copies of a text share one label."
+    if labels < shown:
+        how += (
+            f" The {which} come from {labels:,} labels, because copies of a text share one label."
+        )
     return how
 
 

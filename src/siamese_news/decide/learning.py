@@ -147,16 +147,16 @@ class Feedback:
 
     def sentence(self) -> str:
         """The result of cross-validation in words."""
-        given = f"{self.relevant + self.other:,}"
+        labels = f"{self.relevant + self.other:,}"
         if not self.judged:
             return (
-                f"{given} labels of people ({self.relevant:,} relevant) cannot judge the new order "
-                f"yet: {self.machine} counts {MACHINE:g} times as much as the search, both "
+                f"{labels} labels of people ({self.relevant:,} relevant) cannot judge the new "
+                f"order yet: {self.machine} counts {MACHINE:g} times as much as the search, both "
                 "standardized."
             )
         far = f" and {self.far:,} random posts from far down, taken as not relevant"
         return (
-            f"Average precision on {given} labeled posts ({self.relevant:,} relevant)"
+            f"Average precision on {labels} labeled posts ({self.relevant:,} relevant)"
             f"{far if self.far else ''}: {self.before:.3f} in the order of the search, "
             f"{self.after:.3f} learned{f' with {self.machine}' if self.uses_machine else ''} "
             f"(cross-validated; difference {self.after - self.before:+z.3f}, 95% interval "
@@ -257,8 +257,11 @@ def learn(
     unseen = _unseen(words.features[:, learned.columns], examples, folds)
     if machine is not None:
         there = examples.rows[: examples.labels]
-        said, texts = examples.relevant[: examples.labels], examples.groups[: examples.labels]
-        chance = _by_chance(machine[there], said, texts)
+        is_relevant, texts = (
+            examples.relevant[: examples.labels],
+            examples.groups[: examples.labels],
+        )
+        chance = _by_chance(machine[there], is_relevant, texts)
         joined = [*views, _standardized(machine)]
         added = _surprise(examples, folds, views, unseen) - _surprise(
             examples, folds, joined, unseen
@@ -318,11 +321,11 @@ def _examples(
 ) -> _Examples:
     """The posts to learn from; a `TooFewLabels` if they cannot teach."""
     labeled = np.array(sorted(verdicts), np.int64)
-    said = np.array([verdicts[row] for row in labeled.tolist()], bool)
-    below = _far(scores, labeled, said)
+    is_relevant = np.array([verdicts[row] for row in labeled.tolist()], bool)
+    below = _far(scores, labeled, is_relevant)
     far = generator.choice(below, min(CHOSEN.far_posts, len(below)), replace=False)
-    other = int((~said).sum())
-    if (different := len(np.unique(groups[labeled][said]))) < LEAST:
+    other = int((~is_relevant).sum())
+    if (different := len(np.unique(groups[labeled][is_relevant]))) < LEAST:
         raise TooFewLabels(
             f"different texts labeled relevant: {different}; expected at least {LEAST}: label more "
             "first"
@@ -336,7 +339,7 @@ def _examples(
     weights[len(labeled) :] = max(other, CHOSEN.far_weight) / max(len(far), 1)
     return _Examples(
         rows,
-        np.concatenate([said, np.zeros(len(far), bool)]),
+        np.concatenate([is_relevant, np.zeros(len(far), bool)]),
         weights,
         np.unique(groups[rows], return_inverse=True)[1],
         len(labeled),
@@ -398,7 +401,7 @@ def _cross_validated(
     examples: _Examples, folds: NDArray[np.int64], judged: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logits and scores (n,) of each example by views (n, v), weighted by the other folds."""
-    odds, own = np.zeros(len(judged)), np.zeros(len(judged))
+    odds, scores = np.zeros(len(judged)), np.zeros(len(judged))
     for fold in range(int(folds.max()) + 1):
         train = folds != fold
         intercept, *shares = _shares(
@@ -408,8 +411,8 @@ def _cross_validated(
             int(train[examples.labels :].sum()),
         )
         odds[~train] = intercept + judged[~train] @ shares
-        own[~train] = judged[~train] @ (np.array(shares) / shares[0])
-    return odds, own
+        scores[~train] = judged[~train] @ (np.array(shares) / shares[0])
+    return odds, scores
 
 
 def _surprise(
@@ -436,15 +439,15 @@ def _judgment(
     relevant, rows, labels = examples.relevant, examples.rows, examples.labels
     judged = _columns(views, rows, unseen)
     search, _ = _cross_validated(examples, folds, judged[:, :1])
-    odds, own = _cross_validated(examples, folds, judged)
+    odds, learned = _cross_validated(examples, folds, judged)
     represented = _represented(joint, rows[:labels], examples.below, examples.far)
     weights = examples.weights.copy()
     weights[:labels] = represented[:labels] / represented[:labels].mean()
     surprise = [np.logaddexp(0, np.where(relevant, -o, o)) @ weights for o in (search, odds)]
     before, after = (
-        float(_weighted(relevant, order, represented[None])[0]) for order in (scores[rows], own)
+        float(_weighted(relevant, order, represented[None])[0]) for order in (scores[rows], learned)
     )
-    low, high = _interval(relevant, scores[rows], own, examples.groups, represented, generator)
+    low, high = _interval(relevant, scores[rows], learned, examples.groups, represented, generator)
     return before, after, low, high, float(surprise[0] - surprise[1])
 
 
@@ -464,34 +467,40 @@ def _represented(
     counted[below] = False
     posts = np.bincount(part[counted], minlength=part.max() + 1)
     labels = np.bincount(part[labeled], minlength=part.max() + 1)
-    own = np.maximum(posts / np.maximum(labels, 1), 1)[part[labeled]]
-    return np.concatenate([own, np.full(far, len(below) / max(far, 1))])
+    represented = np.maximum(posts / np.maximum(labels, 1), 1)[part[labeled]]
+    return np.concatenate([represented, np.full(far, len(below) / max(far, 1))])
 
 
 def _far(
-    scores: NDArray[np.float64], labeled: NDArray[np.int64], said: NDArray[np.bool_]
+    scores: NDArray[np.float64], labeled: NDArray[np.int64], is_relevant: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Posts from far down without labels; none if labels show that many are relevant there."""
     below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, CHOSEN.far_rank) :]
-    there = said[np.isin(labeled, below)]
+    there = is_relevant[np.isin(labeled, below)]
     if len(there) >= 2 * LEAST and there.sum() > max(1, CHOSEN.far_relevant * len(there)):
         return below[:0]
     return np.setdiff1d(below, labeled)
 
 
 def _fit_words(
-    features: Any, rows: NDArray[np.int64], said: NDArray[np.bool_], weights: NDArray[np.float64]
+    features: Any,
+    rows: NDArray[np.int64],
+    is_relevant: NDArray[np.bool_],
+    weights: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The standardized prediction (N,) for the whole pool from the words, and its coefficients."""
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=CHOSEN.strength, max_iter=300, tol=1e-3)
-    model.fit(features[rows], said, sample_weight=weights)
+    model.fit(features[rows], is_relevant, sample_weight=weights)
     return _standardized(model.decision_function(features)), model.coef_[0]
 
 
 def _shares(
-    judged: NDArray[np.float64], said: NDArray[np.bool_], weights: NDArray[np.float64], far: int
+    judged: NDArray[np.float64],
+    is_relevant: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    far: int,
 ) -> NDArray[np.float64]:
     """Intercept and weights of the views: the search first, the words last, a machine between.
 
@@ -502,15 +511,15 @@ def _shares(
     from scipy.special import expit
 
     machine = [CHOSEN.machine] * (judged.shape[1] - 2)
-    fewer = min(said.sum(), len(said) - said.sum() - far)
+    fewer = min(is_relevant.sum(), len(is_relevant) - is_relevant.sum() - far)
     words = CHOSEN.words[0], CHOSEN.words[1] / max(fewer, 1)
     mean, strength = np.array([CHOSEN.search, *machine, words][: judged.shape[1]]).T
 
     def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        found = values[0] + judged @ values[1:]
+        logits = values[0] + judged @ values[1:]
         away = values[1:] - mean
-        total = weights @ (np.logaddexp(0, found) - said * found) + strength @ away**2 / 2
-        rest = weights * (expit(found) - said)
+        total = weights @ (np.logaddexp(0, logits) - is_relevant * logits) + strength @ away**2 / 2
+        rest = weights * (expit(logits) - is_relevant)
         return float(total), np.concatenate([[rest.sum()], judged.T @ rest + strength * away])
 
     bounds = [(None, None), (0.05, None)] + [(0.0, None)] * (judged.shape[1] - 1)
@@ -530,7 +539,7 @@ def unjudged(
 
 
 def _by_chance(
-    machine: NDArray[np.float64], said: NDArray[np.bool_], groups: NDArray[np.int64]
+    machine: NDArray[np.float64], is_relevant: NDArray[np.bool_], groups: NDArray[np.int64]
 ) -> float:
     """The probability that an uninformed machine agrees with the labels this well, or better.
 
@@ -540,28 +549,28 @@ def _by_chance(
 
     there = np.flatnonzero(~np.isnan(machine))
     there = there[np.unique(groups[there], return_index=True)[1]]
-    sides = [machine[there][said[there] == kind] for kind in (True, False)]
+    sides = [machine[there][is_relevant[there] == kind] for kind in (True, False)]
     if not min(map(len, sides)):
         return 1.0
-    found = float(mannwhitneyu(*sides, alternative="greater", method="asymptotic").pvalue)
-    return 1.0 if np.isnan(found) else found  # all verdicts are equal
+    chance = float(mannwhitneyu(*sides, alternative="greater", method="asymptotic").pvalue)
+    return 1.0 if np.isnan(chance) else chance  # all verdicts are equal
 
 
 def _standardized(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     """The values (N,), standardized over the posts that have one; 0 for NaN."""
     there = ~np.isnan(values)
-    known = values[there]
-    found = np.zeros(len(values))
-    found[there] = (known - known.mean()) / (known.std() or 1.0)
-    return found
+    given_values = values[there]
+    standardized = np.zeros(len(values))
+    standardized[there] = (given_values - given_values.mean()) / (given_values.std() or 1.0)
+    return standardized
 
 
 def _folds(
-    said: NDArray[np.bool_], groups: NDArray[np.int64], generator: np.random.Generator
+    is_relevant: NDArray[np.bool_], groups: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """The fold (n,) in which each post is judged; near-duplicates share a fold."""
     relevant = np.zeros(int(groups.max()) + 1, bool)
-    relevant[groups[said]] = True
+    relevant[groups[is_relevant]] = True
     part = np.zeros(len(relevant), np.int64)
     for kind in (relevant, ~relevant):
         part[generator.permutation(np.flatnonzero(kind))] = np.arange(kind.sum()) % CHOSEN.folds
@@ -569,7 +578,7 @@ def _folds(
 
 
 def _interval(
-    said: NDArray[np.bool_],
+    is_relevant: NDArray[np.bool_],
     before: NDArray[np.float64],
     after: NDArray[np.float64],
     groups: NDArray[np.int64],
@@ -580,20 +589,20 @@ def _interval(
     count = int(groups.max()) + 1
     drawn = generator.multinomial(count, np.full(count, 1 / count), CHOSEN.resamples)[:, groups]
     times = np.concatenate([represented[None], drawn * represented])
-    found, *resampled = _weighted(said, after, times) - _weighted(said, before, times)
+    gain, *resampled = _weighted(is_relevant, after, times) - _weighted(is_relevant, before, times)
     ends = np.nanquantile(resampled, [0.025, 0.975])
-    wide = found + CHOSEN.wider * (ends - found) + CHOSEN.margin * np.array([-1, 1])
+    wide = gain + CHOSEN.wider * (ends - gain) + CHOSEN.margin * np.array([-1, 1])
     low, high = np.clip(wide, -1, 1)
     return float(low), float(high)
 
 
 def _weighted(
-    said: NDArray[np.bool_], scores: NDArray[np.float64], times: NDArray[np.float64]
+    is_relevant: NDArray[np.bool_], scores: NDArray[np.float64], times: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Average precision (R,) when each post counts `times` (R, n)."""
     order = np.argsort(-scores, kind="stable")
     times = times[:, order]
-    hits = times * said[order]
+    hits = times * is_relevant[order]
     precision = np.cumsum(hits, axis=1) / np.maximum(np.cumsum(times, axis=1), 1e-9)
     total = hits.sum(axis=1)
     return np.where(total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan)
@@ -634,11 +643,11 @@ def next_posts(
     if odds is None:
         unsure = 0
     order = np.argsort(-scores, kind="stable")
-    said = list(labeled.values())
-    wide = _WIDE if said.count(True) >= _FEW and False not in said else 1
+    verdicts = list(labeled.values())
+    wide = _WIDE if verdicts.count(True) >= _FEW and False not in verdicts else 1
     region = order[: wide * min(_REGION, max(_LEAST, len(order) // _SHARE))]
     generator = np.random.default_rng([seed, len(labeled)])
-    found: list[int] = []
+    chosen: list[int] = []
     taken = set(groups[list(labeled)].tolist())
     nearest = order if odds is None else np.argsort(np.abs(odds), kind="stable")
     for places, end in (
@@ -648,9 +657,9 @@ def next_posts(
         (order, count),
     ):
         for place in places.tolist():
-            if len(found) >= end:
+            if len(chosen) >= end:
                 break
             if groups[place] not in taken:
                 taken.add(groups[place])
-                found.append(place)
-    return generator.permutation(found).tolist()
+                chosen.append(place)
+    return generator.permutation(chosen).tolist()

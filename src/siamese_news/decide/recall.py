@@ -45,24 +45,24 @@ def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
     }
 
 
-def sentence_of(found: Mapping[str, Any]) -> str:
+def sentence_of(content: Mapping[str, Any]) -> str:
     """The findings in words, to quote."""
-    labels, population = found["labels"], found["population"]
+    labels, population = content["labels"], content["population"]
     units = "article-post pair" if population["pairs"] else "post"
-    said = (
+    text = (
         f"Of the {counted(population['posts'], units)} of {population['file']}, "
         f"{labels['used']:,} were labeled, and {labels['relevant']:,} of these are relevant as "
         "judged by the annotator. "
     )
-    if found["exact"]:
-        said += "They are all relevant ones, which is certain, because every one was labeled."
+    if content["exact"]:
+        text += "They are all relevant ones, which is certain, because every one was labeled."
     else:
-        sure = confidence_sentence(found["confidence"], "end with a lower recall")
-        said += (
-            f"They are at least {found['recall_at_least']:g} of all relevant ones (the recall). "
-            f"{sure}{earlier_sentence(found)}{choice_sentence(found)}"
+        sure = confidence_sentence(content["confidence"], "end with a lower recall")
+        text += (
+            f"They are at least {content['recall_at_least']:g} of all relevant ones (the recall). "
+            f"{sure}{earlier_sentence(content)}{choice_sentence(content)}"
         )
     if skipped := labels["skipped"]:
         verb = "counts" if skipped == 1 else "count"
-        said += f" {counted(skipped, 'skipped post')} {verb} as not relevant."
-    return f"{said}{changed_sentence(labels['changed'])}"
+        text += f" {counted(skipped, 'skipped post')} {verb} as not relevant."
+    return f"{text}{changed_sentence(labels['changed'])}"

@@ -61,14 +61,14 @@ class Session:
 
     def findings(self) -> list[tuple[Path, dict[str, Any]]]:
         """The sealed file and its content for every recall that is reached; writes the files."""
-        labels, found = self.labels, []
+        labels, written = self.labels, []
         for plan in self._recalls:
             if plan.recall_reached(labels):
                 content = recall.findings(plan, labels)
                 path = sibling(plan.path, "recall.json")
                 write_sealed(path, content)
-                found.append((path, content))
-        return found
+                written.append((path, content))
+        return written
 
     def remarks(self) -> list[str]:
         """Remarks on the labels, and on verdicts that were changed after a look."""

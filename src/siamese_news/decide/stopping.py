@@ -52,20 +52,20 @@ _TELLING = 0.1  # a recall below this says nothing
 class Rule:
     """A goal of labeling, given all labels so far."""
 
-    def next(self, known: Known) -> list[int]:
+    def next(self, by_rank: Known) -> list[int]:
         """The ranks to label next, in order; empty if the rule is satisfied."""
-        ranks = map(int, self._queue(known))
-        return list(islice((rank for rank in ranks if rank not in known), _AHEAD))
+        ranks = map(int, self._queue(by_rank))
+        return list(islice((rank for rank in ranks if rank not in by_rank), _AHEAD))
 
-    def _queue(self, known: Known) -> Iterable[int]:
+    def _queue(self, by_rank: Known) -> Iterable[int]:
         """The ranks to label, in order, whether they have labels or not."""
         raise NotImplementedError
 
-    def status(self, known: Known) -> str:
+    def status(self, by_rank: Known) -> str:
         """The progress, for people."""
         raise NotImplementedError
 
-    def most_relevant(self, known: Known) -> int | None:
+    def most_relevant(self, by_rank: Known) -> int | None:
         """The most relevant posts that the pool can have; None if labels do not tell yet.
 
         The pool has more with a probability of at most the error of the rule, at any look.
@@ -80,12 +80,12 @@ class Find(Rule):
     wanted: int
     size: int
 
-    def _queue(self, known: Known) -> Iterable[int]:
-        return range(0 if sum(known.values()) >= self.wanted else self.size)
+    def _queue(self, by_rank: Known) -> Iterable[int]:
+        return range(0 if sum(by_rank.values()) >= self.wanted else self.size)
 
     @override
-    def status(self, known: Known) -> str:
-        return f"{sum(known.values()):,} of {self.wanted:,} relevant posts found"
+    def status(self, by_rank: Known) -> str:
+        return f"{sum(by_rank.values()):,} of {self.wanted:,} relevant posts found"
 
 
 class RandomPositives(Rule):
@@ -120,35 +120,35 @@ class RandomPositives(Rule):
         self._positives = positives
         self._order = order
 
-    def _queue(self, known: Known) -> Iterable[int]:
-        depth = self._depth(known)
+    def _queue(self, by_rank: Known) -> Iterable[int]:
+        depth = self._depth(by_rank)
         return self._order if depth is None else range(depth + 1)
 
     @override
-    def status(self, known: Known) -> str:
-        depth = self._depth(known)
+    def status(self, by_rank: Known) -> str:
+        depth = self._depth(by_rank)
         if depth is None:
-            hits = sum(map(known.__getitem__, self._drawn(known)))
+            hits = sum(map(by_rank.__getitem__, self._drawn(by_rank)))
             return f"random posts: {hits} of {self._positives} relevant ones found"
-        left = sum(rank not in known for rank in range(depth + 1))
+        left = sum(rank not in by_rank for rank in range(depth + 1))
         return f"recall {self._recall:g}: down to post {depth + 1:,}, {left:,} to label"
 
     @override
-    def most_relevant(self, known: Known) -> int | None:
-        drawn = self._drawn(known)
-        hits = sum(map(known.__getitem__, drawn))
+    def most_relevant(self, by_rank: Known) -> int | None:
+        drawn = self._drawn(by_rank)
+        hits = sum(map(by_rank.__getitem__, drawn))
         if not drawn:
             return None
         return most_relevant(hits, len(drawn), len(self._order), *_JEFFREYS, self._error)
 
-    def _drawn(self, known: Known) -> list[int]:
+    def _drawn(self, by_rank: Known) -> list[int]:
         """The labeled posts of the random order, up to the first gap."""
-        return list(takewhile(known.__contains__, map(int, self._order)))
+        return list(takewhile(by_rank.__contains__, map(int, self._order)))
 
-    def _depth(self, known: Known) -> int | None:
+    def _depth(self, by_rank: Known) -> int | None:
         """The rank down to which to label everything; None while random posts are needed."""
-        drawn = self._drawn(known)
-        hits = [rank for rank in drawn if known[rank]][: self._positives]
+        drawn = self._drawn(by_rank)
+        hits = [rank for rank in drawn if by_rank[rank]][: self._positives]
         if len(hits) == self._positives:
             return sorted(hits)[self.place - 1]
         # With fewer relevant posts in the whole pool, everything has been labeled.
@@ -191,16 +191,16 @@ class LearnThenRandom(Rule):
         self._needed: Sequence[int] | NDArray[np.int64] | None = None
 
     @override
-    def status(self, known: Known) -> str:
-        self._queue(known)
+    def status(self, by_rank: Known) -> str:
+        self._queue(by_rank)
         if self._sample is None:
             return f"down the learned order: {sum(self.requested.values()):,} relevant"
         _, rest, drawn, hits = self._sample
         return f"random posts of the other {rest:,}: {hits} of {drawn:,} relevant"
 
     @override
-    def most_relevant(self, known: Known) -> int | None:
-        self._queue(known)
+    def most_relevant(self, by_rank: Known) -> int | None:
+        self._queue(by_rank)
         if len(self.requested) == len(self._order):
             return sum(self.requested.values())
         if self._sample is None or not self._sample[2]:
@@ -209,15 +209,15 @@ class LearnThenRandom(Rule):
         prior = _prior(top, rest, self._recall)
         return top + most_relevant(hits, drawn, rest, *prior, self._round_error)
 
-    def _queue(self, known: Known) -> Sequence[int] | NDArray[np.int64]:
+    def _queue(self, by_rank: Known) -> Sequence[int] | NDArray[np.int64]:
         """Take the labels in the order of the requests, up to the first gap; returns the rest."""
-        if any(known.get(rank) != label for rank, label in self.requested.items()):
+        if any(by_rank.get(rank) != label for rank, label in self.requested.items()):
             self._restart()  # a label was changed or removed
         try:
             needed = next(self._steps) if self._needed is None else self._needed
-            while len(needed) and (rank := int(needed[0])) in known:
-                self.requested[rank] = known[rank]
-                needed = self._steps.send(known[rank])
+            while len(needed) and (rank := int(needed[0])) in by_rank:
+                self.requested[rank] = by_rank[rank]
+                needed = self._steps.send(by_rank[rank])
         except Exception:
             self._restart()  # a generator cannot continue after an error of the learner
             raise
@@ -273,18 +273,20 @@ def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
         keys = [repr(text_key(unit) or unit.name) for unit in units]
         return PostWords.of([unit.text for unit in units]), np.unique(keys, return_inverse=True)[1]
 
-    return lambda known: learned_order(scores, *words(), known)
+    return lambda by_rank: learned_order(scores, *words(), by_rank)
 
 
 def learned_order(
-    scores: NDArray[np.float64], words: PostWords, groups: NDArray[np.int64], known: Known
+    scores: NDArray[np.float64], words: PostWords, groups: NDArray[np.int64], by_rank: Known
 ) -> NDArray[np.int64]:
     """All ranks (N,) in the order learned from the labels, or in that of the search; see `learn`.
 
     `groups` (N,) are the clusters of near-duplicates.
     """
     try:
-        found = learn(words, scores, {place: bool(label) for place, label in known.items()}, groups)
+        found = learn(
+            words, scores, {place: bool(label) for place, label in by_rank.items()}, groups
+        )
     except TooFewLabels:
         return np.argsort(-scores, kind="stable")
     return np.argsort(-(found.scores if found.helps else scores), kind="stable")
@@ -397,19 +399,19 @@ class Goal:
         """
         size = len(population)
         error = float(1 - Fraction(self.confidence))
-        found: list[Rule] = []
+        rules: list[Rule] = []
         if self.recall is not None:
             recall = float(Fraction(self.recall))
             keys = population.keys(self.seed, "stopping")(0, size)
             order = np.argsort(keys, kind="stable")
             if self.rule == RANDOM_FIRST:
-                found.append(RandomPositives(recall, error, self.positives, order))
+                rules.append(RandomPositives(recall, error, self.positives, order))
             else:
                 learner = word_learner(population.scores, texts)
-                found.append(LearnThenRandom(recall, error, order, learner))
+                rules.append(LearnThenRandom(recall, error, order, learner))
         if self.find is not None:
-            found.append(Find(self.find, size))
-        return found
+            rules.append(Find(self.find, size))
+        return rules
 
 
 class Stopping(SamplingPlan):
@@ -452,8 +454,8 @@ class Stopping(SamplingPlan):
 
     def needed(self, labels: Labels) -> list[int]:
         """The ranks of the posts to label next, in order; empty if every rule is satisfied."""
-        known = self._known(labels)
-        return next((ranks for rule in self.rules if (ranks := rule.next(known))), [])
+        by_rank = self._known(labels)
+        return next((ranks for rule in self.rules if (ranks := rule.next(by_rank))), [])
 
     @property
     def recall(self) -> Fraction:
@@ -481,11 +483,11 @@ class Stopping(SamplingPlan):
 
     def progress(self, labels: Labels) -> str:
         """The labels given, and those that the rules still need."""
-        known = self._known(labels)
-        said = [label.relevant for label in labels.of.values()]
-        row = next((n for n, relevant in enumerate(reversed(said)) if relevant), len(said))
-        parts = [f"{len(said):,} labeled, {sum(said):,} relevant"]
-        parts += [rule.status(known) for rule in self.rules]
+        by_rank = self._known(labels)
+        verdicts = [label.relevant for label in labels.of.values()]
+        row = next((n for n, relevant in enumerate(reversed(verdicts)) if relevant), len(verdicts))
+        parts = [f"{len(verdicts):,} labeled, {sum(verdicts):,} relevant"]
+        parts += [rule.status(by_rank) for rule in self.rules]
         if self.promises_recall and self.plan["earlier"]:
             parts.append(
                 f"the confidence of the recall is {float(self.confidence):g}, after "
@@ -495,9 +497,9 @@ class Stopping(SamplingPlan):
 
     def shown(self, labels: Labels) -> str:
         """A lower bound on the recall so far, once it says something; else empty."""
-        known = self._known(labels)
-        hits = sum(known.values())
-        bounds = [most for rule in self.rules if (most := rule.most_relevant(known)) is not None]
+        by_rank = self._known(labels)
+        hits = sum(by_rank.values())
+        bounds = [most for rule in self.rules if (most := rule.most_relevant(by_rank)) is not None]
         if not bounds or not hits:
             return ""
         most = max(min(bounds), hits)

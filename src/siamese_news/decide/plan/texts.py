@@ -73,12 +73,12 @@ class Texts:
     def copies(self) -> NDArray[np.int64]:
         """(N,) for the post at each rank, the posts down to it with its text, including itself."""
         seen: Counter[tuple[str, str]] = Counter()
-        found = np.ones(len(self._population), np.int64)
-        for rank, key in enumerate(self.keys(range(len(found)))):
+        copies = np.ones(len(self._population), np.int64)
+        for rank, key in enumerate(self.keys(range(len(copies)))):
             if key is not None:
                 seen[key] += 1
-                found[rank] = seen[key]
-        return found
+                copies[rank] = seen[key]
+        return copies
 
     def _with_texts(self, units: list[Unit]) -> list[Unit]:
         from siamese_news.data.readers import open_posts
