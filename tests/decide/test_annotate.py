@@ -288,7 +288,7 @@ def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
     assert len(rows) == labeled < 400
     sentence = (
         f"Of the 400 posts of scored.jsonl, {labeled} were labeled, and {found} of these are "
-        "relevant as judged by the annotator. They are at least 0.8 of all relevant ones (the "
+        "relevant as judged by me. They are at least 0.8 of all relevant ones (the "
         "recall). The confidence is 0.9: of a hundred such plans, each with its own random order, "
         "at most 10 on average end with a lower recall."
     )

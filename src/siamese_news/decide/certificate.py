@@ -15,6 +15,7 @@ from siamese_news.decide.sentences import (
     choice_sentence,
     confidence_sentence,
     earlier_sentence,
+    judged_by,
     other_plans,
 )
 from siamese_news.errors import InputError
@@ -69,14 +70,6 @@ def certificate_of(
         "claims": [_claim(work, claim) for claim in claims],
         "remarks": labels.remarks(),
     }
-
-
-def judged_by(labels: Labels) -> str:
-    """By whom posts were judged, as far as the files of labels name them."""
-    names = sorted(labels.annotators - {""})
-    if "" in labels.annotators or not names:
-        names.append("annotators who are not named")
-    return f"as judged by {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
 
 
 def _gaps(work: Certification, labels: Labels) -> int:

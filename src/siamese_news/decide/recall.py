@@ -8,6 +8,7 @@ from siamese_news.decide.sentences import (
     choice_sentence,
     confidence_sentence,
     earlier_sentence,
+    judged_by,
     other_plans,
 )
 from siamese_news.decide.stopping import Stopping
@@ -33,6 +34,7 @@ def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
         "criteria": work.plan["criteria"],
         "confidence": float(work.confidence),
         **other_plans(work),
+        "judged": judged_by(labels),
         "exact": exact,
         "recall_at_least": 1.0 if exact else float(work.recall),
         "labels": {
@@ -51,8 +53,8 @@ def sentence_of(content: Mapping[str, Any]) -> str:
     units = "article-post pair" if population["pairs"] else "post"
     text = (
         f"Of the {counted(population['posts'], units)} of {population['file']}, "
-        f"{labels['used']:,} were labeled, and {labels['relevant']:,} of these are relevant as "
-        "judged by the annotator. "
+        f"{labels['used']:,} were labeled, and {labels['relevant']:,} of these are relevant "
+        f"{content['judged']}. "
     )
     if content["exact"]:
         text += "They are all relevant ones, which is certain, because every one was labeled."

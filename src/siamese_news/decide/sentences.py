@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siamese_news.decide.plan.sampling_plan import SamplingPlan
+from siamese_news.labels.matching import Labels
 from siamese_news.utils.terminal import counted
 
 
@@ -16,6 +17,14 @@ def other_plans(work: SamplingPlan) -> dict[str, int]:
         "other_criteria_plans": charged.other_criteria,
         "other_posts_plans": charged.other_posts,
     }
+
+
+def judged_by(labels: Labels) -> str:
+    """By whom posts were judged, as far as the files of labels name them."""
+    names = sorted(labels.annotators - {""})
+    if "" in labels.annotators or not names:
+        names.append("annotators who are not named")
+    return f"as judged by {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
 
 
 def confidence_sentence(confidence: float, wrong: str) -> str:
