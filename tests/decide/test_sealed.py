@@ -324,3 +324,20 @@ def test_a_share_that_would_fill_the_memory_is_refused_at_once(certified):
         done = certify(certified)
         assert done.exit_code == 2 and "1e-999999999" in done.stderr, done.output
         plan.write_bytes(whole)
+
+
+def test_a_wrong_value_in_a_list_of_plans_is_named_with_its_line(tmp_path):
+    scored(tmp_path / "scored.jsonl")
+    assert start(tmp_path).exit_code == 0
+    plans = tmp_path / "siamese-news.plans.jsonl"
+    line = json.loads(plans.read_text())
+    refused = 0
+    wrong = [(name, value) for name in line for value in (WRONG[len(name) % len(WRONG)], GONE)]
+    for name, value in [*wrong, ("error", "1/0"), ("posts", ["a", 1]), ("earlier", [{}])]:
+        changed = dict(line)
+        put(changed, (name,), value)
+        plans.write_text(json.dumps(changed) + "\n")
+        done = start(tmp_path, "--seed", "1", out="b.csv")
+        assert done.exit_code == 2 and isinstance(done.exception, SystemExit), (name, value)
+        refused += "plans.jsonl:1: is damaged" in done.stderr
+    assert refused > len(line)

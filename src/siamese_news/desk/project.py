@@ -11,19 +11,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from filelock import FileLock, Timeout
+from msgspec import Meta
 
 from siamese_news import __version__
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
 from siamese_news.data.readers.inputs import plain_suffix
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
+from siamese_news.decide.plan.records import FileName, Number
 from siamese_news.desk.results import Results
 from siamese_news.errors import InputError
 from siamese_news.labels.results import result_meta
 from siamese_news.search.query import READING, Query
 from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.records import fitting
 from siamese_news.utils.unicode import normalized
 
 FORMAT = "siamese_news project 1"
@@ -42,6 +45,24 @@ _OPTIONS: dict[str, Any] = {  # an empty text means not set
     name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
     for name in (*_ASKED, "dedupe", *FIELDS)
 } | {"second_look": True}
+
+
+class _Machine(TypedDict):
+    """A machine's verdicts: its name, and their file in the folder ``verdicts``."""
+
+    name: str
+    file: FileName
+
+
+class _Saved(TypedDict):
+    """The file of a project."""
+
+    format: str
+    search: Annotated[int, Meta(ge=0, le=10**9)]
+    options: dict[str, bool | float | str | None]
+    criteria: NotRequired[str]
+    threshold: NotRequired[Number | None]
+    machine: NotRequired[_Machine | None]
 
 
 class Project:
@@ -159,8 +180,11 @@ class Project:
                     f"{self._file}: has the format {content['format']!r}, expected {FORMAT!r}; "
                     f"open it with the version that made it, {content.get('version', 'unknown')}"
                 )
-            return {**content, "options": _OPTIONS | dict(content["options"])}
-        except (ValueError, KeyError, TypeError, OSError) as error:
+            fitting(content, _Saved)
+            options = _OPTIONS | content["options"]
+            fitting(options["threshold"], Number)
+            return {**content, "options": options}
+        except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
             raise InputError(
                 f"{self._file}: is damaged ({error}); restore it from a copy"
             ) from error

@@ -20,10 +20,12 @@ from typing import Any
 
 from siamese_news.decide.plan.files import read_sealed, seal_of
 from siamese_news.decide.plan.population import Population
+from siamese_news.decide.plan.records import PlanLine
 from siamese_news.decide.plan.sketch import Relation, Sketch
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
 from siamese_news.labels.journal import Journal, locked
+from siamese_news.utils.records import fitting
 
 _CLAIMS = ("targets", "confidence", "joint")
 
@@ -292,8 +294,7 @@ def _read(shared: Path, private: Path) -> Plans:
         if "withdrawn" in row:
             plans.withdrawn.add(str(row["withdrawn"]))
             return
-        Fraction(row["error"]), row["criteria"], row["order"], row["kind"]
-        Sketch.read(row), Charge.read(row)
+        fitting(row, PlanLine)
         plans.by_seal.setdefault(row["sha256"], row)
         if is_here:
             plans.here.add(row["sha256"])

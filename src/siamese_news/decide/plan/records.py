@@ -86,6 +86,26 @@ class _Plan(TypedDict):
     other_posts: NotRequired[Some]
 
 
+class PlanLine(TypedDict):
+    """A plan in the lists of `ledger`; the sketches of its posts are hashes."""
+
+    sha256: str
+    kind: str
+    criteria: str
+    order: str
+    error: Error
+    posts: list[int]
+    best: NotRequired[list[int]]
+    texts: NotRequired[list[int]]
+    best_texts: NotRequired[list[int]]
+    earlier: NotRequired[list[EarlierPlan]]
+    same_labels: NotRequired[list[EarlierPlan]]
+    other_criteria: NotRequired[Some]
+    other_posts: NotRequired[Some]
+    settings: NotRequired[dict[str, Any]]
+    plan: NotRequired[str]
+
+
 class Plan(_Plan):
     """A plan of any kind."""
 
