@@ -55,7 +55,7 @@ def test_missing_parts(small, tmp_path):
         read_collection(tmp_path / "nowhere")
     with (small / "corpus.jsonl").open("a") as file:
         file.write('{"_id": "p0-0-0", "text": "again"}\n')
-    with pytest.raises(InputError, match=r"corpus\.jsonl:41: .*already used"):
+    with pytest.raises(InputError, match=r"corpus\.jsonl:41: .* that of another post, in .*:1;"):
         read_collection(small)
     (small / "corpus.jsonl").unlink()
     with pytest.raises(InputError, match=r"corpus\.jsonl: no such file, nor"):

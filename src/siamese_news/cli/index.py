@@ -54,7 +54,8 @@ def index(
         pool = FilePool(stream)
         sources = [(str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)]
         if add:
-            changed = changing.add(out, pool, model, sources=sources)
+            once = all(found.platform_ids for found in stream.detected)
+            changed = changing.add(out, pool, model, sources=sources, platform_ids=once)
         else:
             changed = changing.build(out, pool, model, name=which["folder"], sources=sources)
         for line in (*pool.summary(changed.added, "indexed"), *pool.remarks()):

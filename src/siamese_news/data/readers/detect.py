@@ -101,6 +101,19 @@ class Detected:
         return ", ".join(filter(None, (self.format, packed, encoding)))
 
     @property
+    def platform_ids(self) -> bool:
+        """Whether a platform gives each id to one post only."""
+        return self.known is not None and not self.known.local_ids
+
+    @property
+    def placed(self) -> bool:
+        """Whether posts may say in which group, channel or thread they were written."""
+        if self.fields is None or self.choice.group_field is not None:
+            return True
+        names = {**self.fields.metadata, **self.fields.nested, **dict.fromkeys(self.names)}
+        return not names.keys().isdisjoint(("channel", "thread", "metadata"))
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a Parquet file that are needed."""
         found = self.fields or self.flat

@@ -95,7 +95,10 @@ METADATA: Mapping[str, Sequence[str]] = {
             quotes quoted_id quoted_status_id_str quoted_status_id quoted_tweet_id quoted_post_id
             referenced_tweets_quoted_id
         """,
-        "channel": "channel channel_name channel_title subreddit chat chat_name group_name board",
+        "channel": """
+            channel channel_name channel_title subreddit chat chat_name group_name board chat_id
+            channel_id group group_id room server forum
+        """,
     }.items()
 }
 LINE = "line"

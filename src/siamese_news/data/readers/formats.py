@@ -77,6 +77,8 @@ class Format:
         inside: where the records are in an enclosing object: paths with dots, such as
             ``data.videos``; a list on the way is written ``[]``.
         context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
+        local_ids: whether ids are unique only in a channel, on a server or in a file, so that two
+            posts can have one.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Format:
     columns: Columns | None = None
     inside: tuple[str, ...] = ()
     context: bool = False
+    local_ids: bool = False
 
     def fits(self, record: Record) -> bool:
         """Whether a record, or one of the first records inside it, has this shape."""

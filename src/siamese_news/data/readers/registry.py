@@ -10,7 +10,9 @@ from siamese_news.errors import InputError
 from siamese_news.utils.plugins import added, load, package_of
 
 
-def _table(name: str, recognized: str, needs: str, columns: str, *inside: str) -> Format:
+def _table(
+    name: str, recognized: str, needs: str, columns: str, *inside: str, local_ids: bool = False
+) -> Format:
     """A flat format by the columns that it `needs` and the names that a post gives its columns.
 
     As in `post_of`, the first that a file has counts: ``text=tweet id=id author=name|handle``.
@@ -25,6 +27,7 @@ def _table(name: str, recognized: str, needs: str, columns: str, *inside: str) -
         " or ".join(ids),
         columns=Columns(needs.split(), texts, ids, next(iter(titles), None), found),
         inside=inside,
+        local_ids=local_ids,
     )
 
 
@@ -120,6 +123,7 @@ _TOOLS = (
         "type user text ts",
         "text=text id=id|ts created_at=ts author=user reply_to=thread_ts thread=thread_ts",
         "messages",
+        local_ids=True,
     ),
     _table(
         "Elasticsearch",
@@ -127,6 +131,7 @@ _TOOLS = (
         "_index _id _source.text",
         "text=_source.text id=_id created_at=_source.created_at lang=_source.lang",
         "hits.hits",
+        local_ids=True,
     ),
     _table(
         "GeoJSON",
@@ -134,6 +139,7 @@ _TOOLS = (
         "type geometry properties.text",
         "text=properties.text id=properties.id|id created_at=properties.created_at",
         "features",
+        local_ids=True,
     ),
 )
 

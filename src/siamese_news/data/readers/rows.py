@@ -13,13 +13,13 @@ import orjson
 from siamese_news.data.jsonl import decode_object, not_an_object
 from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.detect import Detected
-from siamese_news.data.readers.duplicates import SeenIds
+from siamese_news.data.readers.duplicates import PostIds
 from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.values import LOST
 from siamese_news.data.records import Post
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import clean, counted
 
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
 """Line, record or its error, and the row as in the file."""
@@ -35,6 +35,7 @@ _LOST = {
     "quotes": "links to quoted posts (quotes)",
     "retweet_of": "links to originals (retweet_of)",
 }
+_REPEATED = "duplicate id"
 # Bytes of a file of lines, and rows of another file, that go to one part in turn.
 _STRETCH = 1 << 16
 _ROWS = 512
@@ -53,6 +54,8 @@ class Counts:
     reasons: dict[str, int] = field(default_factory=dict)  # of rejected rows
     lost: dict[str, int] = field(default_factory=dict)  # dates and links that cannot be right
     unreadable: int = 0  # files of a folder
+    renamed: int = 0  # posts whose id a different post has
+    example: str = ""  # the new id of one of them
 
     @property
     def rejected(self) -> int:
@@ -64,6 +67,11 @@ class Counts:
         words = f"{counted(self.read, 'post')} read"
         if self.empty:
             words += f" ({self.empty:,} with an empty text)"
+        if self.renamed:
+            words += (
+                f", {counted(self.renamed, 'id')} of different posts made different by the place "
+                f"or file in front (such as {clean(self.example)})"
+            )
         if self.skipped:
             skipped = counted(self.skipped, "record")
             words += f", {skipped} without a post skipped (reposts, likes and the like)"
@@ -268,20 +276,42 @@ def _second_try(convert: Convert, record: Record, row: Any, found: Detected) -> 
         return BadRow("unexpected shape", message)
 
 
-def without_duplicates(
-    posts: list[Post], lines: list[int], seen: SeenIds, source: Input, taken: Collection[str]
+def with_ids_of_their_own(
+    posts: list[Post],
+    lines: list[int],
+    ids: PostIds,
+    source: Input,
+    number: int,
+    found: Detected,
+    taken: Collection[str],
+    counts: Counts,
 ) -> tuple[Sequence[int], list[Rejection]]:
-    """The indexes of posts whose id is neither seen nor taken, and the rejections of the others."""
-    again = {*seen.add([post.id for post in posts])}
+    """The indexes of the posts of file `number` to keep, and the rejections of the others.
+
+    Posts that have the id of a different post get another id in place; they are counted.
+
+    Raises:
+        SameIdError: two posts have one id, and nothing tells them apart.
+    """
+    reasons: dict[int, str] = {}
+    if found.platform_ids:
+        reasons = dict.fromkeys(ids.add(posts), _REPEATED)
+    else:
+        repeats, versions, renamed = ids.rename(posts, source.name, number, placed=found.placed)
+        reasons = dict.fromkeys(repeats, _REPEATED) | dict.fromkeys(versions, "another version")
+        if renamed:
+            counts.renamed += len(renamed)
+            counts.example = counts.example or posts[renamed[0]].id
     if taken:
-        again.update(index for index, post in enumerate(posts) if post.id in taken)
-    if not again:
+        taken_here = [index for index, post in enumerate(posts) if post.id in taken]
+        reasons |= dict.fromkeys(taken_here, _REPEATED)
+    if not reasons:
         return range(len(posts)), []
     rejections = []
-    for index in sorted(again):
+    for index, reason in sorted(reasons.items()):
         post = posts[index]
-        message = f"the id '{post.id}' was already used; ids must differ: remove one"
+        other = "" if reason == _REPEATED else " by another version of the post"
+        message = f"the id '{post.id}' was already used{other}; ids must differ: remove one"
         row = shown({"id": post.id, "text": post.text})
-        bad = BadRow("duplicate id", message)
-        rejections.append(Rejection(source.name, lines[index], bad, row))
-    return [index for index in range(len(posts)) if index not in again], rejections
+        rejections.append(Rejection(source.name, lines[index], BadRow(reason, message), row))
+    return [index for index in range(len(posts)) if index not in reasons], rejections

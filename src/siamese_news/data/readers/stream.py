@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.documents import document_rows
-from siamese_news.data.readers.duplicates import SeenIds
+from siamese_news.data.readers.duplicates import PostIds, SameIdError, place_of
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import Choice
 from siamese_news.data.readers.inputs import LINES, PARQUET, Input, Skipped, as_written, find_inputs
@@ -20,7 +20,7 @@ from siamese_news.data.readers.rows import (
     json_rows,
     owners,
     post_blocks,
-    without_duplicates,
+    with_ids_of_their_own,
 )
 from siamese_news.data.readers.tables import TABLES, table_rows
 from siamese_news.data.records import Post
@@ -30,10 +30,6 @@ from siamese_news.utils.terminal import clean, counted
 
 SUFFIXES = (*LINES, ".json", ".geojson", *TABLES, *PARQUET, ".xlsx", ".js")
 """The endings of files of posts in a folder."""
-
-
-# Files, and rows of each, whose texts are compared with those of earlier files.
-_COMPARED, _STARTS = 100, 100
 
 
 class PostStream:
@@ -146,32 +142,36 @@ class PostStream:
     def remarks(self) -> list[str]:
         """Remarks about the files for a reader of the results."""
         count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
-        said = [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
-        return [*said, *self._clashes()] if len(self._inputs) > 1 else said
+        return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
 
-    def _clashes(self) -> list[str]:
-        """Remarks on files that begin with ids of an earlier file, but with other texts."""
-        starts: dict[str, tuple[str, str]] = {}
-        said: dict[tuple[str, str], str] = {}
-        done = self._done
-        for source, found in list(zip(self._inputs, self.detected, strict=True))[:_COMPARED]:
-            if source.path is None:
-                continue
-            # A file that is gone by now was read.
+    def _same_id(self, error: SameIdError, source: Input, line: int) -> InputError:
+        """The error about two posts with one id; it names both rows."""
+        row = f"{source.name}:{line}"
+        first = self._first_like(error.post, row) or "an earlier row"
+        what = " stands for a missing id and" if error.missing else ""
+        return InputError(
+            f"{row}: the id '{error.post.id}'{what} is that of another post, in {first}; expected "
+            "an id for each post, or a column (a group, channel or thread) or file that tells them "
+            "apart. Number the rows with --id-field line, or name another column with "
+            "--id-field; of two versions of one post remove one"
+        )
+
+    def _first_like(self, post: Post, row: str) -> str | None:
+        """File and line of the first post with the id of one in `row`, if possible of its place.
+
+        None if a pipe cannot be read again.
+        """
+        elsewhere = None
+        for source, found in zip(self._inputs, self.detected, strict=True):
             with suppress(InputError), closing(self._rows(source, found, None)) as rows:
-                some = islice(rows, _STARTS)
-                for posts, _, _ in post_blocks(some, source, found, Counts()):
-                    for post in posts:
-                        file, text = starts.setdefault(post.id, (source.name, post.text))
-                        if file != source.name and text != post.text:
-                            said.setdefault((file, source.name), post.id)
-        self._done = done
-        return [
-            f"{second}: has ids of {first} with other texts, such as '{id}'; of posts with one id "
-            "only the first is read: if these are different posts, number the rows with --id-field "
-            "line"
-            for (first, second), id in said.items()
-        ]
+                for posts, lines, _ in post_blocks(rows, source, found, Counts()):
+                    for other, line in zip(posts, lines, strict=True):
+                        if other.id != post.id or f"{source.name}:{line}" == row:
+                            continue
+                        if place_of(other) == place_of(post):
+                            return f"{source.name}:{line}"
+                        elsewhere = elsewhere or f"{source.name}:{line}"
+        return elsewhere
 
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""
@@ -182,7 +182,7 @@ class PostStream:
         counts = self.counts = Counts(unreadable=len(self.unreadable))
         self._done = 0
         first: Rejection | None = None
-        seen = SeenIds()
+        ids = PostIds(len(self._inputs))
         with ExitStack() as stack:
             kept: IO[bytes] | None = None
             if self._rejected is not None and self._rejected.exists():
@@ -190,8 +190,13 @@ class PostStream:
             for number, source, found, share in self._mine():
                 rows = islice(self._rows(source, found, share), self._first_rows)
                 for posts, lines, rejections in post_blocks(rows, source, found, counts):
-                    kept_rows, again = without_duplicates(posts, lines, seen, source, self._taken)
-                    good = [posts[index] for index in kept_rows]
+                    try:
+                        kept_rows, again = with_ids_of_their_own(
+                            posts, lines, ids, source, number, found, self._taken, counts
+                        )
+                    except SameIdError as error:
+                        raise self._same_id(error, source, lines[error.index]) from error
+                    good = [posts[index] for index in kept_rows] if again else posts
                     for rejection in sorted([*rejections, *again], key=lambda r: r.line):
                         first = first or rejection
                         if self._strict:
@@ -204,7 +209,7 @@ class PostStream:
                     if self._share_of is not None:
                         self.places += [(number << 40) + lines[index] for index in kept_rows]
                     counts.read += len(good)
-                    counts.empty += sum(not post.text.strip() for post in good)
+                    counts.empty += [post.text.strip() for post in good].count("")
                     yield from good
             if not counts.read and self._share_of is None:
                 if first is not None:

@@ -5,11 +5,12 @@ has the index open keeps its posts. The next run removes the files of an interru
 """
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
-from siamese_news.data.readers.duplicates import SeenIds
+from siamese_news.data.readers.duplicates import SeenIds, differ
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
@@ -90,18 +91,26 @@ def build(
 
 
 def add(
-    path: Path, posts: Iterable[Post], model: TextModel, *, sources: Sequence[Source] = ()
+    path: Path,
+    posts: Iterable[Post],
+    model: TextModel,
+    *,
+    sources: Sequence[Source] = (),
+    platform_ids: bool = False,
 ) -> Changed:
     """Add posts in segments of their own, skipping those whose id exists; see `build`.
 
+    With `platform_ids`, a post with an id that exists is that post, whatever its text.
+
     Raises:
-        InputError: the index is missing, damaged, incomplete or of another version, or it was
-            built with another model.
+        InputError: the index is missing, damaged, incomplete or of another version, it was
+            built with another model, or different posts have one id.
     """
     maker, manifest = RowMaker(indexable(model)), Manifest.read(path)
     _sweep(path, manifest)
     check_model(path, manifest.model, model)
     before, present, seen = manifest.posts, 0, SeenIds()
+    repeated: dict[str, int] = {}  # checksums of the texts of posts whose ids exist
     try:
         for segment in manifest.open_segments(path, model.output_dim):
             for _, ids in segment.ids():
@@ -110,8 +119,12 @@ def add(
         for block in blocks(posts):
             again = set(seen.add([post.id for post in block]))
             present += len(again)
+            if not platform_ids:
+                some = (block[n] for n in again if differ(block[n].id))
+                repeated.update((post.id, crc32(post.text.encode())) for post in some)
             writer.append(maker([post for n, post in enumerate(block) if n not in again]))
         writer.finish()
+        _refuse_others(path, manifest, repeated)
         read = {source[0]: source for source in (*manifest.sources, *sources)}
         manifest.sources = list(read.values())
         sync(path)
@@ -123,6 +136,20 @@ def add(
         _sweep(path, Manifest.read(path))
         raise
     return Changed(manifest.posts, manifest.posts - before, present)
+
+
+def _refuse_others(path: Path, manifest: Manifest, repeated: Mapping[str, int]) -> None:
+    """Refuse posts that have the ids of different posts in the index."""
+    for segment in manifest.open_segments(path) if repeated else ():
+        for first, ids in segment.ids():
+            for row, id in enumerate(ids, first):
+                if id in repeated and crc32(segment.text(row).encode()) != repeated[id]:
+                    raise InputError(
+                        f"{path}: has another post with the id '{id}' "
+                        f"({segment.text(row)[:60]!r}); expected an id for each post. Build the "
+                        "index from all files at once, which tells the posts of several chats or "
+                        "files apart, or number the rows with --id-field line"
+                    )
 
 
 def _sweep(path: Path, manifest: Manifest) -> None:

@@ -334,6 +334,11 @@ class Segment:
             raise self._damaged("fields")
         return Post(_text(id), _text(text), values)
 
+    def text(self, row: int) -> str:
+        """The text of a row."""
+        (text,) = self._texts[row]
+        return text.decode()
+
     def ids(self) -> Iterator[tuple[int, list[str]]]:
         """The first row and the ids of one piece after the other."""
         for first, (ids, _) in self._fields.pieces():

@@ -14,10 +14,12 @@ from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from siamese_news.data.readers import PostStream, open_posts
+from siamese_news.data.readers.duplicates import differ
 from siamese_news.data.readers.rows import Counts, Share
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -108,13 +110,20 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     )
     pool, window = StreamPool(stream), query.window()
     spool = Spool(folder.file(index, "spool").open("wb"), shared=True)
-    hashes, places = array("q"), array("q")
+    hashes, places, texts = array("q"), array("q"), array("q")
     with folder.file(index, "ids").open("wb") as ids:
         for number, rows in enumerate(blocks(pool)):
             names = [post.id for post in rows]
             ids.write("\n".join([*names, ""]).encode())
             hashes.extend(map(stable_hash, names))
-            places.extend(stream.places[: len(rows)])
+            here = stream.places[: len(rows)]
+            places.extend(here)
+            # Where a platform gives each id once, one with another text is no other post.
+            given_once = [stream.detected[place >> 40].platform_ids for place in here]
+            texts.extend(
+                0 if once else crc32(post.text.encode())
+                for post, once in zip(rows, given_once, strict=True)
+            )
             del stream.places[: len(rows)]
             kept = window(rows)
             block = Block(number, kept, content_of(scorer, kept))
@@ -122,8 +131,9 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             if scorer.observing:
                 scorer.observe(block.content)
     spool.close()
-    # The hashes of the ids, sorted, each with its place in the input and its number here.
-    keys = np.array([hashes, places], np.int64)
+    # The hashes of the ids, sorted, each with its place in the input, a checksum of the text, and
+    # its number here.
+    keys = np.array([hashes, places, texts], np.int64)
     order = np.argsort(keys[0], kind="stable")
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
     _write_bytes(folder.file(index, "observed"), scorer.state())
@@ -232,6 +242,8 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
         total.read += own.read
         total.empty += own.empty
         total.skipped += own.skipped
+        total.renamed += own.renamed
+        total.example = total.example or own.example
         total.unreadable = own.unreadable  # each part looks at all files
         total.reasons = dict(Counter(total.reasons) + Counter(own.reasons))
         total.lost = dict(Counter(total.lost) + Counter(own.lost))
@@ -246,6 +258,10 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
     """The parts with an id that comes earlier in another part; these ids are noted for them.
 
     Such a part has observed a duplicate, so it has to be read again.
+
+    Raises:
+        InputError: two parts have different posts with one id, whose new names depend on the order
+            of all posts.
     """
     parts = range(folder.shards)
     keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in parts]
@@ -260,20 +276,28 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
     hashes = np.concatenate(shared)
     if not len(hashes):
         return []
-    found: list[tuple[int, int, str]] = []  # place in the input, part and id behind these hashes
+    # Place in the input, part, id, and checksum of the text behind these hashes.
+    shared_ids: list[tuple[int, int, str, int]] = []
     for index, part in enumerate(keys):
-        _, places, numbers = part[:, np.isin(part[0], hashes)]
-        place_of = dict(zip(numbers.tolist(), places.tolist(), strict=True))
+        _, places, texts, numbers = part[:, np.isin(part[0], hashes)].tolist()
+        rows = dict(zip(numbers, zip(places, texts, strict=True), strict=True))
         with folder.file(index, "ids").open("rb") as stream:
             for number, line in enumerate(stream):
-                if number in place_of:
-                    found.append((place_of[number], index, line[:-1].decode()))
-    known: set[str] = set()
+                if number in rows:
+                    place, text = rows[number]
+                    shared_ids.append((place, index, line[:-1].decode(), text))
+    first_texts: dict[str, int] = {}
     again: dict[int, set[str]] = {}
-    for _, index, name in sorted(found):
-        if name in known:
+    for _, index, name, text in sorted(shared_ids):
+        if name in first_texts:
+            if text and first_texts[name] not in (0, text) and differ(name):
+                raise InputError(
+                    f"the id '{name}' belongs to posts with different texts; only a run in one "
+                    "process can tell such posts apart: leave out --workers and --engine ray, or "
+                    "number the rows with --id-field line"
+                )
             again.setdefault(index, set()).add(name)
-        known.add(name)
+        first_texts.setdefault(name, text)
     for index, ids in again.items():
         ids_taken = {"ids": sorted(ids.union(folder.taken(index)))}
         write_json(folder.file(index, "taken.json"), ids_taken)
