@@ -137,7 +137,7 @@ def test_absent_packages():
 def test_the_error_names_the_extra_that_is_asked_for():
     with pytest.raises(MissingExtraError, match=r"^it needs torch.*'siamese-news\[train\]'$"):
         with needs("train", "it"):
-            raise ModuleNotFoundError("No module named 'torch'", name="torch.nn")
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
 
 def test_what_every_installation_has_needs_no_extra():
@@ -145,7 +145,7 @@ def test_what_every_installation_has_needs_no_extra():
         MissingExtraError, match=r"^it needs scipy.*; run pip install siamese-news$"
     ):
         with needs("train", "it"):
-            raise ModuleNotFoundError("No module named 'scipy'", name="scipy.sparse")
+            raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
 
 
 def test_the_error_names_another_extra_where_that_one_brings_it():
@@ -364,3 +364,80 @@ def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
         done = without(blocked, "-m", "siamese_news", *arguments)
         assert done.returncode == 0, done.stderr
     assert (files / "found.html").stat().st_size > 10_000
+
+
+PAGE = (
+    "<html><body><article><h1>A storm</h1><p>The storm took the roof of the school.</p></article>"
+)
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "arguments"),
+    [
+        ("trafilatura", "trafilatura", ["rank", "--articles", "a.html", "--posts", "p.jsonl"]),
+        ("pypdf", "pypdf", ["rank", "--articles", "a.pdf", "--posts", "p.jsonl"]),
+        ("docx", "python-docx", ["rank", "--articles", "a.docx", "--posts", "p.jsonl"]),
+        ("openpyxl", "openpyxl", ["rank", "--articles", "a.txt", "--posts", "p.xlsx"]),
+        (
+            "pyarrow",
+            "pyarrow",
+            ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--out", "p.parquet"],
+        ),
+        ("sklearn", "scikit-learn", ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"]),
+        ("uvicorn", "uvicorn", ["desk", "--project", "p", "--no-browser"]),
+        (
+            "websockets",
+            "websockets",
+            [
+                *("watch", "--articles", "a.txt", "--source", "jetstream"),
+                *("--threshold", ".3", "--out", "w.jsonl"),
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("import not_there", "which needs not-there, which is not installed; run pip install"),
+        (
+            "raise ImportError('libgone.so.1: cannot open shared object file')",
+            "which cannot be imported (libgone.so.1: cannot open shared object file); install",
+        ),
+    ],
+)
+def test_a_broken_package_is_not_called_absent(
+    without, files, module, package, arguments, line, words
+):
+    """A package that is installed, but whose import fails in its own file."""
+    from openpyxl import Workbook
+
+    (files / "site" / module).mkdir()
+    (files / "site" / module / "__init__.py").write_text(line + "\n")
+    (files / "a.html").write_text(PAGE)
+    (files / "a.pdf").write_bytes(b"%PDF-1.4\n")
+    (files / "a.docx").write_bytes(b"PK\x03\x04")
+    Workbook().save(files / "p.xlsx")
+    done = without("none", "-m", "siamese_news", *arguments)
+    assert done.returncode == 2, done.stderr
+    last = " ".join(done.stderr.split())
+    assert f"needs {package}, {words}" in last
+    assert "Traceback" not in last
+
+
+def test_a_module_that_an_installed_package_lacks_is_not_an_absent_package():
+    with pytest.raises(MissingExtraError, match=r"^it needs torch, which cannot be imported \(No"):
+        with needs("train", "it"):
+            exec(  # as a file of torch would raise it
+                "raise ModuleNotFoundError(\"No module named 'torch._C'\", name='torch._C')",
+                {"__name__": "torch"},
+            )
+
+
+def test_a_package_that_another_package_needs_is_the_one_to_install(without, files):
+    (files / "a.html").write_text(PAGE)
+    done = without("justext", *"-m siamese_news rank --articles a.html --posts p.jsonl".split())
+    assert done.returncode == 2
+    assert (
+        "needs trafilatura, which needs justext, which is not installed; run pip install justext"
+        in (" ".join(done.stderr.split()))
+    )

@@ -59,13 +59,14 @@ def _installed() -> None:
     from importlib import metadata
 
     from siamese_news.search.cpu_threads import thread_count
-    from siamese_news.utils.extras import absent, extras
+    from siamese_news.utils.extras import PACKAGE, absent, extras, import_problem
     from siamese_news.utils.plugins import Kind, added, package_of
 
     try:
         import torch
-    except ImportError:
-        backend = "without torch, which only encoders and training need"
+    except ImportError as error:
+        problem = import_problem(error, "torch", f"'{PACKAGE}[encoders]'")
+        backend = f"only encoders and training need {problem}"
     else:
         device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
         backend = f"torch {torch.__version__} ({device})"

@@ -18,7 +18,7 @@ from siamese_news.model.base import PRETRAINED, TextModel
 from siamese_news.model.folder import check_finite, folder_sha256, read_folder
 from siamese_news.model.table import TableModel
 from siamese_news.text.tokens import check_texts
-from siamese_news.utils.extras import needs
+from siamese_news.utils.extras import import_problem, needs
 from siamese_news.utils.files import file_sha256
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
@@ -47,9 +47,8 @@ class ExternalModel:
         try:
             loaded = getattr(importlib.import_module(library), name)
         except ImportError as error:
-            raise InputError(
-                f"{folder}: is a model of {package}, which is not installed: pip install {package}"
-            ) from error
+            problem = import_problem(error, library, package)
+            raise InputError(f"{folder}: is a model of {problem}") from error
         if library == "model2vec":
             self._model: Any = loaded.from_pretrained(str(folder))
         else:

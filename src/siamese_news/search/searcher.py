@@ -33,6 +33,7 @@ from siamese_news.search.report import read_results, write_report
 from siamese_news.search.rows import ranking_rows
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
+from siamese_news.utils.extras import import_problem
 from siamese_news.utils.terminal import counted
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,8 @@ class Records(list[dict[str, Any]]):
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            raise InputError("to_pandas needs pandas; run pip install pandas") from error
+            problem = import_problem(error, "pandas", "pandas")
+            raise InputError(f"to_pandas needs {problem}") from error
         return pandas.DataFrame(self)
 
     def _repr_html_(self) -> str:

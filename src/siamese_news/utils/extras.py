@@ -10,7 +10,12 @@ from siamese_news.errors import InputError, MissingExtraError
 
 PACKAGE = "siamese-news"
 # Packages that are installed under another name than they are imported by.
-_DISTRIBUTIONS = {"hydra": "hydra-core", "sklearn": "scikit-learn", "docx": "python-docx"}
+_DISTRIBUTIONS = {
+    "hydra": "hydra-core",
+    "sklearn": "scikit-learn",
+    "docx": "python-docx",
+    "lxml_html_clean": "lxml_html_clean",
+}
 
 
 @contextmanager
@@ -20,8 +25,8 @@ def needs(extra: str, what: str) -> Iterator[None]:
     `what` is imported or run and needs the `extra`; an empty one is every installation.
 
     Raises:
-        MissingExtraError: a package of this or of another extra is not installed. Every other error
-            is raised unchanged.
+        MissingExtraError: a package of this or of another extra is not installed, or cannot be
+            imported. Every other error is raised unchanged.
     """
     try:
         yield
@@ -29,9 +34,14 @@ def needs(extra: str, what: str) -> Iterator[None]:
         # An InputError passes unchanged, but the error about a missing extra is raised again,
         # so that it names the extra of the outermost command or import.
         explained = isinstance(error, InputError) and not isinstance(error, MissingExtraError)
-        package = None if explained else missing_package(error)
-        if package is None:
+        if explained:
             raise
+        package = missing_package(error)
+        if package is None:
+            problem = broken_package(error)
+            if problem is None:
+                raise
+            raise MissingExtraError(f"{what} needs {problem}") from error
         packages_by_extra = extras()
         if package not in packages_by_extra.get(extra, ()):
             extra = next(name for name, names in packages_by_extra.items() if package in names)
@@ -45,16 +55,33 @@ def optional(module: str, extra: str, what: str, otherwise: str) -> Any:
     """Import a module that reads one kind of file.
 
     Raises:
-        InputError: it is not installed; `what` needs it, and the user can do `otherwise`.
+        InputError: it is not installed, or cannot be imported; `what` needs it, and the user can do
+            `otherwise`.
     """
     try:
         return import_module(module)
     except ImportError as error:
-        package = _DISTRIBUTIONS.get(module, module)
-        raise InputError(
-            f"{what} needs {package}, which is not installed; run pip install "
-            f"'{PACKAGE}[{extra}]', or {otherwise}"
-        ) from error
+        problem = import_problem(error, module, f"'{PACKAGE}[{extra}]'")
+        raise InputError(f"{what} needs {problem}, or {otherwise}") from error
+
+
+def import_problem(error: ImportError, module: str, install: str) -> str:
+    """The package of a module, why it cannot be imported, and what to run.
+
+    `install` is what brings a package that is not installed.
+    """
+    package = _distribution(module)
+    if _absent(error):
+        lacking = _distribution(error.name or "")
+        if lacking == package:
+            return f"{package}, which is not installed; run pip install {install}"
+        return (
+            f"{package}, which needs {lacking}, which is not installed; run pip install {lacking}"
+        )
+    return (
+        f"{package}, which cannot be imported ({' '.join(str(error).split())}); install what it "
+        f"asks for, or run pip install --force-reinstall {package}"
+    )
 
 
 def extras() -> dict[str, list[str]]:
@@ -101,11 +128,49 @@ def missing_package(error: BaseException | None) -> str | None:
     """The package of some extra whose absence an error comes from; None if it has another cause."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name:
-            top = error.name.partition(".")[0]
-            package = _DISTRIBUTIONS.get(top, top.replace("_", "-"))
-            return package if any(package in names for names in extras().values()) else None
+            package = _distribution(error.name)
+            of_ours = any(package in names for names in extras().values())
+            return package if of_ours and _absent(error) else None
         error = error.__cause__
     return None
+
+
+def broken_package(error: BaseException | None) -> str | None:
+    """A package of some extra that is installed and cannot be imported, and why; None for none.
+
+    The import failed in a file of that package: another package lacks, or a file of it is damaged.
+    """
+    while error is not None and not isinstance(error, ImportError):
+        error = error.__cause__
+    if error is None or isinstance(error, InputError):
+        return None
+    modules = [name for name in _importers(error) if not name.startswith("importlib")]
+    if error.name and modules and modules[-1].startswith("siamese_news"):
+        modules.append(error.name)  # the import is ours
+    ours = {package for packages in extras().values() for package in packages}
+    for module in reversed(modules):
+        if _distribution(module) in ours:
+            return import_problem(error, module, _distribution(module))
+    return None
+
+
+def _importers(error: BaseException | None) -> Iterator[str]:
+    """The modules whose code ran when an error was raised, the outermost first."""
+    step = None if error is None else error.__traceback__
+    while step is not None:
+        yield str(step.tb_frame.f_globals.get("__name__") or "")
+        step = step.tb_next
+
+
+def _distribution(module: str) -> str:
+    """The name by which the package of a module is installed."""
+    top = module.partition(".")[0]
+    return _DISTRIBUTIONS.get(top, top.replace("_", "-"))
+
+
+def _absent(error: BaseException) -> bool:
+    """Whether an error says that a package is not installed, rather than a module of it."""
+    return isinstance(error, ModuleNotFoundError) and "." not in (error.name or ".")
 
 
 def lazy_attribute(package: str, homes: Mapping[str, Sequence[str]], name: str, extra: str) -> Any:

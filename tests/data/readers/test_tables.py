@@ -158,3 +158,39 @@ def test_two_columns_with_one_name(tmp_path):
     pq.write_table(table, path)
     with pytest.raises(InputError, match="two columns have one name"):
         open_posts([path])
+
+
+QUOTED = [
+    r"the mayor: \"storm, flood, and fire\", she said",
+    r"\"No\", he said, \"not here\"",
+    r"plain text",
+    r"C:\new has no mark",
+]
+
+
+@pytest.mark.parametrize("first", [0, 150])
+def test_marks_escaped_by_backslashes_cost_no_row(read, first):
+    """In the first rows, where the layout of the table shows, and only later."""
+    rows = [(f"p{n}", f"row {n}, plain") for n in range(first)]
+    rows += [(f"q{n}", QUOTED[n % 4]) for n in range(30)]
+    text = "id,text,lang\n" + "".join(f'{name},"{value}",en\n' for name, value in rows)
+    stream, posts = read("p.csv", text)
+    assert stream.counts.rejected == 0
+    assert [(post.id, post.text) for post in posts] == [
+        (name, value.replace('\\"', '"')) for name, value in rows
+    ]
+    assert {post.metadata["lang"] for post in posts} == {"en"}
+
+
+def test_escaped_marks_in_columns_of_several_lines(read):
+    rows = "".join(f'{n},"line one, \\"quoted\\",\nline two",x\n' for n in range(20))
+    stream, posts = read("p.csv", "id,text,author\n" + rows)
+    assert [post.text for post in posts] == ['line one, "quoted",\nline two'] * 20
+    assert stream.counts.rejected == 0
+
+
+def test_a_backslash_at_the_end_of_a_column_remains(read):
+    text = 'id,text,lang\n1,"the folder C:\\",en\n2,"he said ""no"", twice",en\n'
+    stream, posts = read("p.csv", text)
+    assert [post.text for post in posts] == ["the folder C:\\", 'he said "no", twice']
+    assert stream.counts.rejected == 0

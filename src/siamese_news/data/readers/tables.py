@@ -23,6 +23,8 @@ _PREAMBLE = 20  # lines about an export that may precede the header
 _WHOLE = re.compile(r'"[^"]*(?:""[^"]*)*"')
 # surrogateescape decodes bytes that are not UTF-8 to these; no valid UTF-8 decodes to them.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
+# A quotation mark behind an odd number of backslashes, as MySQL, Spark and R write it.
+_ESCAPED_MARK = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Table:
     delimiter: str
     quoted: bool  # whether a quotation mark can hold a column together
     header_row: int = 0  # rows before the header
+    escaped: bool = False  # whether a backslash, not a second mark, precedes a mark in a column
 
 
 def table_layout(lines: Sequence[str], suffix: str) -> Table:
@@ -46,7 +49,8 @@ def table_layout(lines: Sequence[str], suffix: str) -> Table:
     names = tuple(_cells(lines[row], delimiter))
     quoted = delimiter != "\t" or _quoted(lines[row:], delimiter, len(names))
     # Many TSV files use no quoting; a CSV without it could not contain a comma.
-    return Table(names, delimiter, quoted, row)
+    escaped = quoted and _escaped(lines[row:], delimiter, len(names))
+    return Table(names, delimiter, quoted, row, escaped)
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> int | None:
@@ -98,6 +102,27 @@ def _quoted(lines: Sequence[str], delimiter: str, columns: int) -> bool:
     return all(_WHOLE.fullmatch(value) for row in rows for value in row if value[:1] == '"')
 
 
+def _escaped(lines: Sequence[str], delimiter: str, columns: int) -> bool:
+    """Whether backslashes escape quotation marks.
+
+    They do if that makes complete rows of all lines, and doubled marks do not.
+    """
+    if not any('\\"' in line for line in lines):
+        return False
+    doubled = [_ESCAPED_MARK.sub(r'\1""', line) for line in lines]
+    return _complete(doubled, delimiter, columns) and not _complete(lines, delimiter, columns)
+
+
+def _complete(lines: Sequence[str], delimiter: str, columns: int) -> bool:
+    """Whether lines are rows with so many columns; a quoted column may have several lines."""
+    text = [line.removesuffix("\n") + "\n" for line in lines]
+    try:
+        rows = list(csv.reader(text, delimiter=delimiter, strict=True))
+    except csv.Error:
+        return False
+    return all(len(row) in (0, columns) for row in rows)
+
+
 def table_rows(
     stream: IO[bytes], table: Table
 ) -> Iterator[tuple[int, Record | BadRow, list[str] | str]]:
@@ -142,9 +167,12 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
                 return
             if isinstance(line, BadRow):
                 bad.append((number, line))
-            else:
-                taken.append((number, line.decode("utf-8", "surrogateescape")))
-                yield taken[-1][1]
+                continue
+            text = line.decode("utf-8", "surrogateescape")
+            if table.escaped and '\\"' in text:
+                text = _ESCAPED_MARK.sub(r'\1""', text)
+            taken.append((number, text))
+            yield text
 
     def reader() -> Iterator[list[str]]:
         quoting: Any = csv.QUOTE_MINIMAL if table.quoted else csv.QUOTE_NONE
@@ -160,7 +188,10 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
         except csv.Error:
             row, whole = [], False
         if whole and row:
-            yield taken[0][0], row
+            number, line = taken[0]
+            if len(row) != len(table.names) and '\\"' in line and len(taken) == 1:
+                row = _with_escapes(line, table) or row
+            yield number, row
         elif not whole:
             message = (
                 "a quotation mark is opened here and not closed; the next lines are read as rows "
@@ -177,6 +208,8 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
 
 def _lenient(line: str, table: Table) -> list[str] | BadRow:
     """Read a line that is not strict CSV, such as one with a mark inside a quoted column."""
+    if row := _with_escapes(line, table):
+        return row
     # A quotation mark without a delimiter after it is one of the column's characters.
     end = re.escape(table.delimiter)
     column = rf'"((?:""|[^"]|"(?!{end}))*+)"{end}|([^{end}]*+){end}'
@@ -187,6 +220,18 @@ def _lenient(line: str, table: Table) -> list[str] | BadRow:
         return next(csv.reader([line], delimiter=table.delimiter), [])
     except csv.Error as error:
         return BadRow("broken row", f"not CSV: {error}")
+
+
+def _with_escapes(line: str, table: Table) -> list[str] | None:
+    """The row of a line whose quotation marks are escaped by backslashes; None if it is not one."""
+    if '\\"' not in line:
+        return None
+    doubled = _ESCAPED_MARK.sub(r'\1""', line)
+    try:
+        row = next(csv.reader([doubled], delimiter=table.delimiter, strict=True), [])
+    except csv.Error:
+        return None
+    return row if len(row) == len(table.names) else None
 
 
 def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bool:
