@@ -24,7 +24,7 @@ from siamese_news.data.readers.values import LOST, id_value, metadata_of, put, t
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
-from siamese_news.utils.files import open_binary, reading
+from siamese_news.utils.files import open_binary, readable_name, reading
 
 
 def read_page(data: bytes, where: str) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _own_id(name: str) -> str:
     """The file's name without suffixes, as an id."""
     path = Path(name)
     stem = path.with_suffix("").stem if path.suffix in (".gz", ".zst") else path.stem
-    return check_id(re.sub(r"\s+", "-", stem), f"{name}: the file's name")
+    return check_id(re.sub(r"\s+", "-", readable_name(stem)), f"{name}: the file's name")
 
 
 def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
-from siamese_news.utils.files import GrowingFile, atomic_write, is_stream
+from siamese_news.utils.files import GrowingFile, atomic_write, is_stream, json_text
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
@@ -133,7 +133,7 @@ class PartialResults:
         state["scorer"] = base64.b64encode(self.progress.scorer).decode()
         with atomic_write(self._state) as stream:
             # Not json.dump: each call leaves a reference cycle.
-            stream.write(json.dumps({"job": self._job, "progress": state}, ensure_ascii=False))
+            stream.write(json_text({"job": self._job, "progress": state}))
         self._saved = time.monotonic()
         self._took = self._saved - started
 

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -130,8 +131,27 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 def write_json(path: str | Path, value: Any) -> None:
     """Write a value as indented JSON by `atomic_write`."""
     with atomic_write(path) as stream:
-        json.dump(value, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
+        stream.write(json_text(value, indent=1) + "\n")
+
+
+def json_text(value: Any, **options: Any) -> str:
+    """A value as JSON that UTF-8 can hold, whatever the names of files in it.
+
+    Python writes the bytes of a name that are not UTF-8 as lone surrogates; JSON can escape these.
+    """
+    text = json.dumps(value, ensure_ascii=False, **options)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, **options)
+    return text
+
+
+def readable_name(name: str) -> str:
+    """The name of a file with the bytes that are not UTF-8 written as in an address: ``%E9``."""
+    if name.isascii():
+        return name
+    return re.sub("[\udc80-\udcff]", lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", name)
 
 
 class GrowingFile:

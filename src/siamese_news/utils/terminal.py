@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from siamese_news.errors import InputError
+from siamese_news.utils.files import readable_name
 
 # Cc controls, Cf formats (bidi, zero width), Cs surrogates, Zl and Zp line separators.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -15,7 +16,8 @@ _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 def clean(text: str) -> str:
     """One line without control or direction-changing characters: safe for a terminal."""
-    return "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in _UNSAFE)
+    line = readable_name(" ".join(text.split()))
+    return "".join(c for c in line if unicodedata.category(c) not in _UNSAFE)
 
 
 def counted(number: int, noun: str) -> str:

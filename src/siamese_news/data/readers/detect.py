@@ -36,7 +36,7 @@ from siamese_news.data.readers.values import put
 from siamese_news.data.readers.values import replace as replace_value
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.utils.files import packing, unpack
+from siamese_news.utils.files import packing, readable_name, unpack
 
 ROWS = 100
 _BYTES = 2**23
@@ -136,7 +136,7 @@ class Detected:
         chosen = {target: name for target, name in wanted.items() if name is not None}
         if not chosen:
             return convert
-        own = {"platform": self.format, "file": self.source}
+        own = {"platform": self.format, "file": readable_name(self.source)}
         return _with(convert, chosen, {k: v for k, v in own.items() if k not in self.names})
 
 

@@ -19,6 +19,7 @@ from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.values import LOST
 from siamese_news.data.records import Post
+from siamese_news.utils.files import readable_name
 from siamese_news.utils.terminal import clean, counted
 
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
@@ -216,7 +217,7 @@ def post_blocks(
         return
     convert = found.converter()
     numbered = found.id_field == LINE and LINE not in found.names
-    name = "_".join(source.name.split())
+    name = "_".join(readable_name(source.name).split())
     posts: list[Post] = []
     lines: list[int] = []
     rejections: list[Rejection] = []
@@ -297,7 +298,9 @@ def with_ids_of_their_own(
     if found.platform_ids:
         reasons = dict.fromkeys(ids.add(posts), _REPEATED)
     else:
-        repeats, versions, renamed = ids.rename(posts, source.name, number, placed=found.placed)
+        repeats, versions, renamed = ids.rename(
+            posts, readable_name(source.name), number, placed=found.placed
+        )
         reasons = dict.fromkeys(repeats, _REPEATED) | dict.fromkeys(versions, "another version")
         if renamed:
             counts.renamed += len(renamed)

@@ -1,7 +1,6 @@
 """Scores posts as they arrive, and commits the rows together with the place in the source."""
 
 import io
-import json
 import os
 import signal
 import time
@@ -24,7 +23,7 @@ from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.seeds import MILLION
 from siamese_news.search.watch.sources import Batch, Cursor
 from siamese_news.search.watch.window import PostWindow
-from siamese_news.utils.files import GrowingFile, atomic_write
+from siamese_news.utils.files import GrowingFile, atomic_write, json_text
 from siamese_news.utils.terminal import counted
 
 _COMMIT, _STATUS = 1.0, 60.0  # seconds
@@ -128,7 +127,7 @@ class Watch:
             "window": self.window.plain(),
         }
         with atomic_write(self._path) as stream:
-            stream.write(json.dumps(saved, ensure_ascii=False))
+            stream.write(json_text(saved))
         self.window.tidy()
         self._committed = time.monotonic()
 
