@@ -28,7 +28,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, read_labels
 from siamese_news.labels.sheets import read_rows
 from siamese_news.utils.csv_files import write_csv
-from siamese_news.utils.files import atomic_write, file_sha256
+from siamese_news.utils.files import atomic_write, file_sha256, json_text
 
 FORMAT = 1
 _KIND = "siamese_news bundle"
@@ -162,7 +162,7 @@ def _hashed(text: str) -> str:
 
 
 def _json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
-    return (json.dumps(value, indent=indent, ensure_ascii=False, default=str) + "\n").encode()
+    return (json_text(value, indent=indent, default=str) + "\n").encode()
 
 
 def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, expect_regular
+from siamese_news.utils.files import atomic_write, expect_regular, json_text
 from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 
@@ -411,7 +411,7 @@ def _row(given: Judgment) -> dict[str, Any]:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=False) + "\n"
+    return json_text(row) + "\n"
 
 
 def now() -> str:

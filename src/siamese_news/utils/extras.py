@@ -144,9 +144,12 @@ def broken_package(error: BaseException | None) -> str | None:
         error = error.__cause__
     if error is None or isinstance(error, InputError):
         return None
-    modules = [name for name in _importers(error) if not name.startswith("importlib")]
-    if error.name and modules and modules[-1].startswith("siamese_news"):
-        modules.append(error.name)  # the import is ours
+    # From our last line on: what called it, such as typer, imported nothing.
+    modules: list[str] = []
+    for module in _importers(error):
+        modules = [] if module.partition(".")[0] == "siamese_news" else [*modules, module]
+    if not modules and error.name:
+        modules = [error.name]
     ours = {package for packages in extras().values() for package in packages}
     for module in reversed(modules):
         if _distribution(module) in ours:
