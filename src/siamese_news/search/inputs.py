@@ -21,6 +21,7 @@ from siamese_news.data.readers.fields import (
     generic,
     normal,
 )
+from siamese_news.data.readers.values import DELETED
 from siamese_news.data.records import Article, Post, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.search.files import shown
@@ -201,6 +202,8 @@ def _post(
             find_fields(record, where, Choice(id_field=LINE if LINE in record else None))
         )
     post = converters[key](record)
+    if post is DELETED:  # as a post without a text
+        post = converters[key](record | dict.fromkeys(texts, ""))
     assert isinstance(post, Post)
     return post
 

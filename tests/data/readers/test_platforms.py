@@ -365,7 +365,7 @@ def test_reddit_comments_and_submissions_from_one_dump(read):
     assert posts[1].metadata["url"] == "https://a.example/flood"
     assert posts[1].metadata["retweet_of"] == "t3_zz"
     assert "url" not in posts[2].metadata
-    assert stream.counts.skipped == 1
+    assert (stream.counts.deleted, stream.counts.skipped) == (1, 0)
 
 
 def test_a_beir_corpus(read):
@@ -399,3 +399,31 @@ def test_boosts_of_an_outbox_are_counted(read):
         stream, posts = read(name, rows)
         assert [post.text for post in posts] == ["rain"] and stream.counts.skipped == 3
         assert "3 records without a post skipped" in str(stream.counts)
+
+
+GONE = ["[deleted]", "[removed]", "[ Removed by Reddit ]", "[deleted by user]", " [Removed] "]
+
+
+@pytest.mark.parametrize("gone", GONE)
+def test_deleted_posts_of_reddit_are_counted_as_deleted(read, gone):
+    comments = [
+        {"id": "c1", "body": gone, "subreddit": "town"},
+        {"id": "c2", "body": "my cellar is [removed] from the map", "subreddit": "town"},
+        {"id": "s1", "title": "[deleted by user]", "selftext": gone, "subreddit": "town"},
+        {"id": "s2", "title": "A storm", "selftext": gone, "subreddit": "town"},
+    ]
+    stream, posts = read("p.jsonl", comments)
+    assert [post.text for post in posts] == [comments[1]["body"], "A storm"]
+    assert (stream.counts.deleted, stream.counts.skipped, stream.counts.rejected) == (2, 0, 0)
+    assert str(stream.counts) == "2 posts read, 2 deleted posts left out"
+    table = f'id,subreddit,text\nc1,town,"{gone}"\nc2,town,a storm\n'
+    stream, posts = read("p.csv", table)
+    assert [post.text for post in posts] == ["a storm"] and stream.counts.deleted == 1
+    table = f'id,title,body,num_comments\ns1,"A storm","{gone}",0\ns2,"{gone}","{gone}",0\n'
+    stream, posts = read("praw.csv", table)
+    assert [post.text for post in posts] == ["A storm"] and stream.counts.deleted == 1
+
+
+def test_a_text_in_brackets_elsewhere_is_a_text(read):
+    stream, posts = read("p.csv", "id,text\n1,[deleted]\n2,a storm\n")
+    assert len(posts) == 2 and stream.counts.deleted == 0

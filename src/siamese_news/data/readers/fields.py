@@ -11,8 +11,11 @@ from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.columns import float_made, refuse_rounded, rounded
 from siamese_news.data.readers.values import (
+    DELETED,
     LINKS,
+    Deleted,
     id_value,
+    is_deleted,
     metadata_of,
     put,
     text_value,
@@ -25,9 +28,9 @@ from siamese_news.errors import InputError
 from siamese_news.utils.unicode import normalized
 
 Record = dict[str, Any]
-Converted = Post | None | list[Post | BadRow] | list[Post | BadRow | None]
+Converted = Post | Deleted | None | list[Post | BadRow] | list[Post | BadRow | Deleted | None]
 Convert = Callable[[Record], Converted]
-"""A record's post; None for other records (likes, deletions); several posts for a page."""
+"""A record's post; `DELETED` if its text is; None for other records (likes); a list for a page."""
 
 # Best first, written as `normal` returns them; English names, then those of German, Spanish, French
 # and Portuguese tables.
@@ -136,6 +139,7 @@ class Fields:
     joined: bool = False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
     html: bool = False  # tags are taken out of the text
     whole: frozenset[str] = frozenset()  # fields of ids that are `float_made`
+    reddit: bool = False  # "[deleted]" stands for a deleted text
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +218,7 @@ def find_fields(
         None if inside or len(chosen) > 1 else next(iter(present(outer, TITLES)), None),
         len(chosen) > 1,
         in_html(records, texts[0]),
+        reddit=normal(metadata.get("channel", "")) == "subreddit",
     )
 
 
@@ -358,7 +363,7 @@ def generic(fields: Fields) -> Convert:
     placed = {"thread", "channel"} <= fields.metadata.keys()
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 
-    def convert(record: Record) -> Post:
+    def convert(record: Record) -> Post | Deleted:
         if dotted:
             found = {n: value_at(record, n) for n in dotted if n not in record}
             record = record | {n: value for n, value in found.items() if value is not None}
@@ -377,6 +382,10 @@ def generic(fields: Fields) -> Convert:
                         break
         heading = title or (None if text else spare)
         lead = get(heading) if heading else None
+        if fields.reddit and text and is_deleted(text):
+            text = ""
+            if not lead or is_deleted(text_value(lead, str(heading))):
+                return DELETED
         if text is None and not lead:
             raise _missing(texts, record, "no text")
         for name in ids:

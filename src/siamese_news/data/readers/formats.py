@@ -20,7 +20,7 @@ from siamese_news.data.readers.fields import (
     present,
     value_at,
 )
-from siamese_news.data.readers.values import id_value
+from siamese_news.data.readers.values import Deleted, id_value
 from siamese_news.data.records import Post
 
 # The errors of a converter whose record does not have the shape of its format.
@@ -61,6 +61,7 @@ class Columns:
             first_present(by_normal, self.metadata),
             title=next(iter(present(by_normal, (self.title,))), None) if self.title else None,
             joined=self.joined,
+            reddit="subreddit" in self.metadata.get("channel", ()),
         )
 
 
@@ -183,16 +184,17 @@ def _with_fields(convert: Convert, fields: Fields) -> Convert:
         if own is None:
             return Post(id_value(value_at(record, name), name), made.text, made.metadata)
         chosen = own({**record, _ID: made.id})
-        assert isinstance(chosen, Post)
+        if not isinstance(chosen, Post):
+            return chosen
         parts = {key: value for key, value in chosen.metadata.items() if key == PARTS}
         return Post(chosen.id, chosen.text, {**made.metadata, **parts})
 
     return converted
 
 
-def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | None]:
+def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | Deleted | None]:
     """The posts of a page; a bad record does not affect the others."""
-    made: list[Post | BadRow | None] = []
+    made: list[Post | BadRow | Deleted | None] = []
     for record in records:
         try:
             found = convert(record)

@@ -15,8 +15,10 @@ from typing import Any
 from siamese_news.data.readers.fields import Convert, Converted, Record
 from siamese_news.data.readers.formats import CONTEXT, Format, each
 from siamese_news.data.readers.values import (
+    DELETED,
     id_value,
     inside,
+    is_deleted,
     post_of,
     put,
     replace,
@@ -373,7 +375,6 @@ def _with_warning(content: Any, warning: Any, name: str) -> str:
     return f"{text_value(warning, name)}\n{text}" if warning else text
 
 
-_GONE = ("[deleted]", "[removed]")
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -399,7 +400,7 @@ def _full_name(value: Any, kind: str) -> Any:
     matches=lambda record: "subreddit" in record and ("body" in record or "selftext" in record),
 )
 def _from_reddit(record: Record) -> Converted:
-    """The post of a comment or submission; None for one whose text is deleted.
+    """The post of a comment or submission, unless its text is deleted.
 
     The id is the full name (``t1_`` a comment, ``t3_`` a submission): the short ones overlap.
     """
@@ -407,10 +408,13 @@ def _from_reddit(record: Record) -> Converted:
     body = record.get("body", record.get("selftext"))
     text = text_value(body, "body") if comment else text_value(body or "", "selftext")
     if not comment:
-        kept = "" if text in _GONE else text
-        text = f"{text_value(record.get('title'), 'title')}\n{kept}".strip()
-    if text in _GONE:
-        return None
+        title = text_value(record.get("title"), "title")
+        remaining = [part for part in (title, text) if not is_deleted(part)]
+        if not remaining:
+            return DELETED
+        text = "\n".join(remaining).strip()
+    if is_deleted(text):
+        return DELETED
     kind = "t1" if comment else "t3"
     short = id_value(_full_name(record.get("id"), kind), "id")
     full = short if short.startswith("t") and "_" in short else f"{kind}_{short}"

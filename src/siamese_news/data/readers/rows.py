@@ -17,7 +17,7 @@ from siamese_news.data.readers.duplicates import PostIds
 from siamese_news.data.readers.fields import LINE, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
-from siamese_news.data.readers.values import LOST
+from siamese_news.data.readers.values import DELETED, LOST
 from siamese_news.data.records import Post
 from siamese_news.utils.files import readable_name
 from siamese_news.utils.terminal import clean, counted
@@ -51,7 +51,8 @@ class Counts:
 
     read: int = 0  # posts
     empty: int = 0  # of them with an empty text
-    skipped: int = 0  # records without a post: likes, deletions, posts whose text is gone
+    skipped: int = 0  # records without a post: likes, notices of deletions
+    deleted: int = 0  # posts whose text was deleted
     reasons: dict[str, int] = field(default_factory=dict)  # of rejected rows
     lost: dict[str, int] = field(default_factory=dict)  # dates and links that cannot be right
     unreadable: int = 0  # files of a folder
@@ -76,6 +77,8 @@ class Counts:
         if self.skipped:
             skipped = counted(self.skipped, "record")
             words += f", {skipped} without a post skipped (reposts, likes and the like)"
+        if self.deleted:
+            words += f", {counted(self.deleted, 'deleted post')} left out"
         if self.reasons:
             most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
             listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
@@ -237,6 +240,8 @@ def post_blocks(
             for item in made if isinstance(made, list) else [made]:
                 if item is None:
                     counts.skipped += 1
+                elif item is DELETED:
+                    counts.deleted += 1
                 elif isinstance(item, BadRow):
                     rejections.append(Rejection(source.name, line, item, shown(row)))
                 else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
+from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -170,6 +171,23 @@ def whole_number(value: Any) -> str | None:
         return str(int(value)) if value.is_integer() and abs(value) < _EXACT else None
     match = _WHOLE.fullmatch(value) if isinstance(value, str) else None
     return match[1] if match is not None and abs(int(match[1])) < _EXACT else None
+
+
+class Deleted(Enum):
+    """In place of a post whose text was deleted, by its author or by others."""
+
+    DELETED = "deleted"
+
+
+DELETED = Deleted.DELETED
+
+# "[deleted]", "[removed]", "[ Removed by Reddit ]", "[deleted by user]"
+_DELETED_TEXT = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^\[\]]{0,80})?\s*\]", re.IGNORECASE)
+
+
+def is_deleted(text: str) -> bool:
+    """Whether Reddit wrote this in place of a deleted text."""
+    return text[:1] == "[" and _DELETED_TEXT.fullmatch(text.strip()) is not None
 
 
 def text_value(value: Any, name: str) -> str:

@@ -242,6 +242,7 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
         total.read += own.read
         total.empty += own.empty
         total.skipped += own.skipped
+        total.deleted += own.deleted
         total.renamed += own.renamed
         total.example = total.example or own.example
         total.unreadable = own.unreadable  # each part looks at all files

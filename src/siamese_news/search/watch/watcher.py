@@ -188,7 +188,7 @@ class Watch:
 
     def _count(self, batch: Batch) -> None:
         counts = self.counts
-        counts["skipped"] += batch.counts.skipped
+        counts["skipped"] += batch.counts.skipped + batch.counts.deleted
         counts["empty"] += batch.counts.empty
         for reason, count in batch.counts.reasons.items():
             counts[f"rejected: {reason}"] += count
