@@ -182,12 +182,13 @@ class Deleted(Enum):
 DELETED = Deleted.DELETED
 
 # "[deleted]", "[removed]", "[ Removed by Reddit ]", "[deleted by user]"
+_LONGEST = 120
 _DELETED_TEXT = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^\[\]]{0,80})?\s*\]", re.IGNORECASE)
 
 
 def is_deleted(text: str) -> bool:
     """Whether Reddit wrote this in place of a deleted text."""
-    return text[:1] == "[" and _DELETED_TEXT.fullmatch(text.strip()) is not None
+    return len(text) < _LONGEST and _DELETED_TEXT.fullmatch(text.strip()) is not None
 
 
 def text_value(value: Any, name: str) -> str:

@@ -124,7 +124,7 @@ def add(
                 repeated.update((post.id, crc32(post.text.encode())) for post in some)
             writer.append(maker([post for n, post in enumerate(block) if n not in again]))
         writer.finish()
-        _refuse_others(path, manifest, repeated)
+        _refuse_others(path, manifest, repeated, model.output_dim)
         read = {source[0]: source for source in (*manifest.sources, *sources)}
         manifest.sources = list(read.values())
         sync(path)
@@ -138,9 +138,11 @@ def add(
     return Changed(manifest.posts, manifest.posts - before, present)
 
 
-def _refuse_others(path: Path, manifest: Manifest, repeated: Mapping[str, int]) -> None:
+def _refuse_others(
+    path: Path, manifest: Manifest, repeated: Mapping[str, int], dimensions: int
+) -> None:
     """Refuse posts that have the ids of different posts in the index."""
-    for segment in manifest.open_segments(path) if repeated else ():
+    for segment in manifest.open_segments(path, dimensions) if repeated else ():
         for first, ids in segment.ids():
             for row, id in enumerate(ids, first):
                 if id in repeated and crc32(segment.text(row).encode()) != repeated[id]:
