@@ -44,7 +44,7 @@ def test_every_command_that_takes_files_reads_and_writes_them(files):
     commands = [
         ["rank", *SEEDS, *POSTS, "--top", "90", "--out", OUT],
         ["rank", *SEEDS, *POSTS, "--out", name("rösults.csv")],
-        ["rank", *SEEDS, *POSTS, "--out", name("rösults.parquet")],
+        ["rank", *SEEDS, *POSTS, "--top", "90", "--out", name("rösults.parquet")],
         ["filter", *SEEDS, *POSTS, "--threshold", "-2", "--out", name("äll.jsonl")],
         ["filter", *SEEDS, *POSTS, "--threshold", ".1", "--out", name("w.jsonl"), "--workers", "2"],
         ["index", *POSTS, "--out", name("índex")],
@@ -69,7 +69,7 @@ def test_every_command_that_takes_files_reads_and_writes_them(files):
     done = siamese_news("certify", "--labels", name("sheét.csv"), "--results", OUT, folder=files)
     assert done.returncode in (0, 1) and "Traceback" not in done.stderr
     labels = ["--labels", name("sheét.csv"), "--out", name("nëw.parquet")]
-    done = siamese_news("feedback", "--results", OUT, *labels, folder=files)
+    done = siamese_news("feedback", "--results", name("rösults.parquet"), *labels, folder=files)
     assert done.returncode == 0, done.stderr
     assert (files / OUT).read_bytes() and (files / name("índexed.jsonl")).exists()
 

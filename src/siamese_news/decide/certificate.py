@@ -21,7 +21,7 @@ from siamese_news.decide.sentences import (
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.utils.csv_files import write_csv
-from siamese_news.utils.files import atomic_write, file_sha256
+from siamese_news.utils.files import atomic_write, file_sha256, readable_name
 from siamese_news.utils.terminal import counted
 
 _ROWS = 65_536  # of a list written at one time
@@ -95,7 +95,7 @@ def write_files(
             raise InputError(f"{path}: is the certificate of another plan; move it away")
     write_sealed(path, content)
     with atomic_write(sibling(work.path, "certificate.html")) as stream:
-        stream.write(page_of(content))
+        stream.write(readable_name(page_of(content)))
     lists = sibling(work.path, "certificate.csv")
     return lists if write_lists(lists, work, claims) else None
 

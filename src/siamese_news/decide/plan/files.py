@@ -23,7 +23,7 @@ def seal_of(content: Mapping[str, Any]) -> str:
     """SHA-256 of the content without its seal, whatever the order of the fields."""
     plain = {name: value for name, value in content.items() if name != SEAL}
     text = json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def write_sealed(path: Path, content: Mapping[str, Any]) -> str:
