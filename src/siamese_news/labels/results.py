@@ -17,7 +17,7 @@ from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
-from siamese_news.utils.files import expect_regular, open_binary, reading
+from siamese_news.utils.files import expect_regular, for_arrow, open_binary, reading
 from siamese_news.utils.strings import Strings
 from siamese_news.utils.terminal import unguarded
 
@@ -72,7 +72,7 @@ def _parquet(path: Path, **options: Any) -> Iterator[Any]:
 
     open_binary(path).close()  # raises the errors of the path itself
     try:
-        with pq.ParquetFile(path, **options) as file:
+        with pq.ParquetFile(for_arrow(path), **options) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error

@@ -147,6 +147,11 @@ def json_text(value: Any, **options: Any) -> str:
     return text
 
 
+def for_arrow(path: Path) -> Any:
+    """The path, or the open file if its name is not UTF-8, which Arrow does not take."""
+    return path if readable_name(str(path)) == str(path) else path.open("rb")
+
+
 def readable_name(name: str) -> str:
     """The name of a file with the bytes that are not UTF-8 written as in an address: ``%E9``."""
     if name.isascii():

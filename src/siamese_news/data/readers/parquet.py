@@ -9,6 +9,7 @@ from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.values import iso_seconds
 from siamese_news.errors import InputError
+from siamese_news.utils.files import for_arrow
 
 _BATCH = 1024  # rows that are decoded at once
 # Decoders believe the counts in a file. Ids differ, so a real row takes more than a bit or two.
@@ -75,12 +76,12 @@ def _reading(source: Input) -> Any:
     assert source.path is not None
     size = source.path.stat().st_size
     try:
-        schema = pyarrow.parquet.read_schema(source.path)
+        schema = pyarrow.parquet.read_schema(for_arrow(source.path))
         strings = [f.name for f in schema if pyarrow.types.is_string(f.type)]
         # Buffered: a column is never read whole. Strings stay in their dictionaries: a thousand
         # rows with one long value hold it once.
         file = pyarrow.parquet.ParquetFile(
-            source.path,
+            for_arrow(source.path),
             buffer_size=2**20,
             thrift_container_size_limit=_GROUPS * 10,
             read_dictionary=strings,
