@@ -851,3 +851,21 @@ def test_a_plan_with_the_random_order_of_another_version_is_refused(tmp_path):
     write_sealed(path, plan)
     done = certify(tmp_path)
     assert done.exit_code == 2 and "another version of the program made this plan" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["certificate.json", "certificate.html", "certificate.csv", "verdicts.jsonl", "drawn.jsonl"],
+)
+def test_nothing_is_written_through_a_link_next_to_a_sheet(pool, tmp_path_factory, name):
+    """A sheet that somebody else sent, with a link that leads to a file of this user."""
+    folder, relevant = pool
+    start(folder)
+    save(folder / "sheet.csv", fill(folder / "sheet.csv", relevant))
+    mine = tmp_path_factory.mktemp("home") / ".bashrc"
+    mine.write_text("mine\n")
+    link = folder / f"sheet.{name}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(mine)
+    refused(certify(folder), f"{link}: is a link")
+    assert mine.read_text() == "mine\n"

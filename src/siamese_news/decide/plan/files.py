@@ -119,8 +119,19 @@ def _parts(path: Path) -> tuple[str, int, str]:
 
 
 def sibling(sheet: Path, ending: str) -> Path:
-    """A file that belongs to a sheet of any batch: ``sheet.2.csv`` has ``sheet.plan.json``."""
-    return sheet.with_name(f"{_parts(sheet)[0]}.{ending}")
+    """A file that belongs to a sheet of any batch: ``sheet.2.csv`` has ``sheet.plan.json``.
+
+    Raises:
+        InputError: it is a link. The user did not name this file, so if the sheet is somebody
+            else's, a command would write to wherever that person wants.
+    """
+    path = sheet.with_name(f"{_parts(sheet)[0]}.{ending}")
+    if path.is_symlink():
+        raise InputError(
+            f"{path}: is a link, and what is written next to a sheet must be there itself; remove "
+            "the link, or put a copy in its place"
+        )
+    return path
 
 
 def batch_name(sheet: Path, number: int) -> Path:
