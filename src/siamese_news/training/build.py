@@ -84,7 +84,7 @@ def build_model(
     )
     _check_encoder(config["encoder"])
     encoder: Encoder = make(config["encoder"], "encoder", input_dim=embedding.output_dim)
-    return Model(
+    model = Model(
         tokenizer=tokenizer,
         vocabulary=vocabulary,
         embedding=embedding,
@@ -92,6 +92,14 @@ def build_model(
         limits=config["data"]["limits"],
         config={**plain_config(config["encoder"]), "input_dim": embedding.output_dim},
     )
+    with torch.no_grad():
+        shape = tuple(model.eval()(torch.zeros(1, 1, dtype=torch.int64)).shape)
+    if shape != (1, encoder.output_dim):
+        raise InputError(
+            f"encoder {type(encoder).__name__}: returns for a text a tensor of the shape {shape}, "
+            f"but its output_dim is {encoder.output_dim}; expected (1, {encoder.output_dim})"
+        )
+    return model.train()
 
 
 def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
