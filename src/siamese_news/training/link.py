@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+import pytorch_lightning as pl
 import torch
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
@@ -26,7 +27,7 @@ from siamese_news.training.finetune import Verdict, compare, open_start, trainab
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.module import MONITORED, SiameseModule, ranking_figures
 from siamese_news.training.schedules import check_optimizer
-from siamese_news.training.trainer import begin, fit_selected
+from siamese_news.training.trainer import Selection, begin, checkpoint_to_resume, fit, trainer_of
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +82,31 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     if not trained:
         log.info("the encoder has no parameter to train; it is evaluated unchanged")
-    epochs = _fit(module, data, config, out) if trained else 0
+    folder, epochs = out / "checkpoints", 0
+    if trained:
+        validated = data.dev is not None and config["trainer"]["limit_val_batches"]
+        selection = Selection(
+            folder,
+            monitor=options["monitor"] if validated else None,
+            patience=options["patience"],
+            every_epoch=True,
+        )
+        processes = [RankMonitor(), *[RequeueOnSignal()] * SLURMEnvironment.detect()]
+        trainer = trainer_of(config, out, [*processes, *selection.callbacks])
+        resume = checkpoint_to_resume(config["resume"], folder, automatic=was_restarted())
+        go_on = f"continue with resume={folder / 'last.ckpt'} hydra.run.dir={out}"
+        try:
+            fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume)
+        except Requeued:
+            if is_first_process():
+                requeue()
+            return None
+        epochs = _epochs(trainer, folder)
     leave_group()
-    if epochs is None or not is_first_process():
+    if not is_first_process():
         return None
+    if trained:
+        selection.restore(module)
 
     # test
     verdict: Verdict | None = None
@@ -112,36 +134,11 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     return row
 
 
-def _fit(
-    module: SiameseModule, data: SiameseDataModule, config: Mapping[str, Any], out: Path
-) -> int | None:
-    """Fit and put the selected weights into the module; returns the epochs trained, or None.
-
-    It is None on all processes but the first, and when SLURM is to run the job again.
-    """
-    validated = data.dev is not None and config["trainer"]["limit_val_batches"]
-    last = out / "checkpoints" / "last.ckpt"
-    try:
-        trainer = fit_selected(
-            module,
-            config,
-            out,
-            monitor=config["task"]["monitor"] if validated else None,
-            every_epoch=True,
-            automatic=was_restarted(),
-            go_on=f"continue with resume={last} hydra.run.dir={out}",
-            callbacks=[RankMonitor(), *[RequeueOnSignal()] * SLURMEnvironment.detect()],
-            datamodule=data,
-        )
-    except Requeued:
-        if is_first_process():
-            requeue()
-        return None
-    if not is_first_process():
-        return None
-    if not last.is_file():
+def _epochs(trainer: pl.Trainer, folder: Path) -> int:
+    """How many epochs were trained, also under ddp_spawn, whose trainer here has counted none."""
+    last = folder / "last.ckpt"
+    if not (is_first_process() and last.is_file()):
         return trainer.current_epoch
-    # Under ddp_spawn the trainer of this process has counted no epoch.
     return int(torch.load(last, weights_only=True, map_location="cpu")["epoch"]) + 1
 
 

@@ -31,7 +31,7 @@ from siamese_news.training.rerank_data import (
 )
 from siamese_news.training.rerank_module import SELECT, RerankModule, score_pairs
 from siamese_news.training.schedules import check_optimizer
-from siamese_news.training.trainer import begin, fit_selected
+from siamese_news.training.trainer import Selection, begin, checkpoint_to_resume, fit, trainer_of
 from siamese_news.utils.files import write_json
 from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
@@ -113,17 +113,20 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         seed=config["seed"],
     )
     prepared = time.monotonic()
-    trainer = fit_selected(
+    folder = out / "checkpoints"
+    selection = Selection(
+        folder, monitor=f"dev/{task['select']}", patience=task["patience"], every_epoch=False
+    )
+    trainer = trainer_of(config, out, selection.callbacks)
+    fit(
+        trainer,
         module,
-        config,
-        out,
-        monitor=f"dev/{task['select']}",
-        every_epoch=False,
-        automatic=True,
-        go_on=f"the same command continues from {out / 'checkpoints' / 'last.ckpt'}",
+        go_on=f"the same command continues from {folder / 'last.ckpt'}",
+        ckpt_path=checkpoint_to_resume(config["resume"], folder, automatic=True),
         train_dataloaders=DataLoader(train, batch_size=None),
         val_dataloaders=DataLoader(dev, batch_size=None),
     )
+    selection.restore(module)
     trained = time.monotonic()
     dev_run = score_pairs(model, dev)
     scoring = time.monotonic()

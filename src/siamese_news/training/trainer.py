@@ -17,7 +17,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from siamese_news.errors import InputError
 from siamese_news.training.build import call, make
 from siamese_news.training.checkpoints import open_checkpoint
-from siamese_news.training.launch import OWNED, is_first_process, launched_processes
+from siamese_news.training.launch import OWNED, launched_processes
 from siamese_news.utils.extras import absent
 from siamese_news.utils.files import atomic_write
 
@@ -153,7 +153,7 @@ def fit(trainer: pl.Trainer, module: pl.LightningModule, *, go_on: str, **argume
     tells the user how to continue.
     """
     try:
-        trainer.fit(module, **arguments)
+        trainer.fit(module, weights_only=True, **arguments)
     except SystemExit as end:
         log.error("training stopped; %s", go_on)
         raise SystemExit(143 if trainer.received_sigterm else 130) from end
@@ -183,51 +183,50 @@ def begin(config: Mapping[str, Any], *, one_device: bool = False) -> None:
         torch.set_num_threads(options["threads"])
 
 
-def fit_selected(
-    module: pl.LightningModule,
-    config: Mapping[str, Any],
-    out: Path,
-    *,
-    monitor: str | None,
-    every_epoch: bool,
-    automatic: bool,
-    go_on: str,
-    callbacks: Sequence[Callback] = (),
-    **arguments: Any,
-) -> pl.Trainer:
-    """Train, or continue to train, and put the selected weights into the module, on the CPU.
+class Selection:
+    """The checkpoints of a run and its early stopping: callbacks, and the weights they select.
 
-    ``out/checkpoints`` keeps ``best.ckpt``, selected by the figure `monitor` (None takes the
-    newest), and ``last.ckpt``. With `every_epoch` the choice is made once an epoch, and an epoch
-    that an exception interrupts is kept; otherwise it is made after each validation. An interrupted
-    run continues without ``resume=`` if `automatic`. The data are further `arguments`.
+    Args:
+        folder: keeps ``best.ckpt``, selected by the figure `monitor`, and ``last.ckpt``.
+        monitor: a logged figure, the higher the better; None takes the newest weights.
+        patience: validations without a gain before training stops; None or 0: never.
+        every_epoch: make the choice once an epoch, and keep an epoch that an exception interrupts;
+            otherwise it is made after each validation.
+
+    Raises:
+        InputError: the patience is below 0.
     """
-    folder, patience = out / "checkpoints", config["task"]["patience"]
-    if patience is not None and patience < 0:
-        raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
-    by_epoch = True if every_epoch else None
-    kept = partial(MovableCheckpoint, dirpath=folder, enable_version_counter=False)
-    best = kept(filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch)
-    # A separate callback, because `save_last` of the other one would only follow the best.
-    newest = kept(filename="last", save_on_train_epoch_end=True, save_on_exception=every_epoch)
-    callbacks = [*callbacks, best, newest]
-    if monitor and patience:
-        # Not strict: training that ends before the first validation has no figure yet. A figure
-        # that never comes is an error of `best`.
-        stop = partial(Patience, strict=False, check_on_train_epoch_end=False)
-        callbacks.append(stop(monitor, mode="max", patience=patience))
-    trainer = trainer_of(config, out, callbacks)
-    resume = _checkpoint(config["resume"], folder, automatic=automatic)
-    fit(trainer, module, go_on=go_on, ckpt_path=resume, weights_only=True, **arguments)
-    if is_first_process():
+
+    def __init__(
+        self, folder: Path, *, monitor: str | None, patience: int | None, every_epoch: bool
+    ) -> None:
+        if patience is not None and patience < 0:
+            raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
+        by_epoch = True if every_epoch else None
+        kept = partial(MovableCheckpoint, dirpath=folder, enable_version_counter=False)
+        self.best = kept(
+            filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch
+        )
+        # A separate callback, because `save_last` of the other one would only follow the best.
+        newest = kept(filename="last", save_on_train_epoch_end=True, save_on_exception=every_epoch)
+        self.callbacks: list[Callback] = [self.best, newest]
+        if monitor and patience:
+            # Not strict: training that ends before the first validation has no figure yet. A figure
+            # that never comes is an error of `best`.
+            stop = Patience(
+                monitor, mode="max", patience=patience, strict=False, check_on_train_epoch_end=False
+            )
+            self.callbacks.append(stop)
+
+    def restore(self, module: pl.LightningModule) -> None:
+        """Put the selected weights into the module, in float32 on the CPU."""
         module.to("cpu", torch.float32)  # trainer.precision may have been another one
-        if best.best_model_path:  # it is empty after trainer.fast_dev_run
-            saved = torch.load(best.best_model_path, weights_only=True, map_location="cpu")
+        if self.best.best_model_path:  # it is empty after trainer.fast_dev_run
+            saved = torch.load(self.best.best_model_path, weights_only=True, map_location="cpu")
             module.load_state_dict(saved["state_dict"])
-    return trainer
 
 
-def _checkpoint(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
+def checkpoint_to_resume(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
     """The checkpoint to continue from, which must be in this folder, as is the best one so far.
 
     It is that of ``resume=``; without one and if `automatic`, the newest of an interrupted run.
