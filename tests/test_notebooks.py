@@ -15,6 +15,7 @@ PICTURES = {
     "03_case_study_boston": 2,
     "04_rerank_tweets": 1,
     "05_bring_your_own_encoder": 0,
+    "06_the_library": 0,
 }
 QUICK = {"01_find_posts_about_a_story", "03_case_study_boston"}
 REAL = {"03_case_study_boston", "04_rerank_tweets"}  # take a collection where it is

@@ -12,6 +12,7 @@ import typer
 from hydra import compose, initialize_config_module
 from typer.testing import CliRunner
 
+from siamese_news import open_model
 from siamese_news.__main__ import application
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,14 @@ PYTHON = [
     for number, block in enumerate(
         re.findall(r"```python[^\n]*\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S), 1
     )
+    if "pl.Trainer(" not in block  # prints its progress, and writes files: TRAINING
 ]
+TRAINING = {
+    name: block
+    for name, text in TEXTS.items()
+    for block in re.findall(r"```python[^\n]*\n(.*?)```", text, flags=re.S)
+    if "pl.Trainer(" in block
+}
 
 
 def lines(name):
@@ -47,6 +55,14 @@ def test_python_code_prints_what_it_says(block, monkeypatch):
         exec(compile(block, "<page>", "exec"), {"__name__": "page"})
     promised = re.findall(r"print\(.*\)  # (.*)", block)
     assert out.getvalue().splitlines() == promised
+
+
+def test_the_lines_that_train_run_as_printed(tmp_path, monkeypatch):
+    assert {"README.md", "docs/library.md", "docs/train.md"} <= set(TRAINING)
+    (block,) = set(TRAINING.values())  # the same lines wherever they are shown
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "<page>", "exec"), {"__name__": "page"})
+    assert open_model("my-model").encode(["the river is in my cellar"]).any()
 
 
 def test_the_encoder_of_the_page_keeps_the_contract():

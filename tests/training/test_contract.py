@@ -15,7 +15,7 @@ from pytorch_lightning.callbacks import (
 from pytorch_lightning.loggers import CSVLogger
 from pytorch_lightning.tuner import Tuner
 
-from siamese_news import SiameseDataModule, SiameseModule
+from siamese_news import InputError, SiameseDataModule, SiameseModule
 from siamese_news.model import Model
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -232,3 +232,9 @@ def test_a_compiled_module_trains(folder, tmp_path, name):
     assert torch.isfinite(trainer.callback_metrics["train/loss"])
     module.save(tmp_path / "model")
     assert json.loads((tmp_path / "model" / "config.json").read_text())["encoder"]
+
+
+def test_a_module_without_anything_to_train_says_what_to_change(folder, tmp_path):
+    module = SiameseModule(encoder="bag", vectors=vectors_of(folder))
+    with pytest.raises(InputError, match=r"nothing to train.*vectors\.trainable=true"):
+        trainer_of(tmp_path).fit(module, datamodule=data_of(folder))

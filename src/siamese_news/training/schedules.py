@@ -38,6 +38,11 @@ def optimizer_of(option: OptimizerOption, module: nn.Module, lr: float | None) -
     `parameter_groups` that should not do not.
     """
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not trained:
+        raise InputError(
+            "there is nothing to train: the encoder has no weights, and the word vectors are "
+            "fixed; take another encoder, or vectors that are trained (vectors.trainable=true)"
+        )
     if not isinstance(option, Mapping):
         return option(trained)
     values = {**option, "_partial_": False, **({} if lr is None else {"lr": lr})}
