@@ -1,6 +1,7 @@
 """Files with the names of modules, in folders that somebody else made, are never run."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import siamese_news
 from siamese_news.utils.processes import importing, program_path, safe_paths, spawning
 
 from .desk.served import ARTICLE, Served, corpus, found_before
@@ -146,6 +148,17 @@ def test_training_in_two_processes_runs_no_module_of_the_current_folder(tmp_path
     run(sys.executable, "-m", "siamese_news.train", *options, "hydra.run.dir=out", folder=folder)
     assert (folder / "out" / "model").is_dir()
     assert planted.ran() == ""
+
+
+def test_processes_are_started_in_one_place():
+    source = Path(siamese_news.__file__).parent
+    starts = r"subprocess\.(run|call|check_\w+|Popen\()|get_context\(|os\.(exec|spawn|system|popen)"
+    places = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if re.search(starts, path.read_text(encoding="utf-8"))
+    }
+    assert places == {"utils/processes.py"}
 
 
 def test_processes_of_another_program_get_safe_paths_and_it_keeps_its_own(monkeypatch):
