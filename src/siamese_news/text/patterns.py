@@ -80,6 +80,27 @@ _PLAIN = str.maketrans(
         "＠": "@",
     }
 )
+# Letters in the styles of mathematics and small capitals, with which posts write words in bold or
+# past a filter.
+_A_TO_Z = "abcdefghijklmnopqrstuvwxyz"
+_SMALL = dict(zip("ᴀᴄᴅᴇꜰᴊᴋᴍᴏᴘꞯꜱᴛᴜᴠᴡᴢ", "acdefjkmopqstuvwz", strict=True))
+_PLAIN |= {ord(style): letter for style, letter in _SMALL.items()}
+_PLAIN |= {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x1D400, 0x1D800)}
+# These are letters of phonetic spellings and signs as well: they count as such capitals and letters
+# only next to one of the others.
+_NEXT_TO_STYLED = str.maketrans(
+    "ʙɢʜɪʟɴǫʀʏℂℊℋℌℍℎℐℑℒℓℕℙℚℛℜℝℤℨℬℭℯℰℱℳℴ", "bghilnqryCgHHHhIILlNPQRRRZZBCeEFMo"
+)
+_STYLED = re.compile(f"[{''.join(_SMALL)}\U0001d400-\U0001d7ff]")
+# Letters in circles, squares and brackets: one or two are signs, such as a mark of copyright. Four
+# of them are emoji.
+_FRAMED = {
+    start + number: letter
+    for start in (0x249C, 0x24B6, 0x24D0, 0x1F110, 0x1F130, 0x1F150, 0x1F170)
+    for number, letter in enumerate(_A_TO_Z)
+    if start + number not in (0x24C2, 0x1F170, 0x1F171, 0x1F17E, 0x1F17F)
+}
+_FRAMED_WORD = re.compile(f"[{''.join(map(chr, _FRAMED))}]{{3,}}")
 # Controls, bidi and other invisible signs, surrogates and non-characters go. A joiner stays where
 # it holds an emoji together, and the tags U+E0020.. stay for the flags.
 _INVISIBLE = re.compile(
@@ -92,6 +113,7 @@ def clean(chunk: str) -> str:
     """Prepare a chunk for the pattern: resolve references, apply NFC, drop invisible signs.
 
     With East Asian letters or forms of width in it, it is NFKC: half and full width are one.
+    Letters in the styles of mathematics, and words in circles and the like, become plain letters.
     ``&nbsp;`` and the like become whitespace, so the result may hold several chunks.
     """
     if "&" in chunk and ";" in chunk:
@@ -99,7 +121,13 @@ def clean(chunk: str) -> str:
     if chunk.isascii() and chunk.isprintable():
         return chunk
     chunk = _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "", chunk)
-    return normalized("NFKC" if east_asian(chunk) else "NFC", chunk).translate(_PLAIN)
+    chunk = normalized("NFKC" if east_asian(chunk) else "NFC", chunk)
+    plain = chunk.translate(_PLAIN)
+    if plain != chunk and _STYLED.search(chunk):
+        plain = plain.translate(_NEXT_TO_STYLED)
+    if _FRAMED_WORD.search(plain):
+        plain = plain.translate(_FRAMED)
+    return plain
 
 
 def visible(mark: str) -> bool:

@@ -27,6 +27,9 @@ from siamese_news.data.readers.values import LOST, iso_date, put
         (1539202764123456, "2018-10-10T20:19:24Z"),
         (-86400, None),  # -1, 0 and the like are no dates of posts
         (0, None),
+        ("2014", "2014-01-01T00:00:00Z"),
+        (2014, "2014-01-01T00:00:00Z"),
+        ("0999", None),
         ("0.0", None),
         (46346.4375, "2026-11-20T10:30:00Z"),  # Excel
         ("46346.4375", "2026-11-20T10:30:00Z"),

@@ -14,9 +14,10 @@ from siamese_news.data.jsonl import decode_object, not_an_object
 from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.detect import Detected
 from siamese_news.data.readers.duplicates import PostIds
-from siamese_news.data.readers.fields import LINE, Convert, Record
+from siamese_news.data.readers.fields import LINE, PARTS, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
+from siamese_news.data.readers.repair import repaired, suspicious
 from siamese_news.data.readers.values import DELETED, LOST
 from siamese_news.data.records import Post
 from siamese_news.utils.files import readable_name
@@ -58,6 +59,8 @@ class Counts:
     unreadable: int = 0  # files of a folder
     renamed: int = 0  # posts whose id a different post has
     example: str = ""  # the new id of one of them
+    repaired: int = 0  # texts that were encoded twice or written as escapes
+    garbled: int = 0  # texts that look like it and stay as they are
 
     @property
     def rejected(self) -> int:
@@ -83,6 +86,10 @@ class Counts:
             most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
             listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
             words += f", {counted(self.rejected, 'row')} rejected ({listed})"
+        if self.repaired:
+            words += f", {counted(self.repaired, 'text')} repaired (encoded twice, or in escapes)"
+        if self.garbled:
+            words += f", {counted(self.garbled, 'text')} left that may be encoded twice"
         if self.lost:
             named = " and ".join(f"{count:,} {_LOST[name]}" for name, count in self.lost.items())
             words += f", {named} left out because they cannot be right"
@@ -248,20 +255,34 @@ def post_blocks(
                     posts.append(item)
                     lines.append(line)
         if len(posts) + len(rejections) >= _BLOCK:
-            _count_lost(posts, counts)
-            yield posts, lines, rejections
+            yield _checked(posts, counts), lines, rejections
             posts, lines, rejections = [], [], []
-    _count_lost(posts, counts)
-    yield posts, lines, rejections
+    yield _checked(posts, counts), lines, rejections
 
 
-def _count_lost(posts: Sequence[Post], counts: Counts) -> None:
-    """Count the dates and links that `put` did not take, and remove their names."""
+def _checked(posts: list[Post], counts: Counts) -> list[Post]:
+    """The posts with repaired texts, and without the names of lost dates and links; all count."""
+    if suspicious([post.text for post in posts]):
+        posts = [_repaired(post, counts) for post in posts]
     for post in posts:
         if LOST in post.metadata:
             metadata = cast(dict[str, Any], post.metadata)
             for name in dict.fromkeys(metadata.pop(LOST)):
                 counts.lost[name] = counts.lost.get(name, 0) + 1
+    return posts
+
+
+def _repaired(post: Post, counts: Counts) -> Post:
+    if not suspicious([post.text]):
+        return post
+    text, state = repaired(post.text)
+    if state == "whole":
+        return post
+    if state == "garbled" or PARTS in post.metadata:  # whose lengths are those of the parts
+        counts.garbled += 1
+        return post
+    counts.repaired += 1
+    return Post(post.id, text, post.metadata)
 
 
 def _second_try(convert: Convert, record: Record, row: Any, found: Detected) -> Any:

@@ -65,7 +65,7 @@ def iso_date(value: Any) -> str | None:
     eleventh, so it is ambiguous. A number before 1979 or after 2099 is none.
     """
     try:
-        if type(value) is int and value > 0 and len(str(value)) in (8, 12, 14):
+        if type(value) is int and value > 0 and len(str(value)) in (4, 8, 12, 14):
             value = str(value)  # 20181010 is a date, not seconds since 1970
         if isinstance(value, str):
             # By far the most frequent; the parser still has to agree that there is such a day.
@@ -96,6 +96,8 @@ def _parse(text: str) -> datetime:
             return datetime.strptime(text, "%Y%m%d%H%M%S")
         if len(text) == 12 and text[:2] in ("19", "20"):
             return datetime.strptime(text, "%Y%m%d%H%M")
+        if len(text) == 4 and _FIRST_YEAR <= text < _END_YEAR:
+            return datetime(int(text), 1, 1)
         return _moment(float(text))
     if _SERIAL.fullmatch(text):
         return _moment(float(text.replace(",", ".")))

@@ -241,6 +241,8 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
         own = Counts(**part["counts"])
         total.read += own.read
         total.empty += own.empty
+        total.repaired += own.repaired
+        total.garbled += own.garbled
         total.skipped += own.skipped
         total.deleted += own.deleted
         total.renamed += own.renamed

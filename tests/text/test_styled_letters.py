@@ -1,0 +1,103 @@
+"""Letters in styles of mathematics, circles and the like are letters."""
+
+import json
+import unicodedata
+
+import pytest
+
+from siamese_news.text.patterns import clean
+from siamese_news.text.tokens import Tokenizer
+
+from ..commands import siamese_news as process
+
+WORDS = "the quick weir jumps over lazy dams foxglove bzk"
+SMALL = dict(zip(map(chr, range(97, 123)), "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡxʏᴢ", strict=True))
+# The letters that the mathematical alphabets lack are in the block of letterlike symbols.
+HOLES = {name: chr(code) for code in range(0x2100, 0x2150) if (name := unicodedata.name(chr(code)))}
+
+
+def styled(style):
+    """The alphabet in a style, by the names of its letters."""
+    letters = {}
+    for letter in "abcdefghijklmnopqrstuvwxyz":
+        for case, own in (("SMALL", letter), ("CAPITAL", letter.upper())):
+            name = style.format(case=case, letter=letter.upper())
+            try:
+                letters[own] = unicodedata.lookup(name)
+            except KeyError:
+                old = name.replace("MATHEMATICAL ", "").replace("FRAKTUR", "BLACK-LETTER")
+                letters[own] = HOLES.get(old) or HOLES.get("PLANCK CONSTANT", own)
+    return letters
+
+
+MATHS = [
+    f"MATHEMATICAL {style} {{case}} {{letter}}"
+    for style in (
+        *("BOLD", "ITALIC", "BOLD ITALIC", "SCRIPT", "BOLD SCRIPT", "FRAKTUR", "DOUBLE-STRUCK"),
+        *("BOLD FRAKTUR", "SANS-SERIF", "SANS-SERIF BOLD", "SANS-SERIF BOLD ITALIC", "MONOSPACE"),
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "style",
+    [*MATHS, "FULLWIDTH LATIN {case} LETTER {letter}", "CIRCLED LATIN {case} LETTER {letter}"],
+)
+def test_every_style_is_read_as_its_letters(style):
+    letters = styled(style)
+    tokens = Tokenizer()
+    for text in (WORDS, WORDS.title()):
+        written = "".join(letters.get(letter, letter) for letter in text)
+        assert written != text
+        assert tokens(written) == tokens(text)
+        assert tokens(f"#{written.split()[2]}") == tokens(f"#{text.split()[2]}")
+
+
+@pytest.mark.parametrize(
+    "start",
+    [0x249C, 0x1F110, 0x1F130, 0x1F150, 0x1F170],
+    ids="parens caps squares black box".split(),
+)
+def test_capitals_in_frames_are_letters(start):
+    emoji = {0x1F170, 0x1F171, 0x1F17E, 0x1F17F}
+    text = "weirs give" if start == 0x1F170 else WORDS  # without a, b, o, p
+    written = "".join(chr(start + ord(c) - 97) if c != " " else c for c in text)
+    assert not emoji & set(map(ord, written))
+    assert Tokenizer()(written) == Tokenizer()(text)
+
+
+def test_small_capitals_are_letters():
+    written = "".join(SMALL.get(letter, letter) for letter in WORDS)
+    assert Tokenizer()(written) == Tokenizer()(WORDS)
+
+
+@pytest.mark.parametrize(
+    "text", ["ˈpʰɪʟɪ", "ʀɪɴ", "5 ℓ", "ℝ", "№ 5", "™", "🅰", "🅱", "Ⓜ", "½", "①", "x²"]
+)
+def test_phonetic_spellings_signs_and_emoji_are_what_they_were(text):
+    assert clean(text) == unicodedata.normalize("NFC", text)
+
+
+def test_accents_on_styled_letters_stay():
+    assert Tokenizer()("𝐫é𝐬𝐮𝐦é") == ["résumé"]
+    assert Tokenizer()("𝟐𝟎𝟐𝟔 𝟗𝟎𝟎") == ["2026", "900"]
+
+
+def test_a_post_in_bold_is_found(tmp_path):
+    bold = styled("MATHEMATICAL SANS-SERIF BOLD {case} {letter}")
+    text = "The weir at Tansy Mill gives way, hundreds flee"
+    written = "".join(bold.get(letter, letter) for letter in text)
+    posts = [written, "my cat sleeps on the sofa", "coffee first", "a goal in the last minute"]
+    rows = "".join(json.dumps({"id": str(n), "text": t}) + "\n" for n, t in enumerate(posts))
+    (tmp_path / "posts.jsonl").write_text(rows)
+    (tmp_path / "plain.jsonl").write_text(rows.replace(json.dumps(written), json.dumps(text)))
+    (tmp_path / "seed.txt").write_text("The weir at Tansy Mill gave way; hundreds fled.\n")
+    scores = []
+    for name in ("posts", "plain"):
+        rank = ("rank", "--articles", "seed.txt", "--posts", f"{name}.jsonl", "--format", "jsonl")
+        done = process(*rank, folder=tmp_path)
+        assert not done.returncode, done.stderr
+        first = json.loads(done.stdout.splitlines()[0])
+        assert first["post"] == "0"
+        scores.append(first["score"])
+    assert scores[0] == scores[1] > 0.3
