@@ -341,3 +341,14 @@ def test_a_wrong_value_in_a_list_of_plans_is_named_with_its_line(tmp_path):
         assert done.exit_code == 2 and isinstance(done.exception, SystemExit), (name, value)
         refused += "plans.jsonl:1: is damaged" in done.stderr
     assert refused > len(line)
+
+
+def test_half_a_character_in_both_sealed_files_is_no_traceback(certified):
+    plan, path = certified / "sheet.plan.json", certified / "sheet.certificate.json"
+    seal = sealed_again(plan, lambda content: content.update(criteria="\ud800"))
+    sealed_again(path, lambda content: content.update(criteria="\ud800"))
+    sealed_again(path, lambda content: content["plan"].update(sha256=seal))
+    (certified / "sheet.drawn.jsonl").unlink()
+    for arguments in (("--check", path), ("--labels", certified / "sheet.csv")):
+        done = run("certify", *arguments)
+        assert done.exit_code == 2 and isinstance(done.exception, SystemExit), done.exception

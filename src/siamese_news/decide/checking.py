@@ -14,7 +14,7 @@ from siamese_news.decide.plan.files import SEAL, named_by, read_sealed
 from siamese_news.decide.plan.sampling_plan import model_of
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, read_labels
-from siamese_news.utils.files import file_sha256
+from siamese_news.utils.files import file_sha256, readable_name
 
 STATED = (SEAL, "created", "command", "provenance")
 """The fields that nothing else says: when, how and by which program a certificate was made."""
@@ -146,7 +146,7 @@ def _list_and_page(
     page = path.with_suffix(".html")
     if not page.exists():
         unchecked.append(f"its page ({page.name} is not here)")
-    elif page.read_bytes() != page_of(content).encode():
+    elif page.read_bytes() != readable_name(page_of(content)).encode("utf-8", "replace"):
         if content["provenance"].get("versions", {}).get("siamese-news") == __version__:
             raise InputError(f"{page}: is not the page of {path.name}; write it again with certify")
         unchecked.append(f"its page ({page.name} is of another version of the program)")
