@@ -6,12 +6,23 @@ from typing import Any
 
 from siamese_news.data.records import Article, Post
 from siamese_news.search.records import Sample, metadata_text
-from siamese_news.text.languages import BACKGROUND, language_of, language_of_seed, looks_english
+from siamese_news.text.languages import (
+    BACKGROUND,
+    is_confirmed,
+    language_of,
+    language_of_seed,
+    looks_english,
+)
 
 _FEWEST = 10  # posts whose language is known, for a share of the pool to mean something
 _SHARE = 0.2  # of the pool in languages that no seed has, from which there is a remark
 # Minimum share of posts with an English function word in an English pool.
 _ENGLISH_POOL = 0.75
+# A language is named if so many of the posts that seem to be in it confirm it (`is_confirmed`): the
+# detector has a name for every text, and Hindi in Latin letters was Swahili.
+_CONFIRMED = 0.5
+UNKNOWN = "und"
+"""The language of posts that seem to be in one that their words do not confirm (ISO 639-2)."""
 # Codes of platforms for languages that have another code.
 _CODES = {"in": "id", "iw": "he", "fil": "tl", "nb": "no", "nn": "no", "ckb": "ku"}
 
@@ -38,10 +49,19 @@ class SearchLanguages:
         english = (metadata_text(p, "lang") == "en" or looks_english(p.text) for p in noted)
         if BACKGROUND in self.seeds.values() and sum(english) >= _ENGLISH_POOL * len(noted):
             return  # the language detector is not needed
-        found = Counter(filter(None, map(language_of_post, noted)))
-        total = found.total()
-        if total >= _FEWEST:
-            self.shares = {name: round(n / total, 3) for name, n in found.most_common()}
+        counts, confirmed = Counter[str](), Counter[str]()
+        for post in noted:
+            if code := language_of_post(post):
+                counts[code] += 1
+                confirmed[code] += is_sure(post, code)
+        total = counts.total()
+        if total < _FEWEST:
+            return
+        shares = Counter[str]()
+        for code, count in counts.items():
+            named = code in self.seeds.values() or confirmed[code] >= _CONFIRMED * count
+            shares[code if named else UNKNOWN] += count
+        self.shares = {name: round(n / total, 3) for name, n in shares.most_common()}
 
     def remarks(self) -> list[str]:
         """Remarks on the languages, once the posts are read."""
@@ -55,11 +75,15 @@ class SearchLanguages:
             )
         others = {name: s for name, s in self.shares.items() if name not in self.seeds.values()}
         if sum(others.values()) >= _SHARE:
-            most = ", ".join(f"'{name}' {share:.0%}" for name, share in list(others.items())[:3])
+            named = [name for name in others if name != UNKNOWN][:3]
+            most = [f"'{name}' {others[name]:.0%}" for name in named]
+            if UNKNOWN in others:
+                most.append(f"{others[UNKNOWN]:.0%} in a language that cannot be told")
             found.append(
                 f"About {sum(others.values()):.0%} of the posts are in other languages than the "
-                f"seeds ({most}; from a sample). They are found by names, hashtags and the words "
-                "around these; posts without any of them rank low. Add a seed in their language."
+                f"seeds ({', '.join(most)}; from a sample). They are found by names, hashtags and "
+                "the words around these; posts without any of them rank low. Add a seed in their "
+                "language."
             )
         return found
 
@@ -70,5 +94,14 @@ class SearchLanguages:
 
 def language_of_post(post: Post) -> str | None:
     """The language of a post as the platform says, else as it seems."""
-    said = (metadata_text(post, "lang") or "und").replace("_", "-").split("-")[0].lower()
-    return language_of(post.text) if said == "und" else _CODES.get(said, said)
+    said = _said(post)
+    return language_of(post.text) if said == UNKNOWN else _CODES.get(said, said)
+
+
+def is_sure(post: Post, language: str) -> bool:
+    """Whether the platform names the language of a post, or the words of the post confirm it."""
+    return _said(post) != UNKNOWN or is_confirmed(post.text, language)
+
+
+def _said(post: Post) -> str:
+    return (metadata_text(post, "lang") or UNKNOWN).replace("_", "-").split("-")[0].lower()

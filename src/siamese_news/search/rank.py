@@ -14,7 +14,7 @@ from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.output import write_rows
 from siamese_news.search.pool import Ints, Pool, Wanted, Window
 from siamese_news.search.records import RankedPost
-from siamese_news.search.remarks import order_remarks
+from siamese_news.search.remarks import order_remarks, same_lists_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 
@@ -133,7 +133,12 @@ class Ranking:
         """Warnings about lists that say little; there must be a post."""
         names = ["the seeds"] if self.seeds.one_story else [a.id for a in self.seeds.articles]
         best = (int(scores.max()) / MILLION for scores in self._scores)
-        return order_remarks(self.scores, dict(zip(names, best, strict=True)))
+        found = order_remarks(self.scores, dict(zip(names, best, strict=True)))
+        if self.seeds.distinct:
+            lists = [set(rows[order].tolist()) for _, rows, order in self._ordered()]
+            posts = self.scores.total // len(lists)
+            found += same_lists_remarks(dict(zip(names, lists, strict=True)), posts)
+        return found
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
         articles, together = self.seeds.articles, self.seeds.one_story

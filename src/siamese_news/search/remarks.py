@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -21,6 +22,7 @@ WEAK = 0.02
 _LARGE_SHARE, _FEWEST_POSTS = 0.2, 100
 
 _NAMED = 3
+_ALIKE = 0.8  # share of common posts from which two lists are nearly the same
 
 # Phrases of paywalls, in the languages of many newspapers. No article of fewer than `_STUB` words
 # among the 22,000 of nine data sets has one of them.
@@ -130,6 +132,24 @@ def share_remarks(kept: int, searched: int, threshold: float, scores: ScoreCount
             f"{scores.highest:.3f}): look at the last posts in the results before you use them."
         ]
     return []
+
+
+def same_lists_remarks(lists: Mapping[str, set[int]], posts: int) -> list[str]:
+    """A remark on seeds about different stories whose lists have nearly the same posts.
+
+    `lists` are the posts by the names of the seeds; lists of most of all `posts` say nothing.
+    """
+    alike: dict[str, None] = {}
+    some = [item for item in lists.items() if 0 < len(item[1]) <= posts / 2][:_MOST]
+    for (name, mine), (other, theirs) in combinations(some, 2):
+        if len(mine & theirs) >= _ALIKE * len(mine | theirs):
+            alike |= {name: None, other: None}
+    if not alike:
+        return []
+    return [
+        f"The lists of {_names(list(alike))} have nearly the same posts: are these seeds about one "
+        "story? --distinct is for different stories; --one-story makes one list for all seeds."
+    ]
 
 
 def _names(names: Sequence[str]) -> str:

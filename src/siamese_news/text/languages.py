@@ -42,6 +42,7 @@ _LANGUAGES = (
 _SURE = 0.5
 _SURE_OF_A_SEED = 0.9  # in Latin letters; others are hardly English
 _LEAST_LETTERS = 12
+_CONFIRMING = 0.2  # share of function words in a post that confirm its language
 _ARRAYS = ("nb_ptc", "nb_pc", "nb_classes", "tk_output", "tk_nextmove", "tk_row")  # of the detector
 
 
@@ -93,6 +94,22 @@ def other_language(words: Sequence[str], language: str) -> str | None:
         return None
     found = language_of(" ".join(words))
     return None if found == language else found
+
+
+def is_confirmed(text: str, language: str) -> bool:
+    """Whether the words of a text bear out the detected language.
+
+    The detector names one of the languages that it knows, also for a language that it does not,
+    such as Hindi in Latin letters. Another alphabet bears a language out, and so do two different
+    function words that are a fifth of the words.
+    """
+    words = _WORD.findall(_NOISE.sub(" ", text).lower())
+    latin = sum(map(str.isascii, words)) > len(words) / 2
+    if not latin:
+        return True
+    known = function_words(language)
+    hits = [word for word in words if word in known]
+    return len(set(hits)) > 1 and len(hits) >= _CONFIRMING * len(words)
 
 
 @cache
