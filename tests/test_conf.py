@@ -29,7 +29,7 @@ def _conf():
 
 GROUPS = (
     "task",
-    "model",
+    "module",
     "encoder",
     "sparsity",
     "objective",

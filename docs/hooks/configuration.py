@@ -21,7 +21,7 @@ MEANING = {
     "experiment": "Settings that belong together; they come last and change only what differs.",
     "hydra": "Where a run writes.",
     "logger": "Where figures are logged while training; several as a list: `logger=[csv,wandb]`.",
-    "model": "The LightningModule, which joins encoder, objective, vectors and optimizer.",
+    "module": "The LightningModule, which joins encoder, objective, vectors and optimizer.",
     "objective": "What training makes small, and which triplets are mined for it.",
     "ranker": "What orders short posts for a keyword query (`task=rerank`).",
     "sparsity": "What makes weights of attention scores.",

@@ -22,7 +22,9 @@ def test_the_encoders_differ_in_encoder_alone(data):
         assert first["data"]["limits"]["article_tokens"] == 300
         for option, config in composed.items():
             # Dense attention is softmax by definition; the others take the sparsity or have none.
-            ignored = {"encoder", "labels"} | ({"sparsity"} if option == "transformer" else set())
+            ignored = {"encoder", "module", "labels"} | (
+                {"sparsity"} if option == "transformer" else set()
+            )
             differing = {key for key in config if config[key] != first[key]} - ignored
             assert not differing, (option, differing)
 
@@ -36,7 +38,7 @@ def test_every_setting_changes_what_it_names_and_builds():
         config = compose_training([*sweep.overrides(SHARED, sweep.ENCODERS[0], "pair"), *options])
         instantiate(config["encoder"], input_dim=100)
         changed = {key for key in config if config[key] != base[key]} - {"labels"}
-        assert changed <= {"encoder", "trainer", "objective"}
+        assert changed <= {"encoder", "module", "trainer", "objective"}
         assert bool(changed) == bool(variant.options)
 
 
@@ -108,7 +110,7 @@ def test_the_authors_settings_differ_in_the_encoder_alone_and_from_the_code_in_t
         }
         assert config["task"]["optimizer"] == first["task"]["optimizer"] | {"fused": True}
         differing = {key for key in config if config[key] != first[key]}
-        assert differing <= {"encoder", "sparsity", "labels", "task", "data"}, encoder
+        assert differing <= {"encoder", "module", "sparsity", "labels", "task", "data"}, encoder
     assert authors.EXHIBIT.jobs(Setting("stories")) == []
 
 

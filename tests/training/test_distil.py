@@ -76,7 +76,7 @@ def test_the_model_folder_has_both_heads_and_finds_the_stories(run, tmp_path):
 
 
 def test_several_devices_are_refused(run, tmp_path):
-    with pytest.raises(InputError, match=r"task=distil trains on one device.*2 processes"):
+    with pytest.raises(InputError, match=r"this task trains on one device.*2 processes"):
         run(tmp_path, "trainer=ddp4", "trainer.accelerator=cpu", "trainer.devices=2")
 
 

@@ -72,7 +72,7 @@ REFUSED = {
     "+task.schedule.step_size=2": "task.schedule: names no class; expected task/schedule=NAME",
     "+vectors.lower=true": "vectors.lower: is unknown; expected in vectors one of source, ",
     "+data.batching.size=3": "data.batching.size: is unknown; expected in data.batching ",
-    "ranker=qatt": "ranker=… changes nothing in task=link, which reads data, encoder, model, ",
+    "ranker=qatt": "ranker=… changes nothing in task=link, which reads data, encoder, module, ",
     "trainer.precision=bf17": "trainer.precision=bf17: expected ",
     "experiment=mine": "task.patience=drei: expected a whole number",
     "encoder._target_=mine.MyEncoder": (

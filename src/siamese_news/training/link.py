@@ -46,7 +46,7 @@ class LinkOptions(TypedDict):
     tokenizer: dict[str, Any]
 
 
-@job.task(LinkOptions, "model encoder sparsity objective data vectors terms")
+@job.task(LinkOptions, "module encoder sparsity objective data vectors terms")
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """Train, select, evaluate and save; on several devices the first process alone evaluates.
 
@@ -74,7 +74,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
 
     # model
     tuned = None if start is None else trainable_copy(start)
-    module: SiameseModule = call(config["model"], "model", model=tuned)
+    module: SiameseModule = call(config["module"], "module", model=tuned)
     model = module.model
     module.learn_words(data)
 

@@ -72,10 +72,10 @@ def check_config(config: Mapping[str, Any]) -> None:
         InputError: a value has another type than its option declares, or an option is unknown.
     """
     reads = class_of(config["task"], "task").task.groups
-    if "model" not in reads:
-        config = {key: value for key, value in config.items() if key != "model"}
+    if "module" not in reads:
+        config = {key: value for key, value in config.items() if key != "module"}
     # The module's options repeat those of other groups, which the user named.
-    for key, value in sorted(config.items(), key=lambda item: item[0] == "model"):
+    for key, value in sorted(config.items(), key=lambda item: item[0] == "module"):
         for complaint in _complaints(key, value, TOP.get(key, Any)):
             raise InputError(complaint)
     if "terms" in config:
