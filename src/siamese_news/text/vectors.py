@@ -222,8 +222,8 @@ def _read_binary(
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Like `read_vector_file`. Each word is ended by a space and followed by `width` float32.
 
-    Nothing marks the end of a vector, so a word with a space shifts all that follows: the bytes left
-    of its vector then begin the next word.
+    Nothing marks the end of a vector, so a word with a space shifts all that follows: the bytes
+    left of its vector then begin the next word.
     """
     wanted = count if limit is None else min(limit, count)
     words: dict[str, None] = {}

