@@ -139,3 +139,9 @@ def test_a_post_and_a_seed_of_marks_stop_no_search(tmp_path):
     assert {json.loads(line)["post"] for line in lines[:2]} == {"0", "2"}
     done = process("explain", *found, "--post", "0", folder=tmp_path)
     assert not done.returncode, done.stderr
+
+
+def test_a_reference_of_thousands_of_digits_costs_no_post():
+    endless = f"&#{'1' * 5000};"
+    assert unescaped(f"the river &amp; the {endless} bridge") == "the river & the \ufffd bridge"
+    assert unescaped("&#65;&#x42;&#1234567;") == "AB\ufffd"

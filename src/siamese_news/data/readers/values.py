@@ -356,6 +356,14 @@ def without_html(text: str) -> str:
     return unescaped(text)
 
 
+# No character has a number of so many digits; `html.unescape` fails on thousands of them.
+_NO_CHARACTER = re.compile(r"&#\d{11,};?")
+
+
 def unescaped(text: str) -> str:
-    """The text with HTML references resolved."""
-    return html.unescape(text) if "&" in text else text
+    """The text with HTML references resolved; one to a number that no character has is U+FFFD."""
+    if "&" not in text:
+        return text
+    if "&#" in text:
+        text = _NO_CHARACTER.sub("\ufffd", text)
+    return html.unescape(text)
