@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from siamese_news.data.readers.values import unescaped
 from siamese_news.utils.unicode import normalized
 
 from ..commands import siamese_news as process
