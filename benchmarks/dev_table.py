@@ -21,6 +21,7 @@ from siamese_news.data.records import Article
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model.loading import AnyModel, ExternalModel, open_model
 from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
@@ -30,6 +31,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "all, event": {"about": "event"},
     "all, article": {"about": "article"},
     "all, distinct": {"distinct": True},
+    "all, rivals": {"rivals": True},
     "without smoothing": {"smooth": False},
     "without feedback": {"expand": False},
     "words": {"fusion": "words"},
@@ -45,7 +47,12 @@ def story(figure: str) -> bool:
 
 
 def dev_figures(
-    model: AnyModel, pools: list[Pool], *, distinct: bool = False, **options: Any
+    model: AnyModel,
+    pools: list[Pool],
+    *,
+    distinct: bool = False,
+    rivals: bool = False,
+    **options: Any,
 ) -> dict[str, float]:
     """The figures of a model on dev pools.
 
@@ -53,6 +60,7 @@ def dev_figures(
         model: with a lexical head, or another library's.
         pools: the pools.
         distinct: whether single articles tell different stories (``rank --distinct``).
+        rivals: whether posts that fit an unrelated article better fall, as `rank` does it.
         options: of `open_scorer`.
     """
 
@@ -60,10 +68,13 @@ def dev_figures(
         def scored(articles: list[str], posts: list[str]) -> np.ndarray:
             scorer = open_scorer(model, articles, one_story=one_story, **options)
             observe_all(scorer, posts)
-            if one_story or not distinct:
+            if one_story or not (distinct or rivals):
                 return scorer.scores(posts)
             seeds = [Article(id=str(number), text=text) for number, text in enumerate(articles)]
-            return Seeds(seeds, distinct=True).combine(scorer.scores(posts))[0] / MILLION
+            words = model.words if isinstance(model, ExternalModel) else model
+            weights = rival_weights(words, articles) if rivals else None
+            several = Seeds(seeds, distinct=distinct, rivals=weights)
+            return several.combine(scorer.scores(posts))[0] / MILLION
 
         return scored
 

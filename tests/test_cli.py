@@ -147,7 +147,7 @@ def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
 
 def test_rank_and_filter_name_the_one_list_of_a_single_seed_alike(files):
     for command in ("rank", "filter"):
-        more = ("--one-story",) if command == "rank" else ("--threshold", "-1")
+        more = ("--one-story",) if command == "rank" else ("--min-score", "-1")
         sources = ("--model", files / "model", "--articles", files / "story.txt")
         out = files / f"{command}.trec"
         done = run(command, *sources, "--posts", files / "posts.jsonl", "--out", out, *more)
@@ -476,7 +476,7 @@ def test_either_head_alone(shipped, fusion):
     done, rows = shipped_rank(shipped, "--top", "3", "--fusion", fusion)
     assert done.exit_code == 0, done.output
     assert {row["post"] for row in rows[:2]} <= {"p0", "p1", "p2"}
-    kept = shipped_rank(shipped, "--threshold", "-1", "--fusion", fusion, command="filter")[1]
+    kept = shipped_rank(shipped, "--min-score", "-1", "--fusion", fusion, command="filter")[1]
     assert {row["post"]: row["score"] for row in rows}.items() <= {
         row["post"]: row["score"] for row in kept
     }.items()
@@ -508,7 +508,7 @@ def test_a_query_is_the_options_that_ask_for_it():
         negatives=["c"],
         one_story=True,
         about="event",
-        threshold=0.25,
+        min_score=0.25,
         smooth=False,
         text_field="--x",
         dedupe=True,
@@ -519,7 +519,7 @@ def test_a_query_is_the_options_that_ask_for_it():
         "a b.txt",
         "--not",
         "c",
-        "--threshold",
+        "--min-score",
         "0.25",
         "--no-smooth",
         "--text-field=--x",

@@ -57,7 +57,7 @@ def test_empty_articles_are_named_and_stop_only_a_strict_run(files, command):
     (files / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (files / "blank.txt").write_text(" \n")
     (files / "none.txt").touch()
-    more = ["--threshold", "-1"] if command == "filter" else []
+    more = ["--min-score", "-1"] if command == "filter" else []
     names = ["a.jsonl", "blank.txt", "none.txt", *more, "--out", "out.jsonl"]
     done = run(command, *names)
     assert done.exit_code == 0, done.output
@@ -111,11 +111,11 @@ def test_a_file_that_may_not_be_read_is_bad_input(files, monkeypatch, name):
 def test_filter_with_several_seeds_writes_one_list_of_ranks(files):
     """A TREC run has one list of ranks for each name in its first column."""
     (files / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    done = run("filter", "a.jsonl", "--threshold", "-1", "--out", "found.trec")
+    done = run("filter", "a.jsonl", "--min-score", "-1", "--out", "found.trec")
     assert done.exit_code == 0, done.output
     rows = [line.split() for line in (files / "found.trec").read_text().splitlines()]
     assert [(row[0], row[3]) for row in rows] == [("all", "1"), ("all", "2"), ("all", "3")]
-    done = run("filter", "a.jsonl", "--threshold", "-1", "--out", "found.jsonl")
+    done = run("filter", "a.jsonl", "--min-score", "-1", "--out", "found.jsonl")
     articles = {json.loads(line)["article"] for line in Path("found.jsonl").open()}
     assert len(articles) > 1  # the other formats say which seed a post is nearest to
 

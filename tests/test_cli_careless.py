@@ -120,8 +120,8 @@ def test_an_option_of_the_other_command_names_it(here, command, advice):
 @pytest.mark.parametrize(
     "command",
     [
-        ("filter", *RANK[1:], "--out", "found.csv", "--threshold"),
-        ("watch", *RANK[1:3], "--source", "stdin", "--out", "found.jsonl", "--threshold"),
+        ("filter", *RANK[1:], "--out", "found.csv", "--min-score"),
+        ("watch", *RANK[1:3], "--source", "stdin", "--out", "found.jsonl", "--min-score"),
         ("audit", "--results", "posts.jsonl", "--out", "sheet.csv", "--threshold"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_threshold_in_percent_is_refused_in_one_line(here, command):
 
 
 def test_a_threshold_may_have_a_decimal_comma(here):
-    done = process("filter", *RANK[1:], "--out", "found.jsonl", "--threshold", "0,1")
+    done = process("filter", *RANK[1:], "--out", "found.jsonl", "--min-score", "0,1")
     assert done.returncode == 0, done.stderr
     assert json.loads((here / "found.jsonl.meta.json").read_text())["threshold"] == 0.1
 

@@ -59,7 +59,7 @@ def command(files, *more, out="out.jsonl", threshold=0.4):
         files / "story.txt",
         "--posts",
         files / "posts.jsonl",
-        "--threshold",
+        "--min-score",
         threshold,
         "--out",
         files / out,
@@ -213,7 +213,7 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     [
         (lambda f: (f / "story.txt").write_text("Another story"), "(seeds: "),
         (lambda f: (f / "posts.jsonl").open("a").write("{}\n"), "(posts: "),
-        (lambda f: ["--threshold", "0.5"], "(threshold: "),
+        (lambda f: ["--min-score", "0.5"], "(min_score: "),
         (lambda f: ["--aggregate", "mean"], "(aggregate: "),
         (lambda f: (f / "out.jsonl.part").write_bytes(b""), "it was changed"),
         (lambda f: (f / "out.jsonl.part.json").write_text("{"), "is damaged"),

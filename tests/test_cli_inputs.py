@@ -71,7 +71,7 @@ def test_no_command_writes_over_what_it_reads(files, command):
     articles = ("--articles", files / "story.txt")
     arguments = {
         "rank": (*model, *articles, "--posts", files / "dump"),
-        "filter": (*model, *articles, "--posts", f"{files}/d*/*.jsonl", "--threshold", "0"),
+        "filter": (*model, *articles, "--posts", f"{files}/d*/*.jsonl", "--min-score", "0"),
         "keywords": ("--results", files / "story.txt", "--posts", dump),
         "explain": (*model, *articles, "--posts", dump, "--post", "1"),
     }[command]
@@ -120,7 +120,7 @@ def test_another_file_is_replaced_only_by_force_and_own_results_freely(files):
 
 def test_own_results_in_the_folder_are_no_posts_and_a_search_can_be_repeated(files):
     out = files / "dump" / "found.jsonl"
-    command = ("filter", *rank(files, "--threshold", "-1", "--out", out)[1:])
+    command = ("filter", *rank(files, "--min-score", "-1", "--out", out)[1:])
     for _ in range(2):
         done = process(*command)
         assert done.returncode == 0, done.stderr
@@ -178,7 +178,7 @@ def test_dates_that_are_not_understood_are_said(files):
     out = files / "out.jsonl"
     for command in (
         rank(files, "--after", "2013-04-01", "--out", out),
-        ("filter", *rank(files, "--threshold", "0", "--before", "2014", "--out", out)[1:]),
+        ("filter", *rank(files, "--min-score", "0", "--before", "2014", "--out", out)[1:]),
     ):
         done = process(*command)
         assert done.returncode == 2
@@ -328,7 +328,7 @@ def test_the_address_of_a_post_reaches_the_results(files, command):
     }
     (files / "dump" / "a.jsonl").write_text(lines([post]))
     out = files / "out.jsonl"
-    more = ["--threshold", "-2"] if command == "filter" else []
+    more = ["--min-score", "-2"] if command == "filter" else []
     done = process(command, *rank(files, "--out", out, *more)[1:])
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["link"] == address

@@ -309,7 +309,7 @@ def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
     (files / "posts.jsonl").write_text(lines([row, {"id": "2", "text": "vote"}]))
     (files / "story.txt").write_text("Flood in the \x1b[31mtown\n\nThe river took the bridge.\n")
     _, *given = rank(files, posts=["posts.jsonl"])
-    more = {"rank": [], "filter": ["--threshold", "-1"], "explain": ["--post", row["id"]]}[command]
+    more = {"rank": [], "filter": ["--min-score", "-1"], "explain": ["--post", row["id"]]}[command]
     if command == "filter":
         more += ["--out", files / "out.csv"]
     for options in (more, [*more, "--text-field", "\x1b[31m"]):
@@ -324,8 +324,8 @@ def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
     (files / "dump" / "c.jsonl").write_text(lines([{"id": "3", "text": "vote"}]))
     options = {
         "rank": [],
-        "filter": ["--threshold", "-1"],
-        "workers": ["--threshold=-1", "--workers=2"],
+        "filter": ["--min-score", "-1"],
+        "workers": ["--min-score=-1", "--workers=2"],
         "index": [],
     }[command]
     out = files / ("posts.index" if command == "index" else "out.jsonl")

@@ -62,7 +62,7 @@ def command(root, out, *more, threshold=0.05):
                 root / "story.txt",
                 "--posts",
                 root / "posts",
-                "--threshold",
+                "--min-score",
                 threshold,
                 "--out",
                 root / out,

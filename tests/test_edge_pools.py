@@ -48,7 +48,7 @@ def test_filter_says_the_same_and_keeps_it_beside_its_results(tmp_path):
         FLOODS[:1] * 150,
         "filter",
         SEED,
-        "--threshold",
+        "--min-score",
         "0",
         "--out",
         str(tmp_path / "o.jsonl"),

@@ -292,7 +292,7 @@ def test_the_rest_of_the_tutorial(flood):
     pytest.importorskip("trafilatura", reason="the extra [web] is not installed")
     seeds = ("--articles", flood / "articles", "--posts", flood / "dumps")
     results = flood / "found.jsonl"
-    run("filter", *seeds, "--threshold", "0.1", "--after", "2025-02-01", "--out", results)
+    run("filter", *seeds, "--min-score", "0.1", "--after", "2025-02-01", "--out", results)
     best = next(iter(found(results).values()))
     said = run("explain", *seeds, "--post", best["post"]).stdout
     assert "without" in said

@@ -78,10 +78,10 @@ def without(tmp_path):
     ("blocked", "command"),
     [
         ("pyarrow", "rank --articles a.txt --posts p.jsonl --out new/found.parquet"),
-        ("zstandard", "filter --articles a.txt --posts p.jsonl --threshold 0 --out new/a.csv"),
+        ("zstandard", "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv"),
         (
             "ray",
-            "filter --articles a.txt --posts p.jsonl --threshold 0 --out new/a.csv --engine ray",
+            "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv --engine ray",
         ),
         ("uvicorn", "desk --project new --no-browser"),
     ],
@@ -232,7 +232,7 @@ def test_records_and_encoders_need_no_extra(without, names):
                 "a.txt",
                 "--posts",
                 "p.jsonl",
-                "--threshold",
+                "--min-score",
                 "0.1",
                 "--out",
                 "found.jsonl",
@@ -302,7 +302,7 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
     seeds = ["--articles", "a.txt"]
     commands = [
         ["rank", *seeds, "--posts", "p.jsonl", "--out", "all.jsonl", "--top", "300"],
-        ["filter", *seeds, "--posts", "p.jsonl", "--threshold", "0.05", "--out", "found.csv"],
+        ["filter", *seeds, "--posts", "p.jsonl", "--min-score", "0.05", "--out", "found.csv"],
         ["explain", *seeds, "--posts", "p.jsonl", "--post", "1", "--out", "why.jsonl"],
         ["keywords", "--results", "found.csv", "--posts", "p.jsonl", "--out", "words.csv"],
         ["report", "--results", "all.jsonl", "--out", "all.html"],
@@ -358,7 +358,7 @@ def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
     pool = ["--articles", "a.txt", "--posts", "p.jsonl"]
     for arguments in (
         ["rank", *pool, "--out", "top.csv"],
-        ["filter", *pool, "--threshold", "0", "--out", "found.jsonl"],
+        ["filter", *pool, "--min-score", "0", "--out", "found.jsonl"],
         ["report", "--results", "found.jsonl", "--out", "found.html"],
     ):
         done = without(blocked, "-m", "siamese_news", *arguments)
@@ -390,7 +390,7 @@ PAGE = (
             "websockets",
             [
                 *("watch", "--articles", "a.txt", "--source", "jetstream"),
-                *("--threshold", ".3", "--out", "w.jsonl"),
+                *("--min-score", ".3", "--out", "w.jsonl"),
             ],
         ),
     ],

@@ -193,7 +193,7 @@ def test_filter_takes_it_and_knows_it_again(folder, tmp_path):
         tmp_path / "a.txt",
         "--posts",
         tmp_path / "p.jsonl",
-        "--threshold",
+        "--min-score",
         0.05,
         "--out",
         out,
@@ -217,7 +217,7 @@ def test_a_searcher_takes_it_and_says_why_it_cannot_explain(folder, opened):
     found = searcher.rank(["flood flood river"], posts, top=2, fusion="vectors")
     assert [row["post_id"] for row in found] == ["1", "2"]
     assert found[0]["score"] == pytest.approx(2 / 5**0.5, abs=1e-6)
-    assert len(searcher.filter(["flood"], posts, threshold=0.5, fusion="vectors")) == 1
+    assert len(searcher.filter(["flood"], posts, min_score=0.5, fusion="vectors")) == 1
     with pytest.raises(InputError, match=rf"{folder}: .*not explain"):
         searcher.explain(["flood"], posts)
 

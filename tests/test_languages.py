@@ -191,7 +191,7 @@ def test_filter_and_explain_read_a_seed_in_the_same_way(tmp_path):
     best = lists["es"][0]
     files = ["--articles", str(tmp_path / "seeds.jsonl"), "--posts", str(tmp_path / "posts.jsonl")]
     out = tmp_path / "found.jsonl"
-    run = siamese_news("filter", *files, "--threshold", "0.01", "--out", out)
+    run = siamese_news("filter", *files, "--min-score", "0.01", "--out", out)
     assert "not in English" in run.stderr
     first = json.loads(out.read_text().splitlines()[0])
     assert (first["post"], first["score"], first["lang"]) == (best["post"], best["score"], "es")

@@ -38,7 +38,7 @@ def command(root, out, *more):
         str(root / "story.txt"),
         "--posts",
         str(root / "posts.jsonl"),
-        "--threshold",
+        "--min-score",
         "0.05",
         "--out",
         str(root / out),

@@ -72,7 +72,7 @@ def run(*command, folder, **environment):
 
 
 SEARCH = ["--articles", "storm.txt", "--posts", "posts.jsonl"]
-FILTER = ["filter", *SEARCH, "--threshold", "0.1", "--out", "found.csv"]
+FILTER = ["filter", *SEARCH, "--min-score", "0.1", "--out", "found.csv"]
 
 
 def test_without_safe_paths_a_planted_module_runs(dumps, planted):

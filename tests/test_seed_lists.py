@@ -49,14 +49,14 @@ def same(one, other, seed):
     assert one[seed] == pytest.approx(other[seed], abs=5e-6)
 
 
-def test_other_seeds_change_nothing(seeds, tmp_path):
-    whole, meta, said = ranked(tmp_path / "whole.jsonl", seeds)
+def test_without_rivals_other_seeds_change_nothing(seeds, tmp_path):
+    whole, meta, said = ranked(tmp_path / "whole.jsonl", seeds, "--no-rivals")
     assert len(whole) == len(seeds)
     assert set(meta["about"]) == set(whole)
     assert "(--about)" in said
-    assert "a list for each seed; --one-story makes one" in said
+    assert "a list for each seed, each by itself; --one-story makes one list" in said
     some = [seeds[-1], seeds[3], seeds[0]]
-    few, few_meta, _ = ranked(tmp_path / "few.jsonl", some)
+    few, few_meta, _ = ranked(tmp_path / "few.jsonl", some, "--no-rivals")
     for file in some:
         same(few, whole, file.stem)
         assert few_meta["about"][file.stem] == meta["about"][file.stem]
@@ -69,7 +69,7 @@ def test_other_seeds_change_nothing(seeds, tmp_path):
 
 
 def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
-    plain = ranked(tmp_path / "plain.jsonl", seeds)[0]
+    plain = ranked(tmp_path / "plain.jsonl", seeds, "--no-rivals")[0]
     apart, meta, said = ranked(tmp_path / "apart.jsonl", seeds, "--distinct")
     assert "--distinct" in meta["command"] and "a list for each seed" not in said
     for post in plain[seeds[0].stem]:
@@ -136,16 +136,16 @@ def test_filter_takes_the_event_and_rank_what_the_pool_suggests(tmp_path):
     _, count, meta, summary = run("rank", "rank.jsonl", "--top", "1000")
     assert meta["about"] == {seed.stem: "article"} and count == kept["article"]
     assert "very article" in summary[0] and "as the seeds and the pool suggest" in summary[0]
-    plain = run("filter", "filter.jsonl", "--threshold", "0.1")
-    event = run("filter", "asked.jsonl", "--threshold", "0.1", "--about", "event")
+    plain = run("filter", "filter.jsonl", "--min-score", "0.1")
+    event = run("filter", "asked.jsonl", "--min-score", "0.1", "--about", "event")
     assert plain[0] == event[0] and plain[1] == kept["event"]
     assert plain[3][0] == "Looking for posts about the event (--about)."
-    auto = run("filter", "auto.jsonl", "--threshold", "0.1", "--about", "auto")
+    auto = run("filter", "auto.jsonl", "--min-score", "0.1", "--about", "auto")
     assert auto[1] == kept["article"]
-    parts = run("filter", "parts.jsonl", "--threshold", "0.1", "--workers", "2")
+    parts = run("filter", "parts.jsonl", "--min-score", "0.1", "--workers", "2")
     assert parts[0] == plain[0] and parts[2]["about"] == plain[2]["about"]
     articles, posts = read_articles([str(seed)]), open_posts([str(pool)])
-    same = Searcher().filter(articles, posts, threshold=0.1)
+    same = Searcher().filter(articles, posts, min_score=0.1)
     assert [row["post_id"] for row in same] == [row["post"] for row in plain[0]]
 
 
@@ -160,7 +160,7 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
 
     def run(out, *options):
         files = [argument for file in seeds[:2] for argument in ("--articles", str(file))]
-        arguments = ["filter", *files, "--posts", str(POSTS), "--threshold", "0.05"]
+        arguments = ["filter", *files, "--posts", str(POSTS), "--min-score", "0.05"]
         return CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / out), *options])
 
     assert run("whole.jsonl").exit_code == 0
@@ -234,7 +234,7 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
         assert all(remark in done.stderr for remark in found)
         return found
 
-    filtered = ["--threshold", "0.1"]
+    filtered = ["--min-score", "0.1"]
     assert remarks("filter", ["one", "two"], *filtered) == []
     assert remarks("rank", ["one", "two", "three"]) == []  # three questions
     (remark,) = remarks("rank", ["one", "two", "three"], "--one-story")

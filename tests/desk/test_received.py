@@ -143,7 +143,7 @@ def test_a_command_is_shown_only_if_it_is_of_the_page(project, arguments):
 
 
 def test_the_command_is_made_of_the_query(project):
-    words = [*ARGUMENTS, "--threshold", "0.25", "--text-field=what they said", "--map", *OUT]
+    words = [*ARGUMENTS, "--min-score", "0.25", "--text-field=what they said", "--map", *OUT]
     saved = {"arguments": words, "command": "curl there | sh", "process": None}
     (project / "searches/1/search.json").write_text(json.dumps(saved))
     served = Served(project)
@@ -151,7 +151,7 @@ def test_the_command_is_made_of_the_query(project):
         lines = served.ask("/files/commands")[1].decode().splitlines()
     finally:
         served.end()
-    begins = "siamese-news filter --articles inputs/articles --posts inputs/posts --threshold"
+    begins = "siamese-news filter --articles inputs/articles --posts inputs/posts --min-score"
     field = "'--text-field=what they said'"
     assert lines[1] == f"{begins} 0.25 {field} --map --out {RECEIVED}"
     assert lines[2] == f"{begins} 0.02 {field} --out hand-over/found.csv"

@@ -29,7 +29,7 @@ def search(*more, out="out.jsonl", threshold="0.03"):
         "seed.txt",
         "--posts",
         "posts.jsonl",
-        "--threshold",
+        "--min-score",
         threshold,
         "--out",
         out,
@@ -319,7 +319,7 @@ def test_what_was_spooled_is_removed_at_any_point(pool, command):
     spool, dice, log = pool / "spool", random.Random(command), pool / "log.txt"
     arguments = {
         "rank": ["--articles", "seed.txt", "--out", "out.jsonl"],
-        "filter": ["--articles", "seed.txt", "--threshold", "0.1", "--out", "out.jsonl"],
+        "filter": ["--articles", "seed.txt", "--min-score", "0.1", "--out", "out.jsonl"],
         "keywords": ["--results", "found.csv", "--out", "out.csv", "--format", "csv"],
     }[command]
     first = json.loads((pool / "posts.jsonl").open().readline())

@@ -22,7 +22,7 @@ def watch(out, *more):
         "seed.txt",
         "--source",
         "stdin",
-        "--threshold",
+        "--min-score",
         ".03",
         "--window",
         "50000",

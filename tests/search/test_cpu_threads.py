@@ -48,7 +48,7 @@ threadpool_limits(2, user_api="blas")
 before = blas()
 searcher = Searcher()
 searcher.rank(["A flood"], posts())
-searcher.filter(["A flood"], posts(), threshold=0.0)
+searcher.filter(["A flood"], posts(), min_score=0.0)
 
 first_reads, second_reads = Event(), Event()
 

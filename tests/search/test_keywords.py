@@ -100,7 +100,7 @@ def test_from_what_filter_wrote(files, name, options):
         files / "story.txt",
         "--posts",
         files / "posts.jsonl",
-        "--threshold",
+        "--min-score",
         0.5,
         "--out",
         files / name,

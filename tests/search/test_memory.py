@@ -39,7 +39,7 @@ QUERIES = {
     "rank, all options": lambda s, posts: s.rank(
         [STORY], posts, negatives=[OTHER], one_story=True, dedupe=True, map=True
     ),
-    "filter": lambda s, posts: s.filter([STORY], posts, threshold=0.01, dedupe=True),
+    "filter": lambda s, posts: s.filter([STORY], posts, min_score=0.01, dedupe=True),
     "keywords": lambda s, posts: s.keywords([{"post_id": "1"}, {"post_id": "2"}], posts),
 }
 

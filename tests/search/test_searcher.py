@@ -71,7 +71,7 @@ def test_every_form_gives_what_the_command_line_gives(searcher, form, tmp_path):
     common = ["--model", "model", "--articles", "0.txt", "--posts", "posts.jsonl"]
     for command, more, found in (
         ("rank", ["--top", "3"], searcher.rank([STORY], FORMS[form](), top=3)),
-        ("filter", ["--threshold", "0.1"], searcher.filter([STORY], FORMS[form](), threshold=0.1)),
+        ("filter", ["--min-score", "0.1"], searcher.filter([STORY], FORMS[form](), min_score=0.1)),
     ):
         out = tmp_path / f"{command}.jsonl"
         names = [str(tmp_path / x) if (tmp_path / x).exists() else x for x in common]
@@ -144,7 +144,7 @@ def test_either_head_and_feedback_as_asked():
 
     def scores(**options):
         rows = Searcher().rank([story], posts, **options)
-        kept = Searcher().filter([story], posts, threshold=-1, **options)
+        kept = Searcher().filter([story], posts, min_score=-1, **options)
         found = {row["post_id"]: row["score"] for row in rows}
         assert found == {row["post_id"]: row["score"] for row in kept[: len(rows)]}
         return found
@@ -158,13 +158,13 @@ def test_either_head_and_feedback_as_asked():
 
 
 def test_a_threshold_that_nothing_reaches_gives_nothing(searcher):
-    assert searcher.filter([STORY], TEXTS, threshold=2) == []
+    assert searcher.filter([STORY], TEXTS, min_score=2) == []
 
 
 def test_copies_collapse(searcher):
     copies = ["the flood in the river town tonight", "RT @x: the flood in the river town tonight"]
     assert len(searcher.rank([STORY], copies, dedupe=True)) == 1
-    assert len(searcher.filter([STORY], copies, threshold=-1, dedupe=True)) == 1
+    assert len(searcher.filter([STORY], copies, min_score=-1, dedupe=True)) == 1
     assert searcher.rank([STORY], copies)[0]["cluster_size"] == 2
 
 
@@ -172,7 +172,7 @@ def test_a_map_is_two_columns(searcher):
     posts = [f"{a} {b}" for a in ("flood", "vote", "train", "fire") for b in ("river", "mayor")]
     for rows in (
         searcher.rank([STORY], posts, map=True),
-        searcher.filter([STORY], posts, threshold=-1, map=True),
+        searcher.filter([STORY], posts, min_score=-1, map=True),
     ):
         assert all(isinstance(row[axis], float) for row in rows for axis in "xy")
     assert "x" not in searcher.rank([STORY], posts)[0]
@@ -215,14 +215,14 @@ def test_a_model_folder_or_the_shipped_model(tiny_model, tmp_path, monkeypatch):
     ],
 )
 def test_mistakes_are_named(searcher, articles, posts, message):
-    for search in (searcher.rank, lambda *given: searcher.filter(*given, threshold=0)):
+    for search in (searcher.rank, lambda *given: searcher.filter(*given, min_score=0)):
         with pytest.raises(InputError, match=message):
             search(articles, posts)
 
 
 def test_a_threshold_must_be_a_number(searcher):
-    with pytest.raises(InputError, match="threshold is nan"):
-        searcher.filter([STORY], TEXTS, threshold=float("nan"))
+    with pytest.raises(InputError, match="min_score is nan"):
+        searcher.filter([STORY], TEXTS, min_score=float("nan"))
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -255,7 +255,7 @@ def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
     searcher = Searcher(tiny_model)
     found = searcher.rank("flood in the town", DATED, after="2013-04-16", before="2013-04-22")
     assert [row["post_id"] for row in found] == ["b"]
-    kept = searcher.filter("flood", DATED, threshold=-1, before="2013-04-22")
+    kept = searcher.filter("flood", DATED, min_score=-1, before="2013-04-22")
     assert sorted(row["post_id"] for row in kept) == ["a", "b"]
     with pytest.raises(InputError, match="none of 1 posts has a readable date"):
         searcher.rank("flood", ["a post without a date"], after="2013")
@@ -289,7 +289,7 @@ class Encoder:
     [
         (lambda s: s.rank([STORY], TEXTS, top="5"), "top is '5'; expected a whole number"),
         (lambda s: s.rank([STORY], TEXTS, top=2.5), "top is 2.5"),
-        (lambda s: s.filter([STORY], TEXTS, threshold="0.1"), "threshold is '0.1'"),
+        (lambda s: s.filter([STORY], TEXTS, min_score="0.1"), "min_score is '0.1'"),
         (lambda s: s.rank([STORY], polars.LazyFrame(ROWS)), "LazyFrame.* collect"),
         (lambda s: Searcher(lambda texts: texts), "model is a function; expected the path"),
         (lambda s: Searcher(Encoder()), "model is a Encoder.*save_pretrained"),
@@ -306,7 +306,7 @@ def test_an_option_of_a_query_that_is_none_of_a_searcher_is_refused(searcher):
     with pytest.raises(TypeError, match="unexpected option 'out'; expected some of aggregate"):
         searcher.rank([STORY], TEXTS, out="found.csv")
     with pytest.raises(TypeError, match="unexpected option 'one_story'"):
-        searcher.filter([STORY], TEXTS, threshold=0, one_story=False)
+        searcher.filter([STORY], TEXTS, min_score=0, one_story=False)
 
 
 def test_progress_goes_to_a_function(tiny_model, monkeypatch, capsys):
@@ -322,7 +322,7 @@ def test_progress_goes_to_a_function(tiny_model, monkeypatch, capsys):
 def test_what_was_decided_goes_to_a_logger(caplog, capsys):
     stub = "River floods the town\n\nThe river rose. Subscribe to continue reading."
     with caplog.at_level("INFO", logger="siamese_news"):
-        Searcher().filter([stub], TEXTS, threshold=0.1)
+        Searcher().filter([stub], TEXTS, min_score=0.1)
     assert {record.name for record in caplog.records} == {"siamese_news.search.searcher"}
     assert "Looking for posts about the event" in caplog.text and "paywalled" in caplog.text
     assert capsys.readouterr() == ("", "")
@@ -335,4 +335,4 @@ def test_results_and_a_searcher_show_themselves_in_a_notebook(searcher):
     assert "flood &lt;b&gt;flood&lt;/b&gt; &amp; river" in html and "<th>score</th>" in html
     assert f"{len(rows)} of {len(rows)} records" in html and "<th>author</th>" not in html
     assert rows == list(rows) and repr(searcher) == "Searcher('Model')"
-    assert repr(searcher.filter([STORY], TEXTS, threshold=9)) == "<0 records; columns: none>"
+    assert repr(searcher.filter([STORY], TEXTS, min_score=9)) == "<0 records; columns: none>"

@@ -152,7 +152,7 @@ def test_an_index_and_a_stream_give_the_same_bytes(files, folder):
 
 
 def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(files, folder):
-    threshold = ("--threshold", 0.001)
+    threshold = ("--min-score", 0.001)
     run(
         files,
         "filter",

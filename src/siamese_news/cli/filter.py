@@ -12,7 +12,7 @@ from siamese_news.cli.reading import echo, open_files, open_pool, read_seeds, sa
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import PartialResults, output_lock
-from siamese_news.search.query import FILTER, Query
+from siamese_news.search.query import FILTER, Query, check_cut
 from siamese_news.utils.terminal import counted
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @search_command(
     FILTER,
-    needs="articles threshold out",
-    without="top one_story distinct",
+    needs="articles out",
+    without="top one_story distinct rivals",
     helps={"out": "File to write.", "format": "Output format (default: by the file name)."},
 )
 def filter(
@@ -42,14 +42,15 @@ def filter(
         typer.Option(help="Address of the Ray cluster (default: start one on this machine)."),
     ] = None,
 ) -> None:
-    """Keep every post whose score for the seeds reaches a threshold, best first.
+    """Keep every post that is likely relevant to the seeds, best first.
 
-    Example: siamese-news filter --articles a.txt b.txt --posts dump/ --threshold 0.3 --out all.csv
+    Example: siamese-news filter --articles a.txt b.txt --posts dump/ --threshold 0.5 --out all.csv
 
     Results are collected in <out>.part; <out> appears when all posts are read.
 
     After Ctrl-C or kill -9, the same command with --resume continues, and the results are the same.
     """
+    check_cut(query)
     ray, together = engine == "ray", workers > 1 or engine == "ray"
     if together and not ray:
         from siamese_news.utils.processes import importing
@@ -68,6 +69,7 @@ def filter(
         raise InputError(
             "--index runs in one process, in seconds; leave out --workers and --engine ray"
         )
+    echo(_kept_by(query))
     with output_lock(out):
         if together:
             found = _together(query, seeds, out, workers, resume=resume, ray=ray, address=address)
@@ -79,6 +81,17 @@ def filter(
     sure = scores.total and (found.kept or scores.of_all)  # an index omits posts of low scores
     highest = f"; the highest score is {scores.highest:.3f}" if sure else ""
     echo(f"{out}: {found.kept:,} of {counted(searched, 'post')}{share}{highest}")
+
+
+def _kept_by(query: Query) -> str:
+    """Which posts are kept, in words."""
+    kept = []
+    if query.threshold is not None:
+        likely = ", more likely relevant than not" if query.threshold == 0.5 else ""
+        kept.append(f"a relevance of {query.threshold:g} or more{likely}")
+    if query.min_score is not None:
+        kept.append(f"a score of {query.min_score:g} or more")
+    return f"keeping posts with {' and '.join(kept)}"
 
 
 def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[Filtered, int]":

@@ -10,7 +10,7 @@ import typer
 
 from siamese_news.cli.outputs import check_output
 from siamese_news.errors import InputError
-from siamese_news.search.query import READING, Query, read_key, read_score
+from siamese_news.search.query import READING, Query, read_key, read_relevance, read_score
 
 SEARCH = {
     "articles": "Seed articles: text files, saved web pages, JSON, JSON lines or CSV; one or more "
@@ -20,11 +20,16 @@ SEARCH = {
     "index": "Search this index (from siamese-news index) instead of --posts.",
     "model": "Model folder from training (default: the built-in model). A sentence-transformers or "
     "model2vec folder replaces only the vectors of the built-in model.",
-    "threshold": "Keep posts with at least this score.",
+    "threshold": "Keep posts with at least this relevance, from 0 to 1; 0.5 keeps those that are "
+    "more likely relevant than not.",
+    "min_score": "Keep posts with at least this score, such as that of a certificate; unlike a "
+    "relevance, it means something else on each pool.",
     "top": "Number of posts to list for each article.",
     "one_story": "Treat the seeds as one story: one list for all of them instead of one for each.",
     "distinct": "Treat the seeds as different stories: a post falls in the lists of all seeds but "
     "the one it fits best.",
+    "rivals": "Lower posts that fit an unrelated seed better (default: where several seeds have a "
+    "list each).",
     "aggregate": "How to combine the scores for several seeds: close to any of them (max), or to "
     "all of them (mean).",
     "negatives": "Articles about a different story; their score is subtracted.",
@@ -63,7 +68,8 @@ SEARCH = {
 
 _NAMES = {"negatives": "--not", "key": "--pseudonymize"}
 _MORE: dict[str, dict[str, Any]] = {
-    "threshold": {"metavar": "SCORE"},
+    "threshold": {"metavar": "RELEVANCE"},
+    "min_score": {"metavar": "SCORE"},
     "top": {"min": 1},
     "negatives": {"metavar": "ARTICLE"},
     "after": {"metavar": "DATE"},
@@ -126,7 +132,9 @@ def search_command(
             if "out" in given and not given["out"].name:
                 raise InputError(f"--out {given['out']}: expected the name of a file or new folder")
             if "threshold" in given:
-                given["threshold"] = read_score(given["threshold"])
+                given["threshold"] = read_relevance(given["threshold"])
+            if "min_score" in given:
+                given["min_score"] = read_score(given["min_score"])
             if "key" in given:
                 # The command checks the rest.
                 check_output(given.get("out"), [given["key"]], force=True)

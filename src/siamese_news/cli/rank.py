@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from siamese_news.search.pool import Pool
 
 
-@search_command(Query(), needs="articles", without="threshold")
+@search_command(Query(), needs="articles", without="threshold min_score")
 def rank(
     query: Query,
     force: ForceOption = False,
@@ -59,11 +59,14 @@ def rank(
     check_query_output(query, force=force)
     seeds = read_seeds(query)
     if seeds.lists > 1 and not query.distinct:
-        echo("a list for each seed; --one-story makes one, --distinct divides posts among them")
+        apart = "posts that fit an unrelated seed better fall (--no-rivals: they do not)"
+        rule = "each by itself" if query.rivals is False else apart
+        echo(f"a list for each seed, {rule}; --one-story makes one list")
     with ExitStack() as held:
         if out is not None:
             held.enter_context(output_lock(out))
         opened = open_query(query, seeds)
+        seeds = opened.seeds  # which know their rivals
         second_look = opened.second_look  # a missing library is better reported before the search
         pool, scorer = open_pool(query, opened.model), opened.scorer()
         if scores_only:
@@ -82,6 +85,7 @@ def rank(
             window=opened.window,
             texts=not bare or query.dedupe,
             second_look=second_look,
+            calibration=None if bare else opened.calibration,
         )
         remarks = _report(opened, scorer, pool, ranking.seen, ranking.remarks())
         rows = ranking_rows(ranking, opened, scorer)

@@ -8,6 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 _ELSEWHERE = {
     ("rank", "--threshold"): "rank lists the best posts; filter keeps those that reach a threshold",
+    ("rank", "--min-score"): "rank lists the best posts; filter keeps those that reach a score",
     ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
     ("bundle", "--title"): "it is titled by what the certificate says",
     ("keywords", "--articles"): "run rank first, and name its results with --results",

@@ -13,7 +13,7 @@ from siamese_news.cli.reading import echo, open_files, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
-from siamese_news.search.query import FILTER, Query
+from siamese_news.search.query import FILTER, Query, check_cut
 from siamese_news.utils.files import is_stream
 from siamese_news.utils.terminal import counted
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @search_command(
     FILTER,
-    needs="articles threshold out",
-    without="posts index top one_story distinct strict after before dated_only dedupe map bom "
-    "format second_look second_look_posts",
+    needs="articles out",
+    without="posts index top one_story distinct rivals strict after before dated_only dedupe map "
+    "bom format second_look second_look_posts",
     helps={"out": "File to write (.jsonl)."},
 )
 def watch(
@@ -62,9 +62,9 @@ def watch(
         typer.Option(min=0, help="Stop after this many seconds without a post (default: never)."),
     ] = None,
 ) -> None:
-    """Collect posts over a threshold as they arrive, for weeks if need be.
+    """Collect the posts that are likely relevant as they arrive, for weeks if need be.
 
-    Example: siamese-news watch --articles seeds --source jetstream --threshold .3 --out found.jsonl
+    Example: siamese-news watch --articles seeds --source jetstream --threshold .5 --out found.jsonl
 
     Each post is scored once, by a model of the posts before it, and its row never changes.
 
@@ -74,6 +74,7 @@ def watch(
     from siamese_news.search.watch.watcher import Watch
     from siamese_news.search.watch.window import WINDOW
 
+    check_cut(query)
     use_threads(query.threads)
     query = format_of(query, None)
     out = query.out

@@ -39,12 +39,16 @@ _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with
 FIELDS = READING[:4]
 """The options that say how a file of posts is read."""
 
-_FORM = Query(threshold=0.1, about="event", map=True)
-_ASKED = ("threshold", "aggregate", "after", "before", "dated_only", "fusion", "map", "about")
-_OPTIONS: dict[str, Any] = {  # an empty text means not set
-    name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
-    for name in (*_ASKED, "dedupe", *FIELDS)
-} | {"second_look": True}
+_FORM = Query(min_score=0.1, about="event", map=True)
+_ASKED = ("aggregate", "after", "before", "dated_only", "fusion", "map", "about")
+_OPTIONS: dict[str, Any] = (
+    {"threshold": _FORM.min_score}
+    | {  # an empty text means not set
+        name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
+        for name in (*_ASKED, "dedupe", *FIELDS)
+    }
+    | {"second_look": True}
+)
 
 
 class _Machine(TypedDict):

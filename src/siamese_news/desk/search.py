@@ -34,7 +34,8 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         given[name] = str(options[name]).strip()[:100] or None
     for name in ("dated_only", "dedupe", "map"):
         given[name] = bool(options[name])
-    given["threshold"] = options["threshold"]
+    del given["threshold"]
+    given["min_score"] = options["threshold"]  # the threshold of the page is a score
     given["second_look"] = project.second_look if options["second_look"] else None
     return Query(
         articles=named["articles"],
@@ -151,7 +152,7 @@ class Search:
             return ""
         path = out.relative_to(self._project.folder)
         return self._line(
-            replace(query, threshold=threshold, out=path, map=False, ids_only=ids_only)
+            replace(query, min_score=threshold, out=path, map=False, ids_only=ids_only)
         )
 
     def _line(self, query: Query | None) -> str:

@@ -140,6 +140,14 @@ class PoolCounts:
             np.add.at(counts, place, 1)
         self.posts += posts
 
+    def of(self, ids: Ids) -> NDArray[np.float64]:
+        """How many posts have each of some features; those that share a counter, all of them."""
+        found = np.zeros(len(ids))
+        mine = groups(ids, len(self.counts[0]))
+        for group, counts, place in zip(mine, self.counts, places(ids, self.counts), strict=True):
+            found[group] = counts[place]
+        return found
+
     def typical(self, weights: TermWeights) -> list[float]:
         """Root mean square length of the posts' vectors, of words and of pairs."""
         squares = [

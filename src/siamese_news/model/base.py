@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from siamese_news import __version__
 from siamese_news.lexical_head.head import TermHead
+from siamese_news.model.calibration import Calibration
 from siamese_news.model.folder import Content, check_arrays, check_finite, write_folder
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
@@ -50,6 +51,7 @@ class TextModel(ABC):
             overlaps with them.
         terms: the lexical head; None for a dense model. With it both heads read content words
             alone, and scores are a mixture (`siamese_news.scoring`).
+        calibration: what turns these scores into relevance; None where nothing was fitted.
 
     Raises:
         InputError: the limits are of another form (`check_limits`).
@@ -73,6 +75,7 @@ class TextModel(ABC):
         config: Mapping[str, Any],
         trained_on: TrainingRecord | None = None,
         terms: TermHead | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         check_limits(limits)
         self.tokenizer = tokenizer
@@ -81,6 +84,7 @@ class TextModel(ABC):
         self.config = dict(config)
         self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
+        self.calibration = calibration
         self._chunks = ChunkIds(self._chunk_ids, len(vocabulary))
 
     @property
@@ -244,6 +248,7 @@ class TextModel(ABC):
             "version": __version__,
             "score": self.kind,
             "terms": None if self.terms is None else self.terms.config(),
+            "calibration": None if self.calibration is None else self.calibration.plain(),
             "tokenizer": self.tokenizer.config(),
             "unknown": self.vocabulary.unknown,
             "embedding": self.embedding_config(),
@@ -278,6 +283,7 @@ def words_of(folder: str | Path, content: Content) -> tuple[dict[str, Any], dict
         "limits": config["limits"],
         "config": config["encoder"],
         "terms": head,
+        "calibration": Calibration.of(config.get("calibration")),
         "trained_on": TrainingRecord.in_folder(folder, config["trained_on"]),
     }
     check_arrays(folder, own, {} if head is None else head.arrays(_TERMS))

@@ -73,8 +73,7 @@ def write_folder(
         (staged / "README.md").write_text(card.rstrip() + "\n", encoding="utf-8")
         if trained_on is not None:
             (staged / TRAINED_ON).write_bytes(trained_on)
-        sums = "".join(f"{file_sha256(p)}  {p.name}\n" for p in sorted(staged.iterdir()))
-        (staged / _SUMS).write_text(sums, encoding="utf-8")
+        write_sums(staged)
         os.chmod(staged, 0o755)
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
         if target.exists():
@@ -84,6 +83,13 @@ def write_folder(
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
+
+
+def write_sums(folder: Path) -> None:
+    """Write the checksums of all files of a model folder."""
+    files = sorted(path for path in folder.iterdir() if path.name != _SUMS)
+    sums = "".join(f"{file_sha256(path)}  {path.name}\n" for path in files)
+    (folder / _SUMS).write_text(sums, encoding="utf-8")
 
 
 def read_folder(path: str | Path) -> Content:

@@ -1,19 +1,40 @@
 """The articles' vectors under both heads, and what the pool makes of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import bigram_ids
-from siamese_news.lexical_head.head import mean_vectors
+from siamese_news.lexical_head.features import FIRST_BIGRAM, bigram_ids
+from siamese_news.lexical_head.head import TermHead, mean_vectors
 from siamese_news.lexical_head.weights import PoolCounts, TermWeights
 from siamese_news.model.base import TextModel
 from siamese_news.scoring.features import PostReader, Posts
+from siamese_news.scoring.rules import rarity
 
 Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The posts of a pool that are not near an article: the pool's, less a share of those near."""
+
+    pool: PoolCounts
+    near: Sequence[Ids]
+    share: float
+
+    def rarity(self, terms: TermHead, columns: Ids) -> NDArray[np.float64]:
+        """(C,) how rare features are among these posts (`rules.rarity`)."""
+        counts = self.pool.of(columns)
+        if self.near:
+            _, features, _ = terms.distinct(self.near)
+            places = np.searchsorted(columns, features)
+            hit = places < len(columns)
+            hit[hit] = columns[places[hit]] == features[hit]
+            counts = counts - self.share * np.bincount(places[hit], minlength=len(columns))
+        return rarity(counts, self.pool.posts - self.share * len(self.near))
 
 
 @dataclass(slots=True)
@@ -24,6 +45,20 @@ class Group:
     rows: NDArray[np.int64]  # (a,) which articles they are
     own: sparse.csr_matrix  # (a, C) their own vectors
     vectors: sparse.csr_matrix  # (a, C) the same with what their best posts add
+
+    def weaken(self, row: int, factors: NDArray[np.float64], columns: Ids) -> None:
+        """Multiply an article's features by (C,) factors; words and pairs keep their lengths."""
+        several = [self.own] if self.own is self.vectors else [self.own, self.vectors]
+        for vectors in several:
+            mine = slice(vectors.indptr[row], vectors.indptr[row + 1])
+            ids, values = vectors.indices[mine], vectors.data[mine]
+            for paired in (False, True):
+                group = (columns[ids] >= FIRST_BIGRAM) == paired
+                before = np.linalg.norm(values[group])
+                values[group] *= factors[ids[group]]
+                after = np.linalg.norm(values[group])
+                if after > 0:
+                    values[group] *= before / after
 
 
 class ArticleVectors:
@@ -60,6 +95,7 @@ class ArticleVectors:
         lists: Sequence[Sequence[Ids]],
         said: NDArray[np.float16] | None,
         shares: NDArray[np.float64],
+        rests: Mapping[int, Rest] | None = None,
     ) -> None:
         """Recompute the vectors.
 
@@ -69,6 +105,7 @@ class ArticleVectors:
             lists: A lists of feedback posts, each its word ids.
             said: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
             shares: (A,) the weight of the posts of each list that has some.
+            rests: by article, the posts among which words that are common count less.
         """
         posts = [post for own in lists for post in own]
         self._posts = posts
@@ -89,7 +126,12 @@ class ArticleVectors:
             if degree:
                 assert pool is not None
                 weights = self._terms.focused(pool, degree)
-            self.groups.append(self._group(weights, rows, lists, by_list))
+            group = self._group(weights, rows, lists, by_list)
+            for article, rest in (rests or {}).items():
+                if article in rows:
+                    rare = rest.rarity(self._terms, self.columns)
+                    group.weaken(int(np.searchsorted(rows, article)), rare, self.columns)
+            self.groups.append(group)
         self._moved = self._dense.astype(np.float64)
         if vectors is not None:
             sums = np.zeros_like(self._moved)

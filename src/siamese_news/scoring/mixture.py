@@ -13,7 +13,7 @@ from typing_extensions import override
 from siamese_news.lexical_head.options import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import rules
-from siamese_news.scoring.articles import ArticleVectors
+from siamese_news.scoring.articles import ArticleVectors, Rest
 from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
@@ -99,7 +99,11 @@ class MixtureScorer(Scorer):
         counters = 0 if self._surface is None else self._surface.counters
         self._pool = PoolState(len(model.vocabulary), len(articles), best, counters)
         self._degrees, self._settled = np.zeros(len(articles)), False
-        self._alike = np.ones(len(articles))
+        lacking = [np.sum(ids >= len(model.vocabulary)) for ids in self._articles.ids]
+        lengths = [max(len(ids), 1) for ids in self._articles.ids]
+        self._foreign = np.array(lacking) / lengths >= rules.FOREIGN
+        self._alike = np.zeros(len(articles))
+        self._trust = np.ones(len(articles))
         self._vocabulary = model.vocabulary
         self._languages = [language_of_seed(text) or BACKGROUND for text in articles]
         self._told: dict[tuple[str, int], str | None] = {}
@@ -148,6 +152,7 @@ class MixtureScorer(Scorer):
     def settle(self) -> str:
         if self._settled:
             return ""
+        self._see_likeness()
         self._degrees = self._decided(self._pool.about, self._pool.counts.posts)
         return self._apply()
 
@@ -157,6 +162,9 @@ class MixtureScorer(Scorer):
         if wanted == "auto" and self._one_story and self._positives > 1:
             wanted = "event"
         rule = self._options.focused_pool
+        # In these languages function words alone lift posts above the rule's score, so posts that
+        # resemble each other are about an event.
+        about = np.where(self._foreign & (self._trust >= rules.EVENT), 0, about)
         return rules.article_degrees(rule, wanted, about, posts, self._positives)
 
     @override
@@ -229,7 +237,7 @@ class MixtureScorer(Scorer):
         The result tells whether this is enough. If not, nothing has changed but the candidates, and
         the pool has to be observed.
         """
-        if self._decided(about, posts).any():
+        if self._foreign.any() or self._decided(about, posts).any():
             return False
         self._pool.counts.posts, self._pool.about = posts, about
         if cosines is not None:
@@ -238,14 +246,20 @@ class MixtureScorer(Scorer):
             self._pool.surface += counted()
         return True
 
+    def _see_likeness(self) -> None:
+        """Find how far each article's best posts resemble each other, and may lead it."""
+        if self._feedback.alike and (self._feedback.weight or self._surface is not None):
+            self._alike = np.array([self._likeness(a) for a in range(len(self._articles))])
+            rule, posts = self._feedback, self._pool.counts.posts
+            self._trust = np.array([rules.trust(rule, alike, posts) for alike in self._alike])
+
     def _apply(self) -> str:
         """Score by the statistics of the pool from now on."""
         candidates = self._pool.candidates
-        if self._feedback.alike and (self._feedback.weight or self._surface is not None):
-            self._alike = np.array([self._likeness(a) for a in range(len(self._articles))])
         lists, said = self._feedback_posts()
-        shares = self._feedback.weight * self._alike
-        self._articles.use(self._pool.counts, self._degrees, lists, said, shares)
+        shares = self._feedback.weight * self._trust
+        counts = self._pool.counts
+        self._articles.use(counts, self._degrees, lists, said, shares, self._rests())
         if self._excess.weight and self._pool.counts.posts:
             self._weights.quantiles = self._pool.cosine_quantiles(self._excess.quantile)
             for article in range(len(self._articles)):
@@ -255,7 +269,7 @@ class MixtureScorer(Scorer):
         if self._surface is not None:
             near = [rules.near(candidates.best(a)[1]) for a in range(len(self._articles))]
             posts = self._pool.counts.posts
-            self._surface.use(self._pool.surface, posts, self._alike * near, self._degrees)
+            self._surface.use(self._pool.surface, posts, self._trust * near, self._degrees)
             if self._options.passages.weight:
                 self._passages = PassageScores(
                     self._surface, self._words, candidates, self._options.passages
@@ -272,12 +286,27 @@ class MixtureScorer(Scorer):
         smoothed = self._smoothed is not None
         return rules.what_was_learned(degrees, feedback=any(map(len, lists)), smoothed=smoothed)
 
+    def _rests(self) -> dict[int, Rest]:
+        """The posts that are not near each article of a language that the background lacks.
+
+        What is common among them says nothing about the article: there the function words of its
+        language are told from the words of its story.
+        """
+        candidates, found = self._pool.candidates, {}
+        for article in np.flatnonzero(self._foreign & (self._degrees == 0)).tolist():
+            keys, scores = candidates.best(article)
+            # Where function words lift most posts, few of these are near.
+            most = min(rules.near(scores), self._pool.counts.posts // 4)
+            near = [candidates.text(key) for key in keys[:most].tolist()]
+            found[article] = Rest(self._pool.counts, near, float(self._trust[article]))
+        return found if self._pool.counts.posts >= self._options.focused_pool.posts else {}
+
     def _feedback_posts(self) -> tuple[list[list[NDArray[np.int64]]], NDArray[np.float16] | None]:
         """The posts that expand each article, as `ArticleVectors.use` takes them."""
         candidates, best = self._pool.candidates, []
         for article, degree in enumerate(self._degrees.tolist()):
             mine: list[int] = []
-            if article < self._positives and self._alike[article]:
+            if article < self._positives and self._trust[article]:
                 keys, scores = candidates.best(article)
                 mine = rules.feedback_posts(self._feedback, keys, scores, bool(degree))
                 if not degree:
@@ -288,7 +317,7 @@ class MixtureScorer(Scorer):
         return lists, candidates.vectors([key for keys in best for key in keys])
 
     def _likeness(self, article: int) -> float:
-        """How far an article may follow its best posts, from 0 to 1 (`RocchioFeedback.alike`)."""
+        """How far an article's best posts resemble each other, from 0 to 1."""
         candidates, any_number = self._pool.candidates, replace(self._feedback, weight=1.0, least=1)
         keys, scores = candidates.best(article)
         found = 0.0
@@ -296,7 +325,7 @@ class MixtureScorer(Scorer):
             some = keys[: rules.AROUND].tolist()
             posts = self._read.of_ids(list(map(candidates.text, some)), candidates.vectors(some))
             found = likeness(posts, self._background, self._smoothing, good)
-        return rules.trust(self._feedback, found, self._pool.counts.posts)
+        return found
 
     def _language(self, own: str, key: int) -> str | None:
         """The language of a candidate by its key; None where it may be an article's own."""
@@ -322,6 +351,10 @@ class MixtureScorer(Scorer):
                 self._passages.add(scores, read)
             found[:, start : start + len(read.ids)] = scores
         return found
+
+    @override
+    def alike(self) -> NDArray[np.float64]:
+        return self._alike
 
     @override
     def decisions(self) -> list[str]:
@@ -414,6 +447,7 @@ class MixtureScorer(Scorer):
         if saved["settled"]:
             which = range(len(saved["degrees"])) if of is None else of
             self._degrees = saved["degrees"][list(which)]
+            self._see_likeness()
             self._apply()
 
     @override

@@ -3,6 +3,7 @@
 The best posts are given by their scores, in millionths and best first, and by their keys.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,14 @@ AROUND = 100
 DENSE = 2000
 # At least so many of an article's best posts are kept where those near it are counted.
 COUNTED = 1000
+# From this share of words that the vocabulary lacks, an article is in a language whose function
+# words the background takes for rare.
+FOREIGN = 0.3
+# Among posts that are not near an article: up to this share of them a word is rare, and from that
+# on it is a function word.
+RARE, COMMON = 0.03, 0.4
+# From this trust on, the best posts of such an article are about an event.
+EVENT = 0.3
 # The meaning of each degree of `article_degrees`.
 DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
 _UNIT = 1_000_000
@@ -43,6 +52,17 @@ def article_degrees(
     if wanted == "event":
         degrees[:positives] = 0.0
     return degrees
+
+
+def rarity(counts: NDArray[np.floating], posts: float) -> NDArray[np.float64]:
+    """How much words count by how many of so many posts have them, from 0 to 1.
+
+    A word in at most `RARE` of the posts counts fully, one in `COMMON` of them or more does not; in
+    between it is linear in the logarithm of the share.
+    """
+    shares = np.clip(counts / max(posts, 1.0), RARE, COMMON)
+    found: NDArray[np.float64] = np.log(COMMON / shares) / math.log(COMMON / RARE)
+    return found
 
 
 def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:

@@ -154,6 +154,13 @@ class Scorer:
         """
         return None
 
+    def alike(self) -> NDArray[np.float64] | None:
+        """(A,) how far each article's best posts resemble each other, from 0 to 1.
+
+        None where scores are not of words.
+        """
+        return None
+
     def decisions(self) -> list[str]:
         """The question of each article, ``event``, ``article`` or ``between``; or nothing."""
         return []

@@ -1,7 +1,7 @@
 """All posts over a threshold: streamed to disk, resumable, then sorted."""
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from siamese_news.search.output import BINARY, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.records import post_columns
+from siamese_news.search.relevance import Cut
 from siamese_news.search.remarks import order_remarks, share_remarks
 from siamese_news.search.rows import finished_rows
 from siamese_news.search.seeds import MILLION
@@ -27,11 +28,12 @@ from siamese_news.utils.files import atomic_write
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The outcome of a filter: numbers of posts scored and kept, and the counts of all scores."""
+    """The outcome of a filter: numbers of posts scored and kept, the counts of scores, the cut."""
 
     scored: int
     kept: int
     scores: ScoreCounts
+    cut: Cut
 
 
 def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialResults) -> Filtered:
@@ -50,7 +52,8 @@ def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialRes
     if learns:
         part.progress.blocks = 0  # of the second pass
         _save(part, scorer, counts)
-    for block, scores, lines in kept_rows(opened, scorer, pool, done=part.progress.blocks):
+    cut = opened.cut(scorer)
+    for block, scores, lines in kept_rows(opened, scorer, pool, cut, done=part.progress.blocks):
         counts.add(scores, of_all=block.rows is None)
         part.append(lines)
         part.progress.scored += len(block.posts)
@@ -59,23 +62,21 @@ def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialRes
             if part.due:
                 _save(part, scorer, counts)
     _save(part, scorer, counts)
-    return Filtered(part.progress.scored, part.progress.rows, counts)
+    return Filtered(part.progress.scored, part.progress.rows, counts, cut)
 
 
 def kept_rows(
-    opened: OpenQuery, scorer: Scorer, pool: Pool, *, done: int = 0
+    opened: OpenQuery, scorer: Scorer, pool: Pool, cut: Cut, *, done: int = 0
 ) -> Iterator[tuple[Scored, np.ndarray, list[bytes]]]:
     """The blocks, (1, P) scores over all seeds in millionths, and a line for each post to keep.
 
     The scorer has observed the posts; `done` is as in `Pool.parts`.
     """
-    query, seeds = opened.query, opened.seeds
-    assert query.threshold is not None
-    least = round(query.threshold * MILLION)
-    wanted = Wanted(seeds.at_most, lambda: np.array([least]))
+    seeds = opened.seeds
+    wanted = Wanted(seeds.at_most, lambda: np.array([cut.least]))
     for block in pool.parts(scorer, len(seeds.texts), opened.window, wanted, done):
         scores, best = seeds.combine(block.scores)
-        yield block, scores, _lines(scorer, opened, block, scores[0], best)
+        yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
 
 
 def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
@@ -84,27 +85,36 @@ def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
     part.save()
 
 
-def _lines(scorer: Scorer, opened: OpenQuery, block: Scored, *more: np.ndarray) -> list[bytes]:
-    rows = rows_over(scorer, opened, block.posts, *more)
+def _lines(
+    scorer: Scorer, opened: OpenQuery, block: Scored, cut: Cut, *more: np.ndarray
+) -> list[bytes]:
+    rows = rows_over(scorer, opened, cut, block.posts, *more)
     return [orjson.dumps(row) + b"\n" for row in rows]
 
 
 def rows_over(
-    scorer: Scorer, opened: OpenQuery, posts: Sequence[Post], scores: np.ndarray, best: np.ndarray
+    scorer: Scorer,
+    opened: OpenQuery,
+    cut: Cut,
+    posts: Sequence[Post],
+    scores: np.ndarray,
+    best: np.ndarray,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each of P posts that reaches the threshold, with its score in millionths.
+    """A row for each of P posts that the cut keeps, with its score in millionths.
 
     `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds.
     """
     query, articles = opened.query, opened.seeds.articles
-    assert query.threshold is not None
-    columns = np.flatnonzero(scores >= round(query.threshold * MILLION)).tolist()
+    kept = np.flatnonzero(scores >= cut.least)
+    columns = kept.tolist()
     terms = scorer.matched_terms([posts[column].text for column in columns])
-    for column, own in zip(columns, terms, strict=True):
+    likely = cut.of(scores[kept])
+    for column, own, relevance in zip(columns, terms, likely, strict=True):
         post = posts[column]
         yield {
             "article": articles[int(best[column])].id,
             "score": int(scores[column]),
+            "relevance": relevance,
             **post_columns(post),  # the text is for the clusters even if it is not written
             "terms": own,
             "author": query.author_of(post),
@@ -127,10 +137,11 @@ def write_filtered(
     query, format = opened.query, opened.query.format
     assert query.out is not None and format is not None
     with atomic_write(query.out, "wb" if format in BINARY else "w") as target:
-        rows_of = filtered_rows(rows, opened, scorer)
+        relevance: list[float] = []
+        rows_of = _noted(filtered_rows(rows, opened, scorer), relevance)
         titles = opened.titles
         write_rows(target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom)
-    more = [*remarks, *filter_remarks(opened, found, searched)]
+    more = [*remarks, *filter_remarks(opened, found, searched), *found.cut.remarks(relevance)]
     if found.kept > CLUSTERED and not query.dedupe:
         more.append(
             f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
@@ -138,15 +149,27 @@ def write_filtered(
         )
     remarks = opened.remarks(*more)
     done = {"scored": found.scored, "kept": found.kept}
-    opened.write_meta(scorer, read, done, found.scores, remarks)
+    opened.write_meta(scorer, read, done, found.scores, remarks, found.cut)
     return remarks
 
 
 def filter_remarks(opened: OpenQuery, found: Filtered, searched: int) -> list[str]:
     """Remarks on the scores, and on the share of the `searched` posts that was kept."""
-    assert opened.query.threshold is not None
-    shares = share_remarks(found.kept, searched, opened.query.threshold, found.scores)
+    query, cut = opened.query, found.cut
+    named = f"{query.min_score:g}" if query.threshold is None else f"{query.threshold:g}"
+    if query.threshold is not None:
+        here = "no score here" if cut.score is None else f"a score of {cut.score:.3f} here"
+        named = f"{named} ({here})"
+    shares = share_remarks(found.kept, searched, named, found.scores)
     return [*shares, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
+
+
+def _noted(rows: Iterable[dict[str, Any]], relevance: list[float]) -> Iterator[dict[str, Any]]:
+    """The rows, whose relevance is noted, if they have one."""
+    for row in rows:
+        if row["relevance"] is not None:
+            relevance.append(row["relevance"])
+        yield row
 
 
 def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[dict[str, Any]]:

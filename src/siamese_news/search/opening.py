@@ -4,18 +4,24 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from siamese_news import __version__
-from siamese_news.model.loading import AnyModel, folder_hash, open_named
+from siamese_news.errors import InputError
+from siamese_news.model.base import TextModel
+from siamese_news.model.calibration import Calibration
+from siamese_news.model.loading import AnyModel, ExternalModel, folder_hash, open_named
 from siamese_news.model.table import TableModel
 from siamese_news.scoring import Scorer, open_scorer
+from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.cpu_threads import thread_count
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
+from siamese_news.search.relevance import Cut, ListRelevance, cut_of, list_relevance
 from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Seeds
@@ -39,9 +45,20 @@ class OpenQuery:
     def __init__(
         self, query: Query, seeds: Seeds, model: AnyModel, which: Mapping[str, str] | None = None
     ) -> None:
+        words = model.words if isinstance(model, ExternalModel) else model
+        apart = query.rivals is not False and seeds.lists > 1 and not seeds.distinct
+        if apart and words.terms is not None:
+            texts = [article.full_text for article in seeds.articles]
+            seeds = replace(seeds, rivals=rival_weights(words, texts))
         self.query, self.seeds, self.model, self.which = query, seeds, model, dict(which or {})
         self.languages = SearchLanguages(seeds.articles)
         self.window: Window = query.window()
+        if query.threshold is not None and self.calibration is None:
+            what = "vectors alone have" if query.fusion == "vectors" else "this model has"
+            raise InputError(
+                f"--threshold takes a relevance, and {what} no table that turns scores into it; "
+                "expected --min-score (min_score in Python) with a score"
+            )
 
     def scorer(self) -> Scorer:
         """A new scorer."""
@@ -56,6 +73,21 @@ class OpenQuery:
             expand=query.expand,
             smooth=query.smooth,
         )
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What turns scores into relevance; other models and vectors alone have none."""
+        if self.query.fusion == "vectors" or not isinstance(self.model, TextModel):
+            return None
+        return self.model.calibration
+
+    def relevance(self, scorer: Scorer) -> ListRelevance | None:
+        """The relevance in the lists of a scorer that has observed the pool."""
+        return list_relevance(scorer, self.seeds, self.calibration)
+
+    def cut(self, scorer: Scorer) -> Cut:
+        """Which posts the query keeps, by a scorer that has observed the pool."""
+        return cut_of(self.query.threshold, self.query.min_score, self.relevance(scorer))
 
     @cached_property
     def second_look(self) -> SecondLook | None:
@@ -104,11 +136,13 @@ class OpenQuery:
         done: Mapping[str, int],
         scores: ScoreCounts,
         remarks: Sequence[str],
+        cut: Cut | None = None,
     ) -> None:
         """Write ``<out>.meta.json``: how the results were made, and their hash.
 
         Nothing is written if the output is a pipe or a device. `read` are the counts of the pool,
-        `done` those of the search, and `scores` those of all posts that were scored.
+        `done` those of the search, `scores` those of all posts that were scored, and `cut` says
+        which were kept.
         """
         out = self.query.out
         if out is None or is_stream(out):
@@ -122,7 +156,8 @@ class OpenQuery:
             "command": command(),
             "provenance": {**provenance(), **models},
             "score": kind,
-            "threshold": self.query.threshold,
+            "threshold": None if cut is None else cut.score,
+            "relevance": self.query.threshold,
             "counts": {**read, **self.window.counts(), **done},
             "histogram": scores.histogram(),
             "titles": self.titles,

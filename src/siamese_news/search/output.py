@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 COLUMNS = tuple(
-    "article rank score post text cluster cluster_size lang created_at terms link".split()
+    "article rank score relevance post text cluster cluster_size lang created_at terms link".split()
 )
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
@@ -60,7 +60,12 @@ def write_rows(
 
 def row_of(item: RankedPost) -> dict[str, Any]:
     """The columns of a ranked post that need no other post."""
-    own = {"article": item.article.id, "rank": item.rank, "score": item.score}
+    own = {
+        "article": item.article.id,
+        "rank": item.rank,
+        "score": item.score,
+        "relevance": item.relevance,
+    }
     return own | post_columns(item.post)
 
 
@@ -96,13 +101,15 @@ def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], term
         copies = any((row.get("cluster_size") or 1) > 1 for row in posts)
         title = "all seeds" if several else clean(f"{seed}: {titles.get(seed) or seed}")
         more = ["seed"] * several + ["copies"] * copies
-        columns = ["rank", "score", *more, "post", "text"]
+        likely = ["relevance"] * any(row.get("relevance") is not None for row in posts)
+        columns = ["rank", "score", *likely, *more, "post", "text"]
         table = empty_table(title, columns, texts=("seed", "post", "text"))
         for row in posts:
             text = clean(row.get("text") or "")
             cells = {
                 "rank": str(row["rank"]),
                 "score": f"{row['score']:.4f}",
+                "relevance": _digits(row.get("relevance")),
                 "seed": clean(row["article"]),
                 "copies": str(row.get("cluster_size") or ""),
                 "post": clean(row["post"]),
@@ -110,6 +117,10 @@ def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], term
             }
             add_row(table, [cells[name] for name in columns])
         console(stream, terminal).print(table)
+
+
+def _digits(relevance: float | None) -> str:
+    return "" if relevance is None else f"{relevance:.2f}"
 
 
 def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -133,7 +144,7 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     import pyarrow.parquet as pq
 
     types = {"terms": pa.list_(pa.string())}
-    types |= dict.fromkeys(("score", "x", "y", "best", "mean3"), pa.float64())
+    types |= dict.fromkeys(("score", "relevance", "x", "y", "best", "mean3"), pa.float64())
     types |= dict.fromkeys(_WHOLE, pa.int64())
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:

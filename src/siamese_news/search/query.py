@@ -22,7 +22,17 @@ if TYPE_CHECKING:  # these bring numpy, which the help of a command does not nee
 READING = ("text_field", "id_field", "date_field", "encoding", "strict")
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
 
-_KEPT = ("aggregate", "author", "threshold", "fusion", "expand", "about", "smooth", "dated_only")
+_KEPT = (
+    "aggregate",
+    "author",
+    "threshold",
+    "min_score",
+    "fusion",
+    "expand",
+    "about",
+    "smooth",
+    "dated_only",
+)
 _KEY_BYTES = 16
 _OPTIONS = {"negatives": "not"}  # fields whose option has another name
 _LISTS = ("articles", "posts", "negatives")
@@ -30,6 +40,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("top", "second_look_posts", "threads"), int),
     **dict.fromkeys(("index", "second_look", "model", "out"), Path),
     "threshold": float,
+    "min_score": float,
 }
 _CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": Format}
 
@@ -52,7 +63,7 @@ class SearchOptions(TypedDict, total=False):
             2,000 posts.
         second_look: the folder of a sentence-transformers or model2vec model, or of a
             cross-encoder, that reads each list's best posts again and raises those near the seeds;
-            a threshold applies to the scores before that. None: no second look.
+            a threshold and the relevance are those before that. None: no second look.
         second_look_posts: how many posts of each list it reads; None: decided by their scores.
     """
 
@@ -80,8 +91,10 @@ class Query:
     index: Path | None = None
     top: int = 100
     threshold: float | None = None
+    min_score: float | None = None
     one_story: bool = False
     distinct: bool = False
+    rivals: bool | None = None
     aggregate: Aggregate = "max"
     fusion: Fusion | None = None
     expand: bool | None = None
@@ -117,6 +130,12 @@ class Query:
             raise InputError(
                 "the seeds cannot be one story and distinct ones; expected one of the two"
             )
+        if self.rivals and (self.one_story or self.distinct):
+            how = "--one-story" if self.one_story else "--distinct"
+            raise InputError(
+                f"--rivals compares the lists of seeds in its own way, which {how} has another way "
+                "for; leave one of the two out"
+            )
         for name in _LISTS:
             if "" in getattr(self, name):  # an unset variable of the shell would mean this folder
                 option = _OPTIONS.get(name, name)
@@ -132,9 +151,14 @@ class Query:
                 f"second_look_posts is {again}, without a second look; name the folder of a model "
                 "with --second-look (second_look in Python) as well"
             )
-        least = self.threshold
+        relevance, least = self.threshold, self.min_score
+        if relevance is not None and not (isinstance(relevance, Real) and 0 <= relevance <= 1):
+            raise InputError(
+                f"threshold is {relevance!r}; expected a relevance, a number from 0 to 1 such as "
+                "0.5 (min_score takes a score)"
+            )
         if least is not None and not (isinstance(least, Real) and math.isfinite(least)):
-            raise InputError(f"threshold is {least!r}; expected a finite number")
+            raise InputError(f"min_score is {least!r}; expected a finite number")
         if self.after or self.before:
             self.window()
 
@@ -211,7 +235,9 @@ class Query:
             while left:
                 option, joined, text = left.pop(0).partition("=")
                 name = names[option.replace("--no-", "--", 1)]
-                if name in ("expand", "smooth") or isinstance(getattr(unsaid, name), bool):
+                if name in ("expand", "smooth", "rivals") or isinstance(
+                    getattr(unsaid, name), bool
+                ):
                     values[name] = not option.startswith("--no-")
                     continue
                 value = _READERS.get(name, str)(text if joined else left.pop(0))
@@ -231,22 +257,55 @@ FILTER = Query(one_story=True, about="event")
 """The query of ``filter`` without options."""
 
 
+def check_cut(query: Query) -> None:
+    """Check that a query says which posts to keep.
+
+    Raises:
+        InputError: it has neither a threshold nor a lowest score.
+    """
+    if query.threshold is None and query.min_score is None:
+        raise InputError(
+            "expected --threshold with a relevance from 0 to 1, such as 0.5 to keep the posts that "
+            "are more likely relevant than not, or --min-score with a score"
+        )
+
+
 def read_score(said: object) -> float:
     """A score that a person typed, with a decimal point or comma.
 
     Raises:
         InputError: not a number that a score can be, such as a percentage.
     """
-    try:
-        score = float(str(said).strip().replace(",", "."))
-    except ValueError:
-        score = math.nan
+    score = _number(said)
     if not abs(score) <= 4:
         raise InputError(
             f"the threshold is {str(said)[:40]!r}; expected a score, a number from -4 to 4 such as "
             "0.3 (a score is not a percentage)"
         )
     return score
+
+
+def read_relevance(said: object) -> float:
+    """A relevance that a person typed, with a decimal point or comma.
+
+    Raises:
+        InputError: not a number from 0 to 1, such as a percentage.
+    """
+    relevance = _number(said)
+    if not 0 <= relevance <= 1:
+        raise InputError(
+            f"the threshold is {str(said)[:40]!r}; expected a relevance, a number from 0 to 1 such "
+            "as 0.5 for the posts that are more likely relevant than not (--min-score takes a "
+            "score)"
+        )
+    return relevance
+
+
+def _number(said: object) -> float:
+    try:
+        return float(str(said).strip().replace(",", "."))
+    except ValueError:
+        return math.nan
 
 
 def read_key(path: Path) -> bytes:

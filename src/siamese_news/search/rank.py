@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.metrics.ranking import id_ranks
+from siamese_news.model.calibration import Calibration
 from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.output import write_rows
 from siamese_news.search.pool import Ints, Pool, Wanted, Window
 from siamese_news.search.records import RankedPost
+from siamese_news.search.relevance import ListRelevance, list_relevance
 from siamese_news.search.remarks import order_remarks, same_lists_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
@@ -29,8 +31,11 @@ class Ranking:
     as long as the pool cost little more than the pool. Iterating makes one list at a time.
     """
 
-    def __init__(self, seeds: Seeds, top: int) -> None:
+    def __init__(self, seeds: Seeds, top: int, relevance: ListRelevance | None = None) -> None:
         self.seeds, self._top, self.scores = seeds, top, ScoreCounts()
+        self._relevance = relevance
+        # The scores before a second look, by list and row: the relevance is that of these.
+        self._before: dict[int, dict[int, int]] = {}
         lists = seeds.lists
         self._scores = [np.empty(0, np.int64) for _ in range(lists)]
         self._rows = [np.empty(0, np.int64) for _ in range(lists)]
@@ -79,6 +84,8 @@ class Ranking:
         for number, (scores, rows, order) in enumerate(self._ordered()):
             first = order[: second_look.count(scores)]
             texts = [self._posts[row][0].text for row in rows[first].tolist()]
+            before = zip(rows[first].tolist(), scores[first].tolist(), strict=True)
+            self._before[number] = dict(before)
             scores[first] += second_look.added(number, texts, scales)
         self._top = top
         self._forget()
@@ -138,18 +145,30 @@ class Ranking:
             lists = [set(rows[order].tolist()) for _, rows, order in self._ordered()]
             posts = self.scores.total // len(lists)
             found += same_lists_remarks(dict(zip(names, lists, strict=True)), posts)
-        return found
+        return found if self._relevance is None else [*found, *self._relevance.remarks()]
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
         articles, together = self.seeds.articles, self.seeds.one_story
         for number, (scores, rows, order) in enumerate(self._ordered()):
             kept = []
-            ordered = zip(scores[order].tolist(), rows[order].tolist(), strict=True)
-            for rank, (score, row) in enumerate(ordered, 1):
+            scores, rows = scores[order], rows[order]
+            likely = self._likely(number, scores, rows)
+            ordered = zip(scores.tolist(), rows.tolist(), likely, strict=True)
+            for rank, (score, row, relevance) in enumerate(ordered, 1):
                 post, best = self._posts[row]
                 article = articles[best if together else number]
-                kept.append(RankedPost(article, rank, score / MILLION, post))
+                kept.append(RankedPost(article, rank, score / MILLION, post, relevance))
             yield kept
+
+    def _likely(self, number: int, scores: Ints, rows: Ints) -> list[float | None]:
+        """The relevance of posts in list `number`; None where scores are not calibrated."""
+        if self._relevance is None:
+            return [None] * len(scores)
+        before = self._before.get(number, {})
+        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+        first = np.array([before.get(row, score) for row, score in pairs], np.int64)
+        found: list[float | None] = self._relevance.of(number, first).tolist()
+        return found
 
 
 def search(
@@ -161,16 +180,18 @@ def search(
     window: Window | None = None,
     texts: bool = True,
     second_look: SecondLook | None = None,
+    calibration: Calibration | None = None,
 ) -> Ranking:
     """Rank the `top` posts of a pool by a scorer, which was opened with `seeds.texts`.
 
-    Without `texts`, the posts in the ranking may have nothing but their ids.
+    Without `texts`, the posts in the ranking may have nothing but their ids; without a
+    `calibration`, they have no relevance.
     """
     window = window or Window()
     texts = texts or second_look is not None
     pool.observe(scorer, window)
     deep = top if second_look is None else max(top, second_look.most)
-    found = Ranking(seeds, deep)
+    found = Ranking(seeds, deep, list_relevance(scorer, seeds, calibration))
     wanted = Wanted(seeds.at_most, found.least)
     for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)

@@ -15,12 +15,16 @@ MAP_POINTS = 2000
 
 @dataclass(frozen=True, slots=True)
 class RankedPost:
-    """A post at its rank, from 1, for the seed of the list that it is nearest to."""
+    """A post at its rank, from 1, for the seed of the list that it is nearest to.
+
+    The relevance is None where scores are not calibrated.
+    """
 
     article: Article
     rank: int
     score: float
     post: Post
+    relevance: float | None = None
 
 
 def metadata_text(post: Post, name: str) -> str | None:

@@ -110,25 +110,25 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
     return found
 
 
-def share_remarks(kept: int, searched: int, threshold: float, scores: ScoreCounts) -> list[str]:
-    """Remarks on a threshold that keeps no post, or a large share of the posts searched."""
+def share_remarks(kept: int, searched: int, threshold: str, scores: ScoreCounts) -> list[str]:
+    """Remarks on a threshold, in words, that keeps none or a large share of the posts searched."""
     if not searched:
         return []
     if not kept:
         none, advice = "No post was kept:", "rank shows the best posts and their scores."
         if not scores.of_all or not scores.total:  # an index, where no post can reach it
-            return [f"{none} the threshold {threshold:g} is above every score. {advice}"]
+            return [f"{none} the threshold {threshold} is above every score. {advice}"]
         highest = f"{none} the highest score is {scores.highest:.3f}"
         if scores.highest < WEAK:  # `order_remarks` explains it
             return [f"{highest}."]
         return [
-            f"{highest}, below the threshold {threshold:g}. Lower it before you conclude "
+            f"{highest}, below the threshold {threshold}. Lower it before you conclude "
             f"that the posts are not there; {advice}"
         ]
     if searched >= _FEWEST_POSTS and kept > _LARGE_SHARE * searched:
         return [
             f"{kept / searched:.0%} of the posts were kept. Unless the posts were collected about "
-            f"this story, the threshold {threshold:g} is too low (the highest score is "
+            f"this story, the threshold {threshold} is too low (the highest score is "
             f"{scores.highest:.3f}): look at the last posts in the results before you use them."
         ]
     return []

@@ -27,7 +27,7 @@ from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import COLUMNS, write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
-from siamese_news.search.query import FILTER, Query, SearchOptions
+from siamese_news.search.query import FILTER, Query, SearchOptions, check_cut
 from siamese_news.search.rank import search
 from siamese_news.search.report import read_results, write_report
 from siamese_news.search.rows import ranking_rows
@@ -159,6 +159,7 @@ class Searcher:
         negatives: Articles = (),
         one_story: bool = False,
         distinct: bool = False,
+        rivals: bool | None = None,
         **options: Unpack[SearchOptions],
     ) -> Records:
         """The `top` posts of each article, best first.
@@ -170,9 +171,12 @@ class Searcher:
             top: how many posts of each article.
             negatives: articles about different stories; their score is subtracted.
             one_story: the seeds tell one story: one list for all, and the pool is judged for all
-                of them at once. Otherwise a list for each, which does not depend on the others.
+                of them at once. Otherwise a list for each.
             distinct: the seeds tell different stories: a post falls in the lists of all seeds but
                 the one it fits best (`Seeds`).
+            rivals: a post that fits an unrelated seed better falls in a list. None: where several
+                seeds have a list each, unless they are `distinct`. False: no list depends on
+                another seed.
             **options: how to search, which posts to leave out and what to add: `SearchOptions`.
 
         Returns:
@@ -183,12 +187,19 @@ class Searcher:
             InputError: no article, no post, a duplicate id, a value that is not text, an invalid
                 date, posts without dates, or a fusion that the model does not support.
         """
-        query = _query(Query(top=top, one_story=one_story, distinct=distinct), options)
+        base = Query(top=top, one_story=one_story, distinct=distinct, rivals=rivals)
+        query = _query(base, options)
         opened = self._opened(query, articles, negatives)
         again = opened.second_look
         pool, scorer = self._pool(posts), opened.scorer()
         ranking = search(
-            scorer, opened.seeds, pool, top=top, window=opened.window, second_look=again
+            scorer,
+            opened.seeds,
+            pool,
+            top=top,
+            window=opened.window,
+            second_look=again,
+            calibration=opened.calibration,
         )
         self._say(opened, scorer, pool, ranking.remarks)
         return _records(ranking_rows(ranking, opened, scorer), query)
@@ -199,16 +210,19 @@ class Searcher:
         articles: Articles,
         posts: Posts | Pool,
         *,
-        threshold: float,
+        threshold: float | None = None,
+        min_score: float | None = None,
         negatives: Articles = (),
         **options: Unpack[SearchOptions],
     ) -> Records:
-        """Every post whose score over the seeds reaches a threshold, best first.
+        """Every post whose relevance, or score over the seeds, is high enough, best first.
 
         Args:
             articles: the seeds, which tell one story.
             posts: as for `rank`.
-            threshold: the lowest score to keep.
+            threshold: the lowest relevance to keep, from 0 to 1; 0.5 keeps the posts that are more
+                likely relevant than not.
+            min_score: the lowest score to keep; with a threshold, both decide.
             negatives: articles about different stories; their score is subtracted.
             **options: `SearchOptions`; `about` is ``event`` unless you choose another value.
 
@@ -216,9 +230,11 @@ class Searcher:
             Records as those of `rank`; none if no post reaches the threshold.
 
         Raises:
-            InputError: as for `rank`, or the threshold is not a finite number.
+            InputError: as for `rank`, neither a threshold nor a lowest score is given, or one is
+                not a number of its range.
         """
-        query = _query(replace(FILTER, threshold=threshold), options)
+        query = _query(replace(FILTER, threshold=threshold, min_score=min_score), options)
+        check_cut(query)
         opened = self._opened(query, articles, negatives)
         _ = opened.second_look  # a missing library is better reported before the search
         pool, scorer = self._pool(posts), opened.scorer()

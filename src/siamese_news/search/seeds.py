@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
+from siamese_news.scoring.rivals import after_rivals
 from siamese_news.search.remarks import stub_remarks
 from siamese_news.utils.choices import Aggregate
 
@@ -26,6 +27,7 @@ class Seeds:
 
     `distinct` seeds tell different stories. A score S > 0 of a post whose highest score for any
     seed is M becomes S²/M: it stays for the seed that the post fits best and falls for the others.
+    With `rivals` (A, A) the same happens as far as two seeds are unrelated (`rival_weights`).
     """
 
     articles: Sequence[Article]
@@ -34,6 +36,7 @@ class Seeds:
     aggregate: Aggregate = "max"
     set_aside: Sequence[str] = ()
     distinct: bool = False
+    rivals: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         if not self.articles:
@@ -76,6 +79,8 @@ class Seeds:
         if self.distinct:
             fits = np.divide(result, result.max(axis=0), out=np.ones_like(result), where=result > 0)
             result = result * fits
+        elif self.rivals is not None:
+            result = after_rivals(result, self.rivals)
         if self.negatives:
             result = result - self._one(scores[count:].astype(np.float64))
         return np.rint(result * MILLION).astype(np.int64), best

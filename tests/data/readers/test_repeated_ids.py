@@ -211,7 +211,7 @@ def test_the_commands_find_all_posts_or_stop(files):
     assert len(out.read_text().splitlines()) == 4
     assert "such as cooking/1" in " ".join(done.stderr.split())
     assert json.loads((files / "out.jsonl.meta.json").read_text())["counts"]["renamed"] == 2
-    for command in (["rank"], ["filter", "--threshold", "0"]):
+    for command in (["rank"], ["filter", "--min-score", "0"]):
         done = run(files, *command, *seeds, files / "na.csv", "--out", files / "na.jsonl")
         assert done.exit_code == 2 and "na.csv:3" in told(done)
         assert not (files / "na.jsonl").exists()
@@ -220,7 +220,7 @@ def test_the_commands_find_all_posts_or_stop(files):
 def test_workers_refuse_what_only_one_process_can_tell_apart(files, write):
     rows = [(n, room, f"the storm in {room} {n}") for room in "ab" for n in range(9000)]
     write("long.csv", table(rows))
-    options = ["--articles", files / "seed.txt", "--threshold", "0", "--out", files / "w.jsonl"]
+    options = ["--articles", files / "seed.txt", "--min-score", "0", "--out", files / "w.jsonl"]
     done = run(files, "filter", "--posts", files / "long.csv", *options, "--workers", "2")
     assert done.exit_code == 2
     assert "leave out --workers" in told(done)

@@ -57,9 +57,9 @@ def test_on_several_threads_too(pool):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--threshold", "0.3"],
-        ["--threshold", "0.05", "--aggregate", "mean"],
-        ["--threshold", "-1", "--dedupe", "--no-smooth"],
+        ["--min-score", "0.3"],
+        ["--min-score", "0.05", "--aggregate", "mean"],
+        ["--min-score", "-1", "--dedupe", "--no-smooth"],
     ],
     ids=" ".join,
 )
@@ -69,7 +69,7 @@ def test_filter_is_the_same(pool, options):
 
 @pytest.mark.parametrize("command", ["rank", "filter"])
 def test_a_negative_seed_is_the_same(pool, command):
-    options = ["--threshold", "0.02"] if command == "filter" else []
+    options = ["--min-score", "0.02"] if command == "filter" else []
     pushed = ["--not", pool / "vote.txt"]
     rows, _ = both(pool, command, *seeds(pool, "flood.txt", "fire.txt"), *pushed, *options)
     assert rows
@@ -87,7 +87,7 @@ def test_seeds_of_another_language_are_told_and_give_the_same(pool):
 
 
 def test_only_posts_that_can_matter_are_scored(pool):
-    options = ["--threshold", "0.3", "--about", "event", "--no-smooth"]
+    options = ["--min-score", "0.3", "--about", "event", "--no-smooth"]
     both(pool, "filter", *seeds(pool, "flood.txt"), *options)
     meta = json.loads((pool / "b.jsonl.meta.json").read_text())
     assert meta["counts"]["scored"] < meta["counts"]["read"] == POSTS
@@ -134,9 +134,9 @@ def test_a_searcher_takes_an_index_for_posts(pool):
     articles = [Article(name, text) for name, text in SEEDS.items()]
     rows = posts(POSTS)
     assert searcher.rank(articles, index) == searcher.rank(articles, rows)
-    found = searcher.filter(articles, index, threshold=0.1)
-    assert found == searcher.filter(articles, rows, threshold=0.1)
-    assert searcher.filter(articles, index, threshold=3) == []
+    found = searcher.filter(articles, index, min_score=0.1)
+    assert found == searcher.filter(articles, rows, min_score=0.1)
+    assert searcher.filter(articles, index, min_score=3) == []
     some = index.find(["p0-3", "p0-4", "nobody"])
     assert [some[id].text for id in ("p0-3", "p0-4")] == [rows[3]["text"], rows[4]["text"]]
     assert len(searcher.explain(articles[:1], some.values())) == 2
@@ -150,6 +150,6 @@ def test_a_dense_model_is_the_same(pool, tiny_model):
     run("index", "--posts", pool / "dense.jsonl", "--out", pool / "dense.index", *model)
     rows, _ = both(pool, "rank", *seeds(pool), *model, "--top", "5", name="dense")
     assert rows
-    both(pool, "filter", *seeds(pool), *model, "--threshold", "0.9", name="dense")
-    _, done = both(pool, "filter", *seeds(pool), *model, "--threshold", "1.5", name="dense")
+    both(pool, "filter", *seeds(pool), *model, "--min-score", "0.9", name="dense")
+    _, done = both(pool, "filter", *seeds(pool), *model, "--min-score", "1.5", name="dense")
     assert "0 of 200 posts" in done.stderr and "has much in common" not in done.stderr

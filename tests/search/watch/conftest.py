@@ -41,11 +41,11 @@ def watching(tmp_path, stories):
         warm=(),
         rows=None,
         out="found.jsonl",
-        threshold=0.05,
+        min_score=0.05,
         many=None,
         **settings,
     ):
-        query = replace(FILTER, threshold=threshold, out=tmp_path / out, articles=("-",))
+        query = replace(FILTER, min_score=min_score, out=tmp_path / out, articles=("-",))
         seeds = Seeds(seeds or articles[::24], one_story=True)
         said = []
         values = {"source": "test", "window": WINDOW, **settings}

@@ -98,7 +98,7 @@ def test_a_pipe_that_never_sends_ends_when_it_was_idle(tmp_path):
         "seed.txt",
         "--source",
         "stdin",
-        "--threshold",
+        "--min-score",
         "0.1",
         "--out",
         "found.jsonl",

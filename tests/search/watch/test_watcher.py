@@ -157,7 +157,7 @@ def test_the_first_posts_stay_when_a_watch_is_continued(watching, stories, tmp_p
 
 def test_another_watch_is_not_continued(watching, tmp_path):
     watching(many=50)
-    for name, there, here in (("window", 250, 200), ("threshold", 0.05, 0.2)):
+    for name, there, here in (("window", 250, 200), ("min_score", 0.05, 0.2)):
         said = rf"settings \({name}: {there} there, {here} here\).*another --out"
         with pytest.raises(InputError, match=said):
             watching(many=60, **{name: here})

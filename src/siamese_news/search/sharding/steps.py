@@ -148,13 +148,14 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
-    """Write the rows at or over the threshold."""
+    """Write the rows that the query keeps."""
     scorer, blocks = _scorer(opened, folder), folder.read(index, "read.json")["blocks"]
     spool = Spool.reopened(folder.file(index, "spool"), blocks)
     counts, rows, total = ScoreCounts(), 0, 0
     path = folder.file(index, "rows")
     with path.open("wb") as stream:
-        for block, scores, lines in kept_rows(opened, scorer, StreamPool((), spool=spool)):
+        pool, cut = StreamPool((), spool=spool), opened.cut(scorer)
+        for block, scores, lines in kept_rows(opened, scorer, pool, cut):
             counts.add(scores)
             stream.writelines(lines)
             rows += len(lines)
@@ -224,7 +225,8 @@ def finish(
             scores.update(part["histogram"])
             scored, kept = scored + part["scored"], kept + part["kept"]
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
-    found, decided = Filtered(scored, kept, ScoreCounts(scores)), opened.decided(scorer)
+    found = Filtered(scored, kept, ScoreCounts(scores), opened.cut(scorer))
+    decided = opened.decided(scorer)
     read = plain_counts(counts)
     remarks = write_filtered(opened, rows, scorer, found, found.scored, read, stream.remarks())
     _write_rejected(folder, stream, opened.query.out)

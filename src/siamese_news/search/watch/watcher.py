@@ -16,6 +16,7 @@ import orjson
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
+from siamese_news.scoring import Scorer
 from siamese_news.search.filter import rows_over
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import write_rows
@@ -75,7 +76,7 @@ class Watch:
         self._files = {name: GrowingFile(paths[name], sizes[name], _REMEDY) for name in paths}
         self.window = PostWindow(self._folder, opened, window, saved.get("window"))
         if not self.fresh:
-            self._scorer = self.window.scorer()
+            self._use(self.window.scorer())
         self._committed = self._told = self._heard = time.monotonic()
         self._before = self.counts["read"]
 
@@ -169,12 +170,12 @@ class Watch:
                 yield post
 
     def _score(self, posts: list[Post]) -> None:
-        """Write the rows of posts that reach the threshold, and add all to the window."""
+        """Write the rows of posts that the query keeps, and add all to the window."""
         query, seeds = self._opened.query, self._opened.seeds
         content = self.window.content(posts)
         scores, best = seeds.combine(self._scorer.scores(content))
         rows = []
-        for row in rows_over(self._scorer, self._opened, posts, scores[0], best):
+        for row in rows_over(self._scorer, self._opened, self._cut, posts, scores[0], best):
             self.counts["found"] += 1
             row |= {"rank": self.counts["found"], "score": row["score"] / MILLION}
             rows.append(row | {"state": self.state})
@@ -202,10 +203,14 @@ class Watch:
     def _settled(self) -> None:
         """Base the scores on the present window."""
         window = self.window
-        self._scorer = window.scorer()
+        self._use(window.scorer())
         self.state += 1
         first = window.chunks[0].start if window.chunks else 0
         self._note("settled", state=self.state, first=first, posts=window.position - first)
+
+    def _use(self, scorer: Scorer) -> None:
+        """Score by what this scorer learned from the window."""
+        self._scorer, self._cut = scorer, self._opened.cut(scorer)
 
     def _note(self, event: str, *, message: str = "", **values: Any) -> None:
         """Add a line to the log, and print the message for the user."""

@@ -1,0 +1,316 @@
+"""Fit the table that turns scores into relevance, and print how well it holds on pools left out.
+
+    python -m benchmarks.calibration [--write] [--diagrams docs/calibration.svg]
+
+Every development pool is left out once: the table is fitted on the others and judged on it. The
+table that ``--write`` puts into the folder of the model that ships is fitted on all. Each pool
+counts alike, and within it each seed. No test is read for figures.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.dev_pools import trec_posts
+from siamese_news.data.records import Article
+from siamese_news.data.sources import open_source
+from siamese_news.data.splits import same_text_key
+from siamese_news.model.base import PRETRAINED, TextModel
+from siamese_news.model.calibration import NAMES, Calibration, Evidence
+from siamese_news.model.folder import write_sums
+from siamese_news.model.loading import open_model
+from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.search.relevance import list_relevance
+from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.text.languages import BACKGROUND, language_of_seed
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
+
+SPLITS = {
+    "events-dev": "dev",
+    "politifact-dev": "dev",
+    "factcheck-dev": "test",
+    "claims-dev": "test",
+    "webis-clickbait": "train",
+    "fox-comments": "test",
+    "dast-da": "test",
+}
+"""Development collections whose every post is labeled, and the split of their pairs."""
+
+MOST_SEEDS = 125
+"""Seeds of a pool that are scored, evenly over all."""
+
+OTHERS = 6000
+"""Posts of no story in the pool of `usatoday-cnn` dev."""
+
+EVENTS = ("events-dev", "usatoday-cnn", "fox-comments", "dast-da")
+"""Pools of events: many posts are relevant to a seed."""
+
+_FITTED = 1500  # best posts of a seed that a table is fitted on
+_JUDGED = 300  # best posts of a seed that the error is of
+_BINS = 10
+_RIDGE = 3e-4
+_CAUTION, _WORDS = 1.0, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A development pool: scores and relevance (A, P), and the evidence of its A lists."""
+
+    name: str
+    scores: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+    evidence: Sequence[Evidence]
+    languages: Sequence[str]
+
+    def best(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
+        """The features, relevance and seed numbers of each seed's best `count` posts."""
+        features, relevant, owners = [], [], []
+        for number, about in enumerate(self.evidence):
+            places = np.argsort(-self.scores[number], kind="stable")[:count]
+            features.append(about.features(self.scores[number][places]))
+            relevant.append(self.relevant[number][places])
+            owners.append(np.full(len(places), number))
+        return np.concatenate(features), np.concatenate(relevant), np.concatenate(owners)
+
+
+def dev_pools() -> dict[str, tuple[list[Article], list[str], NDArray[np.bool_]]]:
+    """Name -> seeds, texts of posts, and which posts are relevant (A, P)."""
+    found = {}
+    for name, split in SPLITS.items():
+        collection = open_source(name)
+        qrels = collection.split(split)
+        names = list(qrels)[:: max(1, -(-len(qrels) // MOST_SEEDS))]
+        columns = {post: column for column, post in enumerate(collection.posts)}
+        relevant = np.zeros((len(names), len(columns)), bool)
+        for row, article in enumerate(names):
+            own = [columns[post] for post, grade in qrels[article].items() if grade > 0]
+            relevant[row, own] = True
+        texts = [post.text for post in collection.posts.values()]
+        found[name] = ([collection.articles[article] for article in names], texts, relevant)
+    found["usatoday-cnn"] = _usatoday()
+    return found
+
+
+def _usatoday() -> tuple[list[Article], list[str], NDArray[np.bool_]]:
+    """The dev articles against the posts about their events and many of no story."""
+    collection = open_source("usatoday-cnn")
+    qrels = collection.split("dev")
+    articles = [collection.articles[article] for article in qrels]
+    posts = sorted({post for linked in qrels.values() for post in linked})
+    taken = {same_text_key(post.text) for post in open_source("signal1m").posts.values()}
+    texts = [collection.posts[post].text for post in posts]
+    texts += trec_posts(OTHERS, without=taken)
+    events = [str(article.metadata["event"]) for article in articles]
+    relevant = np.zeros((len(articles), len(texts)), bool)
+    for row, event in enumerate(events):
+        linked = [
+            post
+            for article, other in zip(qrels, events, strict=True)
+            if other == event
+            for post in qrels[article]
+        ]
+        relevant[row, np.searchsorted(posts, linked)] = True
+    return articles, texts, relevant
+
+
+def scored(
+    model: TextModel, name: str, seeds: list[Article], posts: list[str], relevant: NDArray[np.bool_]
+) -> Scored:
+    """Score a pool as `siamese-news rank` does, each seed by itself."""
+    several = Seeds(seeds)
+    scorer = open_scorer(model, several.texts)
+    observe_all(scorer, posts)
+    found = list_relevance(scorer, several, _NEUTRAL)
+    assert found is not None
+    lists, _ = several.combine(scorer.scores(posts))
+    languages = [language_of_seed(seed.full_text) or BACKGROUND for seed in seeds]
+    return Scored(name, lists / MILLION, relevant, found.evidence, languages)
+
+
+_NEUTRAL = Calibration(dict.fromkeys(NAMES, 0.0), 0.0, 0, (), 0.0)
+
+
+def fitted(pools: Sequence[Scored]) -> Calibration:
+    """The table of some pools: a logistic regression with a small ridge, by Newton's method."""
+    parts = [pool.best(_FITTED) for pool in pools]
+    features = np.concatenate([own for own, _, _ in parts])
+    relevant = np.concatenate([own for _, own, _ in parts]).astype(np.float64)
+    weights = np.concatenate(
+        [1 / (len(pools) * len(np.unique(n)) * np.bincount(n)[n]) for _, _, n in parts]
+    )
+    means = weights @ features
+    spread = np.sqrt(weights @ (features - means) ** 2)
+    means[0] = 0.0
+    spread[spread == 0] = 1.0
+    standard = (features - means) / spread
+    ridge = _RIDGE * np.diag([0.0, *np.ones(len(NAMES) - 1)])
+    found = np.zeros(len(NAMES))
+    for _ in range(50):
+        expected = 1 / (1 + np.exp(-standard @ found))
+        gradient = standard.T @ (weights * (expected - relevant)) + ridge @ found
+        curvature = (standard.T * (weights * expected * (1 - expected))) @ standard + ridge
+        step = np.linalg.solve(curvature, gradient)
+        found -= step * min(1.0, 2 / max(np.abs(step).max(), 1e-12))
+        if np.abs(step).max() < 1e-9:
+            break
+    found = found / spread
+    found[0] -= found[1:] @ means[1:]
+    languages = sorted({language for pool in pools for language in pool.languages})
+    table = {name: round(float(value), 4) for name, value in zip(NAMES, found, strict=True)}
+    return Calibration(table, _CAUTION, _WORDS, tuple(languages), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How well a table holds on a pool."""
+
+    name: str
+    precision: float  # of the posts with relevance .5 or more
+    expected: float  # the mean of their relevance
+    recall: float
+    error: float  # expected calibration error of each seed's best posts
+    before: tuple[float, float]  # precision and recall of the score .1
+    bins: Sequence[tuple[float, float, int]]  # mean relevance, share relevant, how many
+
+
+def judged(table: Calibration, pool: Scored) -> Judged:
+    """Judge a table on a pool."""
+    relevance = np.stack(
+        [table.relevance(own, about) for own, about in zip(pool.scores, pool.evidence, strict=True)]
+    )
+    kept, total = relevance >= 0.5, max(pool.relevant.sum(), 1)
+    chosen = np.argsort(-pool.scores, axis=1, kind="stable")[:, :_JUDGED]
+    values = np.take_along_axis(relevance, chosen, axis=1).ravel()
+    truth = np.take_along_axis(pool.relevant, chosen, axis=1).ravel()
+    places = np.minimum((values * _BINS).astype(int), _BINS - 1)
+    bins = [
+        (float(values[mine].mean()), float(truth[mine].mean()), int(mine.sum()))
+        for place in range(_BINS)
+        if (mine := places == place).any()
+    ]
+    error = sum(count * abs(mean - share) for mean, share, count in bins) / len(values)
+    over = pool.scores >= 0.1
+    return Judged(
+        pool.name,
+        _share(pool.relevant[kept]),
+        _share(relevance[kept]),
+        float(pool.relevant[kept].sum() / total),
+        error,
+        (_share(pool.relevant[over]), float(pool.relevant[over].sum() / total)),
+        bins,
+    )
+
+
+def _share(values: NDArray[np.generic]) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def left_out(pools: Sequence[Scored]) -> list[Judged]:
+    """Each pool judged by the table of the others."""
+    return [judged(fitted([one for one in pools if one is not pool]), pool) for pool in pools]
+
+
+def table_of(results: Sequence[Judged]) -> str:
+    """The figures as a Markdown table."""
+    rows = [
+        {
+            "pool left out": one.name,
+            "precision": f"{one.precision:.2f}",
+            "expected": f"{one.expected:.2f}",
+            "recall": f"{one.recall:.2f}",
+            "calibration error": f"{one.error:.3f}",
+            "score .1: precision": f"{one.before[0]:.2f}",
+            "recall ": f"{one.before[1]:.2f}",
+        }
+        for one in results
+    ]
+    mean = np.mean([one.error for one in results])
+    return f"{markdown_table(rows)}\nMean calibration error: {mean:.3f}"
+
+
+_PLOT, _GAP, _COLUMNS = 150, 42, 4
+
+
+def diagrams(results: Sequence[Judged]) -> str:
+    """Reliability diagrams as SVG, one for each pool: share relevant over relevance."""
+    rows = -(-len(results) // _COLUMNS)
+    width, height = _COLUMNS * (_PLOT + _GAP) + _GAP, rows * (_PLOT + _GAP) + _GAP
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        'aria-label="Reliability diagrams of the development pools, each left out of the fit" '
+        'font-family="sans-serif" font-size="11">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for number, one in enumerate(results):
+        left = _GAP + number % _COLUMNS * (_PLOT + _GAP)
+        top = _GAP // 2 + number // _COLUMNS * (_PLOT + _GAP)
+        bottom = top + _PLOT
+        points = [(left + x * _PLOT, bottom - y * _PLOT) for x, y, _ in one.bins]
+        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts += [
+            f'<text x="{left}" y="{top - 5}" fill="#111">{one.name}</text>',
+            f'<rect x="{left}" y="{top}" width="{_PLOT}" height="{_PLOT}" fill="none" '
+            'stroke="#999"/>',
+            f'<line x1="{left}" y1="{bottom}" x2="{left + _PLOT}" y2="{top}" stroke="#999" '
+            'stroke-dasharray="4 3"/>',
+            f'<polyline points="{line}" fill="none" stroke="#0b57a4" stroke-width="1.5"/>',
+            *(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#0b57a4"/>' for x, y in points),
+            f'<text x="{left}" y="{bottom + 13}" fill="#555">0</text>',
+            f'<text x="{left + _PLOT - 6}" y="{bottom + 13}" fill="#555">1</text>',
+        ]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def write_table(table: Calibration, folder: Path = PRETRAINED) -> None:
+    """Put a table into a model folder."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8")) | {"calibration": table.plain()}
+    with atomic_write(path) as stream:
+        stream.write(json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+    write_sums(folder)
+
+
+Pools = Callable[[], Mapping[str, tuple[list[Article], list[str], NDArray[np.bool_]]]]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the table, and write what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into the model that ships")
+    parser.add_argument("--diagrams", type=Path, help="file of the reliability diagrams (.svg)")
+    options = parser.parse_args(arguments)
+    model = open_model()
+    assert isinstance(model, TextModel)
+    pools = [scored(model, name, *content) for name, content in dev_pools().items()]
+    report(pools, write=options.write, picture=options.diagrams)
+
+
+def report(pools: Sequence[Scored], *, write: bool, picture: Path | None) -> None:
+    """Print how the tables of all pools but one hold, and write the table of all."""
+    results = left_out(pools)
+    print(table_of(results))
+    table = fitted(pools)
+    errors = [abs(one.precision - one.expected) for one in results if one.expected > 0]
+    table = Calibration(**{**_fields(table), "error": round(float(np.mean(errors)), 2)})
+    print(json.dumps(table.plain()))
+    if picture is not None:
+        picture.write_text(diagrams(results), encoding="utf-8")
+    if write:
+        write_table(table)
+    about = provenance()
+    print(about["command"], about["date"], about["revision"], about["machine"], sep=" · ")
+
+
+def _fields(table: Calibration) -> dict[str, object]:
+    return {**table.plain(), "languages": table.languages}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Which seeds are rivals: a post that fits an unrelated seed better falls in a list.
+
+Of the posts that fail in a list, most fit another seed better that tells another story. But several
+seeds may tell one story, or parts of one, and share their posts; so a seed is a rival of another as
+far as their words differ.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.model.base import TextModel
+
+# Words of an article that are compared: news puts first what matters most.
+_WORDS = 300
+# Seeds up to this cosine are full rivals, and from that on none.
+_UNRELATED, _RELATED = 0.05, 0.2
+# Rivals are looked for among so many best seeds of a post.
+_BEST = 10
+
+
+def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float32]:
+    """(A, A) how far each article is a rival of each: 1 for unrelated ones, 0 for related ones.
+
+    The cosine is of their different words, by the background's IDF to the power of the lexical
+    head, which the model must have.
+    """
+    assert model.terms is not None
+    ids = [model.ids(text)[:_WORDS] for text in articles]
+    weights, columns = model.terms.background(), np.unique(np.concatenate(ids))
+    vectors = np.zeros((len(ids), len(columns)), np.float32)
+    for row, own in enumerate(ids):
+        words, counts = np.unique(own, return_counts=True)
+        values = weights.of(words) * (1 + np.log(counts))
+        length = np.linalg.norm(values)
+        vectors[row, np.searchsorted(columns, words)] = values / (length or 1.0)
+    cosines = vectors @ vectors.T
+    found: NDArray[np.float32] = np.clip((_RELATED - cosines) / (_RELATED - _UNRELATED), 0, 1)
+    return np.round(found, 4)  # sums in another order differ in the last digits
+
+
+def after_rivals(scores: NDArray[np.float64], weights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Scores (A, P) after each post's rivals: S becomes ``S**2 / M`` where M > S > 0.
+
+    M is the highest score of the post for a rival, times how far that is one.
+    """
+    count = min(_BEST, len(scores))
+    if count < len(scores):
+        best = np.argpartition(-scores, count - 1, axis=0)[:count]
+        best = np.sort(best, axis=0)  # equal scores come in one order
+    else:
+        best = np.tile(np.arange(count)[:, None], (1, scores.shape[1]))
+    values = np.take_along_axis(scores, best, axis=0)
+    order = np.argsort(-values, axis=0, kind="stable")
+    best = np.take_along_axis(best, order, axis=0)
+    values = np.take_along_axis(values, order, axis=0)
+    factors = weights[:, best[0]].astype(np.float64)
+    most = factors * values[0]
+    # Where the best seed is no full rival, another one may be more of one.
+    rows, posts = np.nonzero((factors < 1) & (scores > 0))
+    for place in range(1, count):
+        other = weights[rows, best[place, posts]] * values[place, posts]
+        most[rows, posts] = np.maximum(most[rows, posts], other)
+    falls = (scores > 0) & (most > scores)
+    return np.where(falls, scores**2 / np.where(falls, most, 1.0), scores)

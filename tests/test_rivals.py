@@ -1,0 +1,111 @@
+"""Rivals: a post that fits an unrelated seed better falls, by the definition and in a ranking."""
+
+import json
+
+import numpy as np
+import pytest
+
+from siamese_news import InputError, Searcher, open_model
+from siamese_news.scoring.rivals import after_rivals, rival_weights
+from siamese_news.search.query import Query
+
+from .commands import siamese_news as process
+
+FLOOD = "The river Asker burst its banks in Harlow Bridge. People were evacuated from the flood."
+AGAIN = (
+    "In Harlow Bridge the flood of the river Asker falls. Evacuated people return to the bridge."
+)
+TRIAL = "The mayor of Quillgate went on trial for bribes. The jury heard of envelopes of money."
+POSTS = [
+    "flood in Harlow Bridge",
+    "evacuated by boat from the river Asker",
+    "the mayor of Quillgate and the envelopes, what a trial",
+    "Quillgate jury heard it all",
+    "the bridge at Quillgate is closed for the trial",
+    *[f"new phone number {n}" for n in range(30)],
+]
+
+
+def naive(scores, weights):
+    """The definition, a post at a time, over all seeds."""
+    found = scores.copy()
+    for post in range(scores.shape[1]):
+        for seed in range(len(scores)):
+            most = max(weights[seed] * scores[:, post])
+            own = scores[seed, post]
+            if own > 0 and most > own:
+                found[seed, post] = own**2 / most
+    return found
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 9])
+def test_they_are_those_of_the_definition(seeds):
+    generator = np.random.default_rng(seeds)
+    scores = np.round(generator.uniform(-0.1, 0.5, (seeds, 200)), 2)  # with ties
+    weights = np.clip(generator.uniform(-0.5, 1.5, (seeds, seeds)), 0, 1).astype(np.float32)
+    np.fill_diagonal(weights, 0)
+    np.testing.assert_allclose(after_rivals(scores, weights), naive(scores, weights), rtol=1e-6)
+
+
+def test_with_many_seeds_the_ten_best_of_a_post_are_asked():
+    generator = np.random.default_rng(0)
+    scores = generator.uniform(0, 0.5, (60, 100))
+    story = np.arange(60) < 30  # fifty of a hundred seeds tell one story
+    weights = np.where(story[:, None] & story, 0, 1).astype(np.float32)
+    np.fill_diagonal(weights, 0)
+    best_ten = np.sort(scores, axis=0)[-10]
+    asked = np.where(scores >= best_ten, scores, 0)
+    expected = scores.copy()
+    for seed in range(60):
+        most = (weights[seed][:, None] * asked).max(axis=0)
+        falls = most > scores[seed]
+        expected[seed, falls] = scores[seed, falls] ** 2 / most[falls]
+    np.testing.assert_allclose(after_rivals(scores, weights), expected, rtol=1e-6)
+
+
+def test_seeds_of_one_story_are_no_rivals():
+    weights = rival_weights(open_model(), [FLOOD, AGAIN, TRIAL, FLOOD, ""])
+    assert np.array_equal(weights, weights.T)
+    assert weights[0, 1] == weights[0, 3] == weights[0, 0] == 0
+    assert weights[0, 2] == weights[2, 4] == 1
+
+
+def test_rank_lowers_what_fits_an_unrelated_seed_better(tmp_path):
+    for name, text in (("a", FLOOD), ("b", AGAIN), ("c", TRIAL)):
+        (tmp_path / f"{name}.txt").write_text(text)
+    rows = [json.dumps({"id": str(n), "text": text}) + "\n" for n, text in enumerate(POSTS)]
+    (tmp_path / "posts.jsonl").write_text("".join(rows))
+
+    def ranked(*more):
+        out = tmp_path / "out.jsonl"
+        files = [tmp_path / f"{name}.txt" for name in "abc"]
+        done = process(
+            *("rank", "--articles", *files, "--posts", tmp_path / "posts.jsonl"),
+            *("--out", out, *more),
+        )
+        assert done.returncode == 0, done.stderr
+        found = {}
+        for row in map(json.loads, out.read_text().splitlines()):
+            found.setdefault(row["article"], {})[row["post"]] = row["score"]
+        return found, done.stderr
+
+    alone, said = ranked("--no-rivals")
+    assert "a list for each seed, each by itself" in said
+    apart, said = ranked()
+    assert "posts that fit an unrelated seed better fall (--no-rivals" in said
+    for post in alone["a"]:
+        for seed, rivals in (("a", "c"), ("b", "c"), ("c", "ab")):
+            most, own = max(alone[rival][post] for rival in rivals), alone[seed][post]
+            expected = own**2 / most if 0 < own < most else own
+            assert apart[seed][post] == pytest.approx(expected, abs=5e-6)
+    assert apart["a"]["4"] < alone["a"]["4"] and apart["c"]["4"] == alone["c"]["4"]
+    records = Searcher().rank([FLOOD, AGAIN, TRIAL], POSTS)
+    scores = [row["score"] for row in records if row["article_id"] == "2"]
+    assert scores == sorted(apart["c"].values(), reverse=True)
+
+
+def test_it_has_one_way_at_a_time():
+    with pytest.raises(InputError, match="--rivals .* --one-story has another way for"):
+        Query(rivals=True, one_story=True)
+    with pytest.raises(InputError, match="--distinct has another way"):
+        Query(rivals=True, distinct=True)
