@@ -28,11 +28,12 @@ from siamese_news.search.report import ReportPost
 from siamese_news.utils.cache import FileRecord
 from siamese_news.utils.files import atomic_write
 
-_VERSION = 8  # of the database; one of another version is rebuilt
+_VERSION = 9  # of the database; one of another version is rebuilt
 _COLUMNS = (*COLUMNS, "x", "y")
 _TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-CREATE TABLE posts (article TEXT, rank INTEGER PRIMARY KEY, score REAL, post TEXT, text TEXT,
+CREATE TABLE posts (article TEXT, rank INTEGER PRIMARY KEY, score REAL, relevance REAL, post TEXT,
+    text TEXT,
     cluster INTEGER, cluster_size INTEGER, lang TEXT, created_at TEXT, terms BLOB, link TEXT,
     x REAL, y REAL);
 CREATE TABLE searchable (rank INTEGER PRIMARY KEY, text TEXT);
