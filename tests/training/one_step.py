@@ -4,6 +4,7 @@ Lightning starts the other processes of the strategy ddp by running this file ag
 """
 
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -25,8 +26,11 @@ PAIRS = 16
 
 def _model() -> Model:
     torch.manual_seed(0)
-    texts = " ".join(post.text for post in bundled().posts.values())
-    words = sorted(set(texts.lower().split()))[:2000]
+    stories = bundled()
+    texts = [post.text for post in stories.posts.values()]
+    texts += [article.full_text for article in stories.articles.values()]
+    counts = Counter(" ".join(texts).lower().split())
+    words = [word for word, _ in counts.most_common(2000)]
     options = {"filters": 8, "ngrams": [2, 3], "output_dim": 6}
     return Model(
         tokenizer=Tokenizer(words=words),

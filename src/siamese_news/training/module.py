@@ -254,6 +254,11 @@ class SiameseModule(pl.LightningModule):
         terms = self.model.terms if self.model.encoder.has_factors else None
         self.terms = None if terms is None else TermVectors(terms)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def log(self, *arguments: Any, **options: Any) -> None:
+        """As Lightning's, whose look at the hooks' signatures `torch.compile` cannot read."""
+        super().log(*arguments, **options)
+
     def forward(self, ids: Tensor) -> Tensor:
         """Encode padded token ids (B, S) -> (B, D)."""
         return self.model(ids)
@@ -312,8 +317,9 @@ class SiameseModule(pl.LightningModule):
         blocks = model_blocks(self.model, ranked.articles, ranked.posts)
         return torch.cat([torch.as_tensor(scores) for _, scores in blocks()], dim=1)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _evaluate(self, name: str, ranked: EvaluationSet) -> None:
-        """Global rank 0 encodes and ranks; all ranks log its figures."""
+        """Global rank 0 encodes and ranks, mostly in numpy; all ranks log its figures."""
         figures = on_first_process(lambda: ranking_figures(self.model, ranked))
         self.log_dict(
             {f"{name}/{key}": value for key, value in figures.items()},
