@@ -1,5 +1,6 @@
 """What the first values of a column tell about all of them: ids that other programs changed."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,6 +8,7 @@ from siamese_news.data.readers.values import whole_number
 from siamese_news.errors import InputError
 
 _DIGITS = 15  # of a number that a spreadsheet keeps
+_PREFIXED = re.compile(r"x(\d{5,})")
 
 
 def rounded(values: Iterable[Any]) -> bool:
@@ -27,6 +29,27 @@ def float_made(values: Iterable[Any]) -> bool:
     filled = [value for value in values if value is not None and value not in ("", "nan", "NaN")]
     numbers = [value for value in filled if value == value]  # without NaN
     return bool(numbers) and all(whole_number(value) is not None for value in numbers)
+
+
+def prefixed(values: Iterable[Any]) -> bool:
+    """Whether rtweet, a package of R, wrote an ``x`` before all ids.
+
+    So no spreadsheet takes them for numbers and rounds them.
+    """
+    filled = [value for value in values if value is not None and value != ""]
+    return bool(filled) and all(without_prefix(value) != value for value in filled)
+
+
+def without_prefix(value: Any) -> Any:
+    """An id without the ``x`` of rtweet; another value as it is.
+
+    Example:
+        >>> from siamese_news.data.readers.columns import without_prefix
+        >>> [without_prefix(value) for value in ("x1585341984679469056", "x1", "NA")]
+        ['1585341984679469056', 'x1', 'NA']
+    """
+    match = _PREFIXED.fullmatch(value) if isinstance(value, str) else None
+    return value if match is None else match[1]
 
 
 def refuse_rounded(ids: Iterable[Any], name: str, where: str) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 
 from siamese_news.data.jsonl import missing
 from siamese_news.data.lines import BadRow
-from siamese_news.data.readers.columns import float_made, refuse_rounded, rounded
+from siamese_news.data.readers.columns import (
+    float_made,
+    prefixed,
+    refuse_rounded,
+    rounded,
+    without_prefix,
+)
 from siamese_news.data.readers.values import (
     DELETED,
     LINKS,
@@ -83,11 +89,15 @@ METADATA: Mapping[str, Sequence[str]] = {
         """,
         "url": "url link expanded_url enlace lien",
         "permalink": "permalink post_url tweet_url status_url",
-        "retweet_of": "retweet_of retweeted_id retweeted_status_id referenced_tweets_retweeted_id",
+        "retweet_of": """
+            retweet_of retweeted_id retweeted_status_id retweet_status_id
+            referenced_tweets_retweeted_id
+        """,
         "reply_to": """
             reply_to reply_to_id in_reply_to in_reply_to_id in_reply_to_status_id_str
-            in_reply_to_status_id in_reply_to_tweet_id referenced_tweets_replied_to_id
-            inreplytotweetidstr inreplytotweetid replied_to_id reply_to_message_id parent_id
+            in_reply_to_status_id reply_to_status_id in_reply_to_tweet_id
+            referenced_tweets_replied_to_id inreplytotweetidstr inreplytotweetid replied_to_id
+            reply_to_message_id parent_id
             parent_comment_id parentid antwort_auf en_respuesta_a en_reponse_a em_resposta_a
         """,
         "thread": """
@@ -139,6 +149,7 @@ class Fields:
     joined: bool = False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
     html: bool = False  # tags are taken out of the text
     whole: frozenset[str] = frozenset()  # fields of ids that are `float_made`
+    prefixed: frozenset[str] = frozenset()  # fields of ids with the `x` of rtweet
     reddit: bool = False  # "[deleted]" stands for a deleted text
 
 
@@ -268,7 +279,17 @@ def checked(fields: Fields, records: Sequence[Record], where: str) -> tuple[Fiel
         for name in fields.ids
         if name in whole
     ]
-    return replace(fields, metadata=metadata, whole=fields.whole | whole), remarks
+    first_id = fields.ids[0]
+    stripped: frozenset[str] = frozenset()
+    if prefixed(columns[first_id]):
+        links = (name for target, name in metadata.items() if target in LINKS)
+        stripped = frozenset((first_id, *links))
+        remarks.append(
+            f"{where}: '{first_id}' has an x before each number, as rtweet writes it: x12345 is "
+            "the id 12345"
+        )
+    fields = replace(fields, metadata=metadata, whole=fields.whole | whole, prefixed=stripped)
+    return fields, remarks
 
 
 def _stem(names: Iterable[str]) -> set[str]:
@@ -358,7 +379,7 @@ def generic(fields: Fields) -> Convert:
     """Make a converter of flat records: which text, see `Fields`."""
     texts, ids, joined = fields.texts, fields.ids, fields.joined
     title, spare, html = fields.title, fields.spare, fields.html
-    whole = fields.whole
+    whole, stripped = fields.whole, fields.prefixed
     outer, inner = list(fields.metadata.items()), list(fields.nested.items())
     placed = {"thread", "channel"} <= fields.metadata.keys()
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
@@ -367,6 +388,8 @@ def generic(fields: Fields) -> Convert:
         if dotted:
             found = {n: value_at(record, n) for n in dotted if n not in record}
             record = record | {n: value for n, value in found.items() if value is not None}
+        if stripped:
+            record = record | {n: without_prefix(record[n]) for n in stripped if n in record}
         get = record.get
         text = None
         parts: list[list[Any]] = []

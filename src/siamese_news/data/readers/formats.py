@@ -80,6 +80,7 @@ class Format:
         context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
         local_ids: whether ids are unique only in a channel, on a server or in a file, so that two
             posts can have one.
+        flat: whether `matches` and `convert` also fit the rows of a table.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Format:
     inside: tuple[str, ...] = ()
     context: bool = False
     local_ids: bool = False
+    flat: bool = False
 
     def fits(self, record: Record) -> bool:
         """Whether a record, or one of the first records inside it, has this shape."""

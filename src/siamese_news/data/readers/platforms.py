@@ -45,7 +45,7 @@ def _known(
     return add
 
 
-def _has(*names: str) -> Callable[[Record], bool]:
+def has(*names: str) -> Callable[[Record], bool]:
     """A test whether a record has all these fields."""
     return lambda record: record.keys() >= {*names}
 
@@ -130,7 +130,8 @@ def _v2_tweet(tweet: Record, users: Record, tweets: Record) -> Post:
     ),
     inside=("statuses",),
 )
-def _from_v1(record: Record) -> Converted:
+def from_v1(record: Record) -> Converted:
+    """The post of a tweet of API v1.1; None for a notice."""
     if "id_str" not in record and not _NOTICES.isdisjoint(record):
         return None
     post_id = id_value(record.get("id_str", record.get("id")), "id_str")
@@ -142,7 +143,7 @@ def _from_v1(record: Record) -> Converted:
         unescaped(text),
         record,
         "created_at lang author=user.screen_name|user.id_str retweet_of=retweeted_status.id_str "
-        "reply_to=in_reply_to_status_id_str quotes=quoted_status_id_str",
+        "reply_to=in_reply_to_status_id_str quotes=quoted_status_id_str thread=conversation_id_str",
         url=_tweet_link(longer or record),
         permalink="https://twitter.com/"
         f"{inside(record, 'user', 'screen_name') or 'i'}/status/{post_id}",
@@ -157,7 +158,7 @@ def _from_v1(record: Record) -> Converted:
     matches=lambda record: record["tweet"].keys() >= {"full_text", "id_str"},
 )
 def _from_archive(record: Record) -> Converted:
-    return _from_v1(record["tweet"])
+    return from_v1(record["tweet"])
 
 
 def _tweet_link(tweet: Record) -> str | None:
@@ -177,7 +178,7 @@ _BLUESKY_POSTS = "app.bsky.feed.post"
     "`did`, `time_us`, `commit`; deletions, likes and the like are skipped",
     "commit.record.text",
     "did + commit.rkey",
-    matches=_has("did", "kind", "time_us"),
+    matches=has("did", "kind", "time_us"),
 )
 def _from_jetstream(event: Record) -> Converted:
     """The post of an event that creates one; its id is its ``at://`` address."""
@@ -351,7 +352,7 @@ def _from_mastodon(status: Record) -> Converted:
     "`orderedItems` of an archive's `outbox.json`; boosts are skipped",
     "object.content",
     "object.id",
-    matches=_has("type", "actor", "object"),
+    matches=has("type", "actor", "object"),
     inside=("orderedItems",),
 )
 def _from_activity(record: Record) -> Converted:
@@ -497,7 +498,8 @@ def _from_telegram(message: Record) -> Converted:
     )
 
 
-_WATCH = "https://www.youtube.com/watch?v="
+WATCH = "https://www.youtube.com/watch?v="
+"""The address of a video, without its id."""
 _YOUTUBE = [f"youtube#{kind}" for kind in ("commentThread", "comment", "video", "searchResult")]
 
 
@@ -533,7 +535,7 @@ def _comment(comment: Record, video: Any = None) -> Post:
         text_value(text, "snippet.textOriginal"),
         {**snippet, "video": video},
         "created_at=publishedAt author=authorDisplayName reply_to=parentId|video thread=video",
-        permalink=f"{_WATCH}{video}&lc={post_id}" if video else None,
+        permalink=f"{WATCH}{video}&lc={post_id}" if video else None,
     )
 
 
@@ -551,7 +553,7 @@ def _video(record: Record) -> Post | None:
         f"{title}\n{about}".strip(),
         snippet,
         "created_at=publishedAt lang=defaultLanguage author=channelTitle channel=channelTitle",
-        permalink=f"{_WATCH}{post_id}",
+        permalink=f"{WATCH}{post_id}",
     )
 
 
@@ -676,7 +678,7 @@ def _strings(value: Any) -> Iterator[tuple[str, str]]:
                 yield from _strings(inner)
 
 
-_THREADS = _has("id", "permalink", "shortcode", "timestamp")
+_THREADS = has("id", "permalink", "shortcode", "timestamp")
 
 
 @_known(
@@ -705,7 +707,7 @@ def _from_threads(record: Record) -> Converted:
     "`result.posts` with `platformId`, `postUrl`",
     "message, title + description",
     "platformId",
-    matches=_has("platformId", "postUrl"),
+    matches=has("platformId", "postUrl"),
     inside=("result.posts",),
 )
 def _from_crowdtangle(record: Record) -> Converted:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from siamese_news.data.readers import platforms
+from siamese_news.data.readers import platforms, scrapers
 from siamese_news.data.readers.fields import Record
 from siamese_news.data.readers.formats import Columns, Format
 from siamese_news.errors import InputError
@@ -61,6 +61,14 @@ _TOOLS = (
         "id conversation_id tweet link",
         "text=tweet id=id created_at=created_at lang=language author=username permalink=link "
         "thread=conversation_id retweet_of=retweet_id",
+    ),
+    _table(
+        "rtweet",
+        "`status_id`, `screen_name`, `text`, `is_retweet`; ids with an `x` in front lose it",
+        "status_id screen_name text is_retweet",
+        "text=text id=status_id created_at=created_at lang=lang author=screen_name "
+        "permalink=status_url reply_to=reply_to_status_id quotes=quoted_status_id "
+        "retweet_of=retweet_status_id url=urls_expanded_url",
     ),
     _table(
         "pyktok",
@@ -157,7 +165,7 @@ def _installed() -> Iterator[Format]:
             yield one
 
 
-FORMATS: tuple[Format, ...] = (*_installed(), *platforms.FORMATS, *_TOOLS)
+FORMATS: tuple[Format, ...] = (*_installed(), *platforms.FORMATS, *scrapers.FORMATS, *_TOOLS)
 """If a record has the shape of several, the first counts; those of other packages come first."""
 
 _SHARE = 10  # one of this many records must have the shape
@@ -179,4 +187,5 @@ def known_format(records: Sequence[Record]) -> Format | None:
 def known_table(names: Sequence[str]) -> Format | None:
     """The format of a table with these columns; formats with nested objects are not tables."""
     record = dict.fromkeys(names, "")
-    return next((one for one in FORMATS if one.columns is not None and one.fits(record)), None)
+    tables = (one for one in FORMATS if one.columns is not None or one.flat)
+    return next((one for one in tables if one.fits(record)), None)
