@@ -98,3 +98,63 @@ def test_half_a_character_in_an_id_or_a_label(tmp_path):
     path.write_text('{"post": "p\\ud83d", "label": "1", "text": "\\ude00"}\n')
     (row,) = read_rows(path)
     assert (row.post, row.text) == ("p\ufffd", "\ufffd")
+
+
+def verdicts(path, text):
+    path.write_text(text)
+    return [(row.key or row.post, row.verdict()) for row in read_rows(path)]
+
+
+ASREVIEW_2 = """\
+key,label,text,post,asreview_label,asreview_time,asreview_note
+k1,,a flood,p1,1,1714644000.1,
+k2,,a storm,p2,0.0,1714644001.2,unsure
+k3,,a fire,p3,,,
+"""
+ASREVIEW_1 = """\
+record_id,post,text,asreview_label_to_validate,included,asreview_ranking
+0,p1,a flood,0,1,1
+1,p2,a storm,1,0,2
+2,p3,a fire,1,,3
+3,p4,a lake,1,-1,4
+"""
+
+
+def test_the_exports_of_asreview_are_labels(tmp_path):
+    path = tmp_path / "asreview.csv"
+    assert verdicts(path, ASREVIEW_2) == [("k1", "yes"), ("k2", "no"), ("k3", "")]
+    found = verdicts(path, ASREVIEW_1)
+    assert found == [("p1", "yes"), ("p2", "no"), ("p3", ""), ("p4", "")]
+    # ASReview 1 fills a column `label` that the file already has.
+    own = ASREVIEW_1.replace("included", "label").replace(",-1,", ",,")
+    assert verdicts(path, own) == found
+    # A former label is none of the review.
+    assert verdicts(path, ASREVIEW_2.replace("k3,,", "k3,1,"))[2] == ("k3", "")
+    with pytest.raises(InputError, match=r"asreview.csv:1: the columns are .*key or post"):
+        verdicts(path, ASREVIEW_1.replace("post,", "title,", 1))
+
+
+LABEL_STUDIO = """\
+annotation_id,annotator,check,created_at,id,key,lead_time,link,post,topic,text,updated_at
+11,1,c1,2024-05-02T10:00:00Z,1,k1,3.1,,p1,Relevant,a flood,2024-05-02T10:00:00Z
+12,2,c1,2024-05-02T10:01:00Z,1,k1,2.0,,p1,Not relevant,a flood,2024-05-02T10:01:00Z
+13,1,c2,2024-05-02T10:02:00Z,2,k2,1.0,,p2,,a storm,2024-05-02T10:02:00Z
+"""
+
+
+def test_the_csv_of_label_studio_is_labels(tmp_path):
+    path = tmp_path / "project.csv"
+    assert verdicts(path, LABEL_STUDIO) == [("k1", "yes"), ("k1", "no"), ("k2", "")]
+    assert [row.annotator for row in read_rows(path)] == ["1", "2", "1"]
+    several = LABEL_STUDIO.replace("Not relevant", '"{""choices"": [""Relevant"", ""New""]}"')
+    with pytest.raises(InputError, match=r"project.csv:3: label is .*choices"):
+        verdicts(path, several)
+    with pytest.raises(InputError, match=r"project.csv:1: .*no column has labels"):
+        verdicts(path, LABEL_STUDIO.replace("Relevant", "Flood"))
+    with pytest.raises(InputError, match=r"project.csv:1: .*\(sure, topic\)"):
+        verdicts(path, LABEL_STUDIO.replace(",link,", ",sure,").replace("3.1,,", "3.1,1,"))
+
+
+def test_a_column_label_with_labels_is_used_whatever_else_a_table_has(tmp_path):
+    table = "key,label,included\nk1,1,0\nk2,0,1\n"
+    assert verdicts(tmp_path / "a.csv", table) == [("k1", "yes"), ("k2", "no")]

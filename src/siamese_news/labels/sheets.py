@@ -72,12 +72,15 @@ def _verdict(label: str) -> str | None:
     return _VERDICTS.get("".join(c for c in plain if not unicodedata.combining(c)))
 
 
-def read_rows(path: Path, columns: Sequence[str] = ("label",)) -> Iterator[RawLabel]:
+_LABELS = ("label",)
+
+
+def read_rows(path: Path, columns: Sequence[str] = _LABELS) -> Iterator[RawLabel]:
     """The rows of a file of labels.
 
-    CSV (comma, semicolon or tab; any line ends; UTF-8, UTF-16 or Windows), JSON lines, Label Studio
-    JSON, Prodigy JSON lines, or a journal. Of the `columns` for labels, the first one that the file
-    has counts.
+    CSV (comma, semicolon or tab; any line ends; UTF-8, UTF-16 or Windows; also the exports of
+    ASReview and Label Studio), JSON lines, Label Studio JSON, Prodigy JSON lines, or a journal. Of
+    the `columns` for labels, the first one that the file has counts.
 
     Raises:
         InputError: for a missing file, one that is not a sheet, and labels in a wrong column.
@@ -131,11 +134,60 @@ def _table(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
     except csv.Error as error:
         raise InputError(f"{path}:{line + 1}: not CSV ({error}); save the sheet again") from error
     names = [name.strip().strip('"').lower() for name in rows.pop(0)[1]]
-    column = _column(f"{path}:1", "columns", names, columns)
-    _refuse_wrong_column(path, names, column, rows)
+    exported = _exported_column(path, names, rows) if columns == _LABELS else None
+    column = _column(f"{path}:1", "columns", names, columns if exported is None else (exported,))
+    if exported is None:
+        _refuse_wrong_column(path, names, column, rows)
     for number, cells in rows:
         row = {k: unguarded(v).strip() for k, v in zip(names, cells, strict=False)}
-        yield _raw(f"{path}:{number}", row | {"label": row.get(column, "")})
+        label = row.get(column, "")
+        if column in _ASREVIEW and label in _NOT_SEEN:
+            label = ""
+        yield _raw(f"{path}:{number}", row | {"label": label})
+
+
+# Where ASReview 2 and 1 write the labels, and what stands for none in their data sets. The labels
+# that a file had before the review are in `asreview_label_to_validate`, or stay in `label`.
+_ASREVIEW = ("asreview_label", "included")
+_NOT_SEEN = ("-1", "-1.0")
+# The columns that Label Studio adds to those of a task and of its result.
+_LABEL_STUDIO = {"annotation_id", "annotator", "lead_time"}
+_OF_TASKS = {*_KNOWN, *_LABEL_STUDIO, "note", "id", "created_at", "updated_at"}
+
+
+def _exported_column(path: Path, names: list[str], rows: list[tuple[int, list[str]]]) -> str | None:
+    """The column of the labels in an export of ASReview or Label Studio; None for another table.
+
+    Label Studio names it as the project's configuration does, and has one row for each annotation.
+    """
+    columns = zip_longest(*(cells for _, cells in rows), fillvalue="")
+    filled = {
+        name: [stripped for cell in cells if (stripped := cell.strip())]
+        for name, cells in zip(names, columns, strict=False)
+    }
+    if filled.get("label") and "asreview_label" not in names:
+        return None
+    reviewed = next((name for name in _ASREVIEW if name in names), None)
+    if reviewed is not None or not _LABEL_STUDIO <= set(names):
+        return reviewed
+    results = [
+        name
+        for name, cells in filled.items()
+        if name not in _OF_TASKS and cells and all(map(_is_choice, cells))
+    ]
+    if len(results) == 1:
+        return results[0]
+    several = ", ".join(results)
+    raise InputError(
+        f"{path}:1: is an export of Label Studio, and "
+        + (f"several columns may be the labels ({several})" if results else "no column has labels")
+        + "; expected one column with words such as relevant and not relevant: name it 'label'"
+    )
+
+
+def _is_choice(cell: str) -> bool:
+    """Whether Label Studio wrote this for a choice; for several choices, it writes an object."""
+    return _verdict(cell) is not None or cell.startswith('{"choices"')
 
 
 def _column(where: str, what: str, names: Collection[str], columns: Sequence[str]) -> str:
