@@ -37,18 +37,20 @@ def post(dice, number):
 
 
 def corpus(folder: Path, seed: int, count: int) -> None:
-    """Files of several kinds, with bad rows, and ids that come again far away."""
+    """Files of several kinds, with bad rows, and posts that come again far away."""
     dice = random.Random(seed)
-    lines = [post(dice, number) for number in range(count)]
+    posts = [post(dice, number) for number in range(count)]
+    lines = posts.copy()
     for _ in range(3):
         lines[dice.randrange(count)] = '{"id": broken'
-        lines[dice.randrange(count)] = post(dice, dice.randrange(count))
+        lines[dice.randrange(count)] = dice.choice(posts)
     cut = count // 3
+    first = json.loads(posts[0])["text"]
     folder.mkdir(exist_ok=True)
     (folder / "a.jsonl").write_text("\n".join(lines[:cut]) + "\n")
     (folder / "b.jsonl").write_text("\n".join(lines[cut:]))
     rows = [f'"c{n}","{" ".join(dice.choices(WORDS, k=5))}"' for n in range(cut)]
-    (folder / "c.csv").write_text("\n".join(["id,text", *rows, '"p0","the river"']) + "\n")
+    (folder / "c.csv").write_text("\n".join(["id,text", *rows, f'"p0","{first}"']) + "\n")
     (folder.parent / "story.txt").write_text(STORY)
 
 
