@@ -6,16 +6,17 @@ The vectors of a file are converted once, to a file of numpy.
 import hashlib
 import os
 import re
+import zlib
 from array import array
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.util import find_spec
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,38 +223,38 @@ def _read_binary(
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Like `read_vector_file`. Each word is ended by a space and followed by `width` float32.
 
-    Nothing marks the end of a vector, so a word with a space shifts all that follows: the bytes
-    left of its vector then begin the next word.
+    Nothing marks the end of a vector, so a word with a space shifts all that follows: what gensim
+    then takes for words are bytes of numbers, which are no text.
     """
+    from gensim.models import KeyedVectors
+
     wanted = count if limit is None else min(limit, count)
-    words: dict[str, None] = {}
-    vectors = []
-    last = "none"
-    with reading(path), open_binary(path) as file:
-        file.readline(_LINE)
-        number = 0
-        # One more than wanted shows whether the last one was right.
-        for number, (word, vector) in enumerate(islice(_records(file, 4 * width), wanted + 1), 1):
-            if number > count:
-                raise InputError(
-                    f"{path}: has more than the {count} words of its first line; {_SHIFTED}"
-                )
-            if len(vector) < 4 * width:
-                break
-            text = _binary_word(path, number, word, last)
-            if number <= wanted and text not in words:
-                words[text] = None
-                vectors.append(vector)
-            last = repr(text)
-        else:
-            number += 1
-    if number <= wanted:
-        raise InputError(
-            f"{path}: ends within word {number} of {count}; the file is damaged or cut short: get "
-            "it again"
+    try:
+        vectors = KeyedVectors.load_word2vec_format(
+            str(path),
+            binary=True,
+            encoding="utf-8-sig",  # a byte order mark before the first line is no part of it
+            limit=min(wanted + 1, count),  # one more shows whether the last one was right
         )
-    matrix = np.frombuffer(b"".join(vectors), "<f4").reshape(len(words), width)
-    return list(words), matrix.astype(np.float32)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: the word {error.object[:_SHOWN]!r} is not UTF-8; if the file is of another "
+            f"encoding, write it as UTF-8; {_SHIFTED}"
+        ) from error
+    except (ValueError, EOFError, OSError, IndexError, zlib.error) as error:
+        raise InputError(
+            f"{path}: cannot be read as word2vec binary of width {width} ({error}); the file is "
+            f"damaged or cut short: get it again; {_SHIFTED}"
+        ) from error
+    # If a word came twice, gensim leaves None at the end.
+    words = [word for word in vectors.index_to_key if word is not None]
+    for number, word in enumerate(words, 1):
+        if not word or any(character < " " for character in word):
+            raise InputError(f"{path}: word {number} is {word[:_SHOWN]!r}; {_SHIFTED}")
+    if len(words) == wanted == count:
+        _expect_end(path, words, width)
+    words = words[:wanted]
+    return words, np.asarray(vectors.vectors[: len(words)], np.float32)
 
 
 _SHIFTED = (
@@ -262,32 +263,22 @@ _SHIFTED = (
 )
 
 
-def _records(file: IO[bytes], size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Words and the bytes of their vectors; what is left at the end has a shorter vector."""
-    data, start = b"", 0
-    while True:
-        end = data.find(b" ", start)
-        stop = end + 1 + size
-        if end >= 0 and stop <= len(data):
-            yield data[start:end].lstrip(b"\n"), data[end + 1 : stop]
-            start = stop
-            continue
-        more = file.read(_LINE) if len(data) - start <= size + _LINE else b""
-        data, start = data[start:] + more, 0
-        if not more:
-            if data.strip(b"\n"):
-                yield data.lstrip(b"\n")[:_SHOWN], b""
-            return
-
-
-def _binary_word(path: Path, number: int, word: bytes, last: str) -> str:
-    text = _decoded(word)
-    if text is None or not text or any(character < " " for character in text):
+def _expect_end(path: Path, words: Sequence[str], width: int) -> None:
+    """Refuse a binary file with bytes behind its last vector."""
+    with reading(path), open_binary(path) as file:
+        size = len(file.readline(_LINE))
+        expected = size + sum(len(word.encode()) + 1 + 4 * width for word in words)
+        last = b""
+        while piece := file.read(_LINE):
+            size += len(piece)
+            last = piece[-1:]
+    # The first program that wrote this format ended each vector with a line feed.
+    line_feeds = len(words) if last == b"\n" else 0
+    if size not in (expected, expected + line_feeds):
         raise InputError(
-            f"{path}: word {number} is {word[:_SHOWN]!r}, expected UTF-8 text (the word before is "
-            f"{last}); if it is of another encoding, write the file as UTF-8; {_SHIFTED}"
+            f"{path}: has {size - expected} bytes more than the {len(words)} words of its first "
+            f"line; {_SHIFTED}"
         )
-    return text
 
 
 def _decoded(word: bytes) -> str | None:
