@@ -11,6 +11,7 @@ from sheet_commands import run, scored
 from sklearn.metrics import average_precision_score
 
 from siamese_news.decide.new_order import LabeledResults, read_verdicts
+from siamese_news.labels.sheets import read_rows
 
 WORDS = "road train coffee garden music window letter river market bridge school paper".split()
 
@@ -134,6 +135,41 @@ def test_what_cannot_be_learned_from(tmp_path, change, words):
     change(tmp_path)
     done = feedback(tmp_path)
     assert done.exit_code == 2 and words in done.stderr
+
+
+def test_too_few_labels_do_not_keep_back_the_next_posts(tmp_path):
+    pool(tmp_path / "found.parquet", telling=True, size=200)
+    label(tmp_path / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"])
+    done = feedback(tmp_path, "--next", tmp_path / "second.csv")
+    assert done.exit_code == 0, done.stderr
+    assert (
+        "nothing is learned yet: " in done.stderr and "learned.parquet: not written" in done.stderr
+    )
+    assert not (tmp_path / "learned.parquet").exists()
+    posts = [row.post for row in read_rows(tmp_path / "second.csv")]
+    assert len(posts) == 20 and not {"p1", "p2"} & {*posts}
+    alone = feedback(tmp_path)
+    assert alone.exit_code == 2 and "at least 3" in alone.stderr
+
+
+LABEL_STUDIO = "annotation_id,annotator,created_at,id,lead_time,post,relevance,text,updated_at"
+ASREVIEW = "record_id,post,abstract,asreview_prior,asreview_label,asreview_time"
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [(LABEL_STUDIO, "1,me,2024,1,2.5,{post},{word},x,2024"), (ASREVIEW, "1,{post},x,,{digit},1.5")],
+)
+def test_exports_of_other_programs_teach_as_a_sheet_does(tmp_path, header, row):
+    truth = pool(tmp_path / "found.parquet", telling=True)
+    posts = [f"p{n}" for n in range(300)]
+    label(tmp_path / "labels.csv", truth, posts)
+    expected = feedback(tmp_path)
+    words = ("Not relevant", "Relevant")
+    rows = (row.format(post=p, word=words[truth[p]], digit=int(truth[p])) for p in posts)
+    (tmp_path / "labels.csv").write_text("\n".join((header, *rows)))
+    done = feedback(tmp_path, "--force")
+    assert done.exit_code == 0 and done.stdout == expected.stdout
 
 
 def test_disputed_and_skipped_posts_are_left_out(tmp_path):

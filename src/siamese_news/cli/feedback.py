@@ -90,9 +90,11 @@ def feedback(
         if given or machine:
             found = read.learn(seed)
     except TooFewLabels as error:
-        if out is not None:
+        if next is None:
             raise
         echo(f"nothing is learned yet: {error}")
+        if out is not None:
+            echo(f"{out}: not written")
     if found is not None:
         for line in (found.sentence(), *found.word_lines()):
             typer.echo(line)
