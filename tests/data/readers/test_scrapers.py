@@ -280,6 +280,16 @@ def test_the_x_of_rtweet_is_no_part_of_an_id(read, header, rest):
     assert any("rtweet" in remark for remark in stream.detected[0].remarks)
 
 
+def test_the_missing_values_of_r_are_none(read):
+    table = (
+        "id,text,lang,author,url,permalink,reply_to,date,channel\n1,a storm,NA,NA,NA,NA,NA,NA,NA\n"
+    )
+    _, (post,) = read("p.csv", table)
+    assert post.metadata == {"channel": "NA"}  # a place may have this name
+    _, (post,) = read("p.csv", "id,text,lang,author\n1,a storm,na,Na\n")
+    assert post.metadata == {"lang": "na", "author": "Na"}  # the language of Nauru; a user
+
+
 def test_an_x_in_ids_that_rtweet_did_not_write_stays(read):
     _, posts = read("p.csv", "id,text,reply_to\nx12345,a storm,\nax9,a flood,x12345\n")
     assert [post.id for post in posts] == ["x12345", "ax9"]

@@ -53,6 +53,9 @@ LOST = "@lost"
 """The metadata with the names of the dates and links that a record has but that cannot be right."""
 # What programs write for no value at all.
 _NONE = frozenset("nan none null na n/a <na> nat undefined".split())
+# What R writes for it. The names of places and groups may be this word.
+_NA = "NA"
+_NA_IS_NONE = frozenset("lang author url permalink".split())
 
 
 def iso_date(value: Any) -> str | None:
@@ -295,7 +298,8 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
     elif name in LINKS and isinstance(value, str | float):
         _put_link(metadata, name, value)
     elif isinstance(value, str):
-        metadata[name] = clean_text(value)
+        if value != _NA or name not in _NA_IS_NONE:
+            metadata[name] = clean_text(value)
     elif type(value) is int or (name == "group" and isinstance(value, bool | float)):
         metadata[name] = str(value)
 
