@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from siamese_news.errors import InputError
+
 
 def captured(platform, data):
     """An item of Zeeschuimer's NDJSON."""
@@ -258,6 +260,12 @@ def test_the_videos_of_traktok(read):
     stream, posts = read("research.csv", official)
     assert [post.text for post in posts] == ["A flood\nthe water rises", "A storm"]
     assert posts[1].metadata["created_at"] == "2024-05-02T10:00:00Z"
+
+
+def test_rounded_ids_of_traktok_are_refused(read):
+    rows = "".join(f"73640000000000{n}00000,2024-05-02,A flood,ann\n" for n in range(4))
+    with pytest.raises(InputError, match=r"hidden.csv:1: all ids in 'video_id' end in zeros"):
+        read("hidden.csv", f"video_id,video_timestamp,video_title,author_name\n{rows}")
 
 
 WHOLE = "status_id,created_at,screen_name,text,is_retweet,reply_to_status_id,quoted_status_id,url"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers import tables
+from siamese_news.data.readers.columns import refuse_rounded
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document
 from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
 from siamese_news.data.readers.fields import (
@@ -423,6 +424,8 @@ class _Look:
             what, text, own_id = known.name, known.text_field, known.id_field
             if known.columns is not None:
                 flat, remarks = checked(known.columns.fields(names), records, where)
+            elif known.flat:
+                refuse_rounded([record.get(own_id) for record in records], own_id, where)
         else:
             if fields is None:
                 fields = find_fields(names, where, choice, records[:_SHOWN])

@@ -80,7 +80,8 @@ class Format:
         context: whether a record needs the plain values of the enclosing object, as `CONTEXT`.
         local_ids: whether ids are unique only in a channel, on a server or in a file, so that two
             posts can have one.
-        flat: whether `matches` and `convert` also fit the rows of a table.
+        flat: whether `matches` and `convert` also fit the rows of a table; `id_field` is then the
+            name of a column.
     """
 
     name: str
