@@ -29,6 +29,24 @@ def test_an_unset_variable_says_how_to_set_it(monkeypatch, tmp_path, small):
     assert open_source("small").name == "small"
 
 
+def test_a_table_is_looked_for_in_the_current_folder_first(monkeypatch, tmp_path, small):
+    data, work = tmp_path, tmp_path / "work"
+    (work / "tables").mkdir(parents=True)
+    monkeypatch.chdir(work)
+    for variable in (None, str(data)):
+        if variable is None:
+            monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
+        else:
+            monkeypatch.setenv("SIAMESE_NEWS_DATA", variable)
+        with pytest.raises(InputError, match=r"pairs\.csv: no such folder or file"):
+            open_source("tables/pairs.csv")
+    (work / "tables" / "pairs.csv").write_text("article,post\na flood in the town,the river rose\n")
+    assert len(open_source("tables/pairs.csv").posts) == 1
+    # A bare name is always a collection, so a folder that lies here by chance is not read.
+    (work / "small").mkdir()
+    assert open_source("small").posts
+
+
 def test_pools(monkeypatch, tmp_path, small):
     monkeypatch.setenv("SIAMESE_NEWS_DATA", str(tmp_path))
     collection = open_source("small")

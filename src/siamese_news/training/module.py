@@ -368,6 +368,16 @@ _OTHER_FLOATS = (torch.float16, torch.bfloat16, torch.float64)
 def _values(**options: Any) -> dict[str, Any]:
     """The plain values of the options that are given by name; the others as they are."""
     groups = {"optimizer": "task/optimizer", "schedule": "task/schedule"}
+    for name, value in options.items():
+        wrong = not (value is None or callable(value) or isinstance(value, str | Mapping))
+        if name == "encoder":
+            wrong = not isinstance(value, str) and "_target_" not in _plain(value)
+        if wrong:
+            raise InputError(
+                f"SiameseModule: {name} is {value!r:.80}; expected the name of a file in "
+                f"conf/{groups.get(name, name)}, or its values, such as "
+                '{"_target_": "siamese_news.StarEncoder", "heads": 5} for an encoder'
+            )
     names = {name: value for name, value in options.items() if isinstance(value, str)}
     config = composed(*(f"{groups.get(name, name)}={value}" for name, value in names.items()))
     config |= {name: config["task"].get(name) for name in groups}
@@ -375,6 +385,10 @@ def _values(**options: Any) -> dict[str, Any]:
         name: config[name] if isinstance(value, str) else value for name, value in options.items()
     }
     return values | {"tokenizer": config["task"]["tokenizer"], "limits": config["data"]["limits"]}
+
+
+def _plain(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:

@@ -55,6 +55,9 @@ def test_a_damaged_text_is_what_it_was(damage, text):
     [
         *TEXTS,
         *("LE CAFÉ”", "“AMANHÔ", "IL Y MARQUÉ…", "TRÈS BIEN »", "À…", "Ã", "Â", "SÃO PAULO – AÇÃO"),
+        *("AMANHÃ» disse ela", "MANHÃ… linda", "MANHÃ™ a marca", "IRMÃ\xa0!", "HÂ± 5"),
+        "In R prints <U+0641> for the letter fa",
+        "the folder C:\\users\\u00e4 is full",
         *(
             "use \\u0041 now",
             "the sign \\u00e9 alone",

@@ -240,3 +240,13 @@ def test_an_index_has_all_posts_and_refuses_others_with_their_ids(files, write):
     assert done.exit_code == 2 and "another post with the id '1'" in told(done)
     done = run(files, *index, files / "rooms.csv", "--add")
     assert done.exit_code == 0 and "4 posts (0 added, 4 already there)" in done.stderr
+
+
+def test_ids_that_a_database_padded_with_blanks_lose_no_post(tmp_path):
+    path = tmp_path / "padded.csv"
+    path.write_text("id,text\n1 ,the river rose\n2  ,the bridge fell\n13,a cat\n")
+    assert [post.id for post in open_posts([path])] == ["1", "2", "13"]
+    lines = [{"id": " a", "text": "the river"}, {"id": "b\u00a0", "text": "the bridge"}]
+    path = tmp_path / "padded.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert [post.id for post in open_posts([path])] == ["a", "b"]

@@ -45,10 +45,10 @@ def repaired(text: str) -> tuple[str, State]:
     """
     plain = _of_literal(text)
     if "<U+" in plain:
-        plain = _R_CODES.sub(_of_r_codes, plain)
+        plain = _of_r(plain)
     if "><" in plain:
         plain = _R_BYTES.sub(_of_r_bytes, plain)
-    if "\\u" in plain:
+    if "\\u" in plain and not _PATH.search(plain):
         plain = _of_json(plain)
     garbled = False
     for _ in range(_TIMES):
@@ -67,6 +67,7 @@ _LITERAL = re.compile(r"b'(?:[^'\\\n]|\\.)*+'|b\"(?:[^\"\\\n]|\\.)*+\"")
 _R_CODES = re.compile(r"(?:<U\+[0-9A-F]{4,8}>)++")
 _R_BYTES = re.compile(r"(?:<[0-9a-f]{2}>){2,}+")
 _JSON = re.compile(r"(?:\\u[0-9a-fA-F]{4})++")
+_PATH = re.compile(r"\b[A-Za-z]:\\")  # of Windows, in which a folder may be called "u00e4"
 _LEFT = re.compile(r"<U\+[0-9A-F]{4,8}>|(?:<[c-f][0-9a-f]>)(?:<[89ab][0-9a-f]>)")
 
 
@@ -77,6 +78,16 @@ def _of_literal(text: str) -> str:
         return str(ast.literal_eval(text).decode())
     except (SyntaxError, ValueError):  # also bytes that are not UTF-8
         return text
+
+
+def _of_r(text: str) -> str:
+    """Resolve R's codes; a single letter between blanks may be what the post is about."""
+    codes = _R_CODES.findall(text)
+    if len(codes) == 1 and f" {codes[0]} " in f" {text} ":
+        letter = _R_CODES.sub(_of_r_codes, codes[0])
+        if letter.isalpha():
+            return text
+    return _R_CODES.sub(_of_r_codes, text)
 
 
 def _of_r_codes(match: re.Match[str]) -> str:
@@ -138,18 +149,24 @@ def _decoded(text: str) -> tuple[str, bool]:
     """The text decoded once more where that is certain, and whether it looks as if it should be."""
     if text.isascii():
         return text, False
-    sequences = _SEQUENCE.findall(text)
+    sequences = list(_SEQUENCE.finditer(text))
     if not sequences:
         return text, False
     decoded: dict[str, str] = {}
-    for sequence in dict.fromkeys(sequences):
+    for sequence in dict.fromkeys(match[0] for match in sequences):
         data = bytes(_BYTES[ord(sign)] for sign in sequence)
         try:
             decoded[sequence] = data.decode()
         except UnicodeDecodeError:
             return text, False
-    everyday = any(map(_EVERYDAY.match, decoded.values()))
-    likely = everyday or len(sequences) >= _FEW
+    # "IRMÃ!" and "AMANHÃ»" end in a letter of Portuguese: after a capital, two signs prove nothing.
+    telling = [
+        decoded[match[0]]
+        for match in sequences
+        if len(match[0]) > 2 or not text[: match.start()][-1:].isupper()
+    ]
+    everyday = any(map(_EVERYDAY.match, telling))
+    likely = everyday or len(telling) >= _FEW
     rest = _SEQUENCE.sub("", text)
     if likely and rest.isascii():
         return _SEQUENCE.sub(lambda match: decoded[match[0]], text), True

@@ -225,6 +225,7 @@ def id_value(value: Any, name: str) -> str:
         raise BadRow(
             "no id", f"field '{name}' is {kind(value)}, expected a string or a whole number"
         )
+    value = value.strip()  # databases pad a column of fixed width with blanks
     if value.isalnum():
         return str(value)
     if _MANGLED.fullmatch(value):

@@ -85,7 +85,7 @@ def read_array(folder: Path, name: str, dtype: DTypeLike, *columns: int) -> NDAr
     except OSError:
         raise
     except Exception as error:  # numpy's parser of a header raises whatever it meets
-        raise ValueError(f"{name}.npy is not an array ({error})") from error
+        raise ValueError(f"{name}.npy is not an array of numpy") from error
     if array.dtype != np.dtype(dtype) or array.ndim != 1 + len(columns):
         raise ValueError(f"{name}.npy has the type {array.dtype} and shape {array.shape}")
     if array.shape[1:] != columns:
