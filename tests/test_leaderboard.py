@@ -502,7 +502,8 @@ def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypa
         def count(self, scores):
             return 3
 
-        def added(self, number, texts):
+        def added(self, number, texts, scales):
+            assert scales.tolist() == [1, 1]  # those of cosines
             return np.array([MILLION * (self.seeds[number] in text) for text in texts])
 
     monkeypatch.setattr("benchmarks.leaderboard.systems.SecondLook", Look)

@@ -223,7 +223,8 @@ def two_heads(tiny_model):
     return tiny_model
 
 
-ARTICLES = ["Flood: river floods the town\nThe bridge of Qwertz is gone.", "Fire at night"]
+# Most of their words are in the vocabulary, unlike those of a seed in another language.
+ARTICLES = ["Flood: river water in the town\nThe bridge of Qwertz in rain", "Fire at night"]
 POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", "", "the of a"]
 
 
@@ -298,9 +299,18 @@ def test_what_is_asked_for_can_be_said(two_heads, about, decisions):
     assert settled(two_heads, posts, about=about).decisions() == decisions
 
 
+def test_a_pool_like_a_seed_in_another_language_is_about_its_event(two_heads):
+    """Its function words, which the vocabulary lacks too, would make any pool one about it."""
+    posts = ["flood river dans la ville"] * 20
+    known, foreign = "flood river town bridge water", "flood river dans la ville"
+    assert settled(two_heads, posts, [known, foreign]).decisions() == ["article", "event"]
+    asked = settled(two_heads, posts, [foreign], about="article")
+    assert asked.decisions() == ["article"]
+
+
 def test_several_seeds_of_one_story_ask_for_the_event(two_heads):
     posts = ["flood river town"] * 20
-    articles = ["River floods the town", "Flood in the town", "Fire at night"]
+    articles = ["River flood in the town", "Flood in the town", "Fire at night"]
     alone = settled(two_heads, posts, articles)
     assert alone.decisions() == ["article", "article", "event"]
     story = settled(two_heads, posts, articles, positives=2, one_story=True)

@@ -42,7 +42,7 @@ from siamese_news.text import Vocabulary
 STORY = Article(
     "story",
     "The river took the bridge of Qwertz. The mayor of the town asked for a vote. "
-    "A boat came to help in the night.\n\nNo fire, no smoke. The train strike goes on.",
+    "A boat came to help in the night.\n\nNo fire, no smoke. The train strike in the rain.",
     title="Flood in the town of Qwertz",
 )
 POSTS = [Post("1", "qwertz bridge gone! flood"), Post("2", "the mayor wants a vote"), Post("3", "")]
@@ -316,6 +316,29 @@ def test_the_command_explains_the_score_of_the_search(files):
         assert row["score"] == pytest.approx(scores[row["post"]], abs=1e-6)
         assert row["sentences"][row["check"]["sentence"] - 1]["share"] > 0.2
     assert "mostly about the story" in done.stderr
+
+
+def test_the_command_explains_the_score_in_the_list_that_a_post_fits_best(files):
+    (files / "water.txt").write_text("Water in street\n\nRescue in street, water and news.")
+    rows = [{"id": "both", "text": "flood of qwertz bridge, water in street"}]
+    rows += [{"id": f"water{n}", "text": f"water and news in street {n}"} for n in range(8)]
+    with (files / "posts.jsonl").open("a") as stream:
+        stream.writelines(json.dumps(row) + "\n" for row in rows)
+    posts = ["--articles", files / "water.txt", "--posts", files / "posts.jsonl"]
+    lists = {}
+    for rivals in ("--rivals", "--no-rivals"):
+        done = run(files, *posts, rivals, "--format", "jsonl", "--top", "99", command="rank")
+        assert done.exit_code == 0, done.output
+        lists[rivals] = list(map(json.loads, done.stdout.splitlines()))
+    assert lists["--rivals"] != lists["--no-rivals"]
+    best = {}
+    for row in lists["--rivals"]:
+        best[row["post"]] = max(best.get(row["post"], 0), row["score"])
+    asked = ["--post", "1", "--post", "both", "--post", "water3"]
+    done = run(files, *posts, *asked, "--format", "jsonl")
+    assert done.exit_code == 0, done.output
+    for row in map(json.loads, done.stdout.splitlines()):
+        assert row["score"] == pytest.approx(best[row["post"]], abs=1e-6)
 
 
 def test_the_command_takes_a_text(files):
