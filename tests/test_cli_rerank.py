@@ -154,7 +154,7 @@ def test_a_link_in_the_text_is_read(model, tmp_path):
         (
             '{"id": "1", "text": "a"}\n{"id": "1", "text": "b"}\n',
             "oscars",
-            "posts.jsonl:2: the id '1' was already used",
+            "posts.jsonl:2: the id '1' is that of another post, in ",
         ),
         ('{"id": "1", "text": "a"}\n', "?!", "no word that the model knows"),
     ],

@@ -35,8 +35,9 @@ def check_module(
     _check_window(options)
     with torch.device("meta"), _at_most(len(arrays)):
         module = build()
-    expected = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
-    found = {name: array.shape for name, array in arrays.items()}
+    # A folder has a single number, such as the count of a batch norm, as a row of one.
+    expected = {name: tuple(tensor.shape) or (1,) for name, tensor in module.state_dict().items()}
+    found = {name: array.shape or (1,) for name, array in arrays.items()}
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
             raise ValueError(
