@@ -234,7 +234,8 @@ class Batches:
         return len(self._batches)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._batches)
+        # A generator: Lightning opens loaders only to look at them, and no worker starts for that.
+        yield from self._batches
 
 
 class SiameseDataModule(pl.LightningDataModule):
