@@ -178,7 +178,11 @@ def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name
     assert f"embedding.{name}' is {np.dtype(other)}, expected" in " ".join(result.output.split())
 
 
-def test_a_type_that_numpy_lacks_is_refused(folder):
+@pytest.mark.parametrize("lent", [False, True])
+def test_a_type_that_numpy_lacks_is_refused(folder, lent):
+    """Whether or not something else of the process, like onnx, has lent it to numpy."""
+    if lent:
+        pytest.importorskip("ml_dtypes")
     weights = {"embedding.matrix": torch.zeros(3, 3, dtype=torch.bfloat16)}
     save_file(weights, folder / "model.safetensors")
     _rewrite_sums(folder)

@@ -130,6 +130,7 @@ def read_folder(path: str | Path) -> Content:
     try:
         _check_shapes(weights)
         arrays = load_file(weights)
+        _check_types(arrays)
     # Shapes that no memory holds, and types that numpy lacks.
     except (SafetensorError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(
@@ -223,6 +224,13 @@ def _check_shapes(path: Path) -> None:
             shape = content.get_slice(name).get_shape()
             if len(shape) > _MOST_DIMENSIONS or max(shape, default=0) > _LONGEST_ROW:
                 raise ValueError(f"tensor {name[:80]!r} has the shape {shape}")
+
+
+def _check_types(arrays: Mapping[str, np.ndarray]) -> None:
+    """Raise a ValueError for a type that another package (ml_dtypes, say) has lent to numpy."""
+    for name, array in arrays.items():
+        if array.dtype.isbuiltin == 2:
+            raise ValueError(f"tensor {name[:80]!r} is {array.dtype}")
 
 
 def _verify(folder: Path) -> None:
