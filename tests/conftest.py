@@ -77,6 +77,15 @@ def once():
 _STATES = itertools.count()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_state_of_the_fixtures(tmp_path_factory):
+    """The same for what the fixtures of a module start: their plans are not in the user's list."""
+    folder = tmp_path_factory.getbasetemp() / "states" / str(next(_STATES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory, monkeypatch):
     """The user's list of plans: a test knows nothing of the plans of another one."""
