@@ -109,3 +109,13 @@ def test_it_has_one_way_at_a_time():
         Query(rivals=True, one_story=True)
     with pytest.raises(InputError, match="--distinct has another way"):
         Query(rivals=True, distinct=True)
+
+
+def test_seeds_in_different_languages_are_no_rivals():
+    spanish = (
+        "El río Asker se desbordó en Harlow Bridge y la policía evacuó a los vecinos por la noche. "
+        "Las calles del centro siguen cerradas y el agua no baja todavía."
+    )
+    weights = rival_weights(open_model(), [FLOOD, spanish, TRIAL])
+    assert weights[0, 1] == weights[1, 0] == weights[1, 2] == 0
+    assert weights[0, 2] == weights[2, 0] > 0

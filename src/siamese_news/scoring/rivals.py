@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.model.base import TextModel
+from siamese_news.text.languages import BACKGROUND, language_of_seed
 
 # Words of an article that are compared: news puts first what matters most.
 _WORDS = 300
@@ -24,7 +25,8 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     """(A, A) how far each article is a rival of each: 1 for unrelated ones, 0 for related ones.
 
     The cosine is of their different words, by the background's IDF to the power of the lexical
-    head, which the model must have.
+    head, which the model must have. Articles in different languages are no rivals: they share few
+    words even if they tell one story.
     """
     assert model.terms is not None
     ids = [model.ids(text)[:_WORDS] for text in articles]
@@ -36,8 +38,11 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
         length = np.linalg.norm(values)
         vectors[row, np.searchsorted(columns, words)] = values / (length or 1.0)
     cosines = vectors @ vectors.T
-    found: NDArray[np.float32] = np.clip((_RELATED - cosines) / (_RELATED - _UNRELATED), 0, 1)
-    return np.round(found, 4)  # sums in another order differ in the last digits
+    rivals = np.clip((_RELATED - cosines) / (_RELATED - _UNRELATED), 0, 1)
+    languages = np.array([language_of_seed(text) or BACKGROUND for text in articles])
+    rivals[languages[:, None] != languages[None, :]] = 0
+    rounded: NDArray[np.float32] = np.round(rivals, 4)  # sums differ in their last digits
+    return rounded
 
 
 def after_rivals(scores: NDArray[np.float64], weights: NDArray[np.float32]) -> NDArray[np.float64]:
