@@ -1,6 +1,5 @@
 """What the tests of training share."""
 
-import gc
 import multiprocessing
 
 import pytest
@@ -8,13 +7,13 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_worker_outlives_its_test():
-    """End the workers of loaders that an interrupted fit left behind.
+    """The workers of loaders end with a fit, however it ends.
 
-    They are copies of this process, so they would hold the pipes of a browser that other tests
-    opened, and the browser would never end.
+    One that stays is a copy of this process and holds the pipes of whatever it had opened, such as
+    those of a browser, which then never ends.
     """
     yield
-    gc.collect()
-    for worker in multiprocessing.active_children():
+    workers = multiprocessing.active_children()
+    for worker in workers:
         worker.terminate()
-        worker.join()
+    assert not workers

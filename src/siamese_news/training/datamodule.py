@@ -235,6 +235,7 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         # A generator: Lightning opens loaders only to look at them, and no worker starts for that.
+        # The workers end with it, since Lightning ends those of a DataLoader alone.
         yield from self._batches
 
 
@@ -479,7 +480,6 @@ class SiameseDataModule(pl.LightningDataModule):
             batch_sampler=sampler,
             collate_fn=collate,
             num_workers=self.num_workers,
-            persistent_workers=self.num_workers > 0,
             # A separate generator, because otherwise every epoch would draw from the global one.
             generator=torch.Generator().manual_seed(self.seed),
         )
