@@ -10,8 +10,8 @@ from papers.samcnn.published import YEARS
 from papers.samcnn.stories import stories_collection
 from papers.training_runs import compose_training, forget_checkpoints
 from siamese_news.metrics import evaluate_run
+from siamese_news.train import train as train_job
 from siamese_news.training.interpolation import GRID, interpolated
-from siamese_news.training.job import train as train_job
 from siamese_news.training.rerank_data import RerankCollection, make_fold, read_reranking
 
 #: Option of ``conf/ranker`` -> name in the paper.

@@ -22,7 +22,7 @@ with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("eval
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import DictConfig, OmegaConf
 
-    from siamese_news.training.launch import is_first_process, run_composed, share_stamp
+    from siamese_news.training.launch import composition_errors, is_first_process, share_stamp
     from siamese_news.training.options import plain_options
 
 log = logging.getLogger(__name__)
@@ -198,7 +198,8 @@ def main() -> None:
         use_safe_paths()
         share_stamp()
         if is_first_process():
-            run_composed(_compose_and_evaluate)
+            with composition_errors():
+                _compose_and_evaluate()
 
 
 if __name__ == "__main__":

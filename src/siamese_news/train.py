@@ -22,17 +22,33 @@ with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("trai
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
-    from omegaconf import DictConfig
+    from omegaconf import DictConfig, OmegaConf
 
     from siamese_news.training.build import class_of
-    from siamese_news.training.job import train
-    from siamese_news.training.launch import launched_processes, prepare_command, run_composed
+    from siamese_news.training.job import ROW, claim, result_of
+    from siamese_news.training.launch import (
+        composition_errors,
+        is_first_process,
+        launched_processes,
+        prepare_command,
+    )
     from siamese_news.training.options import add_installed, plain_options
     from siamese_news.training.sweep import one_of_many
+    from siamese_news.utils.files import write_json
 
 log = logging.getLogger(__name__)
 #: Groups and values that one task reads and another does not.
 READ_BY_SOME = frozenset("module encoder sparsity objective data vectors terms ranker fold".split())
+
+
+def main() -> None:
+    """Entry point."""
+    with one_line_errors():
+        use_safe_paths()
+        prepare_command()
+        add_installed()
+        with composition_errors():
+            _compose_and_train()
 
 
 @hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
@@ -55,6 +71,37 @@ def _compose_and_train(config: DictConfig) -> None:
     if row is not None:
         for line in last_lines(out, row):
             log.info("%s", line)
+
+
+def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | None:
+    """Run the function that ``task._target_`` names, and return its row of the comparison table.
+
+    A job whose result is already in the folder does not run again. If several processes run, only
+    the first one writes and returns a row.
+
+    Raises:
+        InputError: the folder holds the result or the training of another configuration.
+    """
+    plain: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
+    overrides: list[str] = []
+    if HydraConfig.initialized():  # the names of the options on the command line
+        settings = HydraConfig.get()
+        plain["labels"] = OmegaConf.to_container(settings.runtime.choices)
+        overrides = [word for word in settings.overrides.task if not word.startswith("resume=")]
+    row: dict[str, Any] | None = result_of(plain, out)
+    if row is not None:
+        log.info(
+            "%s holds the result of this configuration: job skipped; to train again, delete the "
+            "folder or choose another one",
+            out,
+        )
+        return row if is_first_process() else None
+    run = class_of(plain["task"], "task")
+    claim(plain, out, continues=run.task.continues)
+    row = run(plain, out)
+    if row is not None:
+        write_json(out / ROW, {**row, "overrides": overrides, "config": {**plain, "resume": None}})
+    return row
 
 
 def check_groups(options: Mapping[str, Any], overrides: Sequence[str]) -> None:
@@ -125,15 +172,6 @@ def _refuse_ddp(config: DictConfig) -> None:
             "every process it starts would run the whole sweep again; use trainer=ddp_spawn (CPU) "
             "or trainer=ddp4_spawn (GPUs), or start one command for each job"
         )
-
-
-def main() -> None:
-    """Entry point."""
-    with one_line_errors():
-        use_safe_paths()
-        prepare_command()
-        add_installed()
-        run_composed(_compose_and_train)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import Pair
 from siamese_news.search.rerank import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
+from siamese_news.train import train
 from siamese_news.training import rerank
-from siamese_news.training.job import train
 from siamese_news.training.rerank_data import Pairs, encode_collection, make_fold, read_reranking
 from tests.composed import option
 

@@ -3,7 +3,9 @@
 import hashlib
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 from hydra.errors import InstantiationException
-from hydra.utils import instantiate
+from hydra.utils import instantiate as hydra_instantiate
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from siamese_news.encoders import ENCODERS, Encoder, TokenEmbedding
 from siamese_news.errors import InputError
@@ -83,7 +86,7 @@ def build_model(
         dropout=vectors["dropout"],
     )
     _check_encoder(config["encoder"])
-    encoder: Encoder = make(config["encoder"], "encoder", input_dim=embedding.output_dim)
+    encoder: Encoder = instantiate(config["encoder"], "encoder", input_dim=embedding.output_dim)
     model = Model(
         tokenizer=tokenizer,
         vocabulary=vocabulary,
@@ -102,17 +105,53 @@ def build_model(
     return model.train()
 
 
-def make(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
-    """Make the object that an option describes by its ``_target_``; `key` names it in errors."""
+def instantiate(
+    option: Mapping[str, Any], key: str, *, recursive: bool = True, **arguments: Any
+) -> Any:
+    """Hydra's `instantiate`, with an error of one line; `key` names the option in it.
+
+    The arguments reach the class as they are. Options inside the option stay plain values unless
+    `recursive`: an encoder cannot be built before the size of its word vectors is known. An option
+    with ``_partial_`` gives a function.
+    """
+    target = str(option["_target_"])
+    node = {"_recursive_": recursive, "_convert_": "all", **option, "_partial_": True}
+    with _import_errors(key, target):
+        build = hydra_instantiate(node)
+    if option.get("_partial_"):
+        return partial(build, **arguments)
     try:
-        return instantiate(option, **arguments)
+        return build(**arguments)
+    except InputError:
+        raise
+    except TypeError as error:
+        raise InputError(f"{key}: {target} does not fit its options ({error})") from error
+    except ValueError as error:
+        path = f"{build.func.__module__}.{build.func.__qualname__}"
+        raise InputError(f"{key}: Error in call to target '{path}': {error}") from error
+    except MisconfigurationException as error:
+        raise InputError(f"{key}: {' '.join(str(error).split())}") from error
+
+
+def class_of(option: Mapping[str, Any], key: str) -> Any:
+    """The class or function that the ``_target_`` of an option names; Hydra imports it."""
+    target = str(option["_target_"])
+    with _import_errors(f"{key}._target_", target):
+        return hydra_instantiate({"_target_": "hydra.utils.get_object", "path": target})
+
+
+@contextmanager
+def _import_errors(key: str, target: str) -> Iterator[None]:
+    """Turn Hydra's error about a target into one line, unless `needs` names what to install."""
+    try:
+        yield
     except InstantiationException as error:
-        if missing_package(error):  # `needs` names the extra that brings it
+        if missing_package(error):
             raise
         # An import's error says more than Hydra's, which asks to set a variable.
-        said = error.__cause__ if isinstance(error.__cause__, ImportError) else error
-        hint = _own_module(str(option.get("path", option.get("_target_", ""))))
-        raise InputError(f"{key}: {' '.join(str(said).split())}{hint}") from error
+        reason = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        hint = _own_module(target)
+        raise InputError(f"{key}: {' '.join(str(reason).split())}{hint}") from error
 
 
 def _own_module(target: str) -> str:
@@ -122,26 +161,6 @@ def _own_module(target: str) -> str:
     if not name or not here or find_spec(name):
         return ""
     return f"; to use {name} of the current folder, start the command with PYTHONPATH=."
-
-
-def call(option: Mapping[str, Any], key: str, **arguments: Any) -> Any:
-    """Call what the ``_target_`` of an option names with its plain values, which stay as they are.
-
-    Hydra's `instantiate` would build an inner encoder or loss before its dimensions are known.
-    """
-    values = {name: value for name, value in option.items() if not str(name).startswith("_")}
-    try:
-        return class_of(option, key)(**values, **arguments)
-    except TypeError as error:
-        raise InputError(
-            f"{key}: {option['_target_']} does not fit its options ({error})"
-        ) from error
-
-
-def class_of(option: Mapping[str, Any], key: str) -> Any:
-    """The class or function that the ``_target_`` of an option names; Hydra imports it."""
-    path = {"_target_": "hydra.utils.get_object", "path": str(option["_target_"])}
-    return make(path, f"{key}._target_")
 
 
 def _check_encoder(option: Mapping[str, Any]) -> None:

@@ -20,12 +20,19 @@ from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words, smoothed_idf, words_of
 from siamese_news.training import job
-from siamese_news.training.build import build_text, call
+from siamese_news.training.build import build_text, instantiate
 from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.link import measure
 from siamese_news.training.student import ListsToRank, Student, StudentModule, list_loader
 from siamese_news.training.teacher import taught
-from siamese_news.training.trainer import begin, fit, trainer_of
+from siamese_news.training.trainer import (
+    callbacks_of,
+    check_one_device,
+    loggers_of,
+    make_trainer,
+    seed_everything,
+    stopped_by_signals,
+)
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +77,13 @@ class DistilOptions(TypedDict):
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Train the student, save it to ``out/model`` and evaluate it; returns the row of the table."""
     task = config["task"]
-    begin(config, one_device=True)
+    check_one_device(config["trainer"])
+    seed_everything(config)
     for option in ("dim", "batch", "lr", "lead"):
         if task[option] is not None and task[option] <= 0:
             raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
-    data: SiameseDataModule = call(config["data"], "data", seed=config["seed"])
+    data: SiameseDataModule = instantiate(config["data"], "data", seed=config["seed"])
     log.info("articles: %s", data.sizes())
     articles, posts = read_corpus(data, task)
     words, frequencies = count_words([*articles, *posts], task)
@@ -247,7 +255,14 @@ def _fit(
         steps=config["trainer"]["max_epochs"] * len(batches),
         temperature=task["lists"]["temperature"],
     )
-    trainer = trainer_of(config, out, [], enable_checkpointing=False)
+    trainer = make_trainer(
+        config["trainer"],
+        callbacks=callbacks_of(config),
+        logger=loggers_of(config, out / "logs"),
+        enable_checkpointing=False,
+        default_root_dir=str(out),
+    )
     go_on = "the same command starts over, with the teacher's vectors so far"
-    fit(trainer, module, go_on=go_on, train_dataloaders=batches)
+    with stopped_by_signals(trainer, go_on=go_on):
+        trainer.fit(module, batches)
     return student.cpu().eval()

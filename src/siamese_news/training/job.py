@@ -1,19 +1,16 @@
-"""One training job: the task it runs, its result, and whether a folder already holds it."""
+"""One training job: what its task reads, and whether its folder holds its result already."""
 
 import json
-import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from siamese_news.errors import InputError
-from siamese_news.training.build import class_of
 from siamese_news.training.launch import is_first_process
-from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.files import atomic_write
 
 ROW = "row.json"
 CONFIG = "config.yaml"
@@ -30,7 +27,6 @@ _CONTINUED = "callbacks task.epochs trainer.max_epochs trainer.max_steps trainer
 #: Runs a task: configuration and folder in, the row of the comparison table out.
 Run = Callable[[Mapping[str, Any], Path], dict[str, Any] | None]
 _SHOWN = 6  # differing keys in a message
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,41 +54,19 @@ def task(options: Any, groups: str, *, continues: bool = False) -> Callable[[Run
     return marked
 
 
-def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | None:
-    """Run the configured task and return its row of the comparison table.
-
-    A job whose result is already in the folder does not run again. If several processes run, only
-    the first one writes and returns a row.
+def claim(config: Mapping[str, Any], folder: Path, *, continues: bool) -> None:
+    """Write the configuration of a job into its folder.
 
     Raises:
-        InputError: the folder holds the result or the training of another configuration.
+        InputError: the job would continue the training of another configuration.
     """
-    plain: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
-    overrides: list[str] = []
-    if HydraConfig.initialized():  # their names on the command line
-        settings = HydraConfig.get()
-        plain["labels"] = OmegaConf.to_container(settings.runtime.choices)
-        overrides = [one for one in settings.overrides.task if not one.startswith("resume=")]
-    row = result_of(plain, out)
-    if row is not None:
-        log.info(
-            "%s holds the result of this configuration: job skipped; to train again, delete the "
-            "folder or choose another one",
-            out,
-        )
-        return row if is_first_process() else None
-    run = class_of(plain["task"], "task")
-    goes_on = plain["resume"] or run.task.continues
-    if goes_on and (out / CONFIG).is_file() and (out / "checkpoints" / "last.ckpt").is_file():
-        begun = OmegaConf.to_container(OmegaConf.load(out / CONFIG))
-        _check_same(begun, plain, f"{out}: holds unfinished training", _CONTINUED)
+    unfinished = (folder / CONFIG).is_file() and (folder / "checkpoints" / "last.ckpt").is_file()
+    if unfinished and (config["resume"] or continues):
+        begun = OmegaConf.to_container(OmegaConf.load(folder / CONFIG))
+        _check_same(begun, config, f"{folder}: holds unfinished training", _CONTINUED)
     if is_first_process():
-        with atomic_write(out / CONFIG) as stream:
-            stream.write(OmegaConf.to_yaml(OmegaConf.create(plain)))
-    row = run(plain, out)
-    if row is not None:
-        write_json(out / ROW, {**row, "overrides": overrides, "config": {**plain, "resume": None}})
-    return row
+        with atomic_write(folder / CONFIG) as stream:
+            stream.write(OmegaConf.to_yaml(OmegaConf.create(dict(config))))
 
 
 def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:

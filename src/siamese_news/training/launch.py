@@ -9,7 +9,8 @@ import os
 import sys
 import time
 from argparse import ArgumentError
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +48,19 @@ def prepare_command() -> None:
                 sys.argv.append(override)
 
 
-def run_composed(command: Callable[[], None]) -> None:
-    """Run Hydra's command; an `InputError` says what is wrong with its arguments, in one line.
+@contextmanager
+def composition_errors() -> Iterator[None]:
+    """Around Hydra's command: an `InputError` says what is wrong with its arguments, in one line.
 
     With HYDRA_FULL_ERROR=1, which the user may set, Hydra's own error is raised with its traceback.
     """
     _check_options()
     if os.environ.get("HYDRA_FULL_ERROR"):
-        command()
+        yield
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra does not print the error itself
     try:
-        command()
+        yield
     except (ConfigCompositionException, OverrideParseException) as error:
         raise InputError(argument_error(error)) from error
 

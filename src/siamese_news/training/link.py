@@ -14,20 +14,29 @@ from siamese_news.errors import InputError
 from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
 from siamese_news.model.siamese import Model
 from siamese_news.training import job
-from siamese_news.training.build import call
-from siamese_news.training.datamodule import SiameseDataModule
-from siamese_news.training.distributed import (
+from siamese_news.training.build import instantiate
+from siamese_news.training.callbacks import (
     RankMonitor,
     Requeued,
     RequeueOnSignal,
-    leave_group,
+    load_selected,
     requeue,
+    selection,
 )
+from siamese_news.training.datamodule import SiameseDataModule
+from siamese_news.training.distributed import leave_group
 from siamese_news.training.finetune import Verdict, compare, open_start, trainable_copy
 from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.module import MONITORED, SiameseModule, ranking_figures
 from siamese_news.training.schedules import check_optimizer
-from siamese_news.training.trainer import Selection, begin, checkpoint_to_resume, fit, trainer_of
+from siamese_news.training.trainer import (
+    callbacks_of,
+    checkpoint_to_resume,
+    loggers_of,
+    make_trainer,
+    seed_everything,
+    stopped_by_signals,
+)
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +66,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     the job again.
     """
     options = config["task"]
-    begin(config)
+    seed_everything(config)
     if options["monitor"] not in (None, *MONITORED):
         raise InputError(
             f"task.monitor={options['monitor']}: expected one of {', '.join(MONITORED)}, or null"
@@ -68,52 +77,70 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     # data; the part that decides whether a fine-tuned model is used is neither dev nor test
     start = open_start(config["init"]) if config["init"] else None
     judged = start is not None and start.terms is not None
-    held_out = options["held_out"] if judged else 0.0
-    data: SiameseDataModule = call(config["data"], "data", seed=config["seed"], held_out=held_out)
+    data: SiameseDataModule = instantiate(
+        config["data"], "data", seed=config["seed"], held_out=options["held_out"] if judged else 0.0
+    )
     log.info("articles: %s", data.sizes())
 
-    # model
-    tuned = None if start is None else trainable_copy(start)
-    module: SiameseModule = call(config["module"], "module", model=tuned)
-    model = module.model
+    # module
+    module: SiameseModule = instantiate(
+        config["module"],
+        "module",
+        recursive=False,
+        model=None if start is None else trainable_copy(start),
+    )
     module.learn_words(data)
-
-    # training
+    model = module.model
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    if not trained:
-        log.info("the encoder has no parameter to train; it is evaluated unchanged")
     folder, epochs = out / "checkpoints", 0
     if trained:
+        # callbacks; the monitor comes first, before those that wait for the other ranks
         validated = data.dev is not None and config["trainer"]["limit_val_batches"]
-        selection = Selection(
-            folder,
-            monitor=options["monitor"] if validated else None,
-            patience=options["patience"],
-            every_epoch=True,
+        callbacks: list[pl.Callback] = [
+            RankMonitor(),
+            *[RequeueOnSignal()] * SLURMEnvironment.detect(),
+            *selection(
+                folder,
+                monitor=options["monitor"] if validated else None,
+                patience=options["patience"],
+                by_epoch=True,
+            ),
+            *callbacks_of(config),
+        ]
+
+        # logger
+        loggers = loggers_of(config, out / "logs")
+
+        # trainer
+        trainer = make_trainer(
+            config["trainer"], callbacks=callbacks, logger=loggers, default_root_dir=str(out)
         )
-        processes = [RankMonitor(), *[RequeueOnSignal()] * SLURMEnvironment.detect()]
-        trainer = trainer_of(config, out, [*processes, *selection.callbacks])
+
+        # fit
         resume = checkpoint_to_resume(config["resume"], folder, automatic=was_restarted())
         go_on = f"continue with resume={folder / 'last.ckpt'} hydra.run.dir={out}"
         try:
-            fit(trainer, module, go_on=go_on, datamodule=data, ckpt_path=resume)
+            with stopped_by_signals(trainer, go_on=go_on):
+                trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
         except Requeued:
             if is_first_process():
                 requeue()
             return None
         epochs = _epochs(trainer, folder)
-    leave_group()
+        leave_group()
+    else:
+        log.info("the encoder has no parameter to train; it is evaluated unchanged")
     if not is_first_process():
         return None
-    if trained:
-        selection.restore(module)
 
     # test
     verdict: Verdict | None = None
-    if trained and judged:
-        assert start is not None
-        verdict = compare(model, start, data.held_out)
-        model = model if verdict.better else start
+    if trained:
+        load_selected(module, trainer)
+        if judged:
+            assert start is not None
+            verdict = compare(model, start, data.held_out)
+            model = model if verdict.better else start
     sparse = "sparsity" in model.config and not config["init"]
     row: dict[str, Any] = {
         "encoder": model.config["class"] if config["init"] else _label(config, "encoder"),
@@ -126,7 +153,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     }
     row |= measure(model, row["encoder"], data, config, out)
 
-    # model folder
+    # save
     model.save(out / "model", card=model_card("link", config, row, kind=model.kind))
     if verdict is not None:
         row |= {"gain": verdict.gain, "better": verdict.better}

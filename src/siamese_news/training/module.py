@@ -21,7 +21,7 @@ from siamese_news.evaluation.results import evaluate_model, model_blocks, model_
 from siamese_news.model.siamese import Model, heads
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
-from siamese_news.training.build import add_terms, build_model, build_text, idf_weights, make
+from siamese_news.training.build import add_terms, build_model, build_text, idf_weights, instantiate
 from siamese_news.training.checkpoints import (
     KEY,
     check_content,
@@ -130,7 +130,7 @@ class SiameseModule(pl.LightningModule):
         chosen = options["objective"]
         made: SiameseObjective = chosen
         if not isinstance(chosen, nn.Module):
-            made = make(chosen, "objective")
+            made = instantiate(chosen, "objective")
         self.objective = made
         self._optimizer, self._schedule = options["optimizer"], options["schedule"]
         self.lr = lr if isinstance(self._optimizer, Mapping) else None

@@ -18,7 +18,8 @@ from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import EncodedTexts, TextRanker
 from siamese_news.rerankers import RANKERS
 from siamese_news.training import job
-from siamese_news.training.build import build_text, class_of, idf_weights, make
+from siamese_news.training.build import build_text, class_of, idf_weights, instantiate
+from siamese_news.training.callbacks import load_selected, selection
 from siamese_news.training.interpolation import SCALES, interpolated
 from siamese_news.training.rerank_data import (
     Fold,
@@ -31,7 +32,15 @@ from siamese_news.training.rerank_data import (
 )
 from siamese_news.training.rerank_module import SELECT, RerankModule, score_pairs
 from siamese_news.training.schedules import check_optimizer
-from siamese_news.training.trainer import Selection, begin, checkpoint_to_resume, fit, trainer_of
+from siamese_news.training.trainer import (
+    callbacks_of,
+    check_one_device,
+    checkpoint_to_resume,
+    loggers_of,
+    make_trainer,
+    seed_everything,
+    stopped_by_signals,
+)
 from siamese_news.utils.files import write_json
 from siamese_news.utils.plugins import class_in_folder
 from siamese_news.utils.provenance import provenance
@@ -79,7 +88,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     ``checkpoints/last.ckpt`` continues from there.
     """
     task = config["task"]
-    begin(config, one_device=True)
+    check_one_device(config["trainer"])
+    seed_everything(config)
     for option, choices in (("select", SELECT), ("interpolation", SCALES)):
         if task[option] not in choices:
             raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
@@ -107,26 +117,34 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         train=train,
         dev=dev,
         qrels=collection.judged(fold.dev),
-        optimizer=make(task["optimizer"], "task.optimizer"),
+        optimizer=instantiate(task["optimizer"], "task.optimizer"),
         schedule=task.get("schedule"),
         positive_weight=task["positive_weight"],
         seed=config["seed"],
     )
     prepared = time.monotonic()
     folder = out / "checkpoints"
-    selection = Selection(
-        folder, monitor=f"dev/{task['select']}", patience=task["patience"], every_epoch=False
+    selecting = selection(
+        folder, monitor=f"dev/{task['select']}", patience=task["patience"], by_epoch=False
     )
-    trainer = trainer_of(config, out, selection.callbacks)
-    fit(
-        trainer,
-        module,
-        go_on=f"the same command continues from {folder / 'last.ckpt'}",
-        ckpt_path=checkpoint_to_resume(config["resume"], folder, automatic=True),
-        train_dataloaders=DataLoader(train, batch_size=None),
-        val_dataloaders=DataLoader(dev, batch_size=None),
+    trainer = make_trainer(
+        config["trainer"],
+        callbacks=[*selecting, *callbacks_of(config)],
+        logger=loggers_of(config, out / "logs"),
+        default_root_dir=str(out),
     )
-    selection.restore(module)
+    resume = checkpoint_to_resume(config["resume"], folder, automatic=True)
+    with stopped_by_signals(
+        trainer, go_on=f"the same command continues from {folder / 'last.ckpt'}"
+    ):
+        trainer.fit(
+            module,
+            train_dataloaders=DataLoader(train, batch_size=None),
+            val_dataloaders=DataLoader(dev, batch_size=None),
+            ckpt_path=resume,
+            weights_only=True,
+        )
+    load_selected(module, trainer)
     trained = time.monotonic()
     dev_run = score_pairs(model, dev)
     scoring = time.monotonic()

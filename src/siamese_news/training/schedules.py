@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LinearLR, LRScheduler, SequentialLR
 
 from siamese_news.errors import InputError
-from siamese_news.training.build import call, class_of, make
+from siamese_news.training.build import class_of, instantiate
 
 #: An optimizer's option, as conf/task/optimizer has them, or a function of its parameters.
 OptimizerOption = Mapping[str, Any] | Callable[[Iterable[nn.Parameter]], Optimizer]
@@ -47,11 +47,8 @@ def optimizer_of(option: OptimizerOption, module: nn.Module, lr: float | None) -
         return option(trained)
     values = {**option, "_partial_": False, **({} if lr is None else {"lr": lr})}
     parameters = parameter_groups(module) if values.get("weight_decay") else trained
-    try:
-        made: Optimizer = call(values, "task.optimizer", params=parameters)
-    except ValueError as error:
-        raise InputError(f"task.optimizer: {error}") from error
-    return made
+    optimizer: Optimizer = instantiate(values, "task.optimizer", params=parameters)
+    return optimizer
 
 
 def with_schedule(
@@ -84,7 +81,8 @@ def with_schedule(
         parameters = inspect.signature(class_of(option, "task.schedule")).parameters
         filled = {"T_max": max(1, steps - warmup), "total_steps": steps, "max_lr": rate}
         values = {name: filled[name] for name in filled if name in parameters} | values
-    schedule: LRScheduler = call(values, "task.schedule", optimizer=optimizer)
+    values["_partial_"] = False
+    schedule: LRScheduler = instantiate(values, "task.schedule", optimizer=optimizer)
     if warmup:
         rising = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
         schedule = SequentialLR(optimizer, [rising, schedule], milestones=[warmup])
@@ -95,4 +93,4 @@ def check_optimizer(option: OptimizerOption) -> None:
     """Raise an `InputError` for impossible options of an optimizer, before any data are read."""
     if isinstance(option, Mapping):
         parameter = nn.Parameter(torch.zeros(1))
-        make({**option, "_partial_": False}, "task.optimizer", params=[parameter])
+        instantiate({**option, "_partial_": False}, "task.optimizer", params=[parameter])

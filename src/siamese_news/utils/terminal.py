@@ -43,6 +43,8 @@ def quiet_libraries() -> None:
     """Silence start-up messages of libraries that no user can do anything about."""
     # torchmetrics imports matplotlib if it is installed, which lists its fonts the first time.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    # gensim describes each file of word vectors that it reads.
+    logging.getLogger("gensim").setLevel(logging.WARNING)
     # pytorch_lightning 2.6 uses a class of torch, LeafSpec, that torch 2.13 calls deprecated.
     warnings.filterwarnings("ignore", message=".*LeafSpec")
     # Of small data, and of a run without a dev set.

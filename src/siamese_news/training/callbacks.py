@@ -1,0 +1,245 @@
+"""Callbacks of a training: which weights are kept, lost processes, and jobs that are queued again.
+
+Lightning names no lost process, nor does it see one whose parent was lost. It saves a requeued job
+in the signal handler, where one rank may be in the middle of an exchange that others wait for.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytorch_lightning as pl
+import torch
+import torch.distributed as dist
+from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from pytorch_lightning.plugins.environments import LightningEnvironment
+
+from siamese_news.errors import InputError
+from siamese_news.utils.processes import program_path, run_program
+
+log = logging.getLogger(__name__)
+
+# A rank that fails because another was lost waits this long, so that the lost one is named.
+_WAIT_FOR_CAUSE = 2.0
+_POLL = 0.3
+
+
+def selection(
+    folder: Path, *, monitor: str | None, patience: int | None, by_epoch: bool
+) -> list[Callback]:
+    """The checkpoints of a run and its early stopping; `load_selected` reads the best one.
+
+    Args:
+        folder: keeps ``best.ckpt``, selected by the figure `monitor`, and ``last.ckpt``.
+        monitor: a logged figure, the higher the better; None takes the newest weights.
+        patience: validations without a gain before training stops; None or 0: never.
+        by_epoch: make the choice once an epoch, and keep an epoch that an exception interrupts;
+            otherwise it is made after each validation.
+
+    Raises:
+        InputError: the patience is below 0.
+    """
+    if patience is not None and patience < 0:
+        raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
+    checkpoint = partial(MovableCheckpoint, dirpath=folder, enable_version_counter=False)
+    best = checkpoint(
+        filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch or None
+    )
+    # A separate callback, because `save_last` of the other one would only follow the best.
+    last = checkpoint(filename="last", save_on_train_epoch_end=True, save_on_exception=by_epoch)
+    if not (monitor and patience):
+        return [best, last]
+    # Not strict: training that ends before the first validation has no figure yet. A figure that
+    # never comes is an error of `best`.
+    stop = Patience(
+        monitor, mode="max", patience=patience, strict=False, check_on_train_epoch_end=False
+    )
+    return [best, last, stop]
+
+
+def load_selected(module: pl.LightningModule, trainer: pl.Trainer) -> None:
+    """Put the weights that `selection` chose into the module, in float32 on the CPU."""
+    module.to("cpu", torch.float32)  # trainer.precision may have been another one
+    best = getattr(trainer.checkpoint_callback, "best_model_path", "")
+    if best:  # it is empty after trainer.fast_dev_run
+        saved = torch.load(best, weights_only=True, map_location="cpu")
+        module.load_state_dict(saved["state_dict"])
+
+
+class Patience(EarlyStopping):
+    """`EarlyStopping` that counts validations, and also works for a run that continues.
+
+    Lightning restores how many validations brought no gain, but would train one more epoch where a
+    run was cut off after its last one, while its figures were computed.
+    """
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Stop before the first batch if the continued run was at its end."""
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
+
+
+class MovableCheckpoint(ModelCheckpoint):
+    """`ModelCheckpoint` whose best score and path survive if the run's folder is moved or copied.
+
+    Lightning forgets the score in another folder, so that the next, worse epoch replaces the best.
+    """
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the state; its files are those of the same names in this folder."""
+        folder = Path(str(self.dirpath))
+
+        def moved(path: str) -> str:
+            return str(folder / Path(path).name) if path else path
+
+        state = {**state_dict, "dirpath": self.dirpath}
+        for key in ("best_model_path", "kth_best_model_path", "last_model_path"):
+            state[key] = moved(state_dict.get(key, ""))
+        models = state_dict.get("best_k_models", {})
+        state["best_k_models"] = {moved(path): score for path, score in models.items()}
+        super().load_state_dict(state)
+        if self.best_model_path and not Path(self.best_model_path).is_file():
+            raise InputError(
+                f"{self.best_model_path}: is missing, though the run chose it; copy the whole "
+                "folder of the run, or train again in another one"
+            )
+
+
+class RankMonitor(pl.Callback):
+    """Ends every process that Lightning started when one is lost or fails, and names its rank.
+
+    Lightning looks every five seconds, and the backend fails earlier without naming the rank.
+    Processes of torchrun and SLURM are left to these, which name a lost one themselves. Place it
+    first, before callbacks whose `on_exception` waits for the other ranks.
+    """
+
+    def __init__(self) -> None:
+        self._watching = False
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Watch the other processes: the first one its children, these their parent."""
+        launcher: Any = trainer.strategy.launcher
+        environment = getattr(launcher, "cluster_environment", None)
+        if trainer.world_size == 1 or not isinstance(environment, LightningEnvironment):
+            return
+        self._watching = True
+        self._children = launcher.procs
+        if trainer.local_rank:
+            self._watch(self._wait_for_parent, os.getppid())
+        for number, child in enumerate(self._children, trainer.global_rank + 1):
+            self._watch(self._wait_for_child, number, child)
+
+    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """A process that ends from here on has done its work."""
+        self._watching = False
+
+    def on_exception(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+    ) -> None:
+        """Log which rank failed and why, and end all processes."""
+        if not self._watching:
+            return
+        # If another rank is the cause, the watching thread learns of it and ends this process.
+        time.sleep(_WAIT_FOR_CAUSE)
+        expected = isinstance(exception, InputError | KeyboardInterrupt)
+        log.error(
+            "the traceback of rank %d:",
+            trainer.global_rank,
+            exc_info=None if expected else exception,
+        )
+        cause = f"{type(exception).__name__}: {exception}".splitlines()[0]
+        self._end(f"rank {trainer.global_rank} failed: {cause}")
+
+    def _watch(self, wait: Callable[..., None], *arguments: Any) -> None:
+        threading.Thread(target=wait, args=arguments, daemon=True, name="rank-monitor").start()
+
+    def _wait_for_parent(self, parent: int) -> None:
+        while os.getppid() == parent:
+            time.sleep(_POLL)
+        if self._watching:
+            self._end("rank 0 was lost: its process ended (killed, or out of memory)")
+
+    def _wait_for_child(self, rank: int, child: "subprocess.Popen[bytes]") -> None:
+        code = child.wait()
+        if code and self._watching:
+            how = f"signal {-code}: killed, or out of memory" if code < 0 else f"exit code {code}"
+            self._end(f"rank {rank} was lost: its process ended ({how})")
+
+    def _end(self, reason: str) -> NoReturn:
+        """End at once: a process may hang in a collective, which no exception interrupts."""
+        log.error(
+            "%s; all processes stop. Continue with resume=<run folder>/checkpoints/last.ckpt "
+            "hydra.run.dir=<run folder>",
+            reason,
+        )
+        for child in self._children:
+            child.kill()
+        for handler in logging.getLogger().handlers:
+            handler.flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+class Requeued(Exception):
+    """Training stopped at the same batch on every rank and continues when the job runs again."""
+
+
+class RequeueOnSignal(pl.Callback):
+    """Stops training at the end of a batch once any rank received SIGUSR1 from SLURM.
+
+    ``sbatch --signal=SIGUSR1@90`` sends it 90 seconds before the limit. The ranks agree on the
+    batch, so the checkpoint that `ModelCheckpoint` saves on the exception holds for all of them.
+    """
+
+    def __init__(self) -> None:
+        self._signalled = False
+        self._before: Any = None
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Install the signal handler."""
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGUSR1, self._notice)
+
+    def _notice(self, signum: int, frame: Any) -> None:
+        self._signalled = True
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
+        """Raise `Requeued` if any rank received the signal."""
+        signalled = self._signalled
+        if dist.is_initialized():
+            flag = torch.tensor([int(signalled)], device=trainer.strategy.root_device)
+            dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+            signalled = bool(flag.item())
+        if signalled:
+            raise Requeued
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Restore the previous signal handler."""
+        if self._before is not None:
+            signal.signal(signal.SIGUSR1, self._before)
+
+
+def requeue() -> None:
+    """Queue this SLURM job again; it keeps its number, and so its folder."""
+    job = os.environ["SLURM_JOB_ID"]
+    if "SLURM_ARRAY_JOB_ID" in os.environ:
+        job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    scontrol = program_path("scontrol")
+    if scontrol is None:
+        log.error("job %s is not queued again: scontrol is not in a folder of PATH", job)
+        return
+    done = run_program(scontrol, "requeue", job)
+    if done.returncode:
+        log.error("scontrol requeue %s failed: %s", job, done.stderr.strip())
+    else:
+        log.info("job %s is queued again and will continue from this batch", job)
