@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from siamese_news.utils.extras import extras as packages_of
+from tests.test_examples import PRINTED
+
 ROOT = Path(__file__).parents[1]
 # What setuptools says of a folder of data that is not among the packages.
 WARNINGS = re.compile(r"absent from|namespace package|SetuptoolsDeprecation|setuptools.*Warning")
@@ -98,6 +101,17 @@ def closure(*names):
     return found
 
 
+def only(folder, *names):
+    """A folder with links to these distributions and to what they need."""
+    folder.mkdir()
+    for distribution in closure(*names).values():
+        base = Path(str(distribution.locate_file("")))
+        for top in {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}:
+            if not (folder / top).exists() and (base / top).exists():
+                (folder / top).symlink_to(base / top)
+    return folder
+
+
 def test_constraints_name_everything_that_is_needed():
     """Every package that the extras and the tests bring, as far as it is installed here."""
     import tomllib
@@ -166,16 +180,28 @@ def test_a_wheel_trains_from_another_folder(dist, tmp_path):
     assert list(elsewhere.glob("outputs/*/row.json"))
 
 
+# The extras of an example, and a library that its user has.
+EXAMPLES = {
+    "plain_torch": (["encoders"], []),
+    "lora": (["encoders"], ["peft"]),
+    "sentence_transformers_module": (["encoders"], ["sentence-transformers"]),
+    "own_trainer": (["train", "glove"], []),
+}
+PRESENT = """
+import importlib.util
+for name in ("peft", "sentence_transformers", "pytorch_lightning", "hydra", "gensim"):
+    print(name if importlib.util.find_spec(name) else "")
+"""
 ALONE = """
 import importlib.util, torch
 others = ("numpy", "scipy", "hydra", "pytorch_lightning", "gensim", "typer", "safetensors")
 gone = [name for name in others if importlib.util.find_spec(name)]
 assert not gone, gone
 from siamese_news import InputError, StarEncoder, build_encoder
-from siamese_news.encoders import PRESETS
+from siamese_news.encoders import preset_names
 from siamese_news.sparsity import SPARSITIES
 mask = torch.arange(9) < torch.tensor([[9], [4], [0]])
-for name in PRESETS:
+for name in preset_names():
     encoder = build_encoder(name, input_dim=40)
     encoder(torch.randn(3, 9, 40), mask).sum().backward() if name != "bag" else None
 print(tuple(StarEncoder(input_dim=40)(torch.randn(3, 9, 40), mask).shape))
@@ -185,13 +211,7 @@ print(tuple(StarEncoder(input_dim=40)(torch.randn(3, 9, 40), mask).shape))
 @pytest.mark.slow
 def test_the_encoders_of_a_wheel_run_with_torch_and_entmax_alone(dist, tmp_path):
     """A venv that holds the wheel, torch, entmax and what these two need, and nothing else."""
-    behind = tmp_path / "behind"
-    behind.mkdir()
-    for distribution in closure("torch", "entmax").values():
-        base = Path(str(distribution.locate_file("")))
-        for top in {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}:
-            if not (behind / top).exists() and (base / top).exists():
-                (behind / top).symlink_to(base / top)
+    behind = only(tmp_path / "behind", "torch", "entmax")
     python, _ = environment(tmp_path / "venv", dist[0], behind=[behind])
     said = run(python, "-W", "ignore", "-c", ALONE, cwd=tmp_path)
     assert said.strip() == "(3, 40)"
@@ -207,6 +227,25 @@ def test_the_encoders_of_a_wheel_run_with_torch_and_entmax_alone(dist, tmp_path)
         assert done.returncode in (1, 2)
         last = done.stderr.strip().splitlines()[-1]
         assert last.replace("'", "").endswith(f"run pip install siamese-news{extra}"), last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_runs_where_its_extras_alone_are_installed(dist, tmp_path, name):
+    """A venv with the wheel, what its extras and the library of the example bring, and no more."""
+    needed, libraries = EXAMPLES[name]
+    packages = [package for extra in ("", *needed) for package in packages_of()[extra]]
+    behind = only(tmp_path / "behind", *packages, *libraries)
+    python, own = environment(tmp_path / "venv", dist[0], behind=[behind])
+    where = run(python, "-c", "import siamese_news; print(siamese_news.__file__)", cwd=tmp_path)
+    assert str(own) in where
+    done = subprocess.run([python, "-c", PRESENT], capture_output=True, text=True, cwd=tmp_path)
+    present = set(done.stdout.split())
+    others = {"peft", "sentence_transformers", "pytorch_lightning", "hydra", "gensim"}
+    expected = {"pytorch_lightning", "hydra", "gensim"} if "train" in needed else {*libraries}
+    assert present & others == {library.replace("-", "_") for library in expected}
+    said = run(python, ROOT / "examples" / f"{name}.py", tmp_path / "made", cwd=tmp_path)
+    assert re.search(PRINTED[name][0], said), said
 
 
 @pytest.mark.slow

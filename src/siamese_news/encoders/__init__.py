@@ -9,6 +9,7 @@ from siamese_news.encoders.base import Encoder, Explanation, lead_weights, place
 from siamese_news.encoders.cnn import CNNEncoder
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.encoders.gru import GRUEncoder
+from siamese_news.encoders.presets import preset, preset_names
 from siamese_news.encoders.star import StarEncoder
 from siamese_news.encoders.transformer import TransformerEncoder
 from siamese_news.encoders.two_head import TwoHeadEncoder
@@ -18,7 +19,6 @@ from siamese_news.utils.plugins import find_class
 
 __all__ = [
     "ENCODERS",
-    "PRESETS",
     "BagEncoder",
     "CNNEncoder",
     "Encoder",
@@ -31,6 +31,8 @@ __all__ = [
     "build_encoder",
     "lead_weights",
     "places_of",
+    "preset",
+    "preset_names",
 ]
 
 ENCODERS: dict[str, type[Encoder]] = {
@@ -40,39 +42,13 @@ ENCODERS: dict[str, type[Encoder]] = {
 """Our encoders by class name; a test checks that conf/ has the same ones. Installed packages add
 others (`siamese_news.utils.plugins`)."""
 
-_PAPER = {"class": "StarEncoder", "residual": "none", "pooling": "max_relay"}
-PRESETS: dict[str, dict[str, Any]] = {
-    "bag": {"class": "BagEncoder"},
-    "bag_idf": {"class": "BagEncoder", "weighting": "idf", "output_dim": 300},
-    "bigru": {"class": "GRUEncoder", "hidden_dim": 150, "bidirectional": True},
-    "cnn": {"class": "CNNEncoder"},
-    "gru": {"class": "GRUEncoder"},
-    "star": {"class": "StarEncoder"},
-    "star_feed_forward": {
-        "class": "StarEncoder",
-        "cycles": 2,
-        "pre_norm": True,
-        "residual": "block",
-        "feed_forward": 4,
-    },
-    "star_paper": {**_PAPER, "similarity": "cosine", "heads": 10, "output_projection": False},
-    "star_projected": {**_PAPER, "similarity": "cosine"},
-    "star_reference": {**_PAPER, "context_includes_embedding": True, "relay_attends_itself": True},
-    "transformer": {"class": "TransformerEncoder"},
-    "two_head": {"class": "TwoHeadEncoder", "context": {"class": "StarEncoder"}},
-    "two_head_bag": {"class": "TwoHeadEncoder", "output_dim": 300, "relay": False},
-    "two_head_mean": {"class": "TwoHeadEncoder", "output_dim": 300},
-}
-"""The files of conf/encoder by name, with the options that differ from the defaults of the class; a
-test checks that both build the same encoder."""
-
 
 def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
     """Build an encoder by its name, or from plain values such as those in a model folder.
 
     Args:
-        config: a name, such as ``"star"`` (`PRESETS`, the options of ``conf/encoder``), that of a
-            class in `ENCODERS`, or one that an installed package adds; or a mapping in which
+        config: the name of a file in ``conf/encoder``, such as ``"star"`` (`preset_names`), that of
+            a class in `ENCODERS`, or one that an installed package adds; or a mapping in which
             ``class`` names the class and the rest are its options. There ``sparsity`` and
             ``context`` are such mappings themselves.
         **options: more options of the class; ``input_dim``, the size E of a word vector, is always
@@ -92,7 +68,7 @@ def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
         300
     """
     if isinstance(config, str):
-        config = PRESETS.get(config, {"class": config})
+        config = preset(config) if config in preset_names() else {"class": config}
     encoder, options = _class_and_options({**config, **options})
     try:
         return encoder(**options)
@@ -102,7 +78,7 @@ def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
 
 def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     options = dict(config)
-    encoder = find_class("encoders", ENCODERS, options, also=PRESETS)
+    encoder = find_class("encoders", ENCODERS, options, also=preset_names())
     if isinstance(options.get("sparsity"), Mapping):
         inner = dict(options["sparsity"])
         name = inner.pop("class", None)
