@@ -88,6 +88,26 @@ def test_a_hook_on_every_submodule_fires(encoder, inputs, train):
     assert fired == set(parts)
 
 
+@pytest.mark.parametrize("name", ["two_head", "two_head_bag", "two_head_mean"])
+def test_a_hook_on_every_submodule_of_two_heads_fires(encoder, inputs):
+    fired = set()
+    parts = {
+        key: part
+        for key, part in encoder.named_modules()
+        if key and not isinstance(part, nn.ModuleList)
+    }
+    for key, part in parts.items():
+        part.register_forward_hook(lambda *_, key=key: fired.add(key))
+    encoder.heads(*inputs)
+    missing = set(parts) - fired
+    # `heads` reads the states of a context, and so calls its parts instead of the context itself.
+    assert missing <= {"context"}
+    handle = encoder.sparsity.register_forward_hook(lambda *result: result[-1] * 2)
+    doubled = encoder.heads(*inputs)[1]
+    handle.remove()
+    torch.testing.assert_close(doubled, 2 * encoder.heads(*inputs)[1])
+
+
 @trained
 def test_hooks_of_all_modules_fire(encoder, inputs):
     fired = []

@@ -16,8 +16,8 @@ class TwoHeadEncoder(Encoder):
     """A dense vector, and factors that a lexical head multiplies its words' weights by.
 
     The factor of token i is the attention that the relay s pays it, without the constraint that the
-    weights of a text sum to 1 (`Sparsity.exponential`; the length of the lexical vector
-    is normalized anyway):
+    weights of a text sum to 1 (``normalized=False`` of `Sparsity`; the length of the lexical
+    vector is normalized anyway):
 
         f_i = [1 + (alpha - 1) z_i]_+ ^ 1/(alpha - 1),   z_i = q . h_i / sqrt(E),   q = b + W s
 
@@ -115,7 +115,7 @@ class TwoHeadEncoder(Encoder):
         # States at padding are undefined and get no gradient.
         nodes = nodes.masked_fill(~mask[:, :, None], 0.0)
         scores = (nodes @ query[:, :, None]).squeeze(2) / math.sqrt(self.input_dim)
-        factors = self.sparsity.exponential(scores[:, None])[:, 0] * mask
+        factors = self.sparsity(scores[:, None], normalized=False)[:, 0] * mask
         return self._mapped(pooled, mask), factors
 
     @property

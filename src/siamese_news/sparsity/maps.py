@@ -48,21 +48,19 @@ class Sparsity(nn.Module):
             raise ValueError(f"{type(self).__name__} got heads={heads}; expected at least 1")
         self.heads = heads
 
-    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
+    def forward(
+        self, scores: Tensor, mask: Tensor | None = None, dim: int = -1, *, normalized: bool = True
+    ) -> Tensor:
         """Weights that sum to 1 over the real keys; zeros for a row without one.
 
         Args:
-            scores: (B, H, ...).
+            scores: z, (B, H, ...).
             mask: bool, broadcasts against `scores`; False is never a key.
             dim: the dimension of the keys.
-        """
-        raise NotImplementedError
-
-    def exponential(self, scores: Tensor) -> Tensor:
-        """``[1 + (alpha-1) z]_+ ^ 1/(alpha-1)``, the map with its threshold fixed at tau = -1.
-
-        These are the weights without the constraint that they sum to 1: 1 at z = 0, exp(z) for
-        alpha -> 1, and exactly zero for z <= -1 / (alpha-1). The scores are (B, H, ...).
+            normalized: False leaves out the constraint that they sum to 1, and ignores `mask` and
+                `dim`: ``[1 + (alpha-1) z]_+ ^ 1/(alpha-1)``, the map with its threshold fixed at
+                tau = -1. It is 1 at z = 0, exp(z) for alpha -> 1, and exactly zero for
+                z <= -1 / (alpha-1).
         """
         raise NotImplementedError
 
@@ -83,7 +81,11 @@ class Softmax(Sparsity):
     """
 
     @override
-    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
+    def forward(
+        self, scores: Tensor, mask: Tensor | None = None, dim: int = -1, *, normalized: bool = True
+    ) -> Tensor:
+        if not normalized:
+            return scores.exp()
         wide = scores if scores.dtype == torch.float64 else scores.float()
         if mask is not None:
             wide = torch.where(mask, wide, -math.inf)
@@ -93,10 +95,6 @@ class Softmax(Sparsity):
         empty = torch.isneginf(wide.amax(dim, keepdim=True))
         weights = wide.masked_fill(empty, 0.0).softmax(dim).masked_fill(empty, 0.0)
         return weights.to(scores.dtype)
-
-    @override
-    def exponential(self, scores: Tensor) -> Tensor:
-        return scores.exp()
 
     @override
     def alphas(self) -> Tensor:
@@ -122,13 +120,13 @@ class _Entmax(Sparsity):
         self.backend = backend
 
     @override
-    def forward(self, scores: Tensor, mask: Tensor | None = None, dim: int = -1) -> Tensor:
+    def forward(
+        self, scores: Tensor, mask: Tensor | None = None, dim: int = -1, *, normalized: bool = True
+    ) -> Tensor:
+        if not normalized:
+            rate = self._alpha_for(scores) - 1
+            return torch.relu(1 + rate * scores) ** (1 / rate)
         return entmax(scores, self._alpha_for(scores), mask, dim, self.backend)
-
-    @override
-    def exponential(self, scores: Tensor) -> Tensor:
-        rate = self._alpha_for(scores) - 1
-        return torch.relu(1 + rate * scores) ** (1 / rate)
 
     def _alpha_for(self, scores: Tensor) -> Any:
         return self.alpha

@@ -155,6 +155,7 @@ class TermVectors:
     def __init__(self, terms: TermHead) -> None:
         self._weights: TermWeights = terms.background()
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # distinct words are found in numpy
     def __call__(
         self, articles: Tensor, posts: Tensor, article_factors: Tensor, post_factors: Tensor
     ) -> tuple[Tensor, Tensor]:
