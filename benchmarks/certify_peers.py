@@ -41,9 +41,9 @@ def ours(pool, target, region, budget, generator):
 
 
 def _below(pool, found):
-    """Labeled relevant posts from further down; none where nothing is handed over."""
+    """Labeled relevant posts from further down."""
     right = found.labeled[pool.relevant[found.labeled]]
-    return right[right >= found.size] if found.size else right[:0]
+    return right[right >= found.size]
 
 
 def bargain(pool, target, region, budget, generator):

@@ -91,13 +91,19 @@ def test_without_a_certificate_the_sentence_tells_what_the_user_holds(tmp_path, 
     held = len(relevant & set(labeled))
     assert held == content["labels"]["relevant"] > 0
     assert "No posts without a label are certified at a precision of .8" in done.stdout
-    if noise:
-        said = f"of the {held} that were labeled relevant, some may not be so in truth"
-    else:
-        said = f"the {held} that were labeled relevant are a list without an error"
-    assert said in done.stdout and said in (tmp_path / "sheet.certificate.html").read_text()
-    left = 60 - content["labels"]["used"]
-    assert (f"the {left} left are too few to certify a larger set" in done.stderr) == (left > 0)
+    said = f"The list is the {held} posts that were labeled relevant"
+    more = (
+        "; some of them may not be so in truth" if noise else ": it is without an error as judged"
+    )
+    assert said + more in done.stdout
+    assert said + more in (tmp_path / "sheet.certificate.html").read_text()
+    assert content["labels"]["used"] == 60 and content["choice"] is None
+    listed = rows_of(tmp_path / "sheet.certificate.csv")
+    assert {row["post"] for row in listed} == relevant & set(labeled)
+    assert list(listed[0])[2:] == ["labeled relevant" if noise else "precision .8"]
+    assert content["claims"][0]["relevant_at_least"] == (0 if noise else held)
+    check = run("certify", "--check", tmp_path / "sheet.certificate.json")
+    assert check.exit_code == 0, check.stderr
 
 
 def test_every_format_gives_the_same_certificate(tmp_path):
@@ -204,7 +210,7 @@ def test_joint_targets_split_the_error_budget(pool):
 
 def test_a_text_is_labeled_once(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl", text=lambda n: f"text {n // 3}")
-    start(tmp_path, "--at-least", "50")
+    start(tmp_path, "--at-least", "50", "--budget", "100")  # of 200 texts
     rows = rows_of(tmp_path / "sheet.csv")
     assert len({row["text"] for row in rows}) == len(rows)
     done, _ = finish(tmp_path, {f"p{n}" for n in range(600) if f"p{n // 3 * 3}" in relevant})
@@ -308,7 +314,9 @@ def test_pairs_of_article_and_post_are_units_of_their_own(tmp_path):
     save(tmp_path / "sheet.csv", sheet)
     assert certify(tmp_path).exit_code == 0
     assert certificate(tmp_path)["population"]["pairs"] is True
-    assert certificate(tmp_path)["claims"][0]["posts"] == 0
+    claim = certificate(tmp_path)["claims"][0]
+    assert claim["threshold"] is None
+    assert claim["posts"] == sum(row["label"] == "y" for row in sheet)
 
 
 def test_another_row_order_gives_the_same_sheet(pool):

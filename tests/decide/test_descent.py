@@ -57,7 +57,7 @@ def falling(size, cut, seed=1):
 def test_one_at_a_time_comes_to_what_a_replay_comes_to(seed):
     tables, order, relevant = world(falling(4000, 1200), seed=seed)
     outcome, _, spent = label_one_at_a_time(tables, order, relevant, 150)
-    again = replay(tables, order, relevant, target=Fraction(".9"), budget=150)
+    again = replay(tables, order, relevant, target=Fraction(".9"), budget=150, stop=True)
     assert again.size == (outcome.certified.size if outcome.certified else 0)
     assert again.size > 200
     assert again.labels == spent <= 150

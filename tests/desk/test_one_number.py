@@ -1,5 +1,7 @@
 """One number for one thing: the views, the certificate, its page and the command agree."""
 
+import csv
+import io
 import json
 import re
 
@@ -108,3 +110,38 @@ def test_an_undecided_post_counts_against_the_list_as_in_the_audit(tmp_path):
         assert int(counts[2]) == 0 and int(counts[1]) > 0
         assert int(below[1]) == int(below[2]) > 0
         assert "as not relevant above the threshold, as relevant below it" in view
+
+
+def test_posts_labeled_relevant_are_handed_over_if_nothing_is_certified(tmp_path):
+    for served, truth, folder in begun(tmp_path, 30, 30):
+        plan = {"precision": ".95", "confidence": ".95", "budget": 20}
+        served.json("/api/plan", plan)
+        relevant = set()
+        for number in range(20):
+            found = served.json("/api/queue?kind=sample&annotator=ana&leave=[]")
+            if number == 0:
+                left = "The 20 labels left cannot certify a larger set."
+                assert left in found["ahead"]
+                assert left in plain(served.ask("/decide")[1].decode())
+            post = found["posts"][0]["post"]
+            label = "yes" if truth[post] and number % 2 else "no"
+            relevant |= {post} if label == "yes" else set()
+            served.json("/api/labels", {"post": post, "label": label, "annotator": "ana"})
+        assert not served.json("/api/queue?kind=sample&annotator=ana&leave=[]")["posts"]
+        html = served.ask("/decide")[1].decode()
+        view = plain(html)
+        assert f"The list is the {len(relevant)} posts that were labeled relevant" in view
+        assert f"Hand over {len(relevant)} posts labeled as relevant" in view
+        threshold = float(re.search(r'data-threshold="([^"]+)"', html)[1])
+        served.json("/api/certify", {})
+        served.json("/api/threshold", {"threshold": threshold})
+        view = plain(served.ask("/hand-over")[1].decode())
+        assert f"{len(relevant)} posts labeled as relevant are handed over" in view
+        assert "it is without an error as judged by ana" in view
+        listed = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))
+        assert {row["post"] for row in listed} == relevant
+        search = folder / "searches" / "1"
+        certified = csv.DictReader((search / "sheet.certificate.csv").open())
+        assert {row["post"] for row in certified} == relevant
+        done = siamese_news("certify", "--check", search / "sheet.certificate.json", folder=folder)
+        assert done.returncode == 0, done.stderr

@@ -38,13 +38,20 @@ def certify(
 
     Example: siamese-news certify --labels sheet.csv --labels sheet.2.csv
 
-    The list holds all posts above a score, except those that were labeled not relevant.
+    The list holds all posts above a score, except those that were labeled not relevant, and the
+    posts below that were labeled relevant. If nothing is certified, the latter are the list.
 
     Writes <sheet>.certificate.csv (their ids), .certificate.json and .html, and the next sheet.
     """
-    from siamese_news.decide.certificate import certificate_of, sentence_of, write_files
-    from siamese_news.decide.certification import Certification, expect_all, next_batch
+    from siamese_news.decide.certificate import (
+        certificate_of,
+        left_sentence,
+        sentence_of,
+        write_files,
+    )
+    from siamese_news.decide.certification import Certification
     from siamese_news.decide.checking import check_certificate
+    from siamese_news.decide.next_sheet import expect_all, write_next_sheet
     from siamese_news.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):
@@ -69,19 +76,21 @@ def certify(
     for claim in content["claims"]:
         typer.echo(sentence_of(content, claim))
     if lists is not None:
-        echo(f"{lists}: the certified posts")
-    sheet, new, waiting = next_batch(work, said, labels[0], format, more=more, at_least=at_least)
-    if waiting:
+        echo(f"{lists}: the posts of the list")
+    if left := left_sentence(content):
+        echo(left)
+    sheet = write_next_sheet(work, said, labels[0], format, more=more, at_least=at_least)
+    if sheet.waiting:
         echo(
-            f"no label yet for {counted(waiting, 'needed post')} of the sheets; label "
-            f"{'it' if waiting == 1 else 'them'} and run the same command again"
+            f"no label yet for {counted(sheet.waiting, 'post' if sheet.best else 'needed post')} "
+            f"of the sheets; label {'it' if sheet.waiting == 1 else 'them'} and run the same "
+            "command again"
         )
-    if sheet is not None:
-        echo(f"{sheet}: {counted(new, 'more post')} to label")
-    elif not waiting:
-        left = work.settings.budget - len(said.of)
+    if sheet.path is not None:
+        which = ", the best ones without a label" if sheet.best else ""
+        echo(f"{sheet.path}: {counted(sheet.new, 'more post')} to label{which}")
+    elif not sheet.waiting:
         echo(
-            f"done: {len(said.of)} of {counted(work.settings.budget, 'label')}"
-            + (f"; the {left} left are too few to certify a larger set" if left > 0 else "")
-            + "; --more N allows N more labels, at no loss of confidence"
+            f"done: {len(said.of)} of {counted(work.settings.budget, 'label')}; --more N allows N "
+            "more labels, at no loss of confidence"
         )

@@ -1,6 +1,7 @@
 """The certificate: its findings, the data behind them and their conditions, as sealed JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -34,7 +35,7 @@ def certificate_of(
     plan = work.plan
     rate, least = work.settings.false_positive, work.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
-    judged = judged_by(labels)
+    judged, choice = judged_by(labels), work.choice(claims, labels)
     if rate is not None:
         misses = f" and misses at least {least:g} of the relevant ones" if least else ""
         judged = (
@@ -68,6 +69,7 @@ def certificate_of(
             ],
         },
         "claims": [_claim(work, claim) for claim in claims],
+        "choice": None if choice is None else asdict(choice),
         "remarks": labels.remarks(),
     }
 
@@ -124,9 +126,9 @@ def _units(content: Mapping[str, Any]) -> str:
 
 
 def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
-    """What the user has although no list is certified: the posts that were labeled relevant."""
+    """What the list is although nothing is certified: the posts that were labeled relevant."""
     labels, planned = content["labels"], content["settings"]["budget"]
-    used, relevant = labels["used"], labels["relevant"]
+    used, relevant, units = labels["used"], labels["relevant"], _units(content)
     if claim["sets_certified"] and used < planned:
         likely = f"the plan allows {planned:,}"
     elif claim["more_labels"] is None:
@@ -137,17 +139,43 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
             "present rate"
         )
     if not relevant:
-        held = "no post was labeled relevant"
+        held = "No post was labeled relevant, so there is no list."
     elif content["settings"]["false_positive"] is not None:
-        held = f"of the {relevant:,} that were labeled relevant, some may not be so in truth"
+        held = (
+            f"The list is the {relevant:,} {units} that were labeled relevant; some of them may "
+            "not be so in truth, and its precision is not guaranteed."
+        )
     else:
         held = (
-            f"the {relevant:,} that were labeled relevant are a list without an error "
-            f"{content['judged']}"
+            f"The list is the {relevant:,} {units} that were labeled relevant: it is without an "
+            f"error {content['judged']}, because each of them was labeled (precision 1). Nothing "
+            "is certified beyond them."
         )
     return (
-        f"No {_units(content)} without a label are certified at a precision of {claim['target']} "
-        f"with {used:,} labels; {likely}. Of those with a label, {held}."
+        f"No {units} without a label are certified at a precision of {claim['target']} with "
+        f"{used:,} labels; {likely}. {held}"
+    )
+
+
+def left_sentence(content: Mapping[str, Any]) -> str:
+    """What stopping now saves, and what the labels that are left may bring.
+
+    Empty while the descent needs labels, and once all of them are given.
+    """
+    choice = content["choice"]
+    if choice is None:
+        return ""
+    left = choice["labels"]
+    saved = (
+        f"The {counted(left, 'label')} left cannot certify a larger set. You can stop here and "
+        f"save {'it' if left == 1 else 'them'}"
+    )
+    if not choice["posts"]:
+        return f"{saved}: no further post can join the list."
+    posts = counted(choice["posts"], "best post")
+    return (
+        f"{saved}, or label the {posts} without a label: about {choice['relevant']:,} of them are "
+        "likely to be relevant, and each of these joins the list."
     )
 
 
@@ -186,7 +214,8 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
     last = claim.outcome.steps[-1] if claim.outcome.steps else None
     blocked = last if last is not None and not last.certified else None
     target, kept = Fraction(claim.target), claim.size - len(claim.taken_out)
-    known = claim.exact and work.settings.false_positive is None
+    noisy = work.settings.false_positive is not None
+    known = claim.exact and not noisy
     needed = kept if known else -(-target.numerator * kept // target.denominator)
     return {
         "target": claim.target,
@@ -194,7 +223,7 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
         "posts": claim.posts,
         "taken_out": len(claim.taken_out),
         "put_in": len(claim.put_in),
-        "relevant_at_least": needed + len(claim.put_in),
+        "relevant_at_least": needed + (0 if noisy else len(claim.put_in)),
         "exact": claim.exact,
         "labels_of_the_set": step.labels if step else 0,
         "labels_given": claim.given,
@@ -209,12 +238,13 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
 
 
 def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
-    """Write the posts of the certified lists to a CSV file, best first.
+    """Write the posts of the lists to a CSV file, best first.
 
-    The columns are ids, score, and one for each target. Without a list, an earlier file is removed.
-    Returns whether there is a list.
+    The columns are ids, score, and one for each target; ``labeled relevant`` if this is all that is
+    known, because the annotator may err and nothing is certified. Without a list, an earlier file
+    is removed. Returns whether there is a list.
     """
-    sure = [claim for claim in claims if claim.size]
+    sure = [claim for claim in claims if claim.posts]
     if not sure:
         path.unlink(missing_ok=True)
         return False
@@ -238,7 +268,13 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
                     yield [*name.split("\t"), score_text(score), *lists]
 
     with atomic_write(path) as stream:
-        header = [*ids, "score", *(f"precision {claim.target}" for claim in sure)]
+        names = [
+            f"precision {claim.target}"
+            if claim.size or work.settings.false_positive is None
+            else "labeled relevant"
+            for claim in sure
+        ]
+        header = [*ids, "score", *names]
         write_csv(stream, header, rows())
     return True
 
@@ -250,4 +286,4 @@ def page_of(content: Mapping[str, Any]) -> str:
     source = resources.files("siamese_news.decide").joinpath("page.html.j2").read_text("utf-8")
     template = jinja2.Environment(autoescape=True).from_string(source)
     claims = [(claim, sentence_of(content, claim)) for claim in content["claims"]]
-    return template.render(c=content, claims=claims) + "\n"
+    return template.render(c=content, claims=claims, left=left_sentence(content)) + "\n"

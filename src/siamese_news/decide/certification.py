@@ -4,9 +4,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
-from itertools import count
 from pathlib import Path
-from shlex import quote
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -23,6 +21,7 @@ from siamese_news.decide.bounds.descent import (
 )
 from siamese_news.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news.decide.bounds.tables import Tables, turn_of
+from siamese_news.decide.forecast import chances_at
 from siamese_news.decide.plan.design import (
     RATIO,
     Order,
@@ -34,19 +33,17 @@ from siamese_news.decide.plan.design import (
     reserved_labels,
     share_of,
 )
-from siamese_news.decide.plan.files import batch_name, sheets_of
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.plan.texts import KnownVerdicts, Texts, distinct
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
-from siamese_news.labels.sheets import format_of, write_sheet
 from siamese_news.utils.shares import exact
 
 METHOD = (
     "descent over nested sets, exact group-sequential tests without replacement, labeled errors "
-    "taken out, version 3"
+    "taken out, labels that are left for the best posts, version 4"
 )
 
 
@@ -165,6 +162,7 @@ def _shown(looks: Sequence[int]) -> Iterable[int]:
 
 
 _PIECE = 1024  # posts looked up first to check whether all have labels
+_BEST = 500  # best posts in one sheet, once the descent asks for nothing more
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +175,7 @@ class Claim:
         taken_out: ranks of posts above the threshold that were labeled not relevant and are left
             out of the list.
         put_in: ranks of posts below the threshold that were labeled relevant and are in the list.
+            They are the whole list if nothing is certified.
         step: the set behind the list; None if there is none, or if it is the whole pool.
         exact: whether every post above was labeled, so that nothing is left to chance.
         given: labels behind the verdicts of the certified set; the other verdicts are of copies.
@@ -199,6 +198,35 @@ class Claim:
     def posts(self) -> int:
         """Posts in the list."""
         return self.size - len(self.taken_out) + len(self.put_in)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The posts to label next.
+
+    Attributes:
+        ranks: in the order in which they are to be labeled.
+        best: whether they are the best posts without a label: no label can certify a larger set
+            any more, and each of them that is labeled relevant joins the list.
+    """
+
+    ranks: list[int]
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the labels that the descent does not need can still bring.
+
+    Attributes:
+        labels: labels that are saved by stopping now.
+        posts: the best posts without a label for which they suffice.
+        relevant: about how many of these are relevant, by the labels so far.
+    """
+
+    labels: int
+    posts: int
+    relevant: int
 
 
 class Certification(SamplingPlan):
@@ -235,7 +263,8 @@ class Certification(SamplingPlan):
                 "this version of the program computes different tables than the plan has; finish "
                 "with the version that made it"
             )
-        self.order = Order(self.sizes, self.population.keys(self.settings.seed))
+        self.keys = self.population.keys(self.settings.seed)
+        self.order = Order(self.sizes, self.keys)
 
     def _copies(self) -> NDArray[np.int64] | None:
         """The copies of texts, on which the nulls depend if the annotator may err."""
@@ -291,9 +320,11 @@ class Certification(SamplingPlan):
 
     def claims(self, labels: Labels) -> list[Claim]:
         """The findings for each target."""
-        verdicts = self._verdicts(labels)
+        return self._claims(self._verdicts(labels))
+
+    def _claims(self, verdicts: KnownVerdicts) -> list[Claim]:
         sure = self.settings.false_positive is None  # labels count as the truth
-        whole = self._whole_pool(verdicts) if len(labels.of) else None
+        whole = self._whole_pool(verdicts) if verdicts.ranks else None
         found = []
         for target, tables in zip(self.settings.targets, self.tables, strict=True):
             outcome = descend(tables, self.order, verdicts)
@@ -312,16 +343,22 @@ class Certification(SamplingPlan):
             threshold = float(self.population.scores[size - 1]) if size else None
             given = verdicts.given(self.order.first(step.number, step.labels)) if step else 0
             taken_out = tuple(errors[errors < size].tolist())
-            put_in = tuple(verdicts.relevant_from(size).tolist()) if size and sure else ()
+            put_in = tuple(verdicts.relevant_from(size).tolist()) if sure or not size else ()
             found.append(
                 Claim(target, size, threshold, taken_out, put_in, outcome, step, exact, given, more)
             )
         return found
 
     def next_posts(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> list[int]:
-        """Ranks of the posts to label next; none if the budget cannot change the result.
+        """Ranks of the posts to label next; see `request`."""
+        return self.request(labels, more=more, at_least=at_least).ranks
 
-        With several targets, each has an equal share of the budget and what earlier ones leave.
+    def request(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> Request:
+        """The posts to label next; none if the labels are spent or cannot change the result.
+
+        They are those that the descent needs. Once it needs more than there are labels, or nothing,
+        they are the best posts without a label. With several targets, each has an equal share of
+        the labels and what the others leave.
 
         Args:
             labels: all labels so far.
@@ -334,33 +371,83 @@ class Certification(SamplingPlan):
         budget = max(self.settings.budget, used + more)
         if budget >= total:
             ranks = self.order.first(len(self.sizes) - 1, total)
-            return self._distinct(ranks[verdicts(ranks) == UNKNOWN].tolist())
-        shares = len(self.tables)
-        for place, (target, tables) in enumerate(
-            zip(self.settings.targets, self.tables, strict=True), 1
-        ):
-            allowed = budget * place // shares - used
+            return Request(self._distinct(ranks[verdicts(ranks) == UNKNOWN].tolist()))
+        needed = self._needed(verdicts, used, budget, at_least)
+        if needed or budget <= used:
+            return Request(needed)
+        return Request(self._best_posts(self._claims(verdicts), verdicts, budget - used), True)
+
+    def choice(self, claims: Sequence[Claim], labels: Labels) -> Choice | None:
+        """What the labels that are left can still bring; None while the descent needs labels."""
+        verdicts = self._verdicts(labels)
+        used, budget = len(labels.of), self.settings.budget
+        if not used < budget < len(self.population) or self._needed(verdicts, used, budget, 1):
+            return None
+        best = np.array(self._best_posts(claims, verdicts, budget - used), np.int64)
+        known = np.array(sorted(verdicts.ranks.values()), np.int64)
+        chances = chances_at(best, known, verdicts(known) == 1)
+        return Choice(budget - used, len(best), round(float(chances.sum())))
+
+    def _needed(self, verdicts: KnownVerdicts, used: int, budget: int, at_least: int) -> list[int]:
+        """The posts that the descent needs next and for which there are labels; see `request`."""
+        targets = list(zip(self.settings.targets, self.tables, strict=True))
+        shares = len(targets)
+        turns = list(enumerate(targets, 1)) + [(shares, target) for target in targets[:-1]]
+        for share, (target, tables) in turns:
+            allowed = budget * share // shares - used
             outcome = descend(tables, self.order, verdicts)
             passed = outcome.certified
             missing = self._missing(passed, target, tables, verdicts) if passed else 0
             needed = self._distinct(outcome.needed)
             free = allowed - reserved_labels(missing, budget)
-            if not needed or len(needed) > free:
-                if passed and missing and allowed > 0:
-                    return self._last_posts(passed.size, min(missing, allowed), verdicts)
-                continue
-            wanted = min(at_least, free)
-            hoped, assumed = outcome, list(outcome.needed)
-            while len(needed) < wanted and hoped.needed:
-                # Texts are looked up once for many sets; there may be copies among them.
-                more_of_them = len(assumed) + wanted - len(needed)
-                while len(assumed) < more_of_them and hoped.needed:
-                    start = hoped.steps[-1].number
-                    hoped = descend(tables, self.order, _hoping(verdicts, assumed), start=start)
-                    assumed += hoped.needed
-                needed = self._distinct(assumed)[:wanted]
-            return needed
+            if needed and len(needed) <= free:
+                return self._filled(needed, min(at_least, free), outcome, tables, verdicts)
+            if passed and missing and allowed > 0:
+                return self._last_posts(passed.size, min(missing, allowed), verdicts)
         return []
+
+    def _filled(
+        self,
+        needed: list[int],
+        wanted: int,
+        outcome: Outcome,
+        tables: Tables,
+        verdicts: KnownVerdicts,
+    ) -> list[int]:
+        """The needed posts, filled up to the wanted number; see `request`."""
+        hoped, assumed = outcome, list(outcome.needed)
+        while len(needed) < wanted and hoped.needed:
+            # Texts are looked up once for many sets; there may be copies among them.
+            more_of_them = len(assumed) + wanted - len(needed)
+            while len(assumed) < more_of_them and hoped.needed:
+                start = hoped.steps[-1].number
+                hoped = descend(tables, self.order, _hoping(verdicts, assumed), start=start)
+                assumed += hoped.needed
+            needed = self._distinct(assumed)[:wanted]
+        return needed
+
+    def _best_posts(self, claims: Sequence[Claim], verdicts: KnownVerdicts, left: int) -> list[int]:
+        """The best posts without a label below the shortest certified set, at most `left`.
+
+        They come in the random order, so that a sheet does not reveal their ranks. None if every
+        post is certified, and where the annotator may err, because a certified set then takes no
+        single posts.
+        """
+        sizes = [claim.size for claim in claims]
+        if self.settings.false_positive is not None and any(sizes):
+            return []
+        found: list[int] = []
+        start, total, wanted = min(sizes), len(self.population), min(left, _BEST)
+        while start < total and len(found) < wanted:
+            ranks = np.arange(start, min(start + _PIECE, total))
+            found = self._distinct([*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()])
+            start += _PIECE
+        best = np.array(found[:wanted], np.int64)
+        if not len(best):
+            return []
+        first = int(best[0])
+        keys = self.keys(first, int(best[-1]) + 1)[best - first]
+        return [int(rank) for rank in best[np.argsort(keys, kind="stable")]]
 
     def ask(self, labels: Labels) -> Unit | None:
         """The next post to label; None if the budget is spent or cannot show more."""
@@ -423,32 +510,3 @@ def _hoping(verdicts: KnownVerdicts, assumed: Sequence[int]) -> Verdicts:
         return found
 
     return hoping
-
-
-def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
-    """Refuse to continue without all the sheets of a plan."""
-    given = {sheet.resolve() for sheet in sheets}
-    left_out = [sheet for sheet in sheets_of(plan) if sheet.resolve() not in given]
-    if left_out and any(sheet.resolve() in given for sheet in sheets_of(plan)):
-        raise InputError(
-            f"{left_out[0]}: is also a sheet of this plan; name all of them: "
-            + " ".join(f"--labels {quote(str(sheet))}" for sheet in [*sheets, *left_out])
-        )
-
-
-def next_batch(
-    work: Certification, labels: Labels, sheet: Path, format: str | None = None, **how: int
-) -> tuple[Path | None, int, int]:
-    """Write the posts needed next that are in no sheet yet to a new one, named after `sheet`.
-
-    Returns:
-        The new sheet (None if none was needed), its posts, and needed posts of earlier sheets.
-    """
-    units = work.texts.units(work.next_posts(labels, **how))
-    new = [unit for unit in units if unit.name not in work.sampled.by_name]
-    if not new:
-        return None, 0, len(units)
-    numbers = count(len(sheets_of(work.path)) + 1)
-    path = next(path for number in numbers if not (path := batch_name(sheet, number)).exists())
-    write_sheet(path, work.sampled.keyed(new), format_of(path, format))
-    return path, len(new), len(units) - len(new)

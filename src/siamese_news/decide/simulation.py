@@ -120,7 +120,7 @@ class Replay:
     """The result of a descent; the counts are those of `certification.Claim`.
 
     Attributes:
-        size: posts of the returned set; 0 if none is certified.
+        size: posts of the returned set; 0 if none is certified, and the list is the posts put in.
         relevant: truly relevant posts of the set.
         taken_out: its posts that are left out of the list.
         put_in: posts from further down that are added to the list.
@@ -160,10 +160,12 @@ def replay(
     target: Fraction,
     budget: int,
     sets: int | None = None,
+    stop: bool = False,
 ) -> Replay:
     """Label in the random order until the budget is spent, as `annotate` does.
 
-    `relevant` (N,) are the labels by rank; the pool has as many `sets` of the tables, or all.
+    `relevant` (N,) are the labels by rank; the pool has as many `sets` of the tables, or all. With
+    `stop`, the labels that the descent does not need are saved.
     """
     sizes = tables.sizes[:sets]
     due = errors_due(sizes, tables.nulls[:sets], target)
@@ -183,22 +185,35 @@ def replay(
             passed = bool((np.cumsum(~labeled[ranks] | ~relevant[ranks]) <= bounds).any())
             if not passed and not len(new):
                 new = np.flatnonzero(~labeled[:before])[::-1][: min(missing, left)]
+            if not (passed or stop or len(new)):
+                # The labels that are left go to the best posts below the list.
+                new = best[0] + np.flatnonzero(~labeled[best[0] :])[:left]
             if not len(new):
                 break
             labeled[new] = True
             spent += len(new)
-        errors = np.flatnonzero(labeled[:size] & ~relevant[:size])
-        known = np.searchsorted(errors, sizes[: number + passed])
-        good = np.flatnonzero(known >= due[: number + passed])
-        if len(good):
-            chosen = int(sizes[good[-1]])
-            hits = int(relevant[:chosen].sum())
-            put_in = int((labeled[chosen:size] & relevant[chosen:size]).sum())
-            best = (chosen, hits, int(known[good[-1]]), put_in)
+            best = _list(sizes[: number + passed], due, relevant, labeled)
+        best = _list(sizes[: number + passed], due, relevant, labeled)
         curve.append((spent, best[0] - best[2] + best[3]))
         if not passed:
             break
     return Replay(*best, spent, tuple(curve), np.flatnonzero(labeled))
+
+
+def _list(
+    passed: NDArray[np.int64],
+    due: NDArray[np.int64],
+    relevant: NDArray[np.bool_],
+    labeled: NDArray[np.bool_],
+) -> tuple[int, int, int, int]:
+    """The first four fields of a `Replay`, by the sizes of the sets that `passed`."""
+    errors = np.flatnonzero(labeled & ~relevant[: len(labeled)])
+    known = np.searchsorted(errors, passed)
+    good = np.flatnonzero(known >= due[: len(passed)])
+    size = int(passed[good[-1]]) if len(good) else 0
+    removed = int(known[good[-1]]) if len(good) else 0
+    put_in = int((labeled[size:] & relevant[size : len(labeled)]).sum())
+    return size, int(relevant[:size].sum()), removed, put_in
 
 
 def _requested(
@@ -273,7 +288,7 @@ def replay_cell(
         "share": share,
         "found": relevant,
         "tenth": tenth,
-        "nothing": sum(not one.posts for one in found),
+        "nothing": sum(not one.size for one in found),
         "labels": float(np.mean([one.labels for one in found])),
         "wrong": wrong,
         "low": low,

@@ -369,6 +369,8 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
         values |= {
             "content": found.content,
             "sentences": found.sentences,
+            "left": found.left,
+            "thresholds": certificate.thresholds(),
             "conflicts": len(found.labels.conflicts),
         }
         commands += certificate.commands()
@@ -406,9 +408,13 @@ def _hand_over_values(desk: Desk) -> dict[str, Any]:
     ready = desk.project.results.exists()
     planned = ready and desk.certificate.planned
     content = desk.certificate.findings().content if planned else {"claims": []}
+    cuts = desk.certificate.thresholds() if planned else []
+    lists = [pair for pair in zip(content["claims"], cuts, strict=True) if pair[0]["posts"]]
     return {
         "planned": planned,
-        "certified": [claim for claim in content["claims"] if claim["threshold"] is not None],
+        "lists": lists,
+        "chosen": next((claim for claim, cut in lists if cut == desk.project.threshold), None),
+        "exact": content.get("settings", {}).get("false_positive") is None,
         "confidence": content.get("confidence"),
         "judged": content.get("judged"),
         "above": hand_over.count(desk) if ready else 0,

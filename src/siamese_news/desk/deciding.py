@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound, upper_bound
-from siamese_news.decide.certificate import certificate_of, sentence_of, write_files
+from siamese_news.decide.certificate import certificate_of, left_sentence, sentence_of, write_files
 from siamese_news.decide.certification import Certification, Claim, Settings
 from siamese_news.decide.plan.design import Keys, Order
 from siamese_news.decide.plan.files import SEAL, sibling
@@ -97,6 +97,7 @@ class Findings(NamedTuple):
     claims: list[Claim]
     labels: Labels
     sentences: list[str]  # each claim in words
+    left: str  # what stopping now saves, once the certificate needs no more labels
 
 
 class Certificate(_Planned[Certification]):
@@ -164,6 +165,7 @@ class Certificate(_Planned[Certification]):
                     claims,
                     labels,
                     [sentence_of(content, claim) for claim in content["claims"]],
+                    left_sentence(content),
                 )
                 self._found = path, version, found
             return self._found[2]
@@ -184,7 +186,7 @@ class Certificate(_Planned[Certification]):
                 self.findings()
                 found = self._found
         assert found is not None
-        content = found[2].content
+        content, left = found[2].content, found[2].left
         before = content["labels"]["used"]
         sentences = [f"{used:,} of {planned:,} labels."]
         if before != used:
@@ -200,6 +202,8 @@ class Certificate(_Planned[Certification]):
                     f"{f' ({beyond:,} more than planned)' if beyond > 0 else ''} to certify "
                     f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
                 )
+        if left:
+            sentences.append(left)
         return " ".join(sentences if len(sentences) > 2 or before == used else sentences[:1])
 
     def certify(self) -> Findings:
@@ -211,10 +215,23 @@ class Certificate(_Planned[Certification]):
             write_files(work, found.claims, content)
             return found
 
-    def certified(self, threshold: float) -> Claim | None:
+    def list_at(self, threshold: float) -> Claim | None:
         """The claim about the list that is exported from this threshold on."""
-        claims = self.findings().claims if self.planned else []
-        return next((claim for claim in claims if claim.threshold == threshold), None)
+        if not self.planned:
+            return None
+        lists = zip(self.findings().claims, self.thresholds(), strict=True)
+        return next((claim for claim, cut in lists if cut == threshold and claim.posts), None)
+
+    def thresholds(self) -> list[float]:
+        """The threshold by which the list of each claim is chosen.
+
+        If nothing is certified, it is above all scores, so that only labeled posts are in the list.
+        """
+        above_all = float(np.nextafter(self._open().population.scores[0], np.inf))
+        return [
+            above_all if claim.threshold is None else claim.threshold
+            for claim in self.findings().claims
+        ]
 
     def commands(self) -> list[str]:
         """The equivalent command lines; writes the sheet that they read."""

@@ -53,7 +53,7 @@ def commands(desk: Desk) -> list[str]:
 
 def count(desk: Desk) -> int:
     """The number of posts in the list."""
-    claim = desk.certificate.certified(desk.project.threshold)
+    claim = desk.certificate.list_at(desk.project.threshold)
     return claim.posts if claim else _at_threshold(desk)
 
 
@@ -64,11 +64,11 @@ def _at_threshold(desk: Desk) -> int:
 def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
     """The rows of the list: those at or above the threshold, as ``filter`` writes them.
 
-    A certified list lacks the posts that were labeled not relevant, and has those from below that
-    were labeled relevant.
+    The list of a certificate lacks the posts that were labeled not relevant, and has those from
+    below that were labeled relevant.
     """
     path, size = desk.project.require_results(), _at_threshold(desk)
-    claim = desk.certificate.certified(desk.project.threshold)
+    claim = desk.certificate.list_at(desk.project.threshold)
     left_out = {rank + 1 for rank in claim.taken_out} if claim else set()
     below = {rank + 1 for rank in claim.put_in} if claim else set()
     clusters: dict[str, tuple[int, int]] = {}

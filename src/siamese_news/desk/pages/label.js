@@ -55,7 +55,7 @@ if (card) {
         second: "You have labeled every post that others have labeled.",
         conflict: "You do not disagree with others about any post.",
         unsure: "You have not marked any post as unsure.",
-      }[kind.value] ?? "Nothing is left to label here: the planned labels are given, or those left cannot change the result. The view Decide shows it.";
+      }[kind.value] ?? "Nothing is left to label here: the planned labels are given, or no further post can join the list. The view Decide shows it.";
     } else {
       entry.item.querySelector("details.whole")?.setAttribute("open", "");
       entry.item.focus({ preventScroll: true });
