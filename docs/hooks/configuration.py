@@ -102,7 +102,9 @@ def _option(path: Path) -> str:
     parts = [text] if text else []
     parts += ["```bash\n" + "\n".join(commands) + "\n```"] if commands else []
     target = (yaml.safe_load(values) or {}).get("_target_", "")
-    if target.startswith("siamese_news."):
+    if target.startswith("siamese_news.") and target.endswith(".run"):  # a task, no public name
+        parts.append(f"It is run by `{target}`.")
+    elif target.startswith("siamese_news."):
         parts.append(f"Its class is [`{target}`][{target}], which says what each value means.")
     return "\n\n".join([*parts, f"```yaml\n{values.strip()}\n```"])
 

@@ -1,8 +1,8 @@
 """Pages from outside docs/ (the results, the architecture), and links as they work on GitHub, too.
 
 A link is written as it leads somewhere in the repository. Here it becomes one to the page that the
-file is on the site, or, where it is none, to the file at its public address. The strict build stops
-at one that leads nowhere.
+file is on the site, or that another hook makes of a folder; where it is none, to the file at its
+public address. The strict build stops at one that leads nowhere.
 """
 
 import os
@@ -46,10 +46,31 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return "".join(pieces)
 
 
+def _made_of(path: str) -> tuple[str, str]:
+    """The page that a hook makes of a path in the repository, and the place on it."""
+    if path.startswith("notebooks"):
+        return f"{path.removesuffix('/')}/index.md", ""
+    if path == "src/siamese_news/cli":
+        return "commands.md", ""
+    for folder, pages in (("conf", "configuration"), ("src/siamese_news", "api")):
+        if path == folder:
+            return f"{pages}/index.md", ""
+        if path.startswith(f"{folder}/"):
+            name, option = path.removeprefix(f"{folder}/"), ""
+            if name.endswith(".yaml"):
+                name, _, option = name.removesuffix(".yaml").rpartition("/")
+            name = name.removesuffix(".py").replace("/", "-")
+            return f"{pages}/{name}.md", f"#{option}" if option else ""
+    return "", ""
+
+
 def _on_site(found: re.Match[str], folder: str, page: str, files: Files) -> str:
     before, target, anchor, after = found.groups(default="")
     path = posixpath.normpath(posixpath.join(folder, target))
     name = path.removeprefix("docs/").replace(".ipynb", ".md")
+    made, place = _made_of(path)
+    if (ROOT / path).exists() and files.get_file_from_path(made):
+        name, anchor = made, anchor or place
     if files.get_file_from_path(name):
         target = os.path.relpath(name, posixpath.dirname(page) or ".")
     elif (ROOT / path).exists():

@@ -83,6 +83,13 @@ def test_every_file_of_the_configuration_is_on_a_page():
             assert re.search(rf"^{key}:", page, flags=re.M), f"{path}: {key}"
 
 
+def test_a_class_of_the_configuration_is_in_the_reference(api, package):
+    text = "".join(hook("configuration").pages().values())
+    named = set(re.findall(r"\]\[(siamese_news\.[\w.]+)\]", text))
+    shown = {member.path for room in api._documented(package) for _, member in api._public(room)}
+    assert named and named <= shown
+
+
 def test_defaults_are_those_of_the_files():
     pages = hook("configuration").pages()
     assert "Default: `star`" in pages["configuration/encoder.md"]
@@ -139,11 +146,25 @@ def test_a_notebook_becomes_a_page_with_its_pictures():
             "https://github.com/siamese-news/siamese_news/blob/main/CITATION.cff",
         ),
         ("docs/index.md", "https://x.org/a.md", "https://x.org/a.md"),
+        ("docs/train.md", "../conf", "configuration/index.md"),
+        ("docs/train.md", "../conf/task/schedule", "configuration/task-schedule.md"),
+        ("docs/papers.md", "../conf/objective/paper.yaml", "configuration/objective.md#paper"),
+        ("docs/index.md", "../src/siamese_news", "api/index.md"),
+        ("docs/index.md", "../src/siamese_news/training/module.py", "api/training-module.md"),
+        ("docs/start.md", "../src/siamese_news/cli", "commands.md"),
+        ("docs/start.md", "../notebooks", "notebooks/index.md"),
+        (
+            "docs/start.md",
+            "../src/siamese_news/utils",
+            "https://github.com/siamese-news/siamese_news/blob/main/src/siamese_news/utils",
+        ),
     ],
 )
 def test_links_work_on_the_site(page, written, made):
     links = hook("links")
     known = {"benchmarks/RESULTS.md", "certify.md", "notebooks/01_find_posts_about_a_story.md"}
+    known |= {f"configuration/{n}.md" for n in ("index", "objective", "task-schedule")}
+    known |= {"api/index.md", "api/training-module.md", "commands.md", "notebooks/index.md"}
     files = SimpleNamespace(get_file_from_path=lambda uri: uri if uri in known else None)
     file = SimpleNamespace(abs_src_path=str(ROOT / page), src_uri=page.removeprefix("docs/"))
     found = links.on_page_markdown(
