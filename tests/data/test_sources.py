@@ -9,7 +9,7 @@ import siamese_news
 from siamese_news.data.collate import GroupDataset, collate, pad
 from siamese_news.data.sources import evaluation_set, open_source
 from siamese_news.errors import InputError
-from siamese_news.training.datamodule import check_options, training_set
+from siamese_news.training.datamodule import check_options, data_options, training_set
 from tests.composed import option
 
 CONF = Path(siamese_news.__file__).parents[2] / "conf" / "data"
@@ -92,7 +92,7 @@ def test_collate_by_hand():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_configuration_is_complete_and_has_no_path(path):
     data = option("data", path.stem)
-    check_options(data)
+    check_options(data_options(data))
     assert data["name"] == path.stem
     assert "/home" not in path.read_text()
     for entry in [*data["train"], data["dev"], data["test"]]:
@@ -106,12 +106,17 @@ def test_configurations_are_there():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"color": 1}, "data has unknown: color"),
-        ({"limits": {"article_tokens": 1, "post_tokens": 1}}, "data.limits has missing: keep"),
-        ({"limits.keep": "middle"}, "expected 'first' or 'last'"),
+        ({"color": 1}, "data.color: is unknown; expected in data one of name, "),
+        (
+            {"limits": {"article_tokens": 1, "post_tokens": 1}},
+            "data.limits: keep is missing; expected ",
+        ),
+        ({"limits.keep": "middle"}, "data.limits.keep=middle: expected first or last"),
         ({"limits.post_tokens": 0}, "post_tokens is 0"),
-        ({"batching.kind": "words"}, "expected articles or pairs"),
-        ({"dev": {"folder": "x"}}, "data.dev has missing: split"),
+        ({"batching.kind": "words"}, "data.batching.kind=words: expected articles or pairs"),
+        ({"train": [{"folder": "x"}]}, r"data.train\[0\]: split is missing; expected folder, "),
+        ({"train": [{"folder": 3, "split": "a"}]}, r"data.train\[0\].folder=3: expected text"),
+        ({"dev": {"folder": "x"}}, "data.dev: split is missing; expected folder, split, pool, "),
     ],
 )
 def test_wrong_options_are_named(change, message):
@@ -119,4 +124,4 @@ def test_wrong_options_are_named(change, message):
     for key, value in change.items():
         OmegaConf.update(data, key, value, merge=False, force_add=True)
     with pytest.raises(InputError, match=message):
-        check_options(OmegaConf.to_container(data))
+        check_options(data_options(OmegaConf.to_container(data)))

@@ -160,6 +160,16 @@ def test_patience_counts_validations(tmp_path):
     assert row["epochs"] == 9  # the first validation is the best, and two bring no gain
 
 
+def test_a_run_that_patience_ended_trains_no_further_epoch_when_it_continues(tmp_path):
+    """Lightning's own early stopping would train one more where the test was cut off."""
+    options = ["encoder=bag_idf", "encoder.output_dim=8", "task.optimizer.lr=0.0"]
+    options += ["task.patience=2", "task.epochs=20", "logger=none"]
+    assert _run(tmp_path, *options)["epochs"] == 3
+    (tmp_path / "row.json").unlink()
+    last = tmp_path / "checkpoints" / "last.ckpt"
+    assert _run(tmp_path, *options, f"resume={last}")["epochs"] == 3
+
+
 def test_a_callback_may_be_added_when_a_run_continues(tmp_path):
     options = ["encoder=bag_idf", "encoder.output_dim=8", "logger=csv"]
     _run(tmp_path, *options)
@@ -206,7 +216,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path):
     ("override", "message"),
     [
         ("resume=nowhere.ckpt", "no such checkpoint"),
-        ("data.limits.keep=middle", "'first' or 'last'"),
+        ("data.limits.keep=middle", "expected first or last"),
         ("init=nowhere", "no such model folder"),
         ("+encoder._target_=torch.nn.Identity", "not derived from"),
     ],

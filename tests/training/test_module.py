@@ -88,7 +88,9 @@ def test_a_name_of_data_that_does_not_exist_is_refused(monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
     with pytest.raises(InputError, match="the data 'storys' is looked for in the folder"):
         SiameseDataModule("storys")
-    with pytest.raises(InputError, match="data has unknown: folder"):
+    with pytest.raises(
+        InputError, match=r"data\.folder: is unknown; expected in data one of name, "
+    ):
         SiameseDataModule("stories", folder="x")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, NotRequired, TypedDict, Unpack
 
 import numpy as np
 import pytorch_lightning as pl
@@ -39,6 +39,7 @@ from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.token_ids import Side, check_limits, truncate
 from siamese_news.training.build import build_text, fingerprint
 from siamese_news.training.options import composed, names_of
+from siamese_news.training.schema import complaints
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +51,13 @@ class Source(TypedDict):
     split: str
 
 
-class Ranked(TypedDict, total=False):
+class Ranked(TypedDict):
     """An evaluation set; see `evaluation_set`."""
 
     folder: str
     split: str
-    pool: Literal["linked", "with_unlinked"]
-    one_story: bool
+    pool: NotRequired[Literal["linked", "with_unlinked"]]
+    one_story: NotRequired[bool]
 
 
 class Split(TypedDict):
@@ -95,18 +96,6 @@ class DataOptions(TypedDict, total=False):
     split: Split
     batching: Batching
     limits: Limits
-
-
-_PARTS: dict[str, Any] = {
-    "data": DataOptions,
-    "data.train": Source,
-    "data.dev": Ranked,
-    "data.test": Ranked,
-    "data.split": Split,
-    "data.batching": Batching,
-    "data.limits": Limits,
-}
-_OPTIONAL = {"pool", "one_story"}
 
 
 @dataclass(slots=True)
@@ -186,26 +175,12 @@ def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
 
 def check_options(data: Mapping[str, Any]) -> None:
     """Raise an `InputError` for unknown, missing and impossible options of the data."""
-    _keys("data", data)
-    for group in ("train", "dev", "test", "split", "batching", "limits"):
-        for options in data[group] if group == "train" else [data[group]]:
-            if options is not None:
-                _keys(f"data.{group}", options)
-    kind = data["batching"]["kind"]
-    if kind not in ("articles", "pairs"):
-        raise InputError(f"data.batching.kind is '{kind}', expected articles or pairs")
+    expected = DataOptions.__annotations__
+    if missing := [name for name in expected if name not in data]:
+        raise InputError(f"data: {', '.join(missing)} is missing; expected {', '.join(expected)}")
+    for complaint in complaints("data", data, DataOptions):
+        raise InputError(complaint)
     check_limits(data["limits"], "data.limits")
-
-
-def _keys(where: str, options: Mapping[str, Any]) -> None:
-    expected = list(_PARTS[where].__annotations__)
-    wrong = {
-        "unknown": sorted(name for name in set(options) - set(expected) if name[0] != "_"),
-        "missing": sorted(set(expected) - set(options) - _OPTIONAL),
-    }
-    parts = [f"{kind}: {', '.join(names)}" for kind, names in wrong.items() if names]
-    if parts:
-        raise InputError(f"{where} has {'; '.join(parts)}; expected: {', '.join(expected)}")
 
 
 class RankedSet:

@@ -76,14 +76,27 @@ def check_config(config: Mapping[str, Any]) -> None:
         config = {key: value for key, value in config.items() if key != "module"}
     # The module's options repeat those of other groups, which the user named.
     for key, value in sorted(config.items(), key=lambda item: item[0] == "module"):
-        for complaint in _complaints(key, value, TOP.get(key, Any)):
+        for complaint in complaints(key, value, TOP.get(key, Any)):
             raise InputError(complaint)
     if "terms" in config:
         TermOptions.of(config["terms"])
 
 
-def _complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
-    """What is wrong with a value and with those inside it."""
+def complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
+    """What is wrong with a value and with those inside it, one line each.
+
+    Args:
+        key: its dotted name.
+        value: plain values.
+        kind: its type; a `TypedDict` names the options that a mapping may and must have.
+    """
+    mappings = [inner for inner in (kind, *get_args(kind)) if is_typeddict(inner)]
+    if get_origin(kind) is list and mappings and isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from complaints(f"{key}[{number}]", inner, mappings[0])
+        return
+    if isinstance(value, Mapping) and mappings and get_origin(kind) in (Union, UnionType):
+        kind = mappings[0]
     if not isinstance(value, Mapping):
         yield from _wrong(key, value, kind)
         return
@@ -94,7 +107,8 @@ def _complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
     else:
         yield from _wrong(key, value, kind)
         kinds, several = {}, True
-    missing = [name for name in kinds if name not in value] if is_typeddict(kind) else []
+    required = kind.__required_keys__ if is_typeddict(kind) else frozenset()
+    missing = [name for name in kinds if name in required and name not in value]
     if missing:
         yield f"{key}: {', '.join(missing)} is missing; expected {', '.join(kinds)}"
     if key in ("task.optimizer", "task.schedule") and "_target_" not in value:
@@ -104,7 +118,7 @@ def _complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
     for name, one in values.items():
         # What an encoder does not take is explained where it is built (`build_model`).
         if name in kinds or several or key.endswith("encoder"):
-            yield from _complaints(f"{key}.{name}", one, kinds.get(name, Any))
+            yield from complaints(f"{key}.{name}", one, kinds.get(name, Any))
         else:
             yield f"{key}.{name}: is unknown; expected in {key} one of {', '.join(kinds)}"
 
