@@ -158,6 +158,12 @@ def test_named_targets_are_in_the_makefile():
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.M))
 
 
+@pytest.mark.parametrize("group", ["encoder", "sparsity", "objective", "vectors"])
+def test_the_library_page_names_every_file_of_a_group(group):
+    row = re.search(rf"^\| `{group}` \| (.*) \|$", TEXTS["docs/library.md"], flags=re.M)[1]
+    assert set(re.findall(r"`(\w+)`", row)) == {p.stem for p in (ROOT / "conf" / group).iterdir()}
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_links_lead_somewhere(name):
     text = re.sub(r"```.*?```", "", TEXTS[name], flags=re.S)

@@ -38,8 +38,8 @@ class SiameseObjective(nn.Module):
 
     A post's label is the label of its article, so an anchor's positives are the posts (or the
     article) of the same label and its negatives all others. The losses of
-    pytorch-metric-learning fit, not all of them with each choice of anchors: ``docs/train.md``
-    lists them. Eq. 7 of the AST paper is
+    pytorch-metric-learning fit, not all of them with each choice of anchors: the page Train on
+    your data lists them. Eq. 7 of the AST paper is
     ``TripletMarginLoss(distance=LpDistance(p=2, power=2, normalize_embeddings=False))``.
 
     Under DDP the loss is that of the global batch, the same on every rank, or with
