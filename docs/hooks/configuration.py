@@ -25,7 +25,7 @@ MEANING = {
     "objective": "What training makes small, and which triplets are mined for it.",
     "ranker": "What orders short posts for a keyword query (`task=rerank`).",
     "sparsity": "What makes weights of attention scores.",
-    "task": "What a run does: train on pairs, distil the model that ships, or train a ranker.",
+    "task": "What a run does: train on pairs, distil, make the shipped model, train a ranker.",
     "task/optimizer": "The optimizer of `task=link` and `task=rerank`.",
     "task/schedule": "How the learning rate changes: none by default, `step` for `task=rerank`.",
     "terms": "The lexical head.",

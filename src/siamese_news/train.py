@@ -38,7 +38,9 @@ with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("trai
 
 log = logging.getLogger(__name__)
 #: Groups and values that one task reads and another does not.
-READ_BY_SOME = frozenset("module encoder sparsity objective data vectors terms ranker fold".split())
+READ_BY_SOME = frozenset(
+    "module encoder sparsity objective data vectors terms ranker fold teacher".split()
+)
 
 
 def main() -> None:

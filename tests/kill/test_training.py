@@ -134,7 +134,7 @@ def test_distilling(tmp_path):
     (tmp_path / "distil.py").write_text(DISTIL)
     command = (
         "distil.py",
-        "task=distil",
+        "task=lists",
         "task.unlabeled=[]",
         "task.dim=16",
         "task.min_texts=2",

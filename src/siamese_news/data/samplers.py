@@ -1,13 +1,13 @@
-"""Batches of articles with their posts: deterministic, rank-aware, resumable.
+"""Batches of articles with their posts, or of texts: deterministic, rank-aware, resumable.
 
-A batch is a list of groups (`siamese_news.data.collate`). Both samplers are pure functions of
-(seed, epoch, rank, world): any worker or restart makes the same batches.
+A batch of articles is a list of groups (`siamese_news.data.collate`). All samplers are pure
+functions of (seed, epoch, rank, world): any worker or restart makes the same batches.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from torch.utils.data import Sampler
@@ -17,10 +17,11 @@ from siamese_news.errors import InputError
 
 #: A text under at most so many articles is always trained on.
 FEW = 3
+T = TypeVar("T")
 
 
-class _BatchSampler(Sampler[Batch]):
-    """Epoch, position and the share of a rank; a subclass makes the global batches.
+class _BatchSampler(Sampler[T]):
+    """Epoch and position; a subclass makes the batches of a rank.
 
     With `one_epoch` every epoch has the batches of the first one.
 
@@ -41,17 +42,8 @@ class _BatchSampler(Sampler[Batch]):
         """Batches of one epoch: the same for every epoch and rank."""
         return self._batches
 
-    def global_batches(self, epoch: int) -> list[Batch]:
-        """The batches of one epoch before they are shared out to the ranks."""
-        raise NotImplementedError
-
-    def __iter__(self) -> Iterator[Batch]:
-        """This rank's batches of the epoch, from the position on."""
-        for batch in self.global_batches(0 if self.one_epoch else self.epoch)[self.batch :]:
-            yield share(batch, world=self.world)[self.rank]
-
     @property
-    def sampler(self) -> "_BatchSampler":
+    def sampler(self) -> "_BatchSampler[T]":
         """Itself: Lightning calls ``set_epoch`` only on a batch sampler's ``sampler``."""
         return self
 
@@ -85,7 +77,59 @@ class _BatchSampler(Sampler[Batch]):
             self.epoch, self.batch = self.epoch + 1, 0
 
 
-class ArticleBatchSampler(_BatchSampler):
+class TextBatchSampler(_BatchSampler[list[int]]):
+    """Random batches of texts: in an epoch each text is in one batch, but for a last, smaller one.
+
+    Args:
+        texts: how many there are.
+        texts_per_batch: over all ranks.
+
+    Raises:
+        InputError: for a batch of fewer than two texts a rank, or fewer texts than that.
+    """
+
+    def __init__(
+        self,
+        *,
+        texts: int,
+        texts_per_batch: int,
+        seed: int = 0,
+        rank: int = 0,
+        world: int = 1,
+        one_epoch: bool = False,
+    ) -> None:
+        super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
+        if texts_per_batch < 2 * world or texts < 2 * world:
+            raise InputError(
+                f"{texts} texts in batches of {texts_per_batch} for {world} processes: a text is "
+                "compared with others of its batch; expected 2 or more of both for each process"
+            )
+        self.texts, self.texts_per_batch = texts, min(texts, texts_per_batch // world * world)
+        self._batches = texts // self.texts_per_batch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """This rank's batches of the epoch, from the position on."""
+        epoch = 0 if self.one_epoch else self.epoch
+        order = np.random.default_rng([self.seed, epoch]).permutation(self.texts)
+        for batch in range(self.batch, len(self)):
+            texts = order[batch * self.texts_per_batch :][: self.texts_per_batch]
+            yield texts[self.rank :: self.world].tolist()
+
+
+class _GroupSampler(_BatchSampler[Batch]):
+    """A subclass makes global batches, which are shared out to the ranks."""
+
+    def global_batches(self, epoch: int) -> list[Batch]:
+        """The batches of one epoch before they are shared out to the ranks."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Batch]:
+        """This rank's batches of the epoch, from the position on."""
+        for batch in self.global_batches(0 if self.one_epoch else self.epoch)[self.batch :]:
+            yield share(batch, world=self.world)[self.rank]
+
+
+class ArticleBatchSampler(_GroupSampler):
     """Batches of distinct articles, each with up to m of its posts.
 
     An article's posts are shuffled and cut into chunks of nearly equal size, at most m; every chunk
@@ -286,7 +330,7 @@ class ArticleBatchSampler(_BatchSampler):
                 )
 
 
-class PairBatchSampler(_BatchSampler):
+class PairBatchSampler(_GroupSampler):
     """Random batches of single pairs, as the paper's released code made them (128 pairs).
 
     Every pair is in one batch of the epoch; an article may come several times in a batch, each

@@ -19,7 +19,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.loading import folder_hash
 from siamese_news.utils.cache import cache_folder, is_trusted, private_folder
 
-_TOGETHER = 256  # texts that are read before their values are saved
+_LOOKED_UP = 256  # keys in one question to the database, which allows 999
 
 Text = TypeVar("Text")
 
@@ -30,12 +30,13 @@ def cached_values(
     names: Sequence[str],
     texts: Sequence[Text],
     read: Callable[[Sequence[Text]], NDArray[np.floating]],
+    together: int = 256,
 ) -> NDArray[np.float16]:
     """(n, D) values that the model of a folder computes from n texts, to three digits.
 
     They are saved in the user's cache as they are computed, by a hash of the model's files and of
-    each text's name, and only texts without a saved value are read. `what` they are for is part of
-    the file's name and is shown with the progress.
+    each text's name, and only texts without a saved value are read, `together` at a time. `what`
+    they are for is part of the file's name and is shown with the progress.
     """
     from rich.console import Console
     from rich.progress import track
@@ -48,11 +49,11 @@ def cached_values(
         with closing(sqlite3.connect(path, timeout=60)) as store:
             store.execute("create table if not exists said (text blob primary key, value blob)")
             found: dict[bytes, bytes] = {}
-            for part in _parts(keys):
+            for part in _parts(keys, _LOOKED_UP):
                 marks = ",".join("?" * len(part))
                 known = store.execute(f"select * from said where text in ({marks})", part)
                 found.update(known)
-            missing = _parts([key for key in new if key not in found])
+            missing = _parts([key for key in new if key not in found], together)
             for part in track(
                 missing,
                 what.replace("-", " "),
@@ -95,5 +96,5 @@ def _store(name: str) -> Path:
     return path
 
 
-def _parts(keys: list[bytes]) -> list[list[bytes]]:
-    return [keys[start : start + _TOGETHER] for start in range(0, len(keys), _TOGETHER)]
+def _parts(keys: list[bytes], size: int) -> list[list[bytes]]:
+    return [keys[start : start + size] for start in range(0, len(keys), size)]

@@ -190,9 +190,14 @@ class Model(TextModel, nn.Module):
         return arrays_of(self.state_dict())
 
     def stored(self, rows: int | None = None) -> dict[str, np.ndarray]:
-        """See `TextModel`; with only the first `rows` rows of the word table."""
+        """See `TextModel`; with only the first `rows` rows of the word table.
+
+        Next to a table of 8 bits the encoder's weights have 16.
+        """
         state = self.state_dict()
         state["embedding.matrix"] = state["embedding.matrix"][:rows]
+        if self.embedding.stored == "int8":
+            state |= {n: w.half() for n, w in state.items() if n.startswith("encoder.")}
         return arrays_of(self.embedding.compressed(state, "embedding."))
 
     @classmethod

@@ -85,15 +85,14 @@ def build_model(
         project_to=vectors["project_to"],
         dropout=vectors["dropout"],
     )
-    _check_encoder(config["encoder"])
-    encoder: Encoder = instantiate(config["encoder"], "encoder", input_dim=embedding.output_dim)
+    encoder, plain = encoder_of(config["encoder"], embedding.output_dim)
     model = Model(
         tokenizer=tokenizer,
         vocabulary=vocabulary,
         embedding=embedding,
         encoder=encoder,
         limits=config["data"]["limits"],
-        config={**plain_config(config["encoder"]), "input_dim": embedding.output_dim},
+        config=plain,
     )
     with torch.no_grad():
         shape = tuple(model.eval()(torch.zeros(1, 1, dtype=torch.int64)).shape)
@@ -103,6 +102,13 @@ def build_model(
             f"but its output_dim is {encoder.output_dim}; expected (1, {encoder.output_dim})"
         )
     return model.train()
+
+
+def encoder_of(option: Mapping[str, Any], input_dim: int) -> tuple[Encoder, dict[str, Any]]:
+    """The encoder of an option of ``conf/encoder``, and its plain values for a model folder."""
+    _check_encoder(option)
+    encoder: Encoder = instantiate(option, "encoder", input_dim=input_dim)
+    return encoder, {**plain_config(option), "input_dim": input_dim}
 
 
 def instantiate(

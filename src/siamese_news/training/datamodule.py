@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from siamese_news.data.collate import GroupDataset, collate
 from siamese_news.data.records import Article, Collection, Post
-from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler
+from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler, TextBatchSampler
 from siamese_news.data.sources import (
     BUNDLED,
     EvaluationSet,
@@ -91,6 +91,7 @@ class DataOptions(TypedDict, total=False):
 
     name: str
     train: list[Source]
+    texts: NotRequired[str | list[str] | None]
     dev: Ranked | None
     test: Ranked | None
     split: Split
@@ -246,6 +247,9 @@ class SiameseDataModule(pl.LightningDataModule):
         'train 28, dev 8, test 12'
     """
 
+    #: Whether texts without pairs, ``data.texts``, are what trains.
+    reads_texts = False
+
     def __init__(
         self,
         data: str | Path | Mapping[str, Any] | None = None,
@@ -262,6 +266,11 @@ class SiameseDataModule(pl.LightningDataModule):
             data = BUNDLED
         self.data = _merged({} if data is None else data_options(data), options)
         check_options(self.data)
+        if self.data.get("texts") and not self.reads_texts:
+            raise InputError(
+                f"data.texts={self.data['texts']}: texts without pairs are read by task=distil "
+                "alone; leave it out, or train with task=distil"
+            )
         self.seed, self.num_workers = seed, num_workers
         if isinstance(vectors, str):
             vectors = dict(composed(f"vectors={vectors}")["vectors"])
@@ -270,7 +279,7 @@ class SiameseDataModule(pl.LightningDataModule):
         self._held_out = held_out
         self._collections: dict[str, Collection] = {}
         self._dataset: GroupDataset | None = None
-        self._sampler: ArticleBatchSampler | PairBatchSampler | None = None
+        self._sampler: ArticleBatchSampler | PairBatchSampler | TextBatchSampler | None = None
         self._saved: dict[str, Any] | None = None
 
     @property

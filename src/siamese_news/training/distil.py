@@ -1,33 +1,40 @@
-"""The distil task: the small two-head model that ships, from training text and a teacher."""
+"""The distil task: an encoder that learns the vectors of a sentence-transformers teacher."""
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
+from scipy import sparse
+from torch import Tensor
+from torch.nn.functional import kl_div, normalize
+from typing_extensions import override
 
-from siamese_news.data.sources import open_posts_of
-from siamese_news.data.splits import same_text_key
-from siamese_news.encoders import TokenEmbedding, build_encoder
+from siamese_news.encoders import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
-from siamese_news.lexical_head.head import TermHead
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.text.content_words import content_words, smoothed_idf, words_of
+from siamese_news.text.content_words import smoothed_idf
+from siamese_news.text.token_ids import TokenIds
 from siamese_news.training import job
-from siamese_news.training.build import build_text, instantiate
-from siamese_news.training.datamodule import SiameseDataModule
+from siamese_news.training.build import build_text, encoder_of, instantiate
+from siamese_news.training.callbacks import RankMonitor, load_selected, selection
+from siamese_news.training.corpus import CutOptions, count_words
+from siamese_news.training.distil_data import DistilDataModule
+from siamese_news.training.distributed import leave_group
+from siamese_news.training.finetune import open_start
+from siamese_news.training.launch import is_first_process, was_restarted
 from siamese_news.training.link import measure
-from siamese_news.training.student import ListsToRank, Student, StudentModule, list_loader
-from siamese_news.training.teacher import taught
+from siamese_news.training.module import SiameseModule
+from siamese_news.training.schedules import check_optimizer
+from siamese_news.training.teacher import TeacherOptions
 from siamese_news.training.trainer import (
     callbacks_of,
-    check_one_device,
+    checkpoint_to_resume,
     loggers_of,
     make_trainer,
     seed_everything,
@@ -35,234 +42,270 @@ from siamese_news.training.trainer import (
 )
 
 log = logging.getLogger(__name__)
-
-
-class TeacherOptions(TypedDict):
-    """Which teacher, and how it reads; see `taught`."""
-
-    source: str
-    words: int
-    bf16: bool
-
-
-class ListOptions(TypedDict):
-    """The lists that the student learns; see `training_lists`."""
-
-    lexical: float
-    temperature: float
-    near: int
-    candidates: int
+# Teacher's vectors that its principal axes are computed from, and texts that the first word vectors
+# are fitted to.
+SAMPLE = 20_000
 
 
 class DistilOptions(TypedDict):
     """The keys of ``conf/task/distil.yaml``."""
 
-    tokenizer: dict[str, Any]
+    epochs: int
+    optimizer: dict[str, Any]
+    schedule: dict[str, Any] | None
+    gradient_clip: float | None
+    texts_per_batch: int
+    temperature: float
     teacher: TeacherOptions
     unlabeled: list[str]
     leave_out: list[str]
+    words_of: str | None
     max_words: int
     min_texts: int
-    lists: ListOptions
-    epochs: int
-    batch: int
-    lr: float
-    lead: float
     dim: int
+    cut: CutOptions
     stored: Literal["int8", "float32"]
+    monitor: str | None
+    patience: int | None
     bootstrap: int
+    tokenizer: dict[str, Any]
 
 
-@job.task(DistilOptions, "data vectors terms")
-def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+class DistilModule(SiameseModule):
+    """A `SiameseModule` that learns from a teacher's vectors in place of pairs.
+
+    For unit vectors v_i of the student and t_i of the teacher the loss of a batch is
+
+        mean_i (1 - v_i . t_i) + mean_i KL(softmax_j t_i . t_j / tau || softmax_j v_i . v_j / tau)
+
+    over j other than i: the first part says where a text lies, the second which texts are alike.
+    Where the student has another dimension than the teacher, t_i in the first part are the
+    teacher's vectors on their principal axes.
+
+    Args:
+        axes: (T, D), see `principal_axes`.
+        temperature: tau.
+        **options: of `SiameseModule`.
+    """
+
+    axes: Tensor
+
+    def __init__(self, *, axes: Tensor, temperature: float, **options: Any) -> None:
+        super().__init__(**options)
+        self.temperature = temperature
+        self.register_buffer("axes", axes)
+
+    @override
+    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+        (vectors,) = self._encode(batch["ids"], lambda ids: (self.model(ids),))
+        with torch.autocast(vectors.device.type, enabled=False):  # similarities need all digits
+            loss = distillation_loss(vectors, batch["teacher"], self.axes, self.temperature)
+        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(vectors))
+        return loss
+
+
+def distillation_loss(vectors: Tensor, teacher: Tensor, axes: Tensor, temperature: float) -> Tensor:
+    """The loss of a batch, see `DistilModule`: vectors (B, D), teacher (B, T), axes (T, D)."""
+    vectors = normalize(vectors.float(), dim=1)
+    distance = 1 - (vectors * normalize(teacher @ axes, dim=1)).sum(1).mean()
+    if len(vectors) < 2:
+        return distance
+    others = ~torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
+    student, wanted = (
+        (rows @ rows.T / temperature)[others].view(len(rows), -1) for rows in (vectors, teacher)
+    )
+    alike = kl_div(student.log_softmax(1), wanted.softmax(1), reduction="batchmean")
+    return distance + alike
+
+
+def principal_axes(vectors: np.ndarray, dim: int) -> Tensor:
+    """(T, dim): the axes on which vectors (N, T) vary most, by their second moment.
+
+    Cosines on them come close to those of the whole vectors. A student with more dimensions than
+    its teacher has the teacher's own axes, and zeros.
+    """
+    size = vectors.shape[1]
+    if dim >= size:
+        return torch.eye(size, dim)
+    sample = vectors[:: max(1, len(vectors) // SAMPLE)].astype(np.float32)
+    _, axes = np.linalg.eigh(sample.T @ sample)  # the greatest eigenvalue last
+    return torch.from_numpy(np.ascontiguousarray(axes[:, ::-1][:, :dim]))
+
+
+def first_vectors(words: int, ids: TokenIds, targets: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """(V, D): the word vectors that training begins with, near the teacher's.
+
+    A linear map from the known word vectors is fitted, by least squares, to put the mean of a
+    text's words near the teacher's vector of the text. A word without a vector begins as the mean
+    of the teacher's vectors over its texts.
+
+    Args:
+        words: V.
+        ids: of N texts.
+        targets: the teacher's vectors (N, D).
+        known: vectors (V, E), zero where a word has none.
+    """
+    inside = ids.where(ids.flat < words)
+    counts = sparse.csr_matrix(
+        (np.ones(len(inside.flat), np.float32), inside.flat, inside.offsets),
+        shape=(len(inside), words),
+    )
+    of_word = np.asarray(counts.sum(0)).ravel()
+    means = (counts.T @ targets) / (of_word[:, None] + 1.0)
+    rows = np.flatnonzero(inside.lengths)[:: max(1, len(inside) // SAMPLE)]
+    bags = (counts[rows] @ known) / inside.lengths[rows, None]
+    linear, *_ = np.linalg.lstsq(bags, targets[rows], rcond=1e-4)
+    vectors = known @ linear
+    missing = ~known.any(1)
+    vectors[missing] = means[missing]
+    length: float = np.linalg.norm(vectors[of_word > 0], axis=1).mean() or 1.0
+    return (vectors / length).astype(np.float32)
+
+
+@job.task(DistilOptions, "encoder sparsity data vectors teacher", continues=True)
+def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """Train the student, save it to ``out/model`` and evaluate it; returns the row of the table."""
-    task = config["task"]
-    check_one_device(config["trainer"])
-    seed_everything(config)
-    for option in ("dim", "batch", "lr", "lead"):
-        if task[option] is not None and task[option] <= 0:
-            raise InputError(f"task.{option}={task[option]}: expected a number above 0")
     started = time.monotonic()
-    data: SiameseDataModule = instantiate(config["data"], "data", seed=config["seed"])
-    log.info("articles: %s", data.sizes())
-    articles, posts = read_corpus(data, task)
-    words, frequencies = count_words([*articles, *posts], task)
-    log.info("%d words of %d texts", len(words), len(articles) + len(posts))
-    tokenizer = Tokenizer(words=words, **task["tokenizer"])
-    vocabulary = Vocabulary(words, unknown="hash")
-
-    article_ids, post_ids = (
-        [vocabulary.ids(content_words(tokenizer(text))) for text in side]
-        for side in (articles, posts)
-    )
-    terms = TermHead.of_texts(frequencies, article_ids, post_ids, config["terms"])
-    said = taught(articles, posts, task["teacher"])
-    log.info("teacher vectors after %.1f minutes", _minutes(started))
-    lists = training_lists(config, article_ids, post_ids, said, terms)
-    log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
-    student = _fit(config, words, lists, terms, out)
-    with torch.inference_mode():
-        table = student.table(torch.arange(len(words)))
-        weights = table.norm(dim=1)
-    encoder = {
-        "class": "BagEncoder",
-        "input_dim": task["dim"],
-        "weighting": "idf",
-        "output_dim": None,
-        "lead": task["lead"],
-    }
-    model = Model(
-        tokenizer=tokenizer,
-        vocabulary=vocabulary,
-        embedding=TokenEmbedding(
-            table / weights.clamp(min=1e-12)[:, None],
-            trainable=False,
-            token_weights=weights,
-            unknown_weight=0.0,
-            stored=task["stored"],
-        ),
-        encoder=build_encoder(encoder),
-        limits=config["data"]["limits"],
-        config=encoder,
-        terms=terms,
-    )
-    data.record(model.trained_on)
+    data = data_of(config)
+    log.info("data: %s", data.sizes())
+    module = train_student(config, data, out)
+    if module is None:
+        return None
+    model = stored(module.model, config["task"]["stored"])
+    labels = config.get("labels", {})
     row: dict[str, Any] = {
-        "encoder": "two_heads",
+        "encoder": labels.get("encoder", model.config["class"]),
+        "sparsity": labels.get("sparsity") if "sparsity" in model.config else None,
         "data": config["data"]["name"],
         "seed": config["seed"],
-        "words": len(words),
-        "texts": terms.texts,
+        "texts": len(data.texts),
+        "words": len(model.vocabulary),
+        "parameters": sum(parameter.numel() for parameter in model.encoder.parameters()),
         "epochs": config["trainer"]["max_epochs"],
-        "minutes": round(_minutes(started), 2),
+        "minutes": round((time.monotonic() - started) / 60, 2),
     }
     model.save(out / "model", card=model_card("distil", config, row))
     model = Model.load(out / "model")  # the saved model is the one that is evaluated
-    row |= measure(model, row["encoder"], data, config, out)
+    row |= measure(model, str(row["encoder"]), data, config, out)
     model.save(out / "model", card=model_card("distil", config, row))
     return row
 
 
-def read_corpus(data: SiameseDataModule, task: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The training texts: articles and posts of the configuration, and posts without articles.
-
-    A post without an article is left out if its text, links and case aside, occurs in a collection
-    that ``task.leave_out`` names: it may be a distractor of a test.
-    """
-    articles: list[str] = []
-    posts: list[str] = []
-    for entry in data.data["train"]:
-        collection = data.collection(entry["folder"])
-        pairs = collection.split(entry["split"])
-        articles += [collection.articles[article].full_text for article in pairs]
-        linked = dict.fromkeys(post for judged in pairs.values() for post in judged)
-        posts += [collection.posts[post].text for post in linked]
-    if task["unlabeled"]:
-        left_out, more = (
-            [post.text for folder in task[which] for post in open_posts_of(folder).values()]
-            for which in ("leave_out", "unlabeled")
-        )
-        known = set(map(same_text_key, left_out))
-        posts += [text for text in more if same_text_key(text) not in known]
-    return articles, posts
-
-
-def count_words(texts: Sequence[str], task: Mapping[str, Any]) -> tuple[list[str], np.ndarray]:
-    """The words of the vocabulary, the most frequent first, and the number of texts with each.
-
-    The texts are read twice, because hashtags are cut by the words of the first reading.
-    """
-    words: list[str] = []
-    for _ in range(2):
-        tokenizer = Tokenizer(words=words or None, **task["tokenizer"])
-        frequencies = Counter(word for text in texts for word in set(words_of(tokenizer(text))))
-        ranked = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
-        words = [word for _, word in sorted(ranked)[: task["max_words"]]]
-    if not words:
-        raise InputError(
-            f"no word occurs in task.min_texts={task['min_texts']} of {len(texts)} training texts; "
-            "give more text or a smaller number"
-        )
-    return words, np.array([frequencies[word] for word in words], np.int32)
-
-
-def training_lists(
-    config: Mapping[str, Any],
-    articles: Sequence[np.ndarray],
-    posts: Sequence[np.ndarray],
-    teacher: tuple[np.ndarray, np.ndarray],
-    terms: TermHead,
-) -> ListsToRank:
-    """The lists that the student learns from, of the texts with at least two known words.
-
-    `articles` and `posts` are word ids, `teacher` the unit vectors (A, T) and (P, T) of all texts.
-    """
-    options = config["task"]["lists"]
-    sizes = (options["temperature"], options["near"], options["candidates"])
-    if not 0 <= options["lexical"] <= 1 or min(sizes) <= 0:
-        raise InputError(
-            f"task.lists={dict(options)}; expected lexical from 0 to 1, and a temperature, near "
-            "and candidates above 0"
-        )
-    known, vectors = [], []
-    for texts, taught_vectors in zip((articles, posts), teacher, strict=True):
-        known_ids = [ids[ids < len(terms.frequencies)] for ids in texts]
-        kept = [row for row, ids in enumerate(known_ids) if len(ids) >= 2]
-        known.append([known_ids[row] for row in kept])
-        vectors.append(taught_vectors[kept])
-    if not known[0] or not known[1]:
-        raise InputError(
-            f"{len(known[0])} training articles and {len(known[1])} posts have two known words; "
-            "give more text or a smaller task.min_texts"
-        )
-    return ListsToRank(
-        known[0],
-        known[1],
-        (vectors[0], vectors[1]),
-        head=terms,
-        lexical=options["lexical"],
-        near=options["near"],
-        limit=config["data"]["limits"]["article_tokens"],
+def data_of(config: Mapping[str, Any]) -> DistilDataModule:
+    """The texts of a configuration; the teacher computes where the training does."""
+    options = {**config["data"], "_target_": f"{DistilDataModule.__module__}.DistilDataModule"}
+    data: DistilDataModule = instantiate(
+        options,
+        "data",
+        task=config["task"],
+        seed=config["seed"],
+        device="cuda" if config["trainer"]["accelerator"] == "gpu" else "cpu",
     )
+    return data
 
 
-def _minutes(since: float) -> float:
-    return (time.monotonic() - since) / 60
-
-
-def _fit(
-    config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead, out: Path
-) -> Student:
+def train_student(
+    config: Mapping[str, Any], data: DistilDataModule, out: Path
+) -> DistilModule | None:
+    """Train a student on the texts; None on all processes but the first."""
+    seed_everything(config)
     task = config["task"]
-    _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
-    rows = {word: row for word, row in zip(glove.words, matrix, strict=True)}
-    zeros = np.zeros(matrix.shape[1], np.float32)
-    vectors = np.array([rows.get(word, zeros) for word in words])
-    vectors /= np.linalg.norm(vectors, axis=1).mean() or 1.0
-    student = Student(
-        torch.from_numpy(vectors),
-        smoothed_idf(torch.from_numpy(terms.frequencies), terms.texts),
-        dim=task["dim"],
-        teacher_dim=lists.teacher[0].shape[1],
-        lead=task["lead"],
+    check_optimizer(task["optimizer"])
+    if task["dim"] < 1 or task["temperature"] <= 0:
+        raise InputError(
+            f"task.dim={task['dim']}, task.temperature={task['temperature']}: expected 1 or more, "
+            "and a number above 0"
+        )
+    model, axes = student(config, data)
+    module = DistilModule(
+        model=model,
+        axes=axes,
+        temperature=task["temperature"],
+        optimizer=task["optimizer"],
+        schedule=task["schedule"],
+        batch_tokens=2**16 if config["trainer"]["accelerator"] == "gpu" else 8192,
     )
-    batches = list_loader(
-        lists, batch=task["batch"], candidates=task["lists"]["candidates"], seed=config["seed"]
-    )
-    module = StudentModule(
-        student,
-        lr=task["lr"],
-        steps=config["trainer"]["max_epochs"] * len(batches),
-        temperature=task["lists"]["temperature"],
-    )
+    folder = out / "checkpoints"
+    choice = selection(folder, monitor=task["monitor"], patience=task["patience"], by_epoch=True)
     trainer = make_trainer(
         config["trainer"],
-        callbacks=callbacks_of(config),
+        callbacks=[RankMonitor(), *choice, *callbacks_of(config)],
         logger=loggers_of(config, out / "logs"),
-        enable_checkpointing=False,
         default_root_dir=str(out),
     )
-    go_on = "the same command starts over, with the teacher's vectors so far"
+    resume = checkpoint_to_resume(config["resume"], folder, automatic=was_restarted())
+    go_on = f"continue with resume={folder / 'last.ckpt'} hydra.run.dir={out}"
     with stopped_by_signals(trainer, go_on=go_on):
-        trainer.fit(module, batches)
-    return student.cpu().eval()
+        trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+    leave_group()
+    if not is_first_process():
+        return None
+    load_selected(module, trainer)
+    return module
+
+
+def student(config: Mapping[str, Any], data: DistilDataModule) -> tuple[Model, Tensor]:
+    """The model before training, and the axes of its teacher's vectors (T, D)."""
+    task = config["task"]
+    words: dict[str, Any] = {"terms": None}
+    if task["words_of"]:
+        shared = open_start(task["words_of"])
+        words = {"terms": shared.terms}
+        tokenizer, vocabulary = shared.tokenizer, shared.vocabulary
+    else:
+        counted, _ = count_words(data.texts, task)
+        tokenizer = Tokenizer(words=counted, **task["tokenizer"])
+        vocabulary = Vocabulary(counted, unknown="drop")
+    zeros = torch.zeros(len(vocabulary), task["dim"])
+    encoder, plain = encoder_of(config["encoder"], task["dim"])
+    if encoder.has_factors:
+        raise InputError(
+            f"encoder={plain['class']}: has two heads, and a teacher has vectors for one; expected "
+            "star, star_feed_forward, transformer, cnn, gru, bigru or bag"
+        )
+    model = Model(
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        embedding=TokenEmbedding(zeros, trainable=True, unknown_weight=0.0),
+        encoder=encoder,
+        limits=config["data"]["limits"],
+        config=plain,
+        **words,
+    )
+    ids = data.token_ids(model)
+    counts = np.bincount(
+        np.unique(ids.rows * len(vocabulary) + ids.flat.clip(0, len(vocabulary) - 1))
+        % len(vocabulary),
+        minlength=len(vocabulary),
+    )
+    weights = smoothed_idf(counts, len(ids)).astype(np.float32)
+    targets = data.taught.astype(np.float32) @ principal_axes(data.taught, task["dim"]).numpy()
+    table = first_vectors(len(vocabulary), ids, targets, known_vectors(config, vocabulary.words))
+    with torch.no_grad():
+        model.embedding.matrix.copy_(torch.from_numpy(table))
+        model.embedding.token_weights.copy_(torch.from_numpy(weights))
+    return model, principal_axes(data.taught, encoder.output_dim)
+
+
+def known_vectors(config: Mapping[str, Any], words: Sequence[str]) -> np.ndarray:
+    """(V, E): the vectors of ``conf/vectors`` of these words, zero where a word has none."""
+    _, vocabulary, matrix = build_text(config["vectors"], config["task"]["tokenizer"])
+    rows = {word: row for row, word in enumerate(vocabulary.words)}
+    known = np.zeros((len(words), matrix.shape[1]), np.float32)
+    for place, word in enumerate(words):
+        if word in rows:
+            known[place] = matrix[rows[word]]
+    return known
+
+
+def stored(model: Model, kind: Literal["int8", "float32"]) -> Model:
+    """The trained model with a fixed table of words, as its folder stores it."""
+    table = model.embedding
+    model.embedding = TokenEmbedding(
+        table.matrix.detach(),
+        trainable=False,
+        token_weights=table.token_weights,
+        unknown_weight=0.0,
+        stored=kind,
+    )
+    return model

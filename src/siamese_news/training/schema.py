@@ -51,6 +51,7 @@ class VectorOptions(TypedDict):
 TOP: dict[str, Any] = {
     "seed": int,
     "fold": int,
+    "teacher": str,
     "init": str | None,
     "resume": str | None,
     "split": str,

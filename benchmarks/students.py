@@ -1,0 +1,232 @@
+"""Which encoder makes the best student: each learns a teacher's vectors from the same texts.
+
+    python -m benchmarks.students train FOLDER [--students NAME ...] [--seeds N ...]
+        [--options trainer=gpu ...]
+    python -m benchmarks.students quality MODEL ...     figures of model folders, vectors alone
+    python -m benchmarks.students speed                 posts a second of untrained students
+    python -m benchmarks.students table FOLDER ...      saves results/students.json and prints it
+
+`train` writes FOLDER/NAME-SEED.json as each student ends, and skips those that are there; the
+options are those of ``task=distil``. Quality is the mean average precision of the cosine over whole
+development pools, none of whose texts is trained on.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+
+from papers.training_runs import compose_training
+from siamese_news.data.sources import open_source
+from siamese_news.model import Model
+from siamese_news.utils.files import write_json
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
+
+RESULTS = Path(__file__).parent / "results" / "students.json"
+#: The pools, with the split whose pairs are relevant.
+POOLS = {
+    "events-dev": "dev",
+    "politifact-dev": "dev",
+    "factcheck-dev": "test",
+    "fox-comments": "test",
+    "dast-da": "test",
+    "webis-clickbait": "train",
+}
+#: Danish has few words in the vocabulary and is left out of the mean.
+ENGLISH = [name for name in POOLS if name != "dast-da"]
+COMMON = (
+    "task=distil",
+    "data=mixed",
+    "data.train=[{folder: usatoday-cnn, split: train}, {folder: facebook-teasers, split: train}, "
+    "{folder: fnc1, split: train}, {folder: reuters, split: train}]",
+    "data.dev=null",
+    "data.test=null",
+    "data.limits.article_tokens=200",
+    "data.limits.post_tokens=80",
+    "task.unlabeled=[trec-microblog]",
+    "vectors=glove100",
+    "vectors.max_words=null",
+    "task.words_of=pretrained",
+    "task.dim=128",
+)
+STAR = ("encoder=star_feed_forward", "encoder.heads=8", "encoder.head_dim=16")
+STUDENTS: dict[str, tuple[str, ...]] = {
+    "bag": ("encoder=bag", "encoder.weighting=idf"),
+    "CNN": ("encoder=cnn", "encoder.filters=128", "encoder.output_dim=128"),
+    "GRU": ("encoder=gru", "encoder.hidden_dim=128"),
+    "dense Transformer": (
+        *("encoder=transformer", "encoder.layers=2", "encoder.heads=8", "encoder.head_dim=16"),
+        *("encoder.hidden_dim=512", "sparsity=softmax"),
+    ),
+    "star as printed": (
+        *("encoder=star_paper", "encoder.heads=8", "encoder.cycles=2", "sparsity=adaptive"),
+    ),
+    "star, softmax": (*STAR, "sparsity=softmax"),
+    "star, adaptive": (*STAR, "sparsity=adaptive"),
+}
+
+
+def vectors_alone(model: Model) -> dict[str, float]:
+    """Mean average precision of the cosine over each pool, and the mean of the English pools."""
+    figures = {}
+    for name, split in POOLS.items():
+        collection = open_source(name)
+        qrels = collection.split(split)
+        posts = list(collection.posts)
+        articles = [collection.articles[article].full_text for article in qrels]
+        scores = (
+            model.encode_articles(articles)
+            @ model.encode_posts([collection.posts[post].text for post in posts]).T
+        )
+        precisions = [
+            average_precision_score([judged.get(post, 0) > 0 for post in posts], np.round(row, 6))
+            for judged, row in zip(qrels.values(), scores, strict=True)
+        ]
+        figures[name] = float(np.mean(precisions))
+    return {**figures, "mean": float(np.mean([figures[name] for name in ENGLISH]))}
+
+
+def options_of(name: str, seed: int, more: Sequence[str]) -> list[str]:
+    """The options of a student's training."""
+    return [*COMMON, *STUDENTS[name], f"seed={seed}", *more]
+
+
+def train(folder: Path, names: Sequence[str], seeds: Sequence[int], more: Sequence[str]) -> None:
+    """Train students on the same texts, and write the figures of each."""
+    from siamese_news.training import distil
+
+    data = None
+    for seed in seeds:
+        for name in names:
+            path = folder / f"{name.replace(' ', '_').replace(',', '')}-{seed}.json"
+            if path.exists():
+                continue
+            options = options_of(name, seed, more)
+            config = compose_training(options)
+            data = data or distil.data_of(config)
+            data.seed = seed
+            started = time.monotonic()
+            module = distil.train_student(config, data, folder / path.stem)
+            assert module is not None
+            seconds = time.monotonic() - started
+            model = distil.stored(module.model, config["task"]["stored"]).eval()
+            figures = {
+                "student": name,
+                "seed": seed,
+                "command": f"python -m siamese_news.train {' '.join(map(shlex.quote, options))}",
+                "seconds": seconds,
+                "texts": len(data.texts),
+                "epochs": config["trainer"]["max_epochs"],
+                "weights": sum(parameter.numel() for parameter in model.encoder.parameters()),
+                "quality": vectors_alone(model),
+            }
+            write_json(path, {**figures, "about": provenance()})
+            print(name, seed, round(seconds), figures["quality"], flush=True)
+
+
+def posts_per_second(name: str, texts: Sequence[str]) -> float:
+    """How many posts an untrained student encodes in a second of one core, the best of five."""
+    import torch
+
+    from siamese_news.encoders import TokenEmbedding
+    from siamese_news.training.build import encoder_of
+
+    torch.set_num_threads(1)
+    config, shipped = compose_training(options_of(name, 0, ())), Model.pretrained()
+    size = config["task"]["dim"]
+    encoder, plain = encoder_of(config["encoder"], size)
+    model = Model(
+        tokenizer=shipped.tokenizer,
+        vocabulary=shipped.vocabulary,
+        embedding=TokenEmbedding(
+            torch.randn(len(shipped.vocabulary), size), trainable=False, unknown_weight=0.0
+        ),
+        encoder=encoder,
+        limits=config["data"]["limits"],
+        config=plain,
+        terms=shipped.terms,
+    ).eval()
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        model.encode_posts(list(texts))
+        seconds.append(time.perf_counter() - started)
+    return len(texts) / min(seconds)
+
+
+def speed() -> dict[str, float]:
+    """Posts a second of each student, over the posts of events-dev."""
+    posts = [post.text for post in open_source("events-dev").posts.values()]
+    return {name: posts_per_second(name, posts) for name in STUDENTS}
+
+
+def table(folders: Sequence[Path]) -> str:
+    """Save the figures of trained students, with the speed of each here, and print them."""
+    trained = [json.loads(path.read_text()) for f in folders for path in sorted(f.glob("*-*.json"))]
+    write_json(RESULTS, {"trained": trained, "posts_per_second": speed(), "about": provenance()})
+    return rows(json.loads(RESULTS.read_text()))
+
+
+def rows(results: dict[str, Any]) -> str:
+    """The table of saved figures: means over the seeds, with their least and greatest mean."""
+    lines = []
+    for name in STUDENTS:
+        seeds = [figures for figures in results["trained"] if figures["student"] == name]
+        if not seeds:
+            continue
+        qualities = [figures["quality"] for figures in seeds]
+        means = [quality["mean"] for quality in qualities]
+        columns = {
+            pool: f"{statistics.mean(quality[pool] for quality in qualities):.3f}" for pool in POOLS
+        }
+        spread = f"{statistics.mean(means):.3f} ({min(means):.3f} to {max(means):.3f})"
+        lines.append(
+            {
+                "student": name,
+                "weights": f"{seeds[0]['weights']:,}",
+                "posts/s": f"{results['posts_per_second'][name]:,.0f}",
+                **columns,
+                "mean without dast-da": spread,
+                "seeds": len(seeds),
+            }
+        )
+    return markdown_table(lines)
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    training = commands.add_parser("train")
+    training.add_argument("folder", type=Path)
+    training.add_argument("--students", nargs="+", default=list(STUDENTS), choices=list(STUDENTS))
+    training.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    training.add_argument("--options", nargs="*", default=[])
+    quality = commands.add_parser("quality")
+    quality.add_argument("models", nargs="+")
+    commands.add_parser("speed")
+    tabled = commands.add_parser("table")
+    tabled.add_argument("folders", nargs="+", type=Path)
+    arguments = parser.parse_args()
+    if arguments.command == "train":
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        train(arguments.folder, arguments.students, arguments.seeds, arguments.options)
+    elif arguments.command == "quality":
+        for folder in arguments.models:
+            print(folder, json.dumps(vectors_alone(Model.load(folder))), flush=True)
+    elif arguments.command == "speed":
+        print(json.dumps(speed(), indent=1))
+    else:
+        print(table(arguments.folders))
+
+
+if __name__ == "__main__":
+    main()

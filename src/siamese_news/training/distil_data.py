@@ -1,0 +1,160 @@
+"""The data of distillation: texts, and what a teacher says of each."""
+
+import logging
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from typing_extensions import override
+
+from siamese_news.data.samplers import TextBatchSampler
+from siamese_news.errors import InputError
+from siamese_news.model.siamese import Model
+from siamese_news.model.trained_on import TrainingRecord
+from siamese_news.text import PAD
+from siamese_news.text.token_ids import TokenIds
+from siamese_news.training.build import fingerprint
+from siamese_news.training.corpus import read_corpus, read_texts, student_texts
+from siamese_news.training.datamodule import Batches, DataOptions, SiameseDataModule
+from siamese_news.training.teacher import teacher_vectors
+
+log = logging.getLogger(__name__)
+
+
+class TaughtTexts(Dataset[dict[str, Tensor]]):
+    """Texts with their teacher's vectors, a batch at a time.
+
+    Args:
+        ids: the token ids of N texts.
+        vectors: unit vectors (N, T) float16.
+    """
+
+    def __init__(self, ids: TokenIds, vectors: np.ndarray) -> None:
+        self.ids, self.vectors = ids, vectors
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitems__(self, rows: list[int]) -> dict[str, Tensor]:
+        """``ids`` (B, S) int64, padded with -1, and ``teacher`` (B, T) float32."""
+        texts = self.ids.take(np.asarray(rows))
+        padded = np.full((len(texts), max(1, int(texts.lengths.max()))), PAD, np.int64)
+        padded[np.arange(padded.shape[1]) < texts.lengths[:, None]] = texts.flat
+        teacher = self.vectors[rows].astype(np.float32)
+        return {"ids": torch.from_numpy(padded), "teacher": torch.from_numpy(teacher)}
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+class DistilDataModule(SiameseDataModule):
+    """Texts of the training pairs, or of ``data.texts``, with the vectors of a teacher.
+
+    Dev and test sets, workers and the position in an epoch are those of `SiameseDataModule`.
+
+    Args:
+        task: the options of ``conf/task/distil.yaml``.
+        device: on which the teacher computes.
+        **options: of `SiameseDataModule`.
+    """
+
+    reads_texts = True
+
+    def __init__(
+        self,
+        *,
+        task: Mapping[str, Any],
+        device: str = "cpu",
+        seed: int = 0,
+        num_workers: int = 0,
+        **options: Unpack[DataOptions],
+    ) -> None:
+        super().__init__(seed=seed, num_workers=num_workers, **options)
+        self.task, self.device = task, device
+        self._ids: tuple[tuple[str, ...], TokenIds] | None = None
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """What the student reads, each text once; see `student_texts`."""
+        if self.data.get("texts"):
+            articles: list[str] = read_texts(self.data["texts"])
+            posts: list[str] = []
+            if self.task["unlabeled"]:
+                raise InputError(
+                    f"data.texts={self.data['texts']} and task.unlabeled={self.task['unlabeled']}: "
+                    "expected one of them; data.texts takes a list, too"
+                )
+        else:
+            articles, posts = read_corpus(self, self.task)
+        texts = student_texts(articles, posts, self.task["cut"], seed=self.seed)
+        if not texts:
+            raise InputError(f"no text to learn from in data {self.data['name']!r}")
+        return texts
+
+    @cached_property
+    def taught(self) -> np.ndarray:
+        """The teacher's unit vectors (N, T) float16 of the texts; see `teacher_vectors`."""
+        words = self.task["teacher"]["words"]
+        cut = [" ".join(text.split()[:words]) for text in self.texts]
+        options = {name: self.task["teacher"][name] for name in ("source", "bf16")}
+        vectors = teacher_vectors(cut, **options, device=self.device)
+        log.info("teacher: %d vectors of %d dimensions", *vectors.shape)
+        return vectors
+
+    @override
+    def sizes(self) -> str:
+        parts = {"dev": self.dev, "test": self.test}
+        sizes = [f"{name} {len(part.articles)}" for name, part in parts.items() if part is not None]
+        return ", ".join([f"texts {len(self.texts):,}", *sizes])
+
+    @override
+    def record(self, trained_on: TrainingRecord) -> None:
+        if self.data.get("texts"):
+            trained_on.add_fingerprints(map(fingerprint, self.texts))
+        else:
+            super().record(trained_on)
+
+    @override
+    def setup(self, stage: str) -> None:
+        if stage != "fit":
+            super().setup(stage)
+        elif self.trainer is not None:
+            _ = self.dev
+
+    def token_ids(self, model: Model) -> TokenIds:
+        """The ids of the texts, as a model reads them; they are kept for others with its words."""
+        if self._ids is None or self._ids[0] != model.vocabulary.words:
+            ids = model.cut(model.token_ids(self.texts), "article")
+            self._ids = model.vocabulary.words, ids
+        return self._ids[1]
+
+    @override
+    def train_dataloader(self) -> Batches:
+        assert self.trainer is not None
+        module: Any = self.trainer.lightning_module
+        fitted: Any = self.trainer  # overfit_batches has no declared type
+        sampler = TextBatchSampler(
+            texts=len(self.texts),
+            texts_per_batch=self.task["texts_per_batch"],
+            seed=self.seed,
+            rank=self.trainer.global_rank,
+            world=self.trainer.world_size,
+            one_epoch=fitted.overfit_batches > 0,
+        )
+        if self._saved is not None:
+            sampler.load_state_dict(self._saved)
+            self._saved = None
+        self._sampler = sampler
+        loader: DataLoader[Any] = DataLoader(
+            TaughtTexts(self.token_ids(module.model), self.taught),
+            batch_sampler=sampler,
+            collate_fn=_as_it_is,
+            num_workers=self.num_workers,
+            generator=torch.Generator().manual_seed(self.seed),
+        )
+        return Batches(loader, sampler)
