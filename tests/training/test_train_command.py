@@ -1,5 +1,6 @@
 """`python -m siamese_news.train` as a user meets it: a wrong name, Ctrl-C, and the last lines."""
 
+import csv
 import json
 import os
 import re
@@ -236,3 +237,25 @@ def test_ctrl_c_while_a_checkpoint_is_written_is_not_taken_for_a_failure(tmp_pat
     monkeypatch.setattr(trainer, "atomic_write", lambda *_: nullcontext(Interrupted()))
     with pytest.raises(KeyboardInterrupt):
         trainer.WholeCheckpoints().save_checkpoint({"a": torch.zeros(9)}, tmp_path / "last.ckpt")
+
+
+def test_one_text_under_every_article_does_not_end_training(tmp_path):
+    """Two articles that share a text are never in one batch, so this text would leave one a batch."""
+    words = "river flood bridge mayor trial jury fire smoke train strike storm harbor".split()
+    rows = ["article,post,split"]
+    for number in range(60):
+        subject = f"{words[number % 12]} {words[(number * 5 + 1) % 12]} in town {number}"
+        split = "train" if number < 40 else "dev"
+        rows += [f"News of the {subject} today,{subject} again,{split}"]
+        rows += [f"News of the {subject} today,read this now,{split}"]
+    (tmp_path / "pairs.csv").write_text("\n".join(rows) + "\n")
+    options = ["data=my_pairs", "data.name=pairs.csv", "data.split.by=given", "data.test=null"]
+    options += ["trainer.log_every_n_steps=1", "logger=csv"]
+    code, said = run(tmp_path, "siamese_news.train", *SMALL, *options, "task.epochs=2")
+    assert code == 0, said
+    assert "40 training pairs are left out: the same post text is under more than" in said
+    (table,) = (tmp_path / "out").rglob("metrics.csv")
+    losses = [
+        float(row["train/loss"]) for row in csv.DictReader(table.open()) if row.get("train/loss")
+    ]
+    assert losses and max(losses) > 0
