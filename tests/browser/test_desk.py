@@ -148,6 +148,15 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     assert f"{len(listed)} certified posts" == certified
     certificate = json.loads((tmp_path / "storm/searches/1/sheet.certificate.json").read_text())
     assert len(listed) in {claim["posts"] for claim in certificate["claims"]}
+    # What a reviewer asks, and the paragraph that is pasted into the paper.
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(served.base + "decide")
+    page.get_by_role("button", name="Copy the paragraph").click()
+    until(page, "document.querySelector('#copied').value !== ''")
+    pasted = page.evaluate("navigator.clipboard.readText()")
+    assert certified.replace("certified posts", "of 500 posts are certified") in pasted
+    assert "The siamese_news authors. siamese_news (version" in pasted
+    assert page.locator("#answers svg").count() == 3
     assert page.complaints == []
 
 

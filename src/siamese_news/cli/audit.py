@@ -44,7 +44,18 @@ def audit(
         ),
     ] = None,
     population: Annotated[
-        int | None, typer.Option(min=2, help="With --threshold: number of best posts to consider.")
+        int | None,
+        typer.Option(
+            min=2, help="With --threshold or --certificate: number of best posts to consider."
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Bound the recall of this certificate's list, within --population, from posts "
+            "below the list: precision and recall in one sentence.",
+        ),
     ] = None,
     seed: SeedOption = 0,
     criteria: CriteriaOption = "",
@@ -57,6 +68,9 @@ def audit(
 
     Example: siamese-news audit --results list.csv --budget 100 --out sheet.csv; then
     siamese-news audit --labels sheet.csv
+
+    Example: siamese-news audit --results scored.jsonl --certificate sheet.certificate.json
+    --population 20000 --out recall.csv
 
     To look at the result before all labels are made, use siamese-news sample --first N, where N is
     the number of posts in the list.
@@ -90,6 +104,7 @@ def audit(
         seed=seed,
         threshold=None if threshold is None else read_score(threshold),
         size=population,
+        certificate=certificate,
         posts=posts,
         again=again,
         withdraw=withdraw or [],

@@ -32,6 +32,14 @@ def certify(
         int, typer.Option(min=0, help="Allow this many labels more than the budget.")
     ] = 0,
     at_least: AtLeastOption = 25,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Show the precision of each group of the list: year, month, day or a column of "
+            "the results (default: lang and month, if there are such columns). May be repeated.",
+        ),
+    ] = None,
     format: SheetFormatOption = None,
 ) -> None:
     """Find the list with the wanted precision from labels; write it and the next sheet to label.
@@ -49,6 +57,7 @@ def certify(
         sentence_of,
         write_files,
     )
+    from siamese_news.decide.certificate_page import page_of
     from siamese_news.decide.certification import Certification
     from siamese_news.decide.checking import check_certificate
     from siamese_news.decide.next_sheet import expect_all, write_next_sheet
@@ -69,8 +78,8 @@ def certify(
     expect_all(path, labels)
     work.log.look(said)
     claims = work.claims(said)
-    content = certificate_of(work, claims, said, labels)
-    lists = write_files(work, claims, content)
+    content = certificate_of(work, claims, said, labels, by or [])
+    lists = write_files(work, claims, content, page_of(content))
     for remark in content["remarks"]:
         echo(remark)
     for claim in content["claims"]:

@@ -43,6 +43,20 @@ def report(
             "other column. Writes their figures to a .csv next to the page.",
         ),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Add a certificate of certify, with its answers to a reviewer."
+        ),
+    ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --certificate: the result (.audit.json) of an audit below its list, for "
+            "precision and recall in one sentence.",
+        ),
+    ] = None,
 ) -> None:
     """Write the results of a search as one self-contained HTML page.
 
@@ -54,9 +68,12 @@ def report(
 
     siamese-news report --results found.jsonl --by month --posts dump/ --out found.html
     """
+    from siamese_news.labels.groups import TIMES
     from siamese_news.search.output import write_rows
     from siamese_news.search.report import groups, read_results, write_report
 
+    if audit is not None and certificate is None:
+        raise InputError("--audit adds the recall to a certificate; name it with --certificate")
     out = query.out
     if out is None or out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
@@ -66,9 +83,13 @@ def report(
     for written in [out] if by is None else [out, table]:
         check_output(written, files_read(query, results), force=force)
     data = read_results(results, title=title)
+    if certificate is not None:
+        from siamese_news.decide.reviewing import certificate_html
+
+        data = replace(data, answers=certificate_html(certificate, audit))
     if by is not None:
         if query.posts:
-            column = None if by in groups.TIMES else by
+            column = None if by in TIMES else by
             found = groups.compare_posts(data, by, open_files(query, group_field=column))
         else:
             found = groups.compare_results(data, by, results)

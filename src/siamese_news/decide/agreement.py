@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.decide.bounds.hypergeometric import interval
-from siamese_news.labels.journal import SKIP, YES, LabelJournal
+from siamese_news.labels.journal import NO, YES
 from siamese_news.labels.machine import MachineVerdicts
 
 
@@ -74,8 +74,11 @@ def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
 _PAIRS = 10  # pairs to list
 
 
-def agreements(log: LabelJournal) -> dict[str, Any] | None:
-    """Compare all annotators; None if no post has labels of two. Skipped posts do not count.
+def agreements(given: Iterable[Mapping[str, str]]) -> dict[str, Any] | None:
+    """Compare all annotators by the label that each of them gave a post, for every post.
+
+    None if no post has labels of two. Skipped posts do not count, and neither does somebody who
+    contradicts themself.
 
     Returns:
         ``pairs``, two names and their `Agreement`, those with the most shared posts first; the
@@ -84,9 +87,10 @@ def agreements(log: LabelJournal) -> dict[str, Any] | None:
     common: dict[tuple[str, str], list[tuple[int, int]]] = {}
     units: list[list[int]] = []
     names: set[str] = set()
-    for post in log.posts():
-        given = sorted(log.by_annotator(post).items())
-        said = {name: int(one.label == YES) for name, one in given if one.label != SKIP}
+    for labels in given:
+        said = {
+            name: int(labels[name] == YES) for name in sorted(labels) if labels[name] in (YES, NO)
+        }
         if len(said) < 2:
             continue
         units.append(list(said.values()))

@@ -1,4 +1,4 @@
-"""Audits: of the precision of a list, and of the recall at a threshold."""
+"""Audits: of the precision of a list, and of the recall at a threshold or of a certified list."""
 
 from fractions import Fraction
 from itertools import repeat
@@ -7,15 +7,23 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from siamese_news.decide.bounds.hypergeometric import labels_for_recall, lower_bound, recall_bound
+from siamese_news.decide.bounds.hypergeometric import (
+    labels_for_recall,
+    lower_bound,
+    recall_bound,
+    upper_bound,
+)
+from siamese_news.decide.checking import certified_list
+from siamese_news.decide.methods import recall_sentence
 from siamese_news.decide.plan.design import keys_of, share_of
-from siamese_news.decide.plan.files import SEAL, made
+from siamese_news.decide.plan.files import SEAL, made, name_for, named_by, read_sealed
 from siamese_news.decide.plan.population import Population, score_text
 from siamese_news.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news.decide.sentences import choice_sentence, earlier_sentence, other_plans
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, changed_sentence
 from siamese_news.labels.results import Unit
+from siamese_news.utils.files import file_sha256
 
 ABOVE, BELOW = "above", "below"
 
@@ -29,7 +37,12 @@ class Audit(SamplingPlan):
         self.settings: dict[str, Any] = self.plan["settings"]
         share_of(self.settings["confidence"], "confidence")
         threshold = self.settings["threshold"]
-        if threshold is not None:
+        if certified := self.settings.get("certificate"):
+            below = self.settings["population"]
+            if certified["size"] != self.settings.get("above") or not below:
+                raise InputError("its parts do not match its certificate; restore it")
+            _check_population(certified["size"], below, len(self.population))
+        elif threshold is not None:
             above = _above(self.population, threshold, self.settings["population"])
             if self.settings.get("above") != above:
                 raise InputError("its parts do not match these scores; restore it")
@@ -45,17 +58,21 @@ class Audit(SamplingPlan):
         seed: int,
         threshold: float | None = None,
         size: int | None = None,
+        certificate: Path | None = None,
         **options: Unpack[PlanOptions],
     ) -> Self:
         """Fix the sample of `budget` posts and write its plan, a new file.
 
-        With a `threshold`, the sample estimates the recall at it among the best `size` posts.
+        With a `threshold`, the sample estimates the recall at it among the best `size` posts; with
+        a `certificate`, the recall of its list, from posts below it alone.
 
         Raises:
             InputError: for a recall without a population, and impossible settings.
         """
-        if size is not None and threshold is None:
-            raise InputError("--population requires --threshold")
+        if size is not None and threshold is None and certificate is None:
+            raise InputError("--population requires --threshold or --certificate")
+        if threshold is not None and certificate is not None:
+            raise InputError("expected either --threshold or --certificate")
         error = 1 - share_of(confidence, "confidence")
         population = Population(results)
         settings: dict[str, Any] = {
@@ -67,6 +84,8 @@ class Audit(SamplingPlan):
         }
         if threshold is not None:
             settings["above"] = _above(population, threshold, size)
+        if certificate is not None:
+            settings |= _below_certified(path, certificate, results, population, size)
         if path.exists():
             raise InputError(f"{path}: there is already a plan in this file; use another --out")
         return cls._fix(path, population, settings, error=error, **options)
@@ -79,6 +98,9 @@ class Audit(SamplingPlan):
     def parts(self) -> dict[str, tuple[int, int, int]]:
         """The parts by name: first rank, end, and number of posts to draw."""
         budget = self.settings["budget"]
+        if self.settings.get("certificate"):
+            above, size = self.settings["above"], self.settings["population"]
+            return {BELOW: (above, size, min(size - above, budget))}
         if self.settings["threshold"] is None:
             total = len(self.population)
             return {"": (0, total, min(budget, total))}
@@ -136,6 +158,8 @@ class Audit(SamplingPlan):
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": self.log.changed,
         }
+        if certified := self.settings.get("certificate"):
+            return found | self._recall_of(certified, counts[BELOW], error)
         if ABOVE not in counts:
             size, drawn, hits = counts[""]
             least = lower_bound(size, drawn, hits, error)
@@ -157,11 +181,40 @@ class Audit(SamplingPlan):
             "precision": above[2] / above[1],
         }
 
+    def _recall_of(
+        self, certified: dict[str, Any], below: tuple[int, int, int], error: float
+    ) -> dict[str, Any]:
+        """The recall of a certified list, by the posts drawn below it."""
+        path = named_by(self.path, certified["file"])
+        if read_sealed(path, "certificate")[SEAL] != certified["sha256"]:
+            raise InputError(
+                f"{path}: was written again after this sample was drawn, so its list may be "
+                "another one; draw a new sample with audit --certificate"
+            )
+        size, drawn, hits = below
+        listed = certified["put_in"]  # they are below the threshold, and in the list
+        relevant = certified["relevant_at_least"]
+        missed = max(0, upper_bound(size, drawn, hits, error) - listed)
+        likely = max(0.0, hits / drawn * size - listed) if drawn else 0.0
+        joint = max(Fraction(0), self.confidence - Fraction(certified["error"]))
+        return {
+            "target": certified["target"],
+            "posts": certified["posts"],
+            "relevant_at_least": relevant,
+            "below": list(below),
+            "missed_at_most": missed,
+            "recall": relevant / (relevant + likely),
+            "recall_at_least": relevant / (relevant + missed),
+            "joint_confidence": float(joint),
+        }
+
 
 def sentence_of(found: dict[str, Any]) -> str:
     """The findings of an audit in words, to quote."""
     sure = f"with confidence {found['confidence']:g}"
     changed = earlier_sentence(found) + choice_sentence(found) + changed_sentence(found["changed"])
+    if "joint_confidence" in found:
+        return recall_sentence(found) + changed
     if "above" not in found:
         return (
             f"Of {found['posts']:,} posts, {found['labels']:,} were drawn at random and labeled; "
@@ -195,9 +248,50 @@ def _above(population: Population, threshold: float, size: int | None) -> int:
             f"threshold even if all {above:,} posts above it are relevant and none of the labeled "
             "ones below it is, so a number for the whole pool would mean nothing"
         )
+    _check_population(above, size, total)
+    return above
+
+
+def _check_population(above: int, size: int, total: int) -> None:
     if not above < size <= total:
         raise InputError(
             f"--population is {size:,}; expected more than the {above:,} posts at the threshold or "
             f"above, and at most the {total:,} posts of the results"
         )
-    return above
+
+
+def _below_certified(
+    path: Path, certificate: Path, results: Path, population: Population, size: int | None
+) -> dict[str, Any]:
+    """The settings of an audit below a certified list."""
+    work, claim, content = certified_list(certificate)
+    if file_sha256(work.results) != file_sha256(results):
+        raise InputError(
+            f"{results}: is not the file that {certificate.name} is about; expected {work.results}"
+        )
+    if work.settings.false_positive is not None:
+        raise InputError(
+            f"{certificate}: allows for errors of the annotator, which a sample below the list "
+            "cannot; expected a certificate without --false-positive-rate"
+        )
+    if size is None:
+        raise InputError(
+            "recall needs a named population: give --population N for the best N posts of the "
+            f"{len(population):,}; the more there are, the more labels a bound takes"
+        )
+    _check_population(claim.size, size, len(population))
+    outside = sum(rank >= size for rank in claim.put_in)
+    (found,) = (one for one in content["claims"] if one["target"] == claim.target)
+    return {
+        "above": claim.size,
+        "certificate": {
+            "file": name_for(path, certificate),
+            "sha256": content[SEAL],
+            "target": claim.target,
+            "size": claim.size,
+            "posts": claim.posts,
+            "put_in": len(claim.put_in) - outside,
+            "relevant_at_least": found["relevant_at_least"] - outside,
+            "error": str(work.error if claim.size else Fraction(0)),
+        },
+    }

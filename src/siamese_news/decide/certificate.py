@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from siamese_news.decide.answers import answers_of, flow_of
 from siamese_news.decide.certification import Certification, Claim
 from siamese_news.decide.plan.files import SEAL, made, name_for, read_sealed, sibling, write_sealed
 from siamese_news.decide.plan.population import score_text
@@ -29,9 +29,27 @@ _ROWS = 65_536  # of a list written at one time
 
 
 def certificate_of(
+    work: Certification,
+    claims: Sequence[Claim],
+    labels: Labels,
+    sheets: Sequence[Path] = (),
+    by: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The certificate as JSON: the claims of a plan, from these labels in these sheets.
+
+    `by` names columns of the results by which lists are divided; see `answers.answers_of`.
+    """
+    return {
+        **findings_of(work, claims, labels, sheets),
+        "answers": answers_of(work, claims, labels, by),
+        "flow": flow_of(work, claims, labels),
+    }
+
+
+def findings_of(
     work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """The certificate as JSON: the claims of a plan, from these labels in these sheets."""
+    """A certificate without its answers, which take a pass over the results."""
     plan = work.plan
     rate, least = work.settings.false_positive, work.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
@@ -83,7 +101,7 @@ def _gaps(work: Certification, labels: Labels) -> int:
 
 
 def write_files(
-    work: Certification, claims: Sequence[Claim], content: Mapping[str, Any]
+    work: Certification, claims: Sequence[Claim], content: Mapping[str, Any], page: str
 ) -> Path | None:
     """Write a certificate, its page and its lists next to the plan; returns the file of the lists.
 
@@ -97,7 +115,7 @@ def write_files(
             raise InputError(f"{path}: is the certificate of another plan; move it away")
     write_sealed(path, content)
     with atomic_write(sibling(work.path, "certificate.html")) as stream:
-        stream.write(readable_name(page_of(content)))
+        stream.write(readable_name(page))
     lists = sibling(work.path, "certificate.csv")
     return lists if write_lists(lists, work, claims) else None
 
@@ -277,13 +295,3 @@ def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> boo
         header = [*ids, "score", *names]
         write_csv(stream, header, rows())
     return True
-
-
-def page_of(content: Mapping[str, Any]) -> str:
-    """The page of a certificate, as HTML."""
-    import jinja2
-
-    source = resources.files("siamese_news.decide").joinpath("page.html.j2").read_text("utf-8")
-    template = jinja2.Environment(autoescape=True).from_string(source)
-    claims = [(claim, sentence_of(content, claim)) for claim in content["claims"]]
-    return template.render(c=content, claims=claims, left=left_sentence(content)) + "\n"

@@ -315,12 +315,13 @@ class Certification(SamplingPlan):
         tried = sum((Fraction(plan["error"]) for plan in self.charged.same_labels), Fraction(0))
         return min(Fraction(1), self.earlier_error + tried + self.settings.spent)
 
-    def _verdicts(self, labels: Labels) -> KnownVerdicts:
+    def verdicts(self, labels: Labels) -> KnownVerdicts:
+        """The labels by rank, those of copies included."""
         return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)
 
     def claims(self, labels: Labels) -> list[Claim]:
         """The findings for each target."""
-        return self._claims(self._verdicts(labels))
+        return self._claims(self.verdicts(labels))
 
     def _claims(self, verdicts: KnownVerdicts) -> list[Claim]:
         sure = self.settings.false_positive is None  # labels count as the truth
@@ -366,7 +367,7 @@ class Certification(SamplingPlan):
             at_least: fill the batch up to this size with the posts that follow if the whole batch
                 turns out relevant; some of them may not be needed.
         """
-        verdicts = self._verdicts(labels)
+        verdicts = self.verdicts(labels)
         used, total = len(labels.of), len(self.population)
         budget = max(self.settings.budget, used + more)
         if budget >= total:
@@ -379,7 +380,7 @@ class Certification(SamplingPlan):
 
     def choice(self, claims: Sequence[Claim], labels: Labels) -> Choice | None:
         """What the labels that are left can still bring; None while the descent needs labels."""
-        verdicts = self._verdicts(labels)
+        verdicts = self.verdicts(labels)
         used, budget = len(labels.of), self.settings.budget
         if not used < budget < len(self.population) or self._needed(verdicts, used, budget, 1):
             return None

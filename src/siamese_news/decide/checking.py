@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news import __version__
-from siamese_news.decide.certificate import certificate_of, page_of, write_lists
+from siamese_news.decide.certificate import certificate_of, write_lists
+from siamese_news.decide.certificate_page import page_of
 from siamese_news.decide.certification import Certification, Claim
 from siamese_news.decide.plan.files import SEAL, named_by, read_sealed
 from siamese_news.decide.plan.sampling_plan import model_of
 from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels, read_labels
+from siamese_news.labels.results import result_meta
 from siamese_news.utils.files import file_sha256, readable_name
 
 STATED = (SEAL, "created", "command", "provenance")
@@ -48,7 +50,8 @@ def check_certificate(
     labels = read_labels(sheets, work.sampled)
     claims = work.claims(labels)
     complete = work.log.covers(labels)
-    ignored = () if complete else (_NO_LOG,)
+    counts = bool(result_meta(work.results).get("counts"))
+    ignored = ((_NO_LOG,) * (not complete)) + (("flow",) * (not counts))
     if wrong := differences(content, work, labels, claims, ignoring=ignored):
         more = f", and {len(wrong) - 1} more such fields" if len(wrong) > 1 else ""
         raise InputError(
@@ -58,10 +61,27 @@ def check_certificate(
     unchecked = ["when it was made, the command and the program's version"]
     if not complete:
         unchecked.append("how many verdicts were changed (the log of verdicts is not here)")
+    if not counts:
+        unchecked.append(f"the rows that were read ({work.results.name}.meta.json is not here)")
     if content["model"] and model_of(work.results) is None:
         unchecked.append(f"the model ({work.results.name}.meta.json is not here)")
     unchecked += _list_and_page(path, content, work, claims)
     return work, unchecked
+
+
+def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
+    """The plan, the claim of the longest list, and the content of a certificate that holds.
+
+    Raises:
+        InputError: the certificate does not follow from its files, or it has no list.
+    """
+    work, _ = check_certificate(path)
+    content = read_sealed(path, "certificate")
+    claims = work.claims(read_labels(sheets_of_certificate(path, content), work.sampled))
+    claim = max(claims, key=lambda claim: (claim.size, claim.posts))
+    if not claim.posts:
+        raise InputError(f"{path}: has no list, because no post was labeled relevant")
+    return work, claim, content
 
 
 def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
@@ -100,7 +120,8 @@ def differences(
     Returns:
         A sentence for each field that differs, such as ``criteria is "a", should be "b"``.
     """
-    computed = certificate_of(work, claims, labels)
+    by = () if "answers" in ignoring else content["answers"]["by"]
+    computed = certificate_of(work, claims, labels, by=by)
     computed["labels"]["files"] = content["labels"]["files"]
     # As a file has it: lists, and floats as they are read.
     found = _differing("", dict(content), json.loads(json.dumps(computed)))

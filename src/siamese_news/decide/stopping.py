@@ -12,12 +12,13 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import count, islice, takewhile
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from siamese_news.decide.bounds.sequential import Values, most_relevant, prior_posterior
 from siamese_news.decide.learning import PostWords, TooFewLabels, learn
 from siamese_news.decide.plan.design import share_of
 from siamese_news.decide.plan.population import Population
@@ -36,7 +37,6 @@ Known = Mapping[int, int]
 Learner = Callable[[Known], NDArray[np.int64]]
 """Labels by rank -> all ranks (N,), the most relevant first; the same order for the same labels."""
 
-Values = float | NDArray[Any]
 
 _AHEAD = 500  # posts that a rule names at a time
 _BATCH = 10  # labels of a batch, or a tenth of all labels so far
@@ -314,39 +314,6 @@ def recall_shown(
 def _prior(top: int, rest: int, recall: float) -> tuple[float, float]:
     """The parameters of the prior of `recall_shown`: a mean near half of what breaks the recall."""
     return 1.0, 2 * rest / max(top * (1 - recall) / recall, 1e-9)
-
-
-def most_relevant(
-    hits: int, drawn: int, size: int, first: float, second: float, error: float
-) -> int:
-    """The largest number of relevant posts among `size` that is not ruled out; see `recall_shown`.
-
-    Above the most likely number the ratio rises, so the numbers that are not ruled out end once.
-    """
-    low, high = hits * size // drawn, size - (drawn - hits)
-    while low < high:
-        middle = (low + high + 1) // 2
-        ratio = prior_posterior(float(middle), hits, drawn, size, first, second)
-        if ratio >= math.log(1 / error):
-            high = middle - 1
-        else:
-            low = middle
-    return low
-
-
-def prior_posterior(
-    relevant: Values, hits: Values, drawn: Values, size: int, first: float, second: float
-) -> NDArray[np.float64]:
-    """Logarithm of the prior-posterior ratio of `relevant` posts among `size`, by element.
-
-    `hits` of the `drawn` posts, sampled without replacement, are relevant; `first` and `second` are
-    the parameters of the beta-binomial prior. Infinite where the hits are impossible.
-    """
-    from scipy.stats import betabinom, hypergeom
-
-    with np.errstate(invalid="ignore"):  # where the hits are impossible by both
-        marginal = betabinom.logpmf(hits, drawn, first, second)
-        return np.asarray(marginal - hypergeom.logpmf(hits, size, relevant, drawn))
 
 
 def binomial_place(recall: float, error: float, positives: int) -> int | None:

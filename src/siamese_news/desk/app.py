@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -357,7 +358,10 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
         "planned": ready and certificate.planned,
         "earlier": certificate.earlier(),
         "posts": size,
-        "agreement": agreements(desk.log),
+        "agreement": agreements(
+            {name: given.label for name, given in desk.log.by_annotator(post).items()}
+            for post in desk.log.posts()
+        ),
         "changes": desk.log.changes(),
         "machine": labeling.machine_agreement(desk) if ready else [],
         "at": desk.estimates.at(threshold) if size and desk.log.posts() else None,
@@ -370,6 +374,7 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
             "content": found.content,
             "sentences": found.sentences,
             "left": found.left,
+            "answers": Markup(certificate.answers()) if found.content["labels"]["used"] else "",
             "thresholds": certificate.thresholds(),
             "conflicts": len(found.labels.conflicts),
         }

@@ -11,7 +11,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound, upper_bound
-from siamese_news.decide.certificate import certificate_of, left_sentence, sentence_of, write_files
+from siamese_news.decide.certificate import (
+    certificate_of,
+    findings_of,
+    left_sentence,
+    sentence_of,
+    write_files,
+)
+from siamese_news.decide.certificate_page import answers_html, page_of
 from siamese_news.decide.certification import Certification, Claim, Settings
 from siamese_news.decide.plan.design import Keys, Order
 from siamese_news.decide.plan.files import SEAL, sibling
@@ -23,6 +30,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.journal import CONFLICT, SKIP, YES, LabelJournal, write_judgments
 from siamese_news.labels.matching import Labels, changed_sentence, labels_in
 from siamese_news.labels.results import Unit
+from siamese_news.utils.files import readable_name
 from siamese_news.utils.terminal import counted
 
 BUDGET_CAP = 100_000
@@ -107,6 +115,7 @@ class Certificate(_Planned[Certification]):
         super().__init__(project, log, Certification, "sheet.jsonl")
         # The file of the plan and the version of the labels, with the result.
         self._found: tuple[Path, int, Findings] | None = None
+        self._answers: tuple[Findings, str] | None = None
 
     def earlier(self) -> int:
         """How many plans were made over the posts of the results."""
@@ -159,7 +168,7 @@ class Certificate(_Planned[Certification]):
                 labels = labels_in(self._log, work.sampled)
                 work.log.look(labels)
                 claims = work.claims(labels)
-                content = certificate_of(work, claims, labels)
+                content = findings_of(work, claims, labels)
                 found = Findings(
                     content,
                     claims,
@@ -206,13 +215,22 @@ class Certificate(_Planned[Certification]):
             sentences.append(left)
         return " ".join(sentences if len(sentences) > 2 or before == used else sentences[:1])
 
+    def answers(self) -> str:
+        """The answers to a reviewer with the present labels, as HTML."""
+        with self._guard:
+            found, work = self.findings(), self._open()
+            if self._answers is None or self._answers[0] is not found:
+                content = certificate_of(work, found.claims, found.labels)
+                self._answers = found, readable_name(answers_html(content))
+            return self._answers[1]
+
     def certify(self) -> Findings:
         """Write the certificate and its page next to the plan."""
         with self._guard:
             found, work = self.findings(), self._open()
             self._write_sheet(found.labels.of)
             content = certificate_of(work, found.claims, found.labels, [self.sheet])
-            write_files(work, found.claims, content)
+            write_files(work, found.claims, content, page_of(content))
             return found
 
     def list_at(self, threshold: float) -> Claim | None:

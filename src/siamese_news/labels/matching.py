@@ -172,17 +172,22 @@ class Labels:
     """The labels of a plan by the name of the unit, in the order of the files.
 
     The numbers are those of `_REMARKS`; `conflicts` are units that count as skipped, because their
-    labels contradict each other; `annotators` are the names of those who gave labels, with an empty
-    one if a file does not name them.
+    labels contradict each other; `by` has the label of each annotator of a unit, with an empty name
+    if a file does not name them.
     """
 
     of: dict[str, Label] = field(default_factory=dict)
     conflicts: list[str] = field(default_factory=list)
-    annotators: set[str] = field(default_factory=set)
+    by: dict[str, dict[str, str]] = field(default_factory=dict)
     repeated: int = 0
     not_drawn: int = 0
     mangled: int = 0
     unchecked: int = 0
+
+    @property
+    def annotators(self) -> set[str]:
+        """The names of those who gave labels."""
+        return {name for given in self.by.values() for name in given}
 
     def remarks(self) -> list[str]:
         """Remarks about the files for the user."""
@@ -221,13 +226,17 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
             sheet.append((found, said))
             before = given.setdefault(found.name, set())
             who = annotator_name(raw.annotator)
-            labels.annotators.add(who)
             # Two annotators who agree repeat nothing.
             labels.repeated += (said, who) in before
             before.add((said, who))
         if path.suffix.lower() not in (".json", ".jsonl"):
             _refuse_sorted(path, sheet, drawn)
     for name, several in given.items():
+        people = sorted({who for _, who in several})
+        labels.by[name] = {
+            person: common_label(said for said, who in several if who == person)
+            for person in people
+        }
         labels.add(drawn.by_name[name], common_label(said for said, _ in several))
     if rows and not labels.of and labels.not_drawn:
         raise InputError(
@@ -245,7 +254,8 @@ def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Lab
         one = SampledPost("", name) if sampled is None else sampled.by_name.get(name)
         if one is not None:
             labels.add(one, journal.verdict(name))
-            labels.annotators.update(journal.by_annotator(name))
+            given = journal.by_annotator(name)
+            labels.by[name] = {person: given[person].label for person in sorted(given)}
     return labels
 
 

@@ -138,6 +138,27 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     return found
 
 
+def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The values of these columns, of each row in the order of the file; those that it has."""
+    if _ending(path) in _PARQUET:
+        with _parquet(path) as file:
+            there = [name for name in names if name in file.schema_arrow.names]
+            for batch in file.iter_batches(_BLOCK, columns=there) if there else ():
+                yield from batch.to_pylist()
+        return
+    for _, row in result_rows(path):
+        yield {name: row[name] for name in names if row.get(name) is not None}
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of the columns, by the first rows of a file."""
+    if _ending(path) in _PARQUET:
+        with _parquet(path) as file:
+            return list(file.schema_arrow.names)
+    first = [row for _, row in islice(result_rows(path), _BLOCK)]
+    return list(dict.fromkeys(name for row in first for name in row if name))
+
+
 def text_pieces(path: Path) -> Iterator[list[str]]:
     """The texts of all rows in the order of the file, a piece at a time; none if it has none."""
     if _ending(path) in _PARQUET:

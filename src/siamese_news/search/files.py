@@ -131,6 +131,7 @@ def plain_counts(counts: Counts) -> dict[str, int]:
         "rejected": counts.rejected - duplicates,
         "duplicates": duplicates,
         "skipped": counts.skipped,
+        **({"empty": counts.empty} if counts.empty else {}),
         **({"deleted": counts.deleted} if counts.deleted else {}),
         **({"renamed": counts.renamed} if counts.renamed else {}),
         **({"unreadable": counts.unreadable} if counts.unreadable else {}),

@@ -1,7 +1,7 @@
 """Scored posts as a population: their ids, their descending scores, and their texts."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from siamese_news.decide.plan.design import keys_of
 from siamese_news.errors import InputError
-from siamese_news.labels.results import Articles, Unit, read_columns, read_texts
+from siamese_news.labels.results import Articles, Unit, read_columns, read_texts, read_values
 from siamese_news.utils.strings import Strings
 
 _PIECE = 1 << 18  # names in memory at one time
@@ -129,6 +129,15 @@ class Population:
             article, _, post = name.rpartition("\t")
             units.append(Unit(name, post, article, *texts.get(row, ("", ""))))
         return units
+
+    def values(self, size: int, columns: Sequence[str]) -> list[Mapping[str, Any]]:
+        """The values of these columns of the file for the first `size` ranks."""
+        rank_of = {row: rank for rank, row in enumerate(self._rows[:size].tolist())}
+        found: list[Mapping[str, Any]] = [{}] * size
+        for row, values in enumerate(read_values(self.path, columns)):
+            if row in rank_of:
+                found[rank_of[row]] = values
+        return found
 
     def members(self, posts: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether each of these ids (n,) is of a post here, and whether of one of the best."""

@@ -143,7 +143,21 @@ class AuditSettings(TypedDict):
     seed: Whole
     threshold: Number | None
     population: Count | None
-    above: NotRequired[Count]
+    above: NotRequired[Some]
+    certificate: NotRequired["CertifiedList"]
+
+
+class CertifiedList(TypedDict):
+    """The list of a certificate below which an audit draws."""
+
+    file: FilePath
+    sha256: str
+    target: Typed
+    size: Some
+    posts: Count
+    put_in: Some
+    relevant_at_least: Some
+    error: Error
 
 
 class AuditPlan(_Plan):
@@ -179,8 +193,16 @@ class CertifiedLabels(TypedDict):
     files: Annotated[list[Located], Meta(min_length=1, max_length=10_000)]
 
 
+class Divided(TypedDict):
+    """The columns by which the lists of a certificate are divided."""
+
+    by: Annotated[list[str], Meta(max_length=100)]
+
+
 class Certificate(TypedDict):
     """What a check needs of a certificate; it compares all other fields with its own findings."""
 
+    answers: Divided
+    flow: Annotated[list[tuple[str, Some]], Meta(max_length=1000)]
     plan: Named
     labels: CertifiedLabels

@@ -148,6 +148,15 @@ class KnownVerdicts:
         known = ranks[self(ranks) != UNKNOWN].tolist()
         return len(ranks) - len(known) + len(distinct(self._texts.units(known), known))
 
+    def of_best(self, size: int) -> NDArray[np.int8]:
+        """The labels (size,) of the first posts; copies are only found down to rank 50,000."""
+        found = np.full(size, UNKNOWN, np.int8)
+        inside = self._known < size
+        found[self._known[inside]] = self._said[inside]
+        best = np.arange(min(size, _BEST) if self._by_text else 0)
+        found[best] = self(best)
+        return found
+
     def not_relevant(self, size: int) -> NDArray[np.int64]:
         """Ranks of the first `size` posts that are known to be not relevant, ascending.
 

@@ -11,6 +11,12 @@ one("#certify")?.addEventListener("click", async () => {
   await send("/api/certify", {});
   one("#written").value = "Written to the project folder.";
 });
+one("[data-copy]")?.addEventListener("click", async (event) => {
+  const text = one(event.target.dataset.copy).textContent;
+  const sources = all("#answers ul li").map((item) => item.textContent);
+  await navigator.clipboard.writeText([text, ...sources].join("\n\n"));
+  one("#copied").value = "Copied, with its references.";
+});
 one("#goal")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   problem("");

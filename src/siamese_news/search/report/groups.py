@@ -8,9 +8,9 @@ from typing import Any
 
 from siamese_news.data.readers.fields import METADATA
 from siamese_news.data.readers.stream import PostStream
-from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
+from siamese_news.labels.groups import NONE, TIMES, group_of
 from siamese_news.labels.results import result_rows
 from siamese_news.search.compare import FEW, Word, wilson, words_of
 from siamese_news.search.files import FilePool
@@ -21,13 +21,8 @@ from siamese_news.utils.terminal import counted
 SHOWN = 20
 """Groups with a row of their own, those with the most posts found; one more row has the rest."""
 
-TIMES = {"year": 4, "month": 7, "day": 10}
-"""Groups by date: how many characters of it name the group."""
-
-NONE = "(no value)"
 COLUMNS = ("figure", "group", "item", "found", "of", "value", "low", "high", "z", "sure")
 
-_NAME = 80  # characters of a group's name
 _WORDS = 10  # of a group on the page
 
 
@@ -80,18 +75,18 @@ def compare(
     those found; their ``group`` takes precedence over `by`.
     """
     found = {post.id: post for post in reversed(data.posts)}
-    group_of: dict[str, str] = {}
+    named: dict[str, str] = {}
     sizes: Counter[str] = Counter()
     for id, values in known:
-        name = _group(values, by)
-        if pool or id not in group_of:
+        name = group_of(values, by)
+        if pool or id not in named:
             sizes[name] += 1
         if id in found:
-            group_of[id] = name
+            named[id] = name
     mine: dict[str, list[ReportPost]] = {}
     for id, post in found.items():
-        if id in group_of:
-            mine.setdefault(group_of[id], []).append(post)
+        if id in named:
+            mine.setdefault(named[id], []).append(post)
     names = [name for name in sizes if name != NONE]
     names.sort(key=lambda name: (-len(mine.get(name, ())), -sizes[name], name))
     rest = names[SHOWN:]
@@ -105,9 +100,9 @@ def compare(
     words = words_of(texts)
     groups = []
     for number, (name, members) in enumerate(rows):
-        size = sum(sizes[one] for one in members) if pool else len(group_of)
+        size = sum(sizes[one] for one in members) if pool else len(named)
         groups.append(Group(name, len(own[number]), size, words[number], len(texts[number])))
-    absent = len(found) - len(group_of)
+    absent = len(found) - len(named)
     small = sum(0 < len(own) < FEW for own in texts)
     remarks = {
         f"The {SHOWN} groups with the most posts found, of {len(names):,}, are shown.": rest,
@@ -179,14 +174,6 @@ def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
                 "z": round(word.z, 3),
                 "sure": word.sure,
             }
-
-
-def _group(values: Mapping[str, Any], by: str) -> str:
-    if by in TIMES:
-        date = iso_date(values.get("created_at"))
-        return date[: TIMES[by]] if date else NONE
-    value = values.get("group", values.get(by))
-    return NONE if value is None else " ".join(str(value).split())[:_NAME] or NONE
 
 
 def _texts(data: ReportData, posts: Iterable[ReportPost]) -> list[str]:

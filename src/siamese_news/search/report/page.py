@@ -77,6 +77,7 @@ _COUNTS = {
     "read": "posts read",
     "rejected": "rows rejected",
     "unreadable": "files that could not be read",
+    "empty": "posts without a text",
     "duplicates": "duplicates",
     "kept": "posts kept",
 }

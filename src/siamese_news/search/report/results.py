@@ -74,6 +74,7 @@ class ReportData:
     The histogram is of all posts that were scanned or of the results only, which its note says.
     `counts` are those of the search, such as ``read`` and ``kept``. `threads` has the posts of each
     in reading order, by the ``cluster`` of its found posts. `groups` is a `groups.Comparison`.
+    `answers` is HTML of ours: what a certificate says about the list.
     """
 
     title: str
@@ -88,6 +89,7 @@ class ReportData:
     remarks: Sequence[str] = ()
     threads: Mapping[int, Sequence[Turn]] = field(default_factory=dict)
     groups: Any = None
+    answers: str = ""
 
 
 NEEDED = ("article", "rank", "score", "post", "text")

@@ -1,0 +1,62 @@
+"""Bounds that hold at every look, from random posts of a set without replacement.
+
+They invert the prior-posterior ratio (Waudby-Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347): a
+number of relevant posts is ruled out once its ratio reaches 1/error. Over all looks at the labels
+together, the true number is ruled out with a probability of at most `error`.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = float | NDArray[Any]
+"""Counts, one or several."""
+
+
+def most_relevant(
+    hits: int, drawn: int, size: int, first: float, second: float, error: float
+) -> int:
+    """The largest number of relevant posts among `size` that is not ruled out.
+
+    See `prior_posterior`. Above the most likely number the ratio rises, so the numbers that are not
+    ruled out end once.
+    """
+    low, high = hits * size // drawn, size - (drawn - hits)
+    while low < high:
+        middle = (low + high + 1) // 2
+        ratio = prior_posterior(float(middle), hits, drawn, size, first, second)
+        if ratio >= math.log(1 / error):
+            high = middle - 1
+        else:
+            low = middle
+    return low
+
+
+def prior_posterior(
+    relevant: Values, hits: Values, drawn: Values, size: int, first: float, second: float
+) -> NDArray[np.float64]:
+    """Logarithm of the prior-posterior ratio of `relevant` posts among `size`, by element.
+
+    `hits` of the `drawn` posts, sampled without replacement, are relevant; `first` and `second` are
+    the parameters of the beta-binomial prior. Infinite where the hits are impossible.
+    """
+    from scipy.stats import betabinom, hypergeom
+
+    with np.errstate(invalid="ignore"):  # where the hits are impossible by both
+        marginal = betabinom.logpmf(hits, drawn, first, second)
+        return np.asarray(marginal - hypergeom.logpmf(hits, size, relevant, drawn))
+
+
+def between(
+    hits: int, drawn: int, size: int, first: float, second: float, error: float
+) -> tuple[int, int]:
+    """The smallest and the largest number of relevant posts among `size` that is not ruled out.
+
+    `hits` of the `drawn` random posts are relevant; see `prior_posterior` for the other arguments.
+    """
+    if not drawn:
+        return 0, size
+    others = most_relevant(drawn - hits, drawn, size, second, first, error)
+    return size - others, most_relevant(hits, drawn, size, first, second, error)
