@@ -1,5 +1,7 @@
 """Text in, unit vectors out, whatever the text."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -161,3 +163,15 @@ def test_vectors_in_bfloat16_are_close(output):
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, vectors, atol=0.05)
     assert not np.array_equal(found, vectors)
+
+
+def test_the_star_in_the_repository_is_whole_and_shares_the_shipped_words():
+    folder = Path(__file__).parents[1] / "models" / "star"
+    model, shipped = Model.load(folder), Model.pretrained()
+    assert model.vocabulary.words == shipped.vocabulary.words
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 20e6
+    texts = ["the river is in my cellar", "water rises in our basement", "the striker scored twice"]
+    vectors = model.encode_posts(texts)
+    cosines = vectors @ vectors.T
+    assert cosines[0, 1] > cosines[0, 2] + 0.2
+    assert cosines[0, 1] > cosines[1, 2] + 0.2
