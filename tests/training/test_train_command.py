@@ -240,7 +240,7 @@ def test_ctrl_c_while_a_checkpoint_is_written_is_not_taken_for_a_failure(tmp_pat
 
 
 def test_one_text_under_every_article_does_not_end_training(tmp_path):
-    """Two articles that share a text are never in one batch, so this text would leave one a batch."""
+    """Articles that share a text are never in one batch, so it would leave one article a batch."""
     words = "river flood bridge mayor trial jury fire smoke train strike storm harbor".split()
     rows = ["article,post,split"]
     for number in range(60):
