@@ -62,7 +62,7 @@ REFUSED = {
     "data.name=reuters": "data.name=reuters: is not one of the data's folders (stories)",
     "hydra.run.dir=mine.py": "hydra.run.dir=mine.py: this folder cannot be made (File exists)",
     "seed=-1": "seed=-1: expected a whole number from 0 to 4294967295",
-    "task.optimizer.lr=-1": "task.optimizer: Error in call to target 'torch.optim.adamw.AdamW'",
+    "task.optimizer.lr=-1": "task.optimizer: Invalid learning rate: -1",
     "task.monitor=dev/mAP": "task.monitor=dev/mAP: expected one of dev/map, dev/micro_ap, dev/auc",
     "task.patience=-1": "task.patience=-1: expected 1 or more, or null for never",
     "task.epochs=-3": "trainer: `max_epochs` must be a non-negative integer or -1",

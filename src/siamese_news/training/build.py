@@ -132,10 +132,7 @@ def instantiate(
         raise
     except TypeError as error:
         raise InputError(f"{key}: {target} does not fit its options ({error})") from error
-    except ValueError as error:
-        path = f"{build.func.__module__}.{build.func.__qualname__}"
-        raise InputError(f"{key}: Error in call to target '{path}': {error}") from error
-    except MisconfigurationException as error:
+    except (ValueError, MisconfigurationException) as error:
         raise InputError(f"{key}: {' '.join(str(error).split())}") from error
 
 
