@@ -79,13 +79,15 @@ def certify(
     work.log.look(said)
     claims = work.claims(said)
     content = certificate_of(work, claims, said, labels, by or [])
-    lists = write_files(work, claims, content, page_of(content))
+    written = write_files(work, claims, content, page_of(content))
     for remark in content["remarks"]:
         echo(remark)
     for claim in content["claims"]:
         typer.echo(sentence_of(content, claim))
-    if lists is not None:
-        echo(f"{lists}: the posts of the list")
+    if written.lists is not None:
+        echo(f"{written.lists}: the posts of the list")
+    if written.earlier is not None:
+        echo(f"{written.earlier}: the certificate of the labels before, with its list and page")
     if left := left_sentence(content):
         echo(left)
     sheet = write_next_sheet(work, said, labels[0], format, more=more, at_least=at_least)

@@ -177,6 +177,8 @@ def sample(
         f"{out}: {counted(len(units), 'post')} to label of {len(work.population):,}; then: "
         f"siamese-news certify --labels {quote(str(out))}"
     )
+    for remark in work.remarks():
+        echo(remark)
     if not any(unit.text for unit in units):
         source = (posts or [results])[0]
         echo(f"{source}: has no texts for the sheet; delete it and name the posts with --posts")

@@ -209,9 +209,15 @@ def _list(
         )
         for column in columns:
             names = [group_of(row, column) for row in values]
-            rows = _groups(sampled, names, claim, shared)
-            if len(rows) > 1 or columns == [column]:
-                found["groups"].append({"column": column, "rows": rows})
+            listed = [names[rank] for rank in (*range(claim.size), *claim.put_in)]
+            note, rows = "", []
+            if len(set(listed)) == len(listed) > 1:
+                note = "Every post has a value of its own, so there are no groups to compare."
+            elif len(set(listed)) == 1:
+                note = f"All posts of the list have one value, {listed[0]}."
+            else:
+                rows = _groups(sampled, names, claim, shared)
+            found["groups"].append({"column": column, "note": note, "rows": rows})
     return found
 
 

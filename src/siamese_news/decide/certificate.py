@@ -1,10 +1,11 @@
 """The certificate: its findings, the data behind them and their conditions, as sealed JSON."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def findings_of(
         },
         "claims": [_claim(work, claim) for claim in claims],
         "choice": None if choice is None else asdict(choice),
-        "remarks": labels.remarks(),
+        "remarks": [*work.remarks(), *labels.remarks()],
     }
 
 
@@ -100,24 +101,52 @@ def _gaps(work: Certification, labels: Labels) -> int:
     return labeled.count(False)
 
 
+class Written(NamedTuple):
+    """The files of a certificate; see `write_files`."""
+
+    lists: Path | None
+    earlier: Path | None
+
+
 def write_files(
     work: Certification, claims: Sequence[Claim], content: Mapping[str, Any], page: str
-) -> Path | None:
-    """Write a certificate, its page and its lists next to the plan; returns the file of the lists.
+) -> Written:
+    """Write a certificate, its page and its lists next to the plan.
 
-    Only files of an earlier certificate of the same plan are replaced. None without a list; an
-    earlier file of lists is then removed.
+    Only files of an earlier certificate of the same plan are replaced, and not if that one was
+    final: if its labels could certify no more and now there are others, its files get another name.
+
+    Returns:
+        The file of the lists, None without one; and that of an earlier, final certificate.
     """
-    path = sibling(work.path, "certificate.json")
+    path, earlier = sibling(work.path, "certificate.json"), None
     if path.exists():
         old = read_sealed(path, "certificate")
         if old["plan"]["sha256"] != content["plan"]["sha256"]:
             raise InputError(f"{path}: is the certificate of another plan; move it away")
+        earlier = _moved(path, old, content)
     write_sealed(path, content)
     with atomic_write(sibling(work.path, "certificate.html")) as stream:
         stream.write(readable_name(page))
     lists = sibling(work.path, "certificate.csv")
-    return lists if write_lists(lists, work, claims) else None
+    return Written(lists if write_lists(lists, work, claims) else None, earlier)
+
+
+def _moved(path: Path, old: Mapping[str, Any], content: Mapping[str, Any]) -> Path | None:
+    """Move the files of a final certificate whose labels were others; None if there is none."""
+    used = old["labels"]["used"]
+    final = used >= old["settings"]["budget"] or old.get("choice") is not None
+    same = [file["sha256"] for file in old["labels"]["files"]]
+    if not final or same == [file["sha256"] for file in content["labels"]["files"]]:
+        return None
+    stem = f"{path.stem}-of-{used}-labels"
+    numbers = itertools.count(2)
+    while path.with_name(f"{stem}.json").exists():
+        stem = f"{path.stem}-of-{used}-labels-{next(numbers)}"
+    for ending in (".html", ".csv", ".json"):
+        if (file := path.with_suffix(ending)).exists():
+            file.rename(path.with_name(f"{stem}{ending}"))
+    return path.with_name(f"{stem}.json")
 
 
 def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
@@ -147,6 +176,11 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
     """What the list is although nothing is certified: the posts that were labeled relevant."""
     labels, planned = content["labels"], content["settings"]["budget"]
     used, relevant, units = labels["used"], labels["relevant"], _units(content)
+    if claim["exact"]:
+        return (
+            f"Every one of the {content['population']['posts']:,} {units} was labeled and none is "
+            f"relevant {content['judged']}, so there is no list."
+        )
     if claim["sets_certified"] and used < planned:
         likely = f"the plan allows {planned:,}"
     elif claim["more_labels"] is None:
@@ -156,7 +190,9 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
             f"about {claim['more_labels']:,} more would be needed if errors continue at the "
             "present rate"
         )
-    if not relevant:
+    if used and labels["skipped"] == used:
+        held = "Every labeled post was skipped, which counts as not relevant, so there is no list."
+    elif not relevant:
         held = "No post was labeled relevant, so there is no list."
     elif content["settings"]["false_positive"] is not None:
         held = (
@@ -171,7 +207,7 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
         )
     return (
         f"No {units} without a label are certified at a precision of {claim['target']} with "
-        f"{used:,} labels; {likely}. {held}"
+        f"{counted(used, 'label')}; {likely}. {held}"
     )
 
 
@@ -192,8 +228,9 @@ def left_sentence(content: Mapping[str, Any]) -> str:
         return f"{saved}: no further post can join the list."
     posts = counted(choice["posts"], "best post")
     return (
-        f"{saved}, or label the {posts} without a label: about {choice['relevant']:,} of them are "
-        "likely to be relevant, and each of these joins the list."
+        f"{saved}, or label the {posts} without a label: about {choice['relevant']:,} of them "
+        f"{'is' if choice['relevant'] == 1 else 'are'} likely to be relevant, and each of these "
+        "joins the list."
     )
 
 

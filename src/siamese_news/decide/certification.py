@@ -40,6 +40,7 @@ from siamese_news.errors import InputError
 from siamese_news.labels.matching import Labels
 from siamese_news.labels.results import Unit
 from siamese_news.utils.shares import exact
+from siamese_news.utils.terminal import counted
 
 METHOD = (
     "descent over nested sets, exact group-sequential tests without replacement, labeled errors "
@@ -162,6 +163,7 @@ def _shown(looks: Sequence[int]) -> Iterable[int]:
 
 
 _PIECE = 1024  # posts looked up first to check whether all have labels
+_FEW_SETS = 3
 _BEST = 500  # best posts in one sheet, once the descent asks for nothing more
 
 
@@ -303,6 +305,29 @@ class Certification(SamplingPlan):
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
+
+    def remarks(self) -> list[str]:
+        """What the scores and the number of posts mean for the plan, if it is not the usual."""
+        total, ends = len(self.population), self.sizes.tolist()
+        if total <= self.settings.budget:
+            return [
+                f"The plan has {counted(self.settings.budget, 'label')} for "
+                f"{counted(total, 'post')}, so every post is asked for, and the result is certain "
+                "once all of them are labeled."
+            ]
+        scores = self.population.scores
+        if scores[0] == scores[-1]:
+            return [
+                f"All {total:,} posts have the same score: they are certified together or not at "
+                "all, and the best posts are those that come first in the file."
+            ]
+        if len(ends) <= _FEW_SETS and len(np.unique(scores)) <= _FEW_SETS:
+            sizes = " or ".join(f"{end:,}" for end in ends)
+            return [
+                f"The scores have {len(np.unique(scores))} different values, and a list ends where "
+                f"the score changes: after {sizes} posts."
+            ]
+        return []
 
     @property
     def error(self) -> Fraction:

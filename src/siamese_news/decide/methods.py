@@ -20,6 +20,9 @@ SOURCES = (
 )
 
 
+_TELLING = 10  # labels of somebody who gives all of them alike, to say so
+
+
 def share_text(value: float | None) -> str:
     """A share with three digits; never rounded to a 1 that it is not."""
     if value is None:
@@ -63,6 +66,11 @@ def people_sentence(content: Content) -> str:
     if not who:
         return "No post was labeled."
     text = f"{counted(content['labels']['used'], 'post')} were labeled ({', '.join(who)})."
+    for person in people["annotators"]:
+        for label, said in (("relevant", "relevant"), ("not_relevant", "not relevant")):
+            if person[label] == person["labels"] >= _TELLING and len(who) > 1:
+                name = person["name"] or "Somebody who is not named"
+                text += f" {name} called every one of these {person['labels']:,} posts {said}."
     shared = people["shared"]
     if shared is None:
         return (

@@ -21,6 +21,8 @@ FIRST = 100
 # (``python -m benchmarks.certify_design``).
 _FOUND, _FOUND_LESS = 2.5, 4.5
 
+_SMALLEST = 10  # posts of a first set that ends before many equal scores
+
 RATIO = Fraction(102, 100)
 """The size of each set divided by the one before."""
 
@@ -93,7 +95,8 @@ def nested_sets(
     """The sizes (K,) of the nested sets from the top of a ranking, strictly increasing up to N.
 
     `scores` (N,) are descending. A set never splits equal scores, so it may be larger than asked; a
-    pool with fewer posts than the `first` set is one set.
+    pool with fewer posts than the `first` set is one set. If equal scores make the first set more
+    than twice as large as asked, as those of a classifier do, a smaller one ends before them.
     """
     total = len(scores)
     rising = scores[::-1]
@@ -104,7 +107,10 @@ def nested_sets(
             sizes.append(total)
             break
         # All posts with the score of the last one belong to the set.
+        begin = total - int(np.searchsorted(rising, scores[nominal - 1], side="right"))
         end = total - int(np.searchsorted(rising, scores[nominal - 1], side="left"))
+        if not sizes and end > 2 * first and begin >= _SMALLEST:
+            sizes.append(begin)
         if not sizes or end > sizes[-1]:
             sizes.append(end)
         nominal = max(nominal + 1, -(-nominal * ratio.numerator // ratio.denominator))
