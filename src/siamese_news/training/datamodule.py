@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, Unpack
+from typing import Any, Literal, NotRequired, TypedDict, Unpack, get_origin, get_type_hints
 
 import numpy as np
 import pytorch_lightning as pl
@@ -176,7 +176,8 @@ def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
 
 def check_options(data: Mapping[str, Any]) -> None:
     """Raise an `InputError` for unknown, missing and impossible options of the data."""
-    expected = DataOptions.__annotations__
+    hints = get_type_hints(DataOptions, include_extras=True)
+    expected = [name for name, hint in hints.items() if get_origin(hint) is not NotRequired]
     if missing := [name for name in expected if name not in data]:
         raise InputError(f"data: {', '.join(missing)} is missing; expected {', '.join(expected)}")
     for complaint in complaints("data", data, DataOptions):
