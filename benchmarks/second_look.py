@@ -2,9 +2,9 @@
 
 MODEL is a folder as for ``--second-look``, or ``minilm`` or ``mpnet``, the encoders of the
 leaderboard. Each seed is a question of its own, as `siamese-news rank` asks it; *alone* is the
-order by the model's own cosines. Seconds are of the processor, for a question with the number of
-posts that the scores say: what the model needs for the seed, and for the posts that no seed before
-had among its best.
+order by the model's own cosines, *as --model* that by its cosines with our words. Seconds are of
+the processor, for a question with the number of posts that the scores say: what the model needs for
+the seed, and for the posts that no seed before had among its best.
 """
 
 import argparse
@@ -29,6 +29,7 @@ POOLS = {
     "factcheck-dev": "test",
     "claims-dev": "test",
     "events-dev": "dev",
+    "fox-comments": "test",
 }
 COUNTS = (50, 200, None, 5000)
 """Posts of a list that are read; None: as many as the scores say."""
@@ -55,14 +56,15 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     seeds = [collection.articles[id] for id in list(qrels)[::every]]
     ids, texts = list(collection.posts), [post.text for post in collection.posts.values()]
     model = open_model()
-    scores, factors = [], []
+    scores, factors, decided = [], [], []
     for start in range(0, len(seeds), _SEEDS):
         some = seeds[start : start + _SEEDS]
         scorer = open_scorer(model, [a.full_text for a in some])
         observe_all(scorer, texts)
         scores.append(scorer.scores(texts))
         factors.append(scorer.scales())
-    scales = np.concatenate(factors)
+        decided.append(scorer.agreement())
+    scales, agreed = np.concatenate(factors), np.concatenate(decided)
     first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(np.int64)
     relevant = np.array([[qrels[a.id].get(id, 0) > 0 for id in ids] for a in seeds])
 
@@ -75,9 +77,9 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         look, used = SecondLook(folder, Seeds(seeds), count), time.process_time()
         lists = first.copy()
         for number, line in enumerate(lists):
-            best = np.argsort(-line, kind="stable")[: look.count(line)]
+            best = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
             again = [texts[place] for place in best.tolist()]
-            line[best] += look.added(number, again, scales)
+            line[best] += look.added(number, again, scales, agreed)
         used = time.process_time() - used
         if count is None:
             row["seconds"] = f"{used / len(seeds):.2f}"
@@ -86,6 +88,9 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         other = ExternalModel(folder)
         cosines = other.encode_articles([a.full_text for a in seeds]) @ other.encode_posts(texts).T
         row["alone"] = mean(cosines)
+        scorer = open_scorer(other, [a.full_text for a in seeds])
+        observe_all(scorer, texts)
+        row["as --model"] = mean(scorer.scores(texts))
     return row
 
 

@@ -203,7 +203,9 @@ class LookAgain(ModelSystem):
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`; a post that several articles have among their best is read once."""
         scores, seconds = super().__call__(articles, posts)
-        scales = open_scorer(self.model, articles, **self._options).scales()
+        scorer = open_scorer(self.model, articles, **self._options)
+        observe_all(scorer, posts)
+        scales, agreed = scorer.scales(), scorer.agreement()
         seeds = Seeds([Article(id=str(n), text=text) for n, text in enumerate(articles)])
         started = time.process_time()
         with (
@@ -213,9 +215,9 @@ class LookAgain(ModelSystem):
             look = SecondLook(self._folder, seeds)
             lists = np.rint(scores.astype(np.float64) * MILLION).astype(np.int64)
             for number, line in enumerate(lists):
-                best = np.argsort(-line, kind="stable")[: look.count(line)]
+                best = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
                 texts = [posts[place] for place in best.tolist()]
-                line[best] += look.added(number, texts, scales)
+                line[best] += look.added(number, texts, scales, agreed)
         return lists / MILLION, seconds + time.process_time() - started
 
 

@@ -4,33 +4,54 @@ import numpy as np
 import pytest
 
 from benchmarks.calibration import Scored, diagrams, fitted, judged, left_out, table_of
+from siamese_news.data.records import Article
 from siamese_news.model.calibration import Evidence
 
+SEED = Article("a", "The river Asker burst its banks in Harlow Bridge on Sunday night.")
 
-def pool(name, seed, *, wrong=False):
+
+def pool(name, seed, *, events, wrong=False):
     """Scores whose posts are relevant with the probability of a known table."""
     generator = np.random.default_rng(seed)
     scores = np.sort(generator.uniform(0.001, 0.5, (20, 1500)), axis=1)[:, ::-1]
     alike = generator.uniform(0, 1, 20)
+    shared, gap = (0.2, 0.9) if events else (0.01, 0.2)
+    evidence = [
+        Evidence(a, shared, 0.5, row[0], row[0] * gap, row[0] * gap / 2)
+        for a, row in zip(alike, scores, strict=True)
+    ]
     logs = np.log(scores + 0.005)
     logits = 3 + 2 * logs + (4 + 1 * logs) * alike[:, None]
+    if not events:
+        tails = np.log(np.array([about.thirtieth for about in evidence]) + 0.005)
+        logits = 1 + 2 * logs + logs - tails[:, None]
     relevant = generator.uniform(size=scores.shape) < 1 / (1 + np.exp(-logits))
-    return Scored(name, scores, relevant ^ wrong, [Evidence(a) for a in alike], ["en"] * 20)
+    return Scored(name, scores, relevant ^ wrong, evidence, [SEED] * 20, events, scores)
 
 
 def test_the_weights_of_known_probabilities_are_found():
-    table = fitted([pool(str(n), n) for n in range(3)])
-    found = [table.weights[name] for name in ("constant", "score", "alike", "score_alike")]
-    np.testing.assert_allclose(found, [3, 2, 4, 1], atol=0.6)
+    table = fitted([pool(str(n), n, events=n < 3) for n in range(6)])
+    np.testing.assert_allclose(list(table.weights["many"].values()), [3, 2, 4, 1], atol=0.6)
+    found = table.weights["few"]
+    assert found["score"] + found["above"] == pytest.approx(3, abs=0.3)
+    assert table.languages == ("en",)
 
 
 def test_a_pool_left_out_is_judged_by_the_others():
-    results = left_out([pool("a", 0), pool("b", 1), pool("c", 2), pool("opposite", 3, wrong=True)])
-    assert [one.name for one in results] == ["a", "b", "c", "opposite"]
+    results = left_out(
+        [
+            *(pool(name, n, events=True) for n, name in enumerate("abc")),
+            pool("d", 4, events=False),
+            pool("e", 5, events=False),
+            pool("opposite", 3, events=True, wrong=True),
+        ]
+    )
+    assert [one.name for one in results] == [*"abcde", "opposite"]
     (*good, bad) = results
     assert all(one.error < bad.error for one in good) and bad.error > 0.2
-    alone = judged(fitted([pool("a", 0), pool("b", 1)]), pool("c", 2))
+    some = [pool("a", 0, events=True), pool("b", 1, events=True), pool("d", 4, events=False)]
+    alone = judged(fitted(some), pool("c", 2, events=True))
     assert alone.error < 0.03 and alone.precision == pytest.approx(alone.expected, abs=0.05)
     assert "| opposite |" in table_of(results)
     picture = diagrams(results)
-    assert picture.count("<polyline") == 4 and ">opposite<" in picture
+    assert picture.count("<polyline") == 6 and ">opposite<" in picture

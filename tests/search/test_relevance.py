@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from siamese_news import InputError, Searcher, open_model
-from siamese_news.model.calibration import NAMES, Calibration, Evidence
+from siamese_news.model.calibration import Calibration, Evidence
+from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.query import Query, read_relevance
-from siamese_news.search.relevance import ListRelevance, cut_of
+from siamese_news.search.relevance import ListRelevance, cut_of, mean_evidence
 from siamese_news.search.seeds import MILLION
 
 STORY = (
@@ -24,12 +25,18 @@ POSTS = [
     *[f"what a match, {n} goals" for n in range(60)],
 ]
 TABLE = {
-    "weights": {"constant": 2.0, "score": 1.5, "alike": 8.0, "score_alike": 2.0},
+    "weights": {
+        "asked": {"constant": 4.0, "shared": 1.5, "apart": -3.0, "gap": 2.0},
+        "many": {"constant": 2.0, "score": 1.5, "alike": 8.0, "score_alike": 2.0},
+        "few": {"constant": 1.0, "score": 2.0, "above": 1.0},
+    },
     "caution": 1.0,
     "words": 8,
     "languages": ["en"],
     "error": 0.2,
 }
+EVENT = Evidence(alike=0.8, shared=0.2, apart=0.2, best=0.3, tenth=0.28, thirtieth=0.25)
+CLAIM = Evidence(alike=0.0, shared=0.01, apart=0.9, best=0.5, tenth=0.08, thirtieth=0.06)
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +60,10 @@ def test_rank_and_filter_give_a_post_one_score_and_one_relevance(searcher):
     assert [row["post_id"] for row in both] == [row["post_id"] for row in ranked[:2]]
 
 
-@pytest.mark.parametrize("alike", [0.0, 0.4, 1.0])
-def test_the_least_score_of_a_relevance_is_the_first_that_has_it(alike):
+@pytest.mark.parametrize("evidence", [Evidence(), EVENT, CLAIM])
+def test_the_least_score_of_a_relevance_is_the_first_that_has_it(evidence):
     table = Calibration.of(TABLE)
-    lists = ListRelevance(table, [Evidence(alike), Evidence(alike, cautious=True)])
+    lists = ListRelevance(table, [evidence, dataclasses.replace(evidence, cautious=True)])
     scores = np.arange(0, 2 * MILLION, 997)
     for number in range(2):
         relevance = lists.of(number, scores)
@@ -70,12 +77,39 @@ def test_the_least_score_of_a_relevance_is_the_first_that_has_it(alike):
     assert cut_of(1.0, None, lists).score is None  # no score is a certainty
 
 
-def test_a_logit_is_the_sum_of_the_weighted_features():
+def test_relevance_mixes_what_a_score_means_where_many_and_where_few_posts_answer():
     table = Calibration.of(TABLE)
-    logit = 2.0 + 1.5 * np.log(0.205) + 8.0 * 0.5 + 2.0 * 0.5 * np.log(0.205)
-    expected = 1 / (1 + np.exp(-logit))
-    assert table.relevance(np.array([0.2]), Evidence(0.5))[0] == pytest.approx(expected, abs=1e-4)
-    assert Evidence(0.5).features(np.array([0.2])).shape == (1, len(NAMES))
+
+    def logistic(logit):
+        return 1 / (1 + np.exp(-logit))
+
+    for about in (EVENT, CLAIM):
+        gap = np.log(about.tenth + 0.005) - np.log(about.best + 0.005)
+        asked = 4 + 1.5 * np.log(about.shared + 0.01) - 3 * about.apart + 2 * gap
+        score = np.log(0.205)
+        many = 2 + 1.5 * score + (8 + 2 * score) * about.alike
+        few = 1 + 2 * score + score - np.log(about.thirtieth + 0.005)
+        share = logistic(asked)
+        expected = share * logistic(many) + (1 - share) * logistic(few)
+        assert table.relevance(np.array([0.2]), about)[0] == pytest.approx(expected, abs=1e-4)
+    # The same score is relevant where many posts share the seed's words.
+    event, claim = (table.relevance(np.array([0.1]), about)[0] for about in (EVENT, CLAIM))
+    assert event > 0.5 > claim
+
+
+def test_the_evidence_tells_an_event_from_a_claim(searcher):
+    others = [f"{word} number {n}" for word in ("match", "phone", "song") for n in range(60)]
+    event = [f"Harlow Bridge flood: river Asker over its banks, street {n}" for n in range(30)]
+    found = {}
+    for name, posts in {"event": event + others, "claim": event[:1] + others}.items():
+        scorer = open_scorer(searcher.model, [STORY])
+        observe_all(scorer, posts)
+        (found[name],) = scorer.evidence([0])
+    assert found["event"].shared > 2 * found["claim"].shared
+    assert found["event"].tenth > 0.8 * found["event"].best
+    assert found["claim"].tenth < 0.5 * found["claim"].best
+    together = mean_evidence(list(found.values()))
+    assert together.best == pytest.approx((found["event"].best + found["claim"].best) / 2)
 
 
 def test_a_seed_unlike_all_that_were_measured_is_one_for_caution(searcher, caplog, monkeypatch):
@@ -144,13 +178,19 @@ def test_what_to_keep_has_to_be_said(searcher):
             read_relevance(typed)
 
 
+def changed(side, **weights):
+    return {"weights": TABLE["weights"] | {side: TABLE["weights"][side] | weights}}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"weights": {"constant": 1.0}}, "a weight for each of constant, score"),
-        ({"weights": TABLE["weights"] | {"alike": float("nan")}}, "expected numbers"),
-        ({"weights": TABLE["weights"] | {"score": -1.0}}, "would fall as scores rise"),
-        ({"weights": TABLE["weights"] | {"score_alike": -2.0}}, "would fall as scores rise"),
+        ({"weights": {"constant": 1.0}}, "a weight for each of asked: constant, shared"),
+        ({"weights": {**TABLE["weights"], "few": 3}}, "a weight for each of asked: constant"),
+        (changed("many", alike=float("nan")), "expected numbers"),
+        (changed("many", score=-1.0), "would fall as scores rise"),
+        (changed("many", score_alike=-2.0), "would fall as scores rise"),
+        (changed("few", above=-3.0), "would fall as scores rise"),
         ({"languages": "en"}, "expected a list of codes"),
         ({"more": 1}, "expected the fields caution, error"),
     ],

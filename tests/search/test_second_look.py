@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 
 from siamese_news import Searcher
 from siamese_news.cli import app
+from siamese_news.data.records import Article
 from siamese_news.errors import InputError
 from siamese_news.model import cached
 from siamese_news.search.second_look import SecondLook
+from siamese_news.search.seeds import Seeds
 
 WORDS = ["flood", "river", "cellar", "bridge", "phone"]
 STORIES = {
@@ -193,14 +195,19 @@ def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):
 def test_the_scores_say_how_many_are_read():
     look = object.__new__(SecondLook)
     look._posts = None
+    look._seeds, look._pairs = Seeds([Article("a", STORIES["a"])]), False
+    closed, half = np.zeros(1), np.full(1, 0.5)
     scores = np.full(9000, 20_000)
-    assert look.count(scores) == 200
+    assert look.count(0, scores, closed) == 200
+    assert look.count(0, scores, half) == 2500  # more where vectors decide
     scores[:700] = 100_000
-    assert look.count(scores) == 1400
+    assert look.count(0, scores, closed) == 1400
     scores[:5000] = 900_000
-    assert look.count(scores) == 5000
+    assert look.count(0, scores, closed) == 5000
     look._posts = 7
-    assert look.count(scores) == 7
+    assert look.count(0, scores, half) == 7
+    look._posts, look._pairs = None, True
+    assert look.count(0, np.full(9000, 20_000), half) == 200
 
 
 @pytest.mark.parametrize(

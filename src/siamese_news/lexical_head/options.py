@@ -91,6 +91,44 @@ class DenseExcess:
 
 
 @dataclass(frozen=True, slots=True)
+class Agreement:
+    """When the vectors decide: where many posts share words with an article, but weak ones.
+
+    The gate of an article is a product of three ramps from 0 to 1, by its best posts in the first
+    pass. The vectors confirm the words: the mean cosine of the `first` best posts is z standard
+    deviations above that of the others among the best `posts`, from `low` to `high`. Many posts
+    share words with the article: the mean score of the `first` best by words, from `few` to
+    `many`. No post shares much: the mean score of the three best by words, from `strong` down to
+    `weak`.
+
+    Attributes:
+        weight: of the cosine where the gate is open, in the place of `TermOptions.dense`; in
+            between linear.
+        feedback: weight of the mean vector of the article's best posts, next to its own, where the
+            gate is open.
+        first: see above.
+        posts: see above.
+        low: see above.
+        high: see above.
+        few: see above.
+        many: see above.
+        weak: see above.
+        strong: see above.
+    """
+
+    weight: float = 0.1
+    feedback: float = 0.5
+    first: int = 20
+    posts: int = 1000
+    low: float = 1.75
+    high: float = 2.5
+    few: float = 0.04
+    many: float = 0.09
+    weak: float = 0.25
+    strong: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
 class Smoothing:
     """How scores lean on those of similar posts (Diaz, CIKM 2005).
 
@@ -149,15 +187,21 @@ class Passages:
         words: length of a passage; the next one begins after half of it.
         rank: what exceeds the closeness of an article's post of this rank counts.
         posts: an article's best posts that are compared; each text counts once.
+        whole: weight of the cosine with the whole article by words under the pool's IDF, where the
+            best posts do not resemble each other; 0 for none.
+        whole_power: exponent of that IDF.
     """
 
     weight: float = 2.6
     words: int = 60
     rank: int = 20
     posts: int = 2000
+    whole: float = 0.4
+    whole_power: float = 3.0
 
 
 _PARTS: dict[str, Any] = {
+    "agreement": Agreement,
     "excess": DenseExcess,
     "focused_pool": FocusedPool,
     "feedback": RocchioFeedback,
@@ -180,6 +224,7 @@ class TermOptions:
         dense: weight of the dense cosine in the score; the lexical head has what this and
             `excess` leave to 1. In the first pass over a pool, which picks the posts for feedback
             and smoothing, the excess is not known yet.
+        agreement: where the cosine weighs more.
         excess: the bonus for an article's highest cosines.
         focused_pool: the rule for pools that are mostly about the story.
         feedback: the words that an article takes over from its best posts.
@@ -194,6 +239,7 @@ class TermOptions:
     article_tokens: int = 2000
     bigram_weight: float = 0.5
     dense: float = 0.03
+    agreement: Agreement = field(default_factory=Agreement)
     excess: DenseExcess = field(default_factory=DenseExcess)
     focused_pool: FocusedPool = field(default_factory=FocusedPool)
     feedback: RocchioFeedback = field(default_factory=RocchioFeedback)
@@ -229,20 +275,22 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     (
         "pivot bigram_weight dense excess.weight excess.quantile focused_pool.pool "
         "focused_pool.headline_weight smoothing.dense smoothing.weight surface.background "
-        "feedback.weight feedback.alike",
+        "feedback.weight feedback.alike agreement.weight",
         "a number from 0 to 1",
         lambda value: 0 <= value <= 1,
     ),
     (
         "power excess.strong_weight focused_pool.share smoothing.least surface.weight "
-        "surface.unknown passages.weight feedback.foreign_posts",
+        "surface.unknown passages.weight passages.whole passages.whole_power "
+        "feedback.foreign_posts agreement.feedback",
         "0 or more",
         lambda value: value >= 0,
     ),
     ("lead_half_life smoothing.prior surface.near", "a number above 0", lambda value: value > 0),
     (
         "article_tokens smoothing.posts smoothing.neighbors surface.characters passages.words "
-        "passages.rank passages.posts feedback.least feedback.foreign_least",
+        "passages.rank passages.posts feedback.least feedback.foreign_least agreement.first "
+        "agreement.posts",
         "1 or more",
         lambda value: value >= 1,
     ),
@@ -251,6 +299,14 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
 
 _RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     ("dense excess.weight", "a sum of at most 1", lambda dense, excess: dense + excess <= 1),
+    (
+        "agreement.weight excess.weight",
+        "a sum of at most 1",
+        lambda dense, excess: dense + excess <= 1,
+    ),
+    ("agreement.low agreement.high", "low < high", lambda low, high: low < high),
+    ("agreement.few agreement.many", "few < many", lambda few, many: few < many),
+    ("agreement.weak agreement.strong", "weak < strong", lambda weak, strong: weak < strong),
     ("excess.weak excess.strong", "weak < strong", lambda weak, strong: weak < strong),
     ("focused_pool.share focused_pool.full", "share < full", lambda share, full: share < full),
     (

@@ -1,10 +1,11 @@
 """From scores to relevance: the small fitted table that a model folder has.
 
-A score orders the posts of one list. How high the scores of relevant posts are depends on the seed
-and the pool: of thousands of posts one or two answer a claim, while an event has thousands, which
-are alike. `Calibration` turns a score into a probability by evidence about the list that needs no
-label. ``python -m benchmarks.calibration`` fits it on development pools and prints how well it
-holds on pools that it was not fitted on.
+A score orders the posts of one list. How high the scores of relevant posts are depends on what is
+asked: thousands of posts are about an event, and of thousands one or two answer a claim. Evidence
+about the list that needs no label tells how likely it is that many posts answer (`Calibration`):
+how far the best posts share the seed's words, how much they resemble each other without these, and
+how far the tenth best falls behind the first. ``python -m benchmarks.calibration`` fits the table
+on development pools and prints how well it holds on pools that it was not fitted on.
 """
 
 from collections.abc import Mapping
@@ -16,11 +17,15 @@ from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
 
-NAMES = ("constant", "score", "alike", "score_alike")
-"""The features of `Evidence.features`."""
+SIDES: Mapping[str, tuple[str, ...]] = {
+    "asked": ("constant", "shared", "apart", "gap"),
+    "many": ("constant", "score", "alike", "score_alike"),
+    "few": ("constant", "score", "above"),
+}
+"""The weights of a `Calibration`: of three logits, each a weighted sum of features."""
 
-# Added to scores before the logarithm: below this, scores are noise.
-_FLOOR = 0.005
+# Added to scores before the logarithm: below this, scores are noise. The same for similarities.
+_FLOOR, _SHARED_FLOOR = 0.005, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +33,70 @@ class Evidence:
     """What is known of a list without any label.
 
     Attributes:
-        alike: how far its seeds' best posts resemble each other, from 0 to 1 (`Scorer.alike`).
+        alike: how far its seeds' best posts resemble each other, from 0 to 1.
+        shared: how much of their words two of the best posts have in common with each other and
+            with the seed, on average, from 0 to 1.
+        apart: how far the best posts resemble each other without the seed's words, as a share of
+            how far they do with them.
+        best: the highest score.
+        tenth: the tenth score; in a pool of n < 100 posts that at place n / 10.
+        thirtieth: the thirtieth score; likewise.
         cautious: whether nothing was measured for such seeds: they have too few words, or are in a
             language of which no development pool has a seed.
     """
 
-    alike: float
+    alike: float = 0.0
+    shared: float = 0.0
+    apart: float = 0.0
+    best: float = 0.0
+    tenth: float = 0.0
+    thirtieth: float = 0.0
     cautious: bool = False
 
-    def features(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """(N, F) what the logit of N scores is a weighted sum of (`NAMES`)."""
-        logs = np.log(np.maximum(scores, 0.0).astype(np.float64) + _FLOOR)
+    def asked(self) -> NDArray[np.float64]:
+        """(4,) the features of how likely many posts answer (``SIDES["asked"]``)."""
+        gap = _log(self.tenth) - _log(self.best)
+        return np.array([1.0, np.log(self.shared + _SHARED_FLOOR), self.apart, gap], np.float64)
+
+    def many(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
+        """(N, 4) the features of N scores where many posts answer (``SIDES["many"]``)."""
+        logs = _log(scores)
         ones = np.ones(len(logs))
         return np.stack([ones, logs, self.alike * ones, self.alike * logs], axis=1)
+
+    def few(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
+        """(N, 3) the features of N scores where few posts answer (``SIDES["few"]``)."""
+        logs = _log(scores)
+        return np.stack([np.ones(len(logs)), logs, logs - _log(self.thirtieth)], axis=1)
+
+
+def _log(scores: NDArray[np.floating] | float) -> NDArray[np.float64]:
+    logs: NDArray[np.float64] = np.log(np.maximum(np.asarray(scores, np.float64), 0.0) + _FLOOR)
+    return logs
+
+
+def probability(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logistic function."""
+    found: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Turns scores of a list into relevance, the probability that a post is relevant.
 
+    With g the probability that many posts answer, it is ``g many + (1 - g) few``: the probability
+    of a score where many do, and where one or a few do.
+
     Attributes:
-        weights: of the features (`NAMES`).
+        weights: of the features of the three logits (`SIDES`).
         caution: subtracted from the logit where the evidence is cautious.
         words: a seed of fewer words is one for caution.
         languages: of the seeds that it was fitted on, as ISO 639 codes; others are for caution.
         error: by how much the expected precision was off on a pool left out, on average.
     """
 
-    weights: Mapping[str, float]
+    weights: Mapping[str, Mapping[str, float]]
     caution: float
     words: int
     languages: tuple[str, ...]
@@ -66,16 +107,21 @@ class Calibration:
 
         They never fall as scores rise.
         """
-        weights = np.array([self.weights[name] for name in NAMES])
-        features = evidence.features(scores)
-        logits = features @ weights - self.caution * evidence.cautious
-        found = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+        asked, many, few = (
+            np.array([self.weights[side][name] for name in names]) for side, names in SIDES.items()
+        )
+        share = probability(evidence.asked() @ asked)
+        found = share * probability(evidence.many(scores) @ many)
+        found += (1 - share) * probability(evidence.few(scores) @ few)
+        if evidence.cautious:
+            found = probability(np.log(found / (1 - found)) - self.caution)
         rounded: NDArray[np.float64] = np.floor(found * 1e4) / 1e4
         return np.where(np.asarray(scores) > 0, rounded, 0.0)
 
     def plain(self) -> dict[str, Any]:
         """As plain values, for a model folder."""
-        return asdict(self) | {"weights": dict(self.weights), "languages": list(self.languages)}
+        weights = {side: dict(values) for side, values in self.weights.items()}
+        return asdict(self) | {"weights": weights, "languages": list(self.languages)}
 
     @classmethod
     def of(cls, values: Any) -> "Calibration | None":
@@ -89,17 +135,20 @@ class Calibration:
         expected = {one.name for one in fields(cls)}
         if not isinstance(values, Mapping) or set(values) != expected:
             raise InputError(f"calibration: expected the fields {', '.join(sorted(expected))}")
-        weights = values["weights"]
+        weights = values["weights"] if isinstance(values["weights"], Mapping) else {}
         numbers = [values["caution"], values["error"], values["words"]]
-        if isinstance(weights, Mapping):
-            numbers += [weights.get(name) for name in NAMES]
+        for side, names in SIDES.items():
+            table = weights.get(side)
+            numbers += [table.get(name) for name in names] if isinstance(table, Mapping) else [None]
         if not all(type(number) in (int, float) and abs(number) < 1e6 for number in numbers):
-            raise InputError(
-                f"calibration: expected numbers, and a weight for each of {', '.join(NAMES)}"
-            )
+            named = "; ".join(f"{side}: {', '.join(names)}" for side, names in SIDES.items())
+            raise InputError(f"calibration: expected numbers, and a weight for each of {named}")
         languages = values["languages"]
         if not isinstance(languages, list) or not all(isinstance(one, str) for one in languages):
             raise InputError(f"calibration: languages={languages!r}; expected a list of codes")
-        if min(weights["score"], weights["score"] + weights["score_alike"]) < 0:
+        many, few = weights["many"], weights["few"]
+        slopes = [many["score"], many["score"] + many["score_alike"], few["score"] + few["above"]]
+        if min(slopes) < 0:
             raise InputError("calibration: relevance would fall as scores rise")
-        return cls(**{**values, "languages": tuple(languages), "weights": dict(weights)})
+        kept = {side: dict(weights[side]) for side in SIDES}
+        return cls(**{**values, "languages": tuple(languages), "weights": kept})

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from siamese_news.errors import InputError
-from siamese_news.lexical_head.options import DenseExcess, TermOptions
+from siamese_news.lexical_head.options import Agreement, DenseExcess, TermOptions
 from siamese_news.model.base import PRETRAINED, TextModel
 from siamese_news.model.folder import check_finite, folder_sha256, read_folder
 from siamese_news.model.table import TableModel
@@ -64,7 +64,9 @@ class ExternalModel:
     def options(self) -> TermOptions:
         """The numbers of the mixture; the weights of the cosines were chosen on dev pools."""
         assert self.words.terms is not None
-        return replace(self.words.terms.options, dense=0.1, excess=DenseExcess())
+        agreement = Agreement(weight=0.35, feedback=1.0)
+        options = self.words.terms.options
+        return replace(options, dense=0.1, agreement=agreement, excess=DenseExcess())
 
     def encode_articles(self, texts: str | Sequence[str]) -> np.ndarray:
         """Unit vectors (A, D) float32 of the articles' first 150 words, read as queries."""

@@ -70,6 +70,7 @@ class ArticleVectors:
         groups: the articles by the weights that they are scored under.
         columns: sorted ids of the features that some article has.
         kept: (A,) the weight of each article's own vectors.
+        kept_dense: (A,) the same in the vectors that the cosines are of.
         ids: each article's word ids.
     """
 
@@ -139,6 +140,16 @@ class ArticleVectors:
             lengths = np.linalg.norm(sums, axis=1, keepdims=True)
             sums /= np.where(lengths > 0, lengths, 1.0)
             self._moved = self.kept[:, None] * self._moved + (1 - self.kept[:, None]) * sums
+        self.kept_dense = self.kept.copy()
+
+    def lead(self, article: int, vectors: NDArray[np.float32], share: float) -> None:
+        """Move an article's vector by a share of the mean of some posts' vectors (n, D)."""
+        means = vectors.astype(np.float64).mean(axis=0)
+        moved = self._moved[article] / (np.linalg.norm(self._moved[article]) or 1.0)
+        moved = moved + share * means / (np.linalg.norm(means) or 1.0)
+        length = (np.linalg.norm(self._moved[article]) or 1.0) * (np.linalg.norm(moved) or 1.0)
+        self.kept_dense[article] /= length
+        self._moved[article] = moved / (np.linalg.norm(moved) or 1.0)
 
     def _group(
         self,

@@ -99,7 +99,7 @@ class PostReader:
         self, model: TextModel, *, dense: bool, encoder: EncodedOnce | None = None
     ) -> None:
         assert model.terms is not None
-        self._model, self._terms, self._dense = model, model.terms, dense
+        self._model, self._terms, self.dense = model, model.terms, dense
         self._encoder = encoder if dense else None
         self._heads = model.text_heads()
 
@@ -133,7 +133,7 @@ class PostReader:
         """Read the word ids of P posts, with their vectors (P, D) if another encoder gave them."""
         ids = TokenIds.of(texts)
         vectors, factors, means = None, None, None
-        if (self._dense and said is None) or self._model.has_factors:
+        if (self.dense and said is None) or self._model.has_factors:
             vectors, factors = self._heads(ids, "post")
         if said is not None:
             vectors = said.astype(np.float32)
@@ -141,7 +141,7 @@ class PostReader:
             features = [self._terms.features(text) for text in ids]
             means = mean_factors(features, list(map(self._terms.feature_factors, factors)))
         rows, terms, _ = self._terms.distinct(ids)
-        return Posts(ids, vectors if self._dense else None, rows, terms, means, said)
+        return Posts(ids, vectors if self.dense else None, rows, terms, means, said)
 
     def of_best(
         self, ids: Sequence[Ids], said: NDArray[np.float16] | None
@@ -162,14 +162,16 @@ class PostReader:
         return found | dict(zip(ids.tolist(), tokens, strict=True))
 
 
-def unit_terms(posts: Posts, weights: TermWeights) -> sparse.csr_matrix:
+def unit_terms(posts: Posts, weights: TermWeights, without: Ids | None = None) -> sparse.csr_matrix:
     """Vectors (P, C) over all features of the posts whose products are lexical similarities.
 
     A product is half the cosine of the words plus half that of the bigrams; without bigrams it is
-    the cosine of the words.
+    the cosine of the words. The features `without` are left out of the vectors.
     """
     columns, places = np.unique(posts.terms, return_inverse=True)
     values = weights.of(posts.terms)
+    if without is not None:
+        values[np.isin(posts.terms, without)] = 0.0
     if posts.factors is not None:
         values = values * posts.factors
     paired = posts.terms >= FIRST_BIGRAM

@@ -1,6 +1,7 @@
 """Words and vectors together."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,14 +13,16 @@ from typing_extensions import override
 
 from siamese_news.lexical_head.options import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
+from siamese_news.model.calibration import Evidence
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors, Rest
+from siamese_news.scoring.evidence import COMPARED, highest, shared_and_apart
 from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import Content, Neighbor, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
-from siamese_news.scoring.surface import SurfaceScores, by_id
+from siamese_news.scoring.surface import SurfaceScores, by_id, total
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed, other_language
 from siamese_news.text.token_ids import TokenIds
@@ -33,8 +36,9 @@ class MixtureScorer(Scorer):
     """The lexical head's score, the cosine of the dense head, and their smoothing.
 
     Before smoothing and the surface a score is ``(1 - w - e) L + w D + e max(0, D - q)``: L the
-    score of the words, D the cosine, q a high quantile of the article's cosines over the pool, and
-    e the higher the less the article's words find (`DenseExcess`). Without a pool, and in the first
+    score of the words, D the cosine, q a high quantile of the article's cosines over the pool, e
+    the higher the less the article's words find (`DenseExcess`), and w the higher the more the
+    vectors confirm of it (`Agreement`). Without a pool, and in the first
     pass over one, it is ``(1 - w) L + w D``. The options of the lexical head have w and e.
 
     Smoothed or not, ``s X`` is added to it: X the cosine of n-grams inside words, s its weight
@@ -75,9 +79,9 @@ class MixtureScorer(Scorer):
         self._feedback, self._smoothing = options.feedback, options.smoothing
         self._excess = options.excess if vectors else DenseExcess(weight=0.0)
         self._weights = MixtureWeights(options.dense if vectors else 0.0, len(articles))
-        dense = bool(self._weights.share or self._excess.weight)
+        dense = vectors and bool(options.dense or self._excess.weight)
         self._read = PostReader(model, dense=dense, encoder=encoder)
-        self._background = model.terms.background()
+        self._terms, self._background = model.terms, model.terms.background()
         self._articles = ArticleVectors(model, articles, self._read, self._background)
         best = self._smoothing.posts if self._smoothing.weight else 0
         if self._excess.weight:
@@ -102,7 +106,8 @@ class MixtureScorer(Scorer):
         lacking = [np.sum(ids >= len(model.vocabulary)) for ids in self._articles.ids]
         lengths = [max(len(ids), 1) for ids in self._articles.ids]
         self._foreign = np.array(lacking) / lengths >= rules.FOREIGN
-        self._alike = np.zeros(len(articles))
+        self._alike, self._agreed = np.zeros(len(articles)), np.zeros(len(articles))
+        self._leaders: dict[int, NDArray[np.float32]] = {}
         self._trust = np.ones(len(articles))
         self._vocabulary = model.vocabulary
         self._languages = [language_of_seed(text) or BACKGROUND for text in articles]
@@ -153,6 +158,7 @@ class MixtureScorer(Scorer):
         if self._settled:
             return ""
         self._see_likeness()
+        self._see_agreement()
         self._degrees = self._decided(self._pool.about, self._pool.counts.posts)
         return self._apply()
 
@@ -180,8 +186,8 @@ class MixtureScorer(Scorer):
             terms=terms,
             pairs=pairs,
             vectors=vectors,
-            lexical=1 - weights.share - excesses,
-            cosine=np.full(len(excesses), float(weights.share)),
+            lexical=1 - weights.shares.astype(np.float64) - excesses,
+            cosine=weights.shares.astype(np.float64),
             excess=excesses,
             quantiles=weights.quantiles.astype(np.float64),
             about=self._options.focused_pool.score,
@@ -253,6 +259,25 @@ class MixtureScorer(Scorer):
             rule, posts = self._feedback, self._pool.counts.posts
             self._trust = np.array([rules.trust(rule, alike, posts) for alike in self._alike])
 
+    def _see_agreement(self) -> None:
+        """Find how far the vectors confirm the best posts by words, and may decide."""
+        options, candidates = self._options.agreement, self._pool.candidates
+        if not self._read.dense or options.weight <= self._options.dense:
+            return
+        best = np.float32(options.weight / (1 - options.weight))
+        for some, union, lists in candidates.together(range(len(self._articles)), options.posts):
+            texts = [candidates.text(key) for key in union.tolist()]
+            posts = self._read.of_ids(texts, candidates.vectors(union.tolist()))
+            lexical, dense = self._articles.heads(posts, some)
+            assert dense is not None and posts.vectors is not None
+            for words, cosines, article, own in zip(lexical, dense, some, lists, strict=True):
+                places = np.searchsorted(union, own)
+                mine = rules.agreement(options, words[places], cosines[places])
+                if mine:
+                    order = np.argsort(-np.round(words + best * cosines, 6)[places], kind="stable")
+                    self._leaders[article] = posts.vectors[places[order[: rules.BEST]]]
+                    self._agreed[article] = mine
+
     def _apply(self) -> str:
         """Score by the statistics of the pool from now on."""
         candidates = self._pool.candidates
@@ -260,6 +285,12 @@ class MixtureScorer(Scorer):
         shares = self._feedback.weight * self._trust
         counts = self._pool.counts
         self._articles.use(counts, self._degrees, lists, said, shares, self._rests())
+        options = self._options
+        for article, vectors in self._leaders.items():
+            agreed = float(self._agreed[article])
+            self._articles.lead(article, vectors, agreed * options.agreement.feedback)
+            share = options.dense + agreed * (options.agreement.weight - options.dense)
+            self._weights.shares[article] = share
         if self._excess.weight and self._pool.counts.posts:
             self._weights.quantiles = self._pool.cosine_quantiles(self._excess.quantile)
             for article in range(len(self._articles)):
@@ -271,8 +302,14 @@ class MixtureScorer(Scorer):
             posts = self._pool.counts.posts
             self._surface.use(self._pool.surface, posts, self._trust * near, self._degrees)
             if self._options.passages.weight:
+                # Where the best posts resemble each other, or vectors decide, it is about an event.
+                few = 1 - np.minimum(self._alike / (self._feedback.alike or 1.0), 1.0)
                 self._passages = PassageScores(
-                    self._surface, self._words, candidates, self._options.passages
+                    self._surface,
+                    self._words,
+                    candidates,
+                    self._options.passages,
+                    few * (1 - self._agreed),
                 )
         if self._smoothing.weight:
             self._smoothed = SmoothedScores(
@@ -341,20 +378,50 @@ class MixtureScorer(Scorer):
     def scores(self, posts: Content) -> np.ndarray:
         found = np.zeros((len(self._articles), len(posts)), np.float32)
         for start, read in self._blocks(posts, "scores"):
-            scores = self._unsmoothed(read)
-            if self._smoothed is not None:
-                self._smoothed.put(scores, read)
-            if self._surface is not None:
-                scores *= self.scales()[:, None]
-                self._surface.add(scores, read.ids)
-            if self._passages is not None:
-                self._passages.add(scores, read)
-            found[:, start : start + len(read.ids)] = scores
+            found[:, start : start + len(read.ids)] = self._scored(read)
         return found
 
+    def _scored(self, posts: Posts) -> NDArray[np.float32]:
+        """(A, P) the scores of posts."""
+        scores = self._unsmoothed(posts)
+        if self._smoothed is not None:
+            self._smoothed.put(scores, posts)
+        if self._surface is not None:
+            scores *= self.scales()[:, None]
+            self._surface.add(scores, posts.ids)
+        if self._passages is not None:
+            self._passages.add(scores, posts)
+        return scores
+
     @override
-    def alike(self) -> NDArray[np.float64]:
-        return self._alike
+    def evidence(self, articles: Sequence[int]) -> list[Evidence]:
+        candidates, found = self._pool.candidates, {}
+        for some, union, lists in candidates.together(articles, COMPARED):
+            texts = TokenIds.of([candidates.text(key) for key in union.tolist()])
+            texts = replace(texts, unknown=candidates.unknown)
+            vectors = candidates.vectors(union.tolist())
+            scores = self._scored(self._read.of_ids(texts, vectors))[some]
+            for article, own, line in zip(some, lists, scores, strict=True):
+                mine = line[np.searchsorted(union, own)]
+                found[article] = self._evidence(article, own.tolist(), mine)
+        return [found.get(article, Evidence()) for article in articles]
+
+    def _evidence(self, article: int, keys: list[int], scores: NDArray[np.float32]) -> Evidence:
+        """The evidence of an article by its best posts, best first, and their scores."""
+        candidates = self._pool.candidates
+        posts = self._read.of_ids(list(map(candidates.text, keys)), candidates.vectors(keys))
+        features = self._terms.features(self._articles.ids[article])
+        shared, apart = shared_and_apart(posts, features, self._background, self._smoothing)
+        # In a pool of fewer posts than are compared, these places are as deep in proportion.
+        deep = min(self._pool.counts.posts / COMPARED, 1.0)
+        places = (1, math.ceil(10 * deep), math.ceil(30 * deep))
+        best, tenth, thirtieth = (highest(scores, place) for place in places)
+        alike = round(float(self._alike[article]), 6)
+        return Evidence(alike, shared, apart, best, tenth, thirtieth)
+
+    @override
+    def agreement(self) -> NDArray[np.float64]:
+        return self._agreed
 
     @override
     def decisions(self) -> list[str]:
@@ -409,20 +476,21 @@ class MixtureScorer(Scorer):
         views = [] if self._surface is None else [self._surface.parts(read.ids, article)]
         if self._passages is not None:
             views.append(self._passages.parts(read, article))
-        of_post = _total(by_post for by_post, _ in views)
+        of_post = total(by_post for by_post, _ in views)
         vector, factor = np.zeros(0, np.float32), 0.0
         dense = articles.heads(near, [article])[1]
         if dense is not None and near.vectors is not None:
             # The excess of a cosine is the cosine times a factor.
             over = np.maximum(dense[0] - quantile, 0) / np.where(dense[0] > 0, dense[0], 1.0)
             factors = (share + excess * over).astype(np.float32)
-            vector = np.float32(kept) * ((shares * factors) @ near.vectors)
-            factor = kept * own * float(factors[0])
+            kept_dense = float(articles.kept_dense[article])
+            vector = np.float32(kept_dense) * ((shares * factors) @ near.vectors)
+            factor = kept_dense * own * float(factors[0])
         ids, values = np.array(list(of_post), np.int64), np.array(list(of_post.values()))
         return ScoreParts(
             terms={name: value * lexical * own for name, value in terms.items()},
             surface=_named(names, ids, values),
-            article_terms=_total([own_terms, *(by_article for _, by_article in views)]),
+            article_terms=total([own_terms, *(by_article for _, by_article in views)]),
             article_vector=vector,
             post_vector=factor,
             own=own,
@@ -448,6 +516,7 @@ class MixtureScorer(Scorer):
             which = range(len(saved["degrees"])) if of is None else of
             self._degrees = saved["degrees"][list(which)]
             self._see_likeness()
+            self._see_agreement()
             self._apply()
 
     @override
@@ -467,15 +536,6 @@ def _unsmoothed(
 ) -> NDArray[np.float32]:
     """The scores before smoothing, for some articles or all."""
     return weights.mixed(*vectors.heads(posts, articles), articles)
-
-
-def _total(parts: Iterable[dict[int, float]]) -> dict[int, float]:
-    """Their sum, by id."""
-    found: dict[int, float] = {}
-    for part in parts:
-        for id, value in part.items():
-            found[id] = found.get(id, 0.0) + value
-    return found
 
 
 def _named(names: dict[int, str], ids: NDArray[Any], values: NDArray[Any]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.lexical_head.options import DenseExcess, FocusedPool, RocchioFeedback
+from siamese_news.lexical_head.options import Agreement, DenseExcess, FocusedPool, RocchioFeedback
 from siamese_news.utils.choices import About
 
 # Posts that say how much an article's words find.
@@ -33,6 +33,8 @@ EVENT = 0.3
 # The meaning of each degree of `article_degrees`.
 DECISIONS = {0.0: "event", 0.5: "between", 1.0: "article"}
 _UNIT = 1_000_000
+# Added to the standard deviation of cosines, so that equal ones say nothing.
+_STEADY = 0.01
 
 
 def article_degrees(
@@ -71,6 +73,30 @@ def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
     weak = min(max((options.strong - found) / (options.strong - options.weak), 0.0), 1.0)
     least = min(options.strong_weight, options.weight)
     return least + weak * (options.weight - least)
+
+
+def agreement(
+    options: Agreement, lexical: NDArray[np.float32], cosines: NDArray[np.float32]
+) -> float:
+    """How far the vectors decide for an article, from 0 to 1 (`Agreement`).
+
+    By the lexical scores and the cosines of its best posts, best first.
+    """
+    first, others = cosines[: options.first], cosines[options.first :]
+    if not len(others):
+        return 0.0
+    apart = float(first.mean(dtype=np.float64) - others.mean(dtype=np.float64))
+    z = apart / (float(others.std(dtype=np.float64)) + _STEADY)
+    best = np.sort(lexical)[::-1].astype(np.float64)
+    gate = _ramp(z, options.low, options.high)
+    gate *= _ramp(float(best[: options.first].mean()), options.few, options.many)
+    gate *= 1 - _ramp(float(best[:STRONGEST].mean()), options.weak, options.strong)
+    return round(gate, 4)  # sums differ in their last digits
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    """0 up to `low`, 1 from `high` on, linear between them."""
+    return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 def trust(options: RocchioFeedback, likeness: float, posts: int) -> float:

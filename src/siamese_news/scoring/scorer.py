@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from siamese_news.model.calibration import Evidence
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 
@@ -154,12 +155,19 @@ class Scorer:
         """
         return None
 
-    def alike(self) -> NDArray[np.float64] | None:
-        """(A,) how far each article's best posts resemble each other, from 0 to 1.
+    def evidence(self, articles: Sequence[int]) -> list[Evidence] | None:
+        """The evidence of each of some articles' lists, once a pool was observed.
 
         None where scores are not of words.
         """
         return None
+
+    def agreement(self) -> NDArray[np.float64]:
+        """(A,) how far vectors decide for each article, from 0 to 1, as the pool suggests.
+
+        It is 0 for a scorer that does not weigh words against vectors.
+        """
+        return np.zeros(len(self.scales()))
 
     def decisions(self) -> list[str]:
         """The question of each article, ``event``, ``article`` or ``between``; or nothing."""

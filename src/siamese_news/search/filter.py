@@ -194,9 +194,10 @@ def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[dic
 
         order = _order(found, row_at)
         if opened.second_look is not None:
-            first = order[: opened.second_look.count(found)]
+            scales, agreed = scorer.scales(), scorer.agreement()
+            first = order[: opened.second_look.count(0, found, agreed)]
             texts = [row_at(place)["text"] for place in first.tolist()]
-            found[first] += opened.second_look.added(0, texts, scorer.scales())
+            found[first] += opened.second_look.added(0, texts, scales, agreed)
             order = _order(found, row_at)
 
         def rows() -> Iterator[dict[str, Any]]:

@@ -76,17 +76,18 @@ class Ranking:
             self._cut(number)
         return self._floors.copy()
 
-    def look_again(self, second_look: SecondLook, top: int, scales: NDArray[np.floating]) -> None:
+    def look_again(self, second_look: SecondLook, top: int, scorer: Scorer) -> None:
         """Raise posts of each list by a second look at the best of them, and keep `top` of it.
 
-        `scales` are as in `SecondLook.added`.
+        `scorer` is that of the first look.
         """
+        scales, agreed = scorer.scales(), scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
-            first = order[: second_look.count(scores)]
+            first = order[: second_look.count(number, scores, agreed)]
             texts = [self._posts[row][0].text for row in rows[first].tolist()]
             before = zip(rows[first].tolist(), scores[first].tolist(), strict=True)
             self._before[number] = dict(before)
-            scores[first] += second_look.added(number, texts, scales)
+            scores[first] += second_look.added(number, texts, scales, agreed)
         self._top = top
         self._forget()
 
@@ -203,7 +204,7 @@ def search(
         reason = "; no post is within the dates" if window.counts() else ": expected at least one"
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
-        found.look_again(second_look, top, scorer.scales())
+        found.look_again(second_look, top, scorer)
     return found
 
 

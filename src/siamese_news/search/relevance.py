@@ -5,7 +5,7 @@ order and the number of parts in which the posts came, and for a stream and an i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,15 +61,22 @@ def list_relevance(
 
     None where the model has no calibration, or a score has no words in it.
     """
-    alike = None if calibration is None else scorer.alike()
-    if calibration is None or alike is None:
+    found = None if calibration is None else scorer.evidence(range(len(seeds.articles)))
+    if calibration is None or found is None:
         return None
-    lists = [range(len(seeds.articles))] if seeds.one_story else [[n] for n in range(seeds.lists)]
-    evidence = []
-    for rows in map(list, lists):
-        unsure = all(is_unsure(seeds.articles[row], calibration) for row in rows)
-        evidence.append(Evidence(float(alike[rows].mean()), unsure))
-    return ListRelevance(calibration, evidence)
+    if seeds.one_story:
+        unsure = all(is_unsure(article, calibration) for article in seeds.articles)
+        return ListRelevance(calibration, [replace(mean_evidence(found), cautious=unsure)])
+    pairs = zip(found, seeds.articles, strict=True)
+    lists = [replace(own, cautious=is_unsure(seed, calibration)) for own, seed in pairs]
+    return ListRelevance(calibration, lists)
+
+
+def mean_evidence(several: Sequence[Evidence]) -> Evidence:
+    """The evidence of one list over several seeds."""
+    names = [field.name for field in fields(Evidence) if field.name != "cautious"]
+    means = {name: [getattr(own, name) for own in several] for name in names}
+    return Evidence(**{name: sum(values) / len(values) for name, values in means.items()})
 
 
 def is_unsure(article: Article, calibration: Calibration) -> bool:

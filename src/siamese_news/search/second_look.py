@@ -6,6 +6,10 @@ of these K cosines; then max(0, c - m) times a weight and the seed's scale (`Sco
 added to the post's score, the largest over the seeds of one story. Nothing is subtracted, so a post
 that was read never falls behind one that was not because it was read, and a threshold decides as it
 does without a second look.
+
+Where the first look says that vectors decide (`Scorer.agreement`), as for comments that answer
+without naming the matter, more posts are read, the weight is higher, and the seed's vector moves
+towards the mean of the ten posts nearest to it among the best.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +30,9 @@ LEAST, MOST = 200, 5000
 _NEAR = 0.1  # a post with this score looks near
 _TIMES = 2  # as many posts as look near are read, times this
 _WEIGHT = 0.26
+# The same where vectors decide, the weight of the mean vector of the nearest posts, how many these
+# are, and among how many of the best they are looked for.
+_DECIDING, _LEADING, _NEAREST, _AMONG = 0.6, 1.0, 10, 100
 _CACHE = "second-look"
 
 
@@ -34,52 +41,77 @@ class SecondLook:
 
     `folder` is that of a model of sentence-transformers or model2vec, or of a cross-encoder, which
     reads K `posts` of each list, `most` at most; None lets the scores decide: twice as many posts
-    as score .1 or more, from 200 to 5,000.
+    as score .1 or more, from 200 to 5,000, and up to 5,000 where vectors decide.
+
+    The `scales` and `agreed` of its methods are those of the seeds by the scorer of the first look
+    (`Scorer.scales`, `Scorer.agreement`). A cross-encoder reads as if no vectors decided.
     """
 
     def __init__(self, folder: Path, seeds: Seeds, posts: int | None = None) -> None:
         self._seeds, self._posts, self.most = seeds, posts, posts or MOST
-        self._similar = _pairs(folder) if is_cross_encoder(folder) else _vectors(folder)
+        self._pairs = is_cross_encoder(folder)
+        self._similar = _pairs(folder) if self._pairs else _vectors(folder)
 
-    def count(self, scores: NDArray[np.int64]) -> int:
-        """K of a list with these scores in millionths."""
+    def count(self, number: int, scores: NDArray[np.int64], agreed: NDArray[np.floating]) -> int:
+        """K of list `number`, which has these scores in millionths."""
         if self._posts is not None:
             return self._posts
         near = int(np.count_nonzero(scores >= _NEAR * MILLION))
-        return min(max(_TIMES * near, LEAST), MOST)
+        deciding = round(MOST * float(self._deciding(number, agreed).max()))
+        return min(max(_TIMES * near, LEAST, deciding), MOST)
 
     def added(
-        self, number: int, texts: Sequence[str], scales: NDArray[np.floating]
+        self,
+        number: int,
+        texts: Sequence[str],
+        scales: NDArray[np.floating],
+        agreed: NDArray[np.floating],
     ) -> NDArray[np.int64]:
-        """(K,) millionths to add to the scores of posts with these texts, in list `number`.
-
-        `scales` are those of the scorer of the first look (`Scorer.scales`).
-        """
-        seeds = self._seeds.articles
-        rows = range(len(seeds)) if self._seeds.one_story else [number]
-        articles = [seeds[row].full_text for row in rows]
+        """(K,) millionths to add to the scores of posts with these texts, best first, in a list."""
+        rows = self._rows(number)
+        articles = [self._seeds.articles[row].full_text for row in rows]
         if not texts:
             return np.zeros(0, np.int64)
-        similar = self._similar(articles, texts).astype(np.float64)
+        deciding = self._deciding(number, agreed)
+        similar = self._similar(articles, texts, deciding).astype(np.float64)
         excess = np.maximum(similar - np.median(similar, axis=1, keepdims=True), 0)
-        best = (scales[list(rows), None] * excess).max(axis=0)
-        return np.rint(_WEIGHT * MILLION * best).astype(np.int64)
+        weights = scales[rows] * (_WEIGHT + deciding * (_DECIDING - _WEIGHT))
+        best = (weights[:, None] * excess).max(axis=0)
+        return np.rint(MILLION * best).astype(np.int64)
+
+    def _rows(self, number: int) -> list[int]:
+        """The seeds of a list."""
+        return list(range(len(self._seeds.articles))) if self._seeds.one_story else [number]
+
+    def _deciding(self, number: int, agreed: NDArray[np.floating]) -> NDArray[np.floating]:
+        """How far vectors decide for the seeds of a list, from 0 to 1."""
+        mine = agreed[self._rows(number)]
+        return np.zeros(len(mine)) if self._pairs else mine
 
 
-Similar = Callable[[Sequence[str], Sequence[str]], NDArray[np.floating]]
-"""A articles and K posts -> (A, K) similarities, from -1 to 1."""
+Similar = Callable[[Sequence[str], Sequence[str], NDArray[np.floating]], NDArray[np.floating]]
+"""A articles, K posts, how far vectors decide (A,) -> (A, K) similarities, from -1 to 1."""
 
 
 def _vectors(folder: Path) -> Similar:
     """Cosines by a model that encodes each text as a vector."""
     model = ExternalModel(folder)
 
-    def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.floating]:
-        vectors = cached_values(_CACHE, folder, posts, posts, model.encode_posts)
-        cosines: NDArray[np.float32] = model.encode_articles(articles) @ vectors.T.astype(
-            np.float32
-        )
-        return cosines
+    def similar(
+        articles: Sequence[str], posts: Sequence[str], deciding: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
+        stored = cached_values(_CACHE, folder, posts, posts, model.encode_posts)
+        vectors = stored.astype(np.float32)
+        found = []
+        for article, share in zip(model.encode_articles(articles), deciding, strict=True):
+            cosines: NDArray[np.float32] = vectors @ article
+            if share:
+                nearest = np.argsort(-np.round(cosines[:_AMONG], 6), kind="stable")[:_NEAREST]
+                mean = vectors[nearest].mean(axis=0)
+                moved = article + np.float32(share * _LEADING) * mean / np.linalg.norm(mean)
+                cosines = vectors @ (moved / np.linalg.norm(moved))
+            found.append(cosines)
+        return np.stack(found)
 
     return similar
 
@@ -102,7 +134,9 @@ def _pairs(folder: Path) -> Similar:
             )
         return found.reshape(-1, 1)
 
-    def similar(articles: Sequence[str], posts: Sequence[str]) -> NDArray[np.floating]:
+    def similar(
+        articles: Sequence[str], posts: Sequence[str], _: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
         pairs = [(first_words(article), post) for article in articles for post in posts]
         names = ["\0".join(pair) for pair in pairs]
         found = cached_values(_CACHE, folder, names, pairs, predicted)
