@@ -167,3 +167,17 @@ def test_the_table_of_the_model_that_ships_is_not_made_larger(tmp_path):
     sealed(folder, tmp_path / "again", lambda folder: None)
     with pytest.raises(InputError, match="config and weights do not fit"):
         open_model(tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"terms__texts": 12}, "texts=12, and a word is in .* expected at least as many texts"),
+        ({"terms__typical": [1e-9, 100.0]}, "expected the lengths of posts' vectors, from 0.001"),
+        ({"terms__typical": [70.0, 1e8]}, "expected the lengths of posts' vectors, from 0.001"),
+    ],
+)
+def test_numbers_of_the_background_that_cannot_be_are_refused(tmp_path, change, said):
+    folder = sealed(PRETRAINED, tmp_path / "changed", config(**change))
+    with pytest.raises(InputError, match=said):
+        open_model(folder)

@@ -27,6 +27,8 @@ from siamese_news.text.content_words import smoothed_idf
 
 # A model folder keeps the logarithm of a pair's counter in a byte.
 _STEPS = 16
+# Bounds of typical lengths, the upper one in weights of the rarest words.
+_SHORTEST, _LONGEST = 0.001, 100
 
 
 class TermHead:
@@ -106,6 +108,27 @@ class TermHead:
             typical=typical,
             options=TermOptions.of(options),
         )
+
+    def fill(self, frequencies: NDArray[Any], pairs: NDArray[np.uint8]) -> None:
+        """Take the frequencies that belong to a `rebuilt` head.
+
+        Raises:
+            InputError: the number of texts or the typical lengths cannot be those of these texts.
+        """
+        most = int(frequencies.max(initial=0))
+        if int(frequencies.min(initial=0)) < 0 or most > self.texts:
+            raise InputError(
+                f"terms: texts={self.texts}, and a word is in {most} of them; expected at least as "
+                "many texts as the most frequent word is in"
+            )
+        self.frequencies, self.pairs = frequencies, pairs
+        # No post is longer than one of ten thousand words that no background text has.
+        rarest = smoothed_idf(np.zeros(1), self.texts, add=1.0)[0] ** self.options.power
+        if not all(_SHORTEST <= length <= _LONGEST * rarest for length in self.typical):
+            raise InputError(
+                f"terms: typical={self.typical}; expected the lengths of posts' vectors, from "
+                f"{_SHORTEST} to {_LONGEST * rarest:.0f}"
+            )
 
     def features(self, ids: Ids) -> Ids:
         """The ids of a text's words, then of its pairs."""

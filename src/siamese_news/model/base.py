@@ -288,5 +288,5 @@ def words_of(folder: str | Path, content: Content) -> tuple[dict[str, Any], dict
     }
     check_arrays(folder, own, {} if head is None else head.arrays(_TERMS))
     if head is not None:
-        head.frequencies, head.pairs = own[f"{_TERMS}frequencies"], own[f"{_TERMS}pairs"]
+        head.fill(own[f"{_TERMS}frequencies"], own[f"{_TERMS}pairs"])
     return parts, rest
