@@ -32,7 +32,8 @@ class Row:
         kind: one of `KINDS`.
         options: of the system, fixed beforehand. ``of`` names the two rows of a ``mix``;
             ``encoder`` the sentence encoder of a ``beside`` or a ``second_look``. With
-            ``distinct`` the articles tell different stories (``rank --distinct``).
+            ``distinct`` the articles tell different stories (``rank --distinct``), with ``rivals``
+            a post falls where it fits an unrelated article better (``rank``).
         weights: for a ``mix``, the values of ``weight`` from which dev pools choose.
         tests: the tests it is scored on.
         peer: whether a user could have it without us: the strongest of these is what the paired

@@ -16,6 +16,8 @@ DATA = {
     "politifact-dev": "politifact_dev",
     "factcheck-dev": "factcheck_dev",
     "claims-dev": "claims_dev",
+    "fox-comments": "fox_comments",
+    "dast-da": "dast_da",
     "webis": "webis_whole",
     "stories": "stories",
 }

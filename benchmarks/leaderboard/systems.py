@@ -1,6 +1,7 @@
 """The systems behind the rows: they score posts for articles, and time the posts."""
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,10 @@ from benchmarks.leaderboard.sentences import ENCODERS, SentenceEncoder, not_inst
 from siamese_news.baselines import BM25, TfIdf
 from siamese_news.data.records import Article
 from siamese_news.model import Model
-from siamese_news.model.loading import ExternalModel
+from siamese_news.model.base import PRETRAINED, TextModel
+from siamese_news.model.loading import ExternalModel, model_of
 from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.content_words import words_of
@@ -108,10 +111,12 @@ def open_row(
         choices: what dev pools chose.
         one_story: whether the articles that will be scored tell one story.
     """
-    if row.options.get("distinct"):
-        plain = {name: value for name, value in row.options.items() if name != "distinct"}
-        opened = open_row(ground, replace(row, options=plain), choices, one_story=one_story)
-        return [Distinct(system) for system in opened]
+    for step in ("distinct", "rivals"):
+        if row.options.get(step):
+            plain = {name: value for name, value in row.options.items() if name != step}
+            opened = open_row(ground, replace(row, options=plain), choices, one_story=one_story)
+            words = model_of(PRETRAINED) if step == "rivals" else None
+            return [Compared(system, words) for system in opened]
     if row.kind in ("model", "shipped"):
         folders = ground.board.folders(row)
         loaded = [Model.load(folder) for folder in folders]
@@ -221,18 +226,25 @@ class LookAgain(ModelSystem):
         return lists / MILLION, seconds + time.process_time() - started
 
 
-class Distinct:
-    """A system whose articles tell different stories, as ``rank --distinct`` takes them."""
+class Compared:
+    """A system whose articles are compared: a post falls where it fits another one better.
 
-    def __init__(self, system: System) -> None:
-        self.parts = (system,)
+    Args:
+        system: the system.
+        words: whose words tell which articles are unrelated, as `rank` does it; None takes all for
+            different stories, as ``rank --distinct`` does.
+    """
+
+    def __init__(self, system: System, words: TextModel | None) -> None:
+        self.parts, self._words = (system,), words
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""
         scores, seconds = self.parts[0](articles, posts)
         seeds = [Article(id=str(n), text=text) for n, text in enumerate(articles)]
         started = time.process_time()
-        lists, _ = Seeds(seeds, distinct=True).combine(scores)
+        rivals = None if self._words is None else rival_weights(self._words, articles)
+        lists, _ = Seeds(seeds, distinct=rivals is None, rivals=rivals).combine(scores)
         return lists / MILLION, seconds + time.process_time() - started
 
 
@@ -298,21 +310,43 @@ class NGrams:
     Args:
         analyzer: of `TfidfVectorizer`.
         sizes: the least and the greatest n.
+        split: whether hashtags and handles are split into their words first.
+        fit_articles: whether the IDF is that of the posts and the articles.
     """
 
-    def __init__(self, *, analyzer: str, sizes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        *,
+        analyzer: str,
+        sizes: Sequence[int],
+        split: bool = False,
+        fit_articles: bool = False,
+    ) -> None:
         self._options = {"analyzer": analyzer, "ngram_range": tuple(sizes), "sublinear_tf": True}
+        self._split, self._fit_articles = split, fit_articles
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""
         started = time.process_time()
         vectorizer = TfidfVectorizer(dtype=np.float32, **self._options)
-        indexed = vectorizer.fit_transform(posts)
+        if self._split:
+            articles, posts = ([_split_tags(text) for text in some] for some in (articles, posts))
+        vectorizer.fit([*posts, *articles] if self._fit_articles else posts)
+        indexed = vectorizer.transform(posts)
         seconds = time.process_time() - started
         asked = vectorizer.transform(articles)
         started = time.process_time()
         scores = np.asarray((asked @ indexed.T).toarray(), np.float32)
         return scores, seconds + time.process_time() - started
+
+
+def _split_tags(text: str) -> str:
+    """A text whose hashtags and handles are words: ``#SafeInBoston`` is ``Safe In Boston``."""
+    return _TAG.sub(lambda match: f" {_JOINT.sub(' ', match[1])} ", text)
+
+
+_TAG = re.compile(r"[#@](\w+)")
+_JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[^\W\d])(?=\d)|_")
 
 
 class BM25System(Lexical):

@@ -58,6 +58,10 @@ _NOTES = {
     "newsrooms and the tweets that they answer.",
     "claims-dev": "**Some numbers of our scores were chosen on it**. Claims of one sentence in "
     "five languages, posts of all of them in one pool.",
+    "fox-comments": "**Some numbers of our scores were chosen on it**. Readers' comments under ten "
+    "stories; people answer without naming the matter.",
+    "dast-da": "**Some numbers of our scores were chosen on it**. Comments of Danish Reddit on 14 "
+    "stories, each asked for by a Danish brief.",
     "crisislex-boston": "One ranking by the mean score over 38 seed articles; *one seed article*: "
     "mean, lowest and highest AP of the rankings by a single one.",
     "webis": "**The numbers of our scores were chosen on it**. Clickbait posts and the article "

@@ -397,3 +397,10 @@ def test_answers_are_not_held_back():
         accepted, _ = listening.accept()
         with accepted:
             assert accepted.proto == socket.IPPROTO_TCP
+
+
+def test_a_post_has_its_relevance_next_to_its_score_unless_it_is_labeled_blind(served):
+    shown = served.json("/api/posts")["html"]
+    assert re.search(r'class="relevance"[^>]*>\d+%<', shown)
+    blind = served.json("/api/queue?kind=random&annotator=a")
+    assert "relevance" not in json.dumps(blind).replace("relevant", "")

@@ -218,6 +218,7 @@ def _post_of(row: Mapping[str, Any]) -> ReportPost:
         orjson.loads(row["terms"]),
         link=web_link(row["link"]),
         place=None if x is None else (x, row["y"]),
+        relevance=row["relevance"],
     )
 
 

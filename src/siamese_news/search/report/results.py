@@ -29,7 +29,7 @@ class ReportPost:
     """One row of the results, with `rank` from 1 for its seed, whose id is `seed`.
 
     `created_at` is in any form that `iso_date` reads; `terms` are highlighted; `link` is http or
-    https; `place` is (x, y) on the map.
+    https; `place` is (x, y) on the map; `relevance` is None where scores are not calibrated.
     """
 
     rank: int
@@ -44,6 +44,7 @@ class ReportPost:
     terms: Sequence[str] = ()
     link: str | None = None
     place: tuple[float, float] | None = None
+    relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
