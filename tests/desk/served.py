@@ -214,7 +214,7 @@ def found_before(
         )
     rows.sort(key=lambda row: (-row["score"], row["post"]))
     for rank, row in enumerate(rows, 1):
-        row["rank"] = rank
+        row["rank"], row["relevance"] = rank, row["score"]
     search = folder / "searches" / "1"
     (folder / ".private").mkdir(parents=True)
     search.mkdir(parents=True)
