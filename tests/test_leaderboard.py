@@ -499,11 +499,11 @@ def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypa
         def __init__(self, folder, seeds):
             self.seeds = [article.full_text for article in seeds.articles]
 
-        def count(self, scores):
+        def count(self, number, scores, agreed):
             return 3
 
-        def added(self, number, texts, scales):
-            assert scales.tolist() == [1, 1]  # those of cosines
+        def added(self, number, texts, scales, agreed):
+            assert scales.tolist() == [1, 1] and agreed.tolist() == [0, 0]  # those of cosines
             return np.array([MILLION * (self.seeds[number] in text) for text in texts])
 
     monkeypatch.setattr("benchmarks.leaderboard.systems.SecondLook", Look)
