@@ -25,7 +25,7 @@ PAPERS: dict[str, tuple[str, ...]] = {
         "table2",
         "table3",
         "variants.WIDTHS",
-        "variants.REFERENCE",
+        "authors",
         "variants.OWN_VECTORS",
         "figure3",
         "figure4",

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.encoders.embedding import TokenEmbedding
+from siamese_news.model.ranker_ensemble import open_ranker
 from siamese_news.model.reranker import TextRanker
 from siamese_news.text.vocabulary import Vocabulary
 
@@ -175,3 +176,47 @@ def test_another_model_or_no_model_is_named(model, posts, tmp_path, tiny_model):
     assert done.exit_code == 2 and "nothing" in done.output + done.stderr
     done = rerank(model, tmp_path / "nothing.jsonl")
     assert done.exit_code == 2 and "nothing.jsonl" in done.output + done.stderr
+
+
+def test_a_folder_of_several_rankers_scores_by_their_mean_probability(model, posts, tmp_path):
+    """Two seeds, one as a model folder and one as a training's folder, against a loop."""
+    first = TextRanker.load(model)
+    second = TextRanker.load(model)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in second.ranker.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    both = tmp_path / "both"
+    first.save(both / "seed0", card="")
+    second.save(both / "seed1" / "model", card="")
+    (both / "logs").mkdir()
+    query = ["oscars", "snub", "affleck"]
+    texts = [["oscars", "snub", "word1"], ["word3"], ["affleck"]]
+    expected = [
+        np.log((np.exp(a) + np.exp(b)) / 2)
+        for a, b in zip(first.score(query, texts), second.score(query, texts), strict=True)
+    ]
+    np.testing.assert_allclose(open_ranker(both).score(query, texts), expected, rtol=1e-5)
+    done = rerank(both, posts, "--format", "csv")
+    assert done.exit_code == 0, done.output
+    scores = {row["post"]: float(row["score"]) for row in csv.DictReader(io.StringIO(done.stdout))}
+    alone = [
+        {row["post"]: float(row["score"]) for row in csv.DictReader(io.StringIO(one.stdout))}
+        for one in (
+            rerank(both / "seed0", posts, "--format", "csv"),
+            rerank(both / "seed1" / "model", posts, "--format", "csv"),
+        )
+    ]
+    for post, score in scores.items():
+        mean = (np.exp(alone[0][post]) + np.exp(alone[1][post])) / 2
+        assert score == pytest.approx(np.log(mean), abs=2e-5)
+
+
+def test_rankers_that_read_differently_are_no_ensemble(model, posts, tmp_path):
+    both = tmp_path / "both"
+    first = TextRanker.load(model)
+    first.save(both / "seed0", card="")
+    first.tokenizer_config["numbers"] = "drop"
+    first.save(both / "seed1", card="")
+    done = rerank(both, posts)
+    assert done.exit_code == 2 and "rankers of an ensemble differ" in done.output

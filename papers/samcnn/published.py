@@ -9,6 +9,7 @@ YEARS = (2011, 2012, 2013, 2014)
 TOPICS = dict(zip(YEARS, (49, 60, 60, 55), strict=True))
 CANDIDATES = dict(zip(YEARS, (39780, 49879, 46192, 41579), strict=True))
 RELEVANT = dict(zip(YEARS, (1940, 4298, 3405, 6812), strict=True))
+PERCENT_RELEVANT = dict(zip(YEARS, (4.87, 8.62, 7.37, 16.38), strict=True))
 
 NOT_SAID = "–"
 # Table 2 with section 2.3, and the defaults of the released code.
@@ -57,6 +58,22 @@ SYSTEMS = {
         ".4420:15",
     }.items()
 }
+
+# What the first author's own repository logs: the mean AP of ten single models, and the AP of their
+# ensemble, for the years in order. None: the log has none.
+LOGGED = "github.com/Impavidity/Twitter_Relevance_Matching, commits of 2018-05-15 to 2018-06-15"
+Logged = tuple[float | None, ...]
+SINGLES: dict[str, Logged] = {
+    "QAtt": (0.3267, 0.1660, 0.2595, 0.4018),
+    "PAtt": (0.3899, 0.2365, 0.2798, 0.4343),
+}
+ENSEMBLES: dict[str, Logged] = {
+    "BiCNN": (None, 0.1307, 0.1413, 0.2617),
+    "QAtt": (0.3383, 0.2177, 0.2688, 0.4140),
+    "PAtt": (0.4010, 0.2430, 0.2855, 0.4409),
+    "PAtt +QL": (0.4293, 0.2621, 0.2990, 0.4563),
+}
+LOGGED_SEEDS = 10
 
 # Fig. 3 and 4, and Table 4 with the paragraph on it.
 BEST, WORST = "164", "125"

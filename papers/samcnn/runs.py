@@ -5,20 +5,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import YEARS
 from papers.samcnn.stories import stories_collection
 from papers.training_runs import compose_training, forget_checkpoints
+from siamese_news.data.trec import read_run
 from siamese_news.metrics import evaluate_run
+from siamese_news.model.ranker_ensemble import log_of_mean
 from siamese_news.train import train as train_job
-from siamese_news.training.interpolation import GRID, interpolated
-from siamese_news.training.rerank_data import RerankCollection, make_fold, read_reranking
+from siamese_news.training.interpolation import GRID, SCALES, interpolated
+from siamese_news.training.rerank import JOINT, PLAIN
+from siamese_news.training.rerank_data import RerankCollection, Run, make_fold, read_reranking
 
 #: Option of ``conf/ranker`` -> name in the paper.
 RANKERS = {"bicnn": "BiCNN", "qatt": "QAtt", "patt": "PAtt"}
 PEERS = "peers"
-#: The figures of Table 3 -> metric of `evaluate_run`.
-FIGURES = {"AP": "AP", "P30": "P@30"}
+#: The figures of Table 3, in its order -> metric of `evaluate_run`.
+FIGURES = {"P30": "P@30", "AP": "AP"}
 #: The year of Fig. 3, Fig. 4 and Table 4.
 YEAR = 2013
 DATA = "TREC Microblog 2011-2014 (trec-microblog), GloVe 6B 100-d"
@@ -120,6 +125,71 @@ def trained(setting: Setting, runs: Path, ranker: str) -> Path:
     folder = runs / run_name("rerank_samcnn", ranker, YEAR, seed)
     train(setting, folder, "rerank_samcnn", ranker, YEAR, seed)
     return folder
+
+
+def ensemble_name(experiment: str, ranker: str, year: int) -> str:
+    """The name of the job that scores by the mean probability of all seeds."""
+    return f"ensemble_{experiment}_{ranker}_{year}"
+
+
+def ensemble_jobs(setting: Setting, *, experiment: str, rankers: Sequence[str]) -> list[Job]:
+    """For each ranker and test year, the ensemble of the seeds that `training_jobs` trains."""
+    years = YEARS if setting.data == "shared" else (YEAR,)
+
+    def job(ranker: str, year: int) -> Job:
+        def run(folder: Path, results: Results) -> Mapping[str, Any]:
+            folders = []
+            for seed in setting.seeds:
+                own = folder.parent / run_name(experiment, ranker, year, seed)
+                train(setting, own, experiment, ranker, year, seed)
+                folders.append(own)
+            return ensemble(collection_of(setting, folder.parent), year, folders)
+
+        title = ensemble_name(experiment, ranker, year)
+        return Job(title, run, 0.2, data_of(setting), setting.seeds)
+
+    return [job(ranker, year) for year in years for ranker in rankers]
+
+
+def ensemble(collection: RerankCollection, year: int, folders: Sequence[Path]) -> dict[str, Any]:
+    """The figures of the mean probability of several trained rankers, alone and with QL.
+
+    The weight of QL is tuned on the topics that the rankers' training held out, as for one ranker.
+
+    Returns:
+        ``topics``: suffix ("" or " +QL") -> metric -> topic -> figure; ``weight``: of QL.
+    """
+    held_out = json.loads((folders[0] / "topics.json").read_text(encoding="utf-8"))["dev"]
+    fold = make_fold(collection, year, share=0.15, seed=0, named=held_out)
+    dev, test = (
+        mean_run([read_run(folder / f"{part}.run.gz") for folder in folders])
+        for part in ("dev", "test")
+    )
+    first = collection.peer("ql", sorted(set(collection.years.values())))
+    convert, grid = SCALES["probability"]
+    joint, weight = interpolated(collection, fold, convert(dev), convert(test), first, grid)
+    judged = collection.judged(fold.test)
+    topics = {
+        suffix: _rounded(evaluate_run(run, judged))
+        for suffix, run in ((PLAIN, test), (JOINT, joint))
+    }
+    return {"topics": topics, "weight": weight}
+
+
+def mean_run(runs: Sequence[Run]) -> Run:
+    """The run of the mean probability of several runs of log probabilities, over the same posts.
+
+    Example:
+        >>> import math
+        >>> runs = [{"1": {"a": math.log(0.5)}}, {"1": {"a": math.log(0.3)}}]
+        >>> round(math.exp(mean_run(runs)["1"]["a"]), 6)
+        0.4
+    """
+    mean: Run = {}
+    for topic, posts in runs[0].items():
+        rows = np.array([[run[topic][post] for post in posts] for run in runs], np.float32)
+        mean[topic] = dict(zip(posts, log_of_mean(rows).tolist(), strict=True))
+    return mean
 
 
 def _without_folder(option: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.samcnn.published import CANDIDATES, PAPER, RELEVANT, TOPICS, YEARS
+from papers.samcnn.published import CANDIDATES, PAPER, PERCENT_RELEVANT, RELEVANT, TOPICS, YEARS
 from papers.samcnn.runs import collection_of, data_of
 from siamese_news.training.rerank_data import RerankCollection
 
@@ -44,10 +44,18 @@ def _jobs(setting: Setting) -> list[Job]:
     return [Job(JOB, run, minutes=0.5, data=data_of(setting), seeds=())]
 
 
+def _with_percent(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with the share of relevant candidates in percent, as the paper prints it."""
+    percent = f"{100 * row['relevant'] / row['candidates']:.2f}"
+    place = list(row).index("relevant") + 1
+    columns = list(row.items())
+    return dict([*columns[:place], ("%relevant", percent), *columns[place:]])
+
+
 def _lay_out(results: Results) -> Content:
     if JOB not in results:
         return Content()
-    rows = results[JOB]["rows"]
+    rows = [_with_percent(row) for row in results[JOB]["rows"]]
     counted = {row["year"]: row for row in rows}
     same = [str(year) for year in YEARS if counted[str(year)]["candidates"] == CANDIDATES[year]]
     found = ", ".join(f"{counted[str(year)]['relevant']:,} ({year})" for year in YEARS)
@@ -81,6 +89,7 @@ EXHIBIT = Exhibit(
                         "topics": TOPICS[year],
                         "candidates": CANDIDATES[year],
                         "relevant": RELEVANT[year],
+                        "%relevant": f"{PERCENT_RELEVANT[year]:.2f}",
                     }
                     for year in YEARS
                 ],

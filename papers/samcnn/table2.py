@@ -1,5 +1,6 @@
 """samCNN, Table 2: the settings, as printed, in the released code and here."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from papers.exhibit import Content, Exhibit, Published, Table
@@ -16,7 +17,7 @@ def settings_here(experiment: str) -> dict[str, str]:
     trained = "fine-tuned" if vectors["trainable"] else "not fine-tuned"
     bound = task["unknown_range"]
     patience = task["patience"]
-    stop = f", stopping after {patience} validations without a better {task['select'].upper()}"
+    stop = f", stopping after {patience} validations without a better one"
     return {
         "word vectors": f"{vectors['source']}, {trained}",
         "words without a vector": "unit vectors" if bound is None else f"U[-{bound}, {bound}]",
@@ -29,14 +30,20 @@ def settings_here(experiment: str) -> dict[str, str]:
         f"{optimizer['momentum']}, weight decay {optimizer['weight_decay']}",
         "learning rate": f"{optimizer['lr']}, times {schedule['gamma']} every "
         f"{schedule['step_size']} epochs",
-        "epochs": f"{task['epochs']}{stop if patience else ''}; validated every "
-        f"{task['validate_every']:g} epochs",
+        "epochs": f"{task['epochs']}{stop if patience else ''}; validated every {_interval(task)}",
     }
+
+
+def _interval(task: Mapping[str, Any]) -> str:
+    """What lies between two validations, in words."""
+    if task["validate_queries"] is not None:
+        return f"{task['validate_queries']} queries, selected by {task['select'].upper()}"
+    return f"{task['validate_every']:g} epochs, selected by {task['select'].upper()}"
 
 
 def rows() -> list[dict[str, Any]]:
     """One row a setting."""
-    experiments = ("rerank_samcnn", "rerank_reference")
+    experiments = ("rerank_samcnn", "rerank_authors")
     here = {experiment: settings_here(experiment) for experiment in experiments}
     return [
         {"setting": name} | {experiment: here[experiment][name] for experiment in experiments}

@@ -221,12 +221,40 @@ def test_similarities_of_patt(similarity):
 
 def test_aggregations():
     pair, *_ = make_pair()
-    mean = Aggregate(kind="mean", input_dim=6)(pair)
+    mean = Aggregate(kind="mean", input_dim=6, hidden=4)(pair)
     torch.testing.assert_close(mean[0], torch.tensor([0.5, 0.5, 0]))
-    learned = Aggregate(kind="learned", input_dim=6).double()
-    torch.testing.assert_close(learned(pair).sum(1), torch.ones(3))
-    expected = torch.softmax(learned.gate(pair.query[2]).squeeze(-1), 0)
-    torch.testing.assert_close(learned(pair)[2].double(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("ranker", [QAtt, PAtt])
+def test_the_learned_sum_equals_a_loop_over_the_query_words(ranker):
+    """Softmax over the words i of u tanh(W [h_i; q_i] + b), h_i being the post's vector for i."""
+    model = make(ranker, aggregation="learned")
+    pair, queries, posts = make_pair()
+    encoder = model.query_context if ranker is QAtt else model.post_context
+    gate = model.aggregate.gate.weight[0]
+    expected = []
+    for query, post in zip(queries, posts, strict=True):
+        vectors, scores = [], []
+        for word in query:
+
+            def kernel(rows, token, word=word, post=post):
+                return (
+                    rows * word
+                    if ranker is QAtt
+                    else rows * cosine_similarity(word, post[token], dim=0)
+                )
+
+            vector = naive_pool(encoder, post, kernel)
+            joint = model.aggregate.joint
+            hidden = torch.tanh(joint.weight @ torch.cat([vector, word]) + joint.bias)
+            vectors.append(vector)
+            scores.append(gate @ hidden)
+        weights = torch.stack(scores).exp() / torch.stack(scores).exp().sum()
+        expected.append(sum(w * v for w, v in zip(weights, vectors, strict=True)))
+    # The weights are computed in float32.
+    torch.testing.assert_close(
+        model.encode(pair)[:, 8:], torch.stack(expected), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_window_max_gradcheck():

@@ -21,6 +21,7 @@ from siamese_news.text.vocabulary import stable_hash
 from siamese_news.train import train
 from siamese_news.training import rerank
 from siamese_news.training.rerank_data import Pairs, encode_collection, make_fold, read_reranking
+from siamese_news.training.rerank_module import RerankModule
 from tests.composed import option
 
 YEARS = (2011, 2012, 2013, 2014)
@@ -391,3 +392,75 @@ def test_other_models_and_changed_folders_are_refused(folder, tmp_path):
     config.write_text(config.read_text().replace("reranker", "encoder"))
     with pytest.raises(InputError, match="differs from SHA256SUMS"):
         TextRanker.load(tmp_path / "model")
+
+
+def test_batches_of_one_query_come_in_the_order_of_the_files(folder):
+    collection = read_reranking("small")
+    topics = ["3", "1", "12"]
+    pairs = Pairs(collection, small_model(folder)[3], topics, batch_size=11, by_query=True)
+    expected = []
+    for topic in topics:
+        # 12 posts in batches of 11 would leave one alone, which batch normalization cannot take.
+        expected.append([(topic, post) for post in collection.candidates[topic]])
+    served = [[pairs.names[row] for row in batch.rows] for batch in pairs]
+    assert served == expected and len(pairs) == 3
+    pairs = Pairs(collection, small_model(folder)[3], topics, batch_size=5, by_query=True)
+    sizes = [len(batch.rows) for batch in pairs]
+    assert sizes == [5, 5, 2] * 3 and len(pairs) == 9
+    assert pairs.ends_of_queries() == [3, 6, 9]
+    assert all(len(batch.query_ids) == 1 for batch in pairs)
+
+
+def test_validation_follows_after_so_many_queries(folder, tmp_path, monkeypatch):
+    """21 topics an epoch, two batches each; a validation after topics 5, 10, ... of all epochs."""
+    events, figures = [], []
+    step, end = RerankModule.training_step, RerankModule.on_validation_epoch_end
+
+    def training_step(self, batch, index):
+        events.append(self.train_pairs.names[int(batch.rows[-1])][0])
+        return step(self, batch, index)
+
+    def on_validation_epoch_end(self):
+        events.append("validation")
+        end(self)
+        figures.append(float(self.trainer.callback_metrics["dev/ap"]))
+
+    monkeypatch.setattr(RerankModule, "training_step", training_step)
+    monkeypatch.setattr(RerankModule, "on_validation_epoch_end", on_validation_epoch_end)
+    config = configuration(folder, batches="query", batch_size=6, validate_queries=5)
+    row = rerank.run(config, tmp_path / "out")
+    # The best of the validations is kept, not what an epoch ends with.
+    assert row["dev AP"] == pytest.approx(max(figures)) and len(figures) == 8
+    collection = read_reranking("small")
+    expected, topics = [], 0
+    for _ in range(2):
+        for topic in make_fold(collection, 2013, share=0.15, seed=0).train:
+            expected += [topic, topic]
+            topics += 1
+            if topics % 5 == 0:
+                expected.append("validation")
+    assert events == expected and topics == 42
+
+
+def test_named_topics_are_held_out(folder):
+    collection = read_reranking("small")
+    named = ["2", "9", "10", "18", "30"]
+    fold = make_fold(collection, 2013, share=0.15, seed=0, named=named)
+    assert fold.dev == ["2", "9", "10", "30"] and fold.test == [str(n) for n in range(17, 25)]
+    assert fold.train == [str(n) for n in range(1, 33) if str(n) not in (*fold.dev, *fold.test)]
+    with pytest.raises(InputError, match=r"validation_topics: 'small' has no topic 99 \(1 unknown"):
+        make_fold(collection, 2013, share=0.15, seed=0, named=["1", "99"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batches": "query", "negatives": 2.0}, r"task.negatives=2.0: batches of one query"),
+        ({"validate_queries": 5}, r"task.validate_queries=5 counts batches of one query"),
+        ({"batches": "topic"}, r"task.batches is 'topic'; expected mixed or query"),
+        ({"batches": "query", "validate_queries": 99}, r"an epoch has 21 topics"),
+    ],
+)
+def test_options_that_do_not_fit_batches_of_one_query(folder, tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        rerank.run(configuration(folder, **options), tmp_path / "out")

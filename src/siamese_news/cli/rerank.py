@@ -23,7 +23,8 @@ from siamese_news.utils.terminal import counted
     "model posts top format out threads",
     needs="model posts",
     helps={
-        "model": "Model folder from training with task=rerank.",
+        "model": "Model folder from training with task=rerank, or a folder of several: "
+        "their mean probability.",
         "top": "Number of posts to list.",
     },
 )
@@ -41,7 +42,7 @@ def rerank(
     Example: siamese-news rerank --model DIR --query "oscars snub affleck" --posts posts.jsonl
     """
     from siamese_news.data.readers import open_posts
-    from siamese_news.model.reranker import TextRanker
+    from siamese_news.model.ranker_ensemble import open_ranker
     from siamese_news.search.output import row_of, write_rows
     from siamese_news.search.rerank import rerank_posts
 
@@ -50,7 +51,7 @@ def rerank(
     check_query_output(search, force=force)
     assert search.model is not None and search.format is not None
     found = rerank_posts(
-        TextRanker.load(search.model),
+        open_ranker(search.model),
         query,
         list(open_posts(search.posts, strict=True)),
         top=search.top,

@@ -1,4 +1,4 @@
-"""samCNN: token-specific convolutions for reranking short posts (Shi et al., 2018).
+"""samCNN: token-specific convolutions for reranking short posts (Shi et al., 2019).
 
 Paper: "Simple Attention-Based Representation Learning for Ranking Short Social Media Posts",
 sections 2.1 (general encoder, QAtt and PAtt), 2.2 (aggregation over the query tokens), 2.3 (head).
@@ -69,20 +69,34 @@ class PredictionHead(nn.Module):
 class Aggregate(nn.Module):
     """Weights of the query tokens, summing to one over the real ones.
 
-    The kind is "mean" (samCNN, section 2.2), or "learned", a softmax over a linear map of the
-    token's embedding, the default of the released code.
+    The kind is "mean" (samCNN, section 2.2), or "learned", the default of the released code: a
+    softmax over u tanh(W [h; q] + b), of the post's vector h for a query token and the token's
+    embedding q.
+
+    Args:
+        kind: "mean" or "learned".
+        input_dim: E, the size of q.
+        hidden: D, the size of h and of W's output, as in the released code.
     """
 
-    def __init__(self, *, kind: Aggregation, input_dim: int) -> None:
+    def __init__(self, *, kind: Aggregation, input_dim: int, hidden: int) -> None:
         super().__init__()
         check_choice("aggregation", kind, Aggregation)
-        self.gate = nn.Linear(input_dim, 1) if kind == "learned" else None
+        self.learned = kind == "learned"
+        self.joint = nn.Linear(hidden + input_dim, hidden) if kind == "learned" else None
+        self.gate = nn.Linear(hidden, 1, bias=False) if kind == "learned" else None
 
-    def forward(self, pair: Pair) -> Tensor:
-        """Weights (G, Q); zeros for a query without a token."""
-        mask = pair.query_mask
-        if self.gate is not None:
-            scores = self.gate(zero_padding(pair.query, mask)).squeeze(-1).float()
+    def forward(self, pair: Pair, encoded: Tensor | None = None) -> Tensor:
+        """Weights (B, Q) of the query tokens of each post; zeros for a query without a token.
+
+        The learned ones read `encoded` (B, Q, D), the post's vector for each token.
+        """
+        mask = pair.per_post(pair.query_mask)
+        if self.joint is not None and self.gate is not None:
+            assert encoded is not None
+            query = pair.per_post(zero_padding(pair.query, pair.query_mask))
+            both = torch.cat([encoded, query.to(encoded)], dim=-1)
+            scores = self.gate(torch.tanh(self.joint(both))).squeeze(-1).float()
             shifted = scores - scores.masked_fill(~mask, -torch.inf).amax(1, True).clamp(min=-1e30)
             raw = shifted.masked_fill(~mask, -torch.inf).exp()
         else:
@@ -145,7 +159,7 @@ class SamCNN(nn.Module):
             features=features,
         )
         self.similarity = similarity
-        self.aggregate = Aggregate(kind=aggregation, input_dim=input_dim)
+        self.aggregate = Aggregate(kind=aggregation, input_dim=input_dim, hidden=hidden)
         if self.query_attention:
             self.query_context = convolution()
         if self.post_attention:
@@ -181,8 +195,10 @@ class SamCNN(nn.Module):
         return vectors
 
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
-        """Sum over query tokens of (B, Q, F); the linear map commutes with the weighted sum."""
-        weights = pair.per_post(self.aggregate(pair)).to(pooled)
+        """Weighted sum over the query tokens of their vectors, of the features (B, Q, F)."""
+        encoded = encoder.linear(pooled) if self.aggregate.learned else None
+        weights = self.aggregate(pair, encoded).to(pooled)
+        # The linear map commutes with the weighted sum, which is shorter.
         return encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
 
     def _query_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from siamese_news.baselines import BM25
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.metrics import ranked
+from siamese_news.model.ranker_ensemble import RankerEnsemble
 from siamese_news.model.reranker import TextRanker
 from siamese_news.search.records import RankedPost
 from siamese_news.text.patterns import first_link
@@ -17,7 +18,7 @@ FirstStage = Literal["none", "bm25"]
 
 
 def rerank_posts(
-    model: TextRanker,
+    model: TextRanker | RankerEnsemble,
     query: str,
     posts: Sequence[Post],
     *,

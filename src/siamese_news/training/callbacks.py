@@ -51,7 +51,7 @@ def selection(
         raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
     checkpoint = partial(MovableCheckpoint, dirpath=folder, enable_version_counter=False)
     best = checkpoint(
-        filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch or None
+        filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch
     )
     # A separate callback, because `save_last` of the other one would only follow the best.
     last = checkpoint(filename="last", save_on_train_epoch_end=True, save_on_exception=by_epoch)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -22,6 +22,7 @@ from siamese_news.training.build import build_text, class_of, idf_weights, insta
 from siamese_news.training.callbacks import load_selected, selection
 from siamese_news.training.interpolation import SCALES, interpolated
 from siamese_news.training.rerank_data import (
+    BATCHES,
     Fold,
     Pairs,
     RerankCollection,
@@ -59,11 +60,14 @@ class RerankOptions(TypedDict):
     label: str | None
     validation_share: float
     validation_seed: int
+    validation_topics: list[int | str] | None
     select: str
     validate_every: float
+    validate_queries: int | None
     epochs: int
     patience: int | None
     batch_size: int
+    batches: str
     collection_words: int | None
     unknown_range: float | None
     negatives: float | None
@@ -90,24 +94,42 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     task = config["task"]
     check_one_device(config["trainer"])
     seed_everything(config)
-    for option, choices in (("select", SELECT), ("interpolation", SCALES)):
+    choices_of: dict[str, Collection[str]] = {
+        "select": SELECT,
+        "interpolation": SCALES,
+        "batches": BATCHES,
+    }
+    for option, choices in choices_of.items():
         if task[option] not in choices:
             raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
-    for option, least in (("batch_size", 1), ("negatives", 0)):
+    for option, least in (("batch_size", 1), ("negatives", 0), ("validate_queries", 1)):
         if task[option] is not None and task[option] < least:
             raise InputError(f"task.{option} is {task[option]}; expected {least} or more")
+    by_query = task["batches"] == "query"
+    if by_query and task["negatives"] is not None:
+        raise InputError(
+            f"task.negatives={task['negatives']}: batches of one query have all of its posts; "
+            "expected null, or task.batches=mixed"
+        )
+    if task["validate_queries"] is not None and not by_query:
+        raise InputError(
+            f"task.validate_queries={task['validate_queries']} counts batches of one query; "
+            "expected null, or task.batches=query"
+        )
     check_optimizer(task["optimizer"])
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     share, seed = task["validation_share"], task["validation_seed"]
-    fold = make_fold(collection, int(config["fold"]), share=share, seed=seed)
+    named = None if task["validation_topics"] is None else list(map(str, task["validation_topics"]))
+    fold = make_fold(collection, int(config["fold"]), share=share, seed=seed, named=named)
     model, encoded = _build(config, collection, fold)
     train = Pairs(
         collection,
         encoded,
         fold.train,
         batch_size=task["batch_size"],
-        shuffle=True,
+        shuffle=not by_query,
+        by_query=by_query,
         negatives=task["negatives"],
         seed=config["seed"],
     )
@@ -120,6 +142,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         optimizer=instantiate(task["optimizer"], "task.optimizer"),
         schedule=task.get("schedule"),
         positive_weight=task["positive_weight"],
+        validate_queries=task["validate_queries"],
         seed=config["seed"],
     )
     prepared = time.monotonic()

@@ -25,6 +25,8 @@ from siamese_news.text.vocabulary import Vocabulary, stable_hash
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 Rows = NDArray[np.int64]
+#: The orders of the training pairs, `task.batches`.
+BATCHES = ("mixed", "query")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +123,28 @@ def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
     return queries, years
 
 
-def make_fold(collection: RerankCollection, year: int, *, share: float, seed: int) -> Fold:
+def make_fold(
+    collection: RerankCollection,
+    year: int,
+    *,
+    share: float,
+    seed: int,
+    named: Sequence[str] | None = None,
+) -> Fold:
     """Hold one year out for the test, and a share of each other year's topics for validation.
 
     `share` is 15% after Rao et al.; the topics that `seed` draws of a year do not depend on the
-    fold.
+    fold. `named` topics are held out in place of drawn ones; those of the test year are tested.
 
     Raises:
         InputError: an impossible share, no topic of that year, or no relevant post to train on or
             to select by.
     """
+    if named is not None and (unknown := sorted(set(named) - collection.queries.keys())):
+        raise InputError(
+            f"task.validation_topics: '{collection.name}' has no topic {unknown[0]} "
+            f"({len(unknown)} unknown in all); expected ids of its topics"
+        )
     if not 0 < share < 1:
         raise InputError(f"task.validation_share={share}: expected a number between 0 and 1")
     years = sorted(set(collection.years.values()))
@@ -140,7 +154,8 @@ def make_fold(collection: RerankCollection, year: int, *, share: float, seed: in
     dev: list[str] = []
     for other in sorted({*years} - {year}):
         topics = collection.of_year(other)
-        held = set(random.Random(f"{seed}-{other}").sample(topics, round(share * len(topics))))
+        drawn = random.Random(f"{seed}-{other}").sample(topics, round(share * len(topics)))
+        held = set(drawn if named is None else named)
         dev += [query for query in topics if query in held]
         train += [query for query in topics if query not in held]
     for role, topics in (("training", train), ("validation", dev)):
@@ -205,6 +220,7 @@ class Pairs(IterableDataset[IdBatch]):
         topics: those whose candidates are paired.
         batch_size: pairs per batch.
         shuffle: False serves every pair once, shortest queries and posts first.
+        by_query: serve topic after topic, each in batches of its own, in the order of the files.
         negatives: irrelevant pairs per relevant one, drawn every epoch; None takes all.
         seed: of the order and of the drawn pairs.
     """
@@ -217,11 +233,13 @@ class Pairs(IterableDataset[IdBatch]):
         *,
         batch_size: int = 256,
         shuffle: bool = False,
+        by_query: bool = False,
         negatives: float | None = None,
         seed: int = 0,
     ) -> None:
         self.encoded, self.batch_size = encoded, batch_size
         self.shuffle, self.negatives, self.seed = shuffle, negatives, seed
+        self.by_query = by_query
         self.epoch = 0
         self.names = [(q, p) for q in topics for p in collection.candidates[q]]
         query_rows = {query: row for row, query in enumerate(collection.queries)}
@@ -234,13 +252,39 @@ class Pairs(IterableDataset[IdBatch]):
         self.post_lengths = encoded.posts.lengths[self.post]
 
     def __len__(self) -> int:
+        if self.by_query:
+            return len(self._batches_by_query())
         count = len(self.labels)
         if self.shuffle and self.negatives is not None:
             positives = int(self.labels.sum())
             count = min(count, positives + round(positives * self.negatives))
         return -(-count // self.batch_size)
 
+    def _batches_by_query(self) -> list[Rows]:
+        """The rows of each batch; two batches of a topic become one where the last has one row."""
+        batches: list[Rows] = []
+        ends = np.flatnonzero(np.diff(self.query)) + 1
+        for topic in np.split(np.arange(len(self.query)), ends):
+            parts = self._cut(topic, self.batch_size)
+            if len(parts) > 1 and len(parts[-1]) == 1:
+                parts[-2:] = [np.concatenate(parts[-2:])]  # batch normalization needs two rows
+            batches += parts
+        return batches
+
+    def ends_of_queries(self) -> list[int]:
+        """With `by_query`, the number of batches after which each topic has been served."""
+        last = [int(self.query[rows[-1]]) for rows in self._batches_by_query()]
+        following = [*last[1:], None]
+        return [
+            number
+            for number, (query, after) in enumerate(zip(last, following, strict=True), start=1)
+            if query != after
+        ]
+
     def __iter__(self) -> Iterator[IdBatch]:
+        if self.by_query:
+            yield from map(self._batch, self._batches_by_query())
+            return
         if not self.shuffle:
             order = np.lexsort((self.post_lengths, self.query_lengths))
             yield from map(self._batch, self._cut(order, self.batch_size))

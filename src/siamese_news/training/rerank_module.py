@@ -10,6 +10,7 @@ from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.nn.functional import nll_loss
 
+from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.model.reranker import IdBatch, TextRanker
 from siamese_news.training.rerank_data import Pairs, Qrels, Run
@@ -23,7 +24,8 @@ class RerankModule(pl.LightningModule):
     """Negative log-likelihood of the two classes; validation ranks and measures AP and P30.
 
     Dropout is drawn from (seed, epoch), so that a resumed run continues as if it had not been
-    interrupted.
+    interrupted. With `validate_queries`, a validation follows after each so many topics, counted
+    over all epochs; for this, the training pairs come topic by topic.
     """
 
     def __init__(
@@ -37,11 +39,19 @@ class RerankModule(pl.LightningModule):
         schedule: Mapping[str, Any] | None,
         positive_weight: float,
         seed: int,
+        validate_queries: int | None = None,
     ) -> None:
         super().__init__()
         self.model, self.qrels = model, qrels
         self.train_pairs, self.dev_pairs = train, dev
         self._optimizer, self._schedule, self.seed = optimizer, schedule, seed
+        self._validate_queries = validate_queries
+        self._ends = train.ends_of_queries() if validate_queries is not None else []
+        if validate_queries is not None and validate_queries > len(self._ends):
+            raise InputError(
+                f"task.validate_queries={validate_queries}: an epoch has {len(self._ends)} topics; "
+                "expected at most as many"
+            )
         self.class_weights: Tensor
         self.register_buffer(
             "class_weights", torch.tensor([1.0, positive_weight]), persistent=False
@@ -63,6 +73,16 @@ class RerankModule(pl.LightningModule):
         """
         if batch_idx == 0:
             torch.manual_seed(self.seed * 100_003 + self.current_epoch)
+        if self._validate_queries is not None:
+            # Lightning validates where `val_check_batch` divides the number of batches so far.
+            # Topics have different numbers of batches, so no one interval would do.
+            done = batch_idx + 1
+            validates = done in self._ends and self._topics(done) % self._validate_queries == 0
+            self.trainer.val_check_batch = done if validates else done + 1
+
+    def _topics(self, batches: int) -> int:
+        """How many topics have been served after so many batches of this epoch, over all epochs."""
+        return self.current_epoch * len(self._ends) + self._ends.index(batches) + 1
 
     def training_step(self, batch: IdBatch, index: int) -> Tensor:
         """The loss of a batch."""
