@@ -25,6 +25,7 @@ from benchmarks.dev_lists import DevList, dev_lists
 from benchmarks.line_chart import Line, line_chart
 from siamese_news.decide.bounds.hypergeometric import interval, lower_bound, recall_bound
 from siamese_news.decide.forecast import chances_at
+from siamese_news.decide.outlook import outlooks
 from siamese_news.decide.plan.design import first_set, nested_sets, planned_nulls
 from siamese_news.decide.simulation import (
     LabeledPool,
@@ -395,6 +396,39 @@ def labels_left(
     }
 
 
+def outlook_row(
+    lists: Sequence[DevList], target: str, budget: int, runs: int, *, seed: int
+) -> Record:
+    """How often replays end in the range of the outlook, and how wide that is."""
+    share = Fraction(target)
+    inside, below, errors, widths = [], [], [], []
+    for dev_list in lists:
+        pool = dev_list.pool
+        for found in outlooks(pool.scores, dev_list.relevance, target, [budget], error=_ERROR):
+            sizes = nested_sets(pool.scores, first=first_set(budget))
+            tables = tables_of(sizes, share, budget, _ERROR)
+            for number in range(runs):
+                generator = generator_of(seed, "outlook", pool.name, target, budget, number)
+                order = random_order(sizes, generator, budget)
+                posts = replay(tables, order, pool.relevant, target=share, budget=budget).posts
+                inside.append(found.low <= posts <= found.high)
+                below.append(posts < found.low)
+                errors.append(abs(np.log(max(posts, 1) / max(found.middle, 1))))
+            widths.append(np.log(max(found.high, 1) / max(found.low, 1)))
+    # Replays of one list are alike: the interval counts lists.
+    low, high = interval(round(np.mean(inside) * len(widths)), len(widths), 0.95)
+    return {
+        "target": target,
+        "labels": budget,
+        "lists": len(widths),
+        "in the range": f"{100 * np.mean(inside):.0f}%",
+        "95% interval": f"{100 * low:.0f} to {100 * high:.0f}%",
+        "shorter": f"{100 * np.mean(below):.0f}%",
+        "off by a factor of": float(np.exp(np.median(errors))),
+        "range": f"1 to {np.exp(np.mean(widths)):.1f}",
+    }
+
+
 def _shown(promise: Record) -> Record:
     return {
         "pool": promise["pool"],
@@ -416,6 +450,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, nargs="*", default=[])
     parser.add_argument("--qrels", type=Path, nargs="*", default=[])
     parser.add_argument("--lists", type=Path, help="folder of the development lists")
+    parser.add_argument("--outlook", action="store_true", help="of the development lists, alone")
     parser.add_argument("--families", type=int, default=0, help="corpora of each family")
     parser.add_argument("--precision", nargs="*", default=[".8", ".9", ".95"])
     parser.add_argument("--budget", type=int, nargs="*", default=[100, 300, 1000])
@@ -424,6 +459,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
+    if given.outlook:
+        lists = list(dev_lists(given.lists))
+        rows = [
+            outlook_row(lists, target, budget, given.runs, seed=given.seed)
+            for target in given.precision
+            for budget in given.budget
+        ]
+        print(markdown_table(rows))
+        return
     shown = ".9" if ".9" in given.precision else given.precision[0]
     promises: list[Record] = []
     found: list[Record] = []

@@ -95,13 +95,21 @@ def plan_of(labels: list[Path]) -> Path:
 
 def sample(
     results: ResultsOption,
-    out: Annotated[
-        Path,
-        typer.Option(help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."),
-    ],
     precision: Annotated[
         list[str], share_option("Precision to certify, such as .9 or 90%. May be repeated.")
     ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."),
+    ] = None,
+    outlook: Annotated[
+        bool,
+        typer.Option(
+            "--outlook",
+            help="Only say what 100, 300 and 1,000 labels are likely to buy on this list; nothing "
+            "is fixed.",
+        ),
+    ] = False,
     confidence: ConfidenceOption = ".95",
     budget: Annotated[int, typer.Option(min=1, help="Number of labels planned in total.")] = 300,
     joint: Annotated[
@@ -140,6 +148,8 @@ def sample(
 
     Example: siamese-news sample --results scored.parquet --precision .9 --out sheet.csv
 
+    Before that, siamese-news sample --results scored.parquet --precision .9 --outlook
+
     Also writes <sheet>.plan.json, which fixes everything before the first label, and
     <sheet>.drawn.jsonl.
     """
@@ -149,6 +159,11 @@ def sample(
     from siamese_news.labels.matching import Labels
     from siamese_news.labels.sheets import write_sheet
 
+    if outlook and out is None:
+        _say_outlook(results, precision, confidence, budget)
+        return
+    if out is None or outlook:
+        raise InputError("expected either --out, the name of a sheet, or --outlook")
     chosen = new_sheet(out, format)
     settings = Settings(
         targets=tuple(precision),
@@ -193,4 +208,28 @@ def sample(
             f"confidence: {float(1 - work.error):g} for each target, "
             f"{float(1 - work.joint_error):g} for all together"
             + (f", after {after} over these posts or a part of them" if after else "")
+        )
+
+
+def _say_outlook(results: Path, precision: list[str], confidence: str, budget: int) -> None:
+    from siamese_news.decide.outlook import LABELS, outlook_sentence, outlooks, relevance_of
+    from siamese_news.decide.plan.design import share_of
+    from siamese_news.decide.plan.population import Population
+
+    error = 1 - share_of(confidence, "confidence")
+    for target in precision:
+        share_of(target, "precision")
+    population = Population(results)
+    relevance = relevance_of(population)
+    if relevance is None:
+        raise InputError(
+            f"{results}: has no relevance for every post, from which an outlook is made; expected "
+            "the results of rank (without --scores-only) or filter"
+        )
+    numbers = sorted({*LABELS, budget})
+    for target in precision:
+        found = outlooks(population.scores, relevance, target, numbers, error=float(error))
+        typer.echo(
+            outlook_sentence(target, found)
+            or f"The list has {counted(len(population), 'post')}: with as many labels it is certain"
         )

@@ -132,6 +132,7 @@ def application(desk: Desk) -> Starlette:
             lambda desk, row: desk.project.update(criteria=text_in(row, "criteria").strip()[:5000]),
         ),
         view("/decide", "decide", _decide_values),
+        get("/api/outlook", _outlook),
         post("/api/plan", _plan),
         post("/api/goals", _fix_goals),
         post("/api/certify", lambda desk, row: {"sentences": desk.certificate.certify().sentences}),
@@ -384,6 +385,11 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
     if values["goals"]:
         commands.append(desk.goals.command())
     return values | {"commands": commands}
+
+
+def _outlook(desk: Desk, values: Values) -> dict[str, Any]:
+    targets = shares_in(values.get("precision", ""))
+    return {"sentences": desk.certificate.outlook(targets, share_in(values, "confidence"))}
 
 
 def _plan(desk: Desk, row: Values) -> None:

@@ -1,7 +1,7 @@
 """The certificate, goals and running estimates of a project; `decide` computes them."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, islice, takewhile, zip_longest
@@ -20,7 +20,8 @@ from siamese_news.decide.certificate import (
 )
 from siamese_news.decide.certificate_page import answers_html, page_of
 from siamese_news.decide.certification import Certification, Claim, Settings
-from siamese_news.decide.plan.design import Keys, Order
+from siamese_news.decide.outlook import outlook_sentence, outlooks, relevance_of
+from siamese_news.decide.plan.design import Keys, Order, share_of
 from siamese_news.decide.plan.files import SEAL, sibling
 from siamese_news.decide.plan.ledger import plans_over
 from siamese_news.decide.plan.population import Population
@@ -121,6 +122,21 @@ class Certificate(_Planned[Certification]):
         """How many plans were made over the posts of the results."""
         results = self._project.results
         return plans_over(Population(results)) if results.exists() and not self.planned else 0
+
+    def outlook(self, targets: Sequence[str], confidence: str) -> list[str]:
+        """What labels are likely to buy on this list for each target; nothing is fixed."""
+        error = float(1 - share_of(confidence, "confidence"))
+        for target in targets:
+            share_of(target, "precision")
+        population = Population(self._project.require_results())
+        relevance = relevance_of(population)
+        if relevance is None:
+            raise InputError("the results have no relevance, from which an outlook is made")
+        said = (
+            outlook_sentence(target, outlooks(population.scores, relevance, target, error=error))
+            for target in targets
+        )
+        return [text or "The list is shorter than any plan: label all of it." for text in said]
 
     def plan(self, settings: Settings, *, again: bool) -> None:
         """Fix everything before the first label; an `InputError` if there is a plan already."""
