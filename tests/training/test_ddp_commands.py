@@ -315,3 +315,33 @@ def test_a_requeued_slurm_job_goes_on_in_its_folder(tmp_path):
         seen = {int(row["epoch"]) for row in csv.DictReader(stream)}
     assert min(seen) >= reached
     assert max(seen) == epochs - 1
+
+
+DISTIL = """
+import numpy as np
+from zlib import crc32
+from siamese_news.train import main
+from siamese_news.training import distil_data
+
+def hashed(texts, **_):
+    rows = np.zeros((len(texts), 24), np.float32)
+    for row, text in zip(rows, texts):
+        for word in text.lower().split():
+            row += np.random.default_rng(crc32(word.encode())).normal(size=24)
+    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)).astype("f2")
+
+distil_data.teacher_vectors = hashed
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_teacher_is_distilled_on_two_devices(tmp_path):
+    (tmp_path / "distil.py").write_text(DISTIL)
+    options = ["task=distil", "encoder=star_feed_forward", "encoder.heads=4", "encoder.head_dim=6"]
+    options += ["task.dim=24", "task.epochs=1", "task.texts_per_batch=64", "task.bootstrap=0"]
+    options += ["vectors.max_words=5000", "trainer.threads=1", "trainer.accelerator=cpu"]
+    output = finish(start(tmp_path, "distil.py", *options, "trainer=ddp4", "trainer.devices=2"))
+    row = json.loads((the_folder(tmp_path) / "row.json").read_text())
+    assert row["texts"] > 400, output
+    assert (the_folder(tmp_path) / "model" / "model.safetensors").is_file()
