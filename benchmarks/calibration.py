@@ -1,10 +1,10 @@
 """Fit the table that turns scores into relevance, and print how well it holds on pools left out.
 
-    python -m benchmarks.calibration [--write] [--diagrams docs/calibration.svg]
+    python -m benchmarks.calibration [--model FOLDER] [--write] [--diagrams docs/calibration.svg]
 
 Every development pool is left out once: the table is fitted on the others and judged on it. The
-table that ``--write`` puts into the folder of the model that ships is fitted on all. Each pool
-counts alike, and within it each seed. Of the three parts of a table (`SIDES`), the first is fitted
+table that ``--write`` puts into the model's folder, without ``--model`` the one that ships, is
+fitted on all. Each pool counts alike, and within it each seed. Of the three parts of a table (`SIDES`), the first is fitted
 on all pools, the second on pools of events, of which many posts are relevant to a seed, and the
 third on the others. No test is read for figures.
 """
@@ -307,7 +307,7 @@ def diagrams(results: Sequence[Judged]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def write_table(table: Calibration, folder: Path = PRETRAINED) -> None:
+def write_table(table: Calibration, folder: Path) -> None:
     """Put a table into a model folder."""
     path = folder / "config.json"
     config = json.loads(path.read_text(encoding="utf-8")) | {"calibration": table.plain()}
@@ -322,16 +322,17 @@ Pools = Callable[[], Mapping[str, tuple[list[Article], list[str], NDArray[np.boo
 def main(arguments: list[str] | None = None) -> None:
     """Print the table, and write what is asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into the model that ships")
+    parser.add_argument("--model", type=Path, default=PRETRAINED, help="a model folder")
+    parser.add_argument("--write", action="store_true", help="into the model's folder")
     parser.add_argument("--diagrams", type=Path, help="file of the reliability diagrams (.svg)")
     options = parser.parse_args(arguments)
-    model = open_model()
+    model = open_model(options.model)
     assert isinstance(model, TextModel)
     pools = [scored(model, name, *content) for name, content in dev_pools().items()]
-    report(pools, write=options.write, picture=options.diagrams)
+    report(pools, folder=options.model if options.write else None, picture=options.diagrams)
 
 
-def report(pools: Sequence[Scored], *, write: bool, picture: Path | None) -> None:
+def report(pools: Sequence[Scored], *, folder: Path | None, picture: Path | None) -> None:
     """Print how the tables of all pools but one hold, and write the table of all."""
     results = left_out(pools)
     print(table_of(results))
@@ -341,8 +342,8 @@ def report(pools: Sequence[Scored], *, write: bool, picture: Path | None) -> Non
     print(json.dumps(table.plain()))
     if picture is not None:
         picture.write_text(diagrams(results), encoding="utf-8")
-    if write:
-        write_table(table)
+    if folder is not None:
+        write_table(table, folder)
     about = provenance()
     print(about["command"], about["date"], about["revision"], about["machine"], sep=" · ")
 

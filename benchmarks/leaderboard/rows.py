@@ -20,6 +20,7 @@ SHIPPED = ("shipped", "beside", "second_look")
 
 KINDS = ("glove", "bm25", "tfidf", "ngrams", "minilm", "mpnet", "mix", "model", *SHIPPED)
 PRETRAINED = Path(siamese_news.__file__).parent / "pretrained"
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Row:
         train: overrides of ``python -m siamese_news.train`` that make a ``model``; it has none of
             ``seed`` and ``hydra.run.dir``.
         seeds: seeds of the trainings.
+        folder: the model folder of a ``model`` that is in the repository.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Row:
     sweep: Mapping[str, str] | None = None
     train: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0, 1, 2)
+    folder: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ class Board:
             return sweep_models(row.sweep, self.sweep)
         if row.kind not in ("model", *SHIPPED):
             return []
+        if row.folder is not None:
+            return [ROOT / row.folder]
         place = self.models / row.name if row.kind == "model" else self.shipped
         return sorted(checksum.parent for checksum in place.rglob("SHA256SUMS"))
 
