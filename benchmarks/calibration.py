@@ -4,9 +4,9 @@
 
 Every development pool is left out once: the table is fitted on the others and judged on it. The
 table that ``--write`` puts into the model's folder, without ``--model`` the one that ships, is
-fitted on all. Each pool counts alike, and within it each seed. Of the three parts of a table (`SIDES`), the first is fitted
-on all pools, the second on pools of events, of which many posts are relevant to a seed, and the
-third on the others. No test is read for figures.
+fitted on all. Each pool counts alike, and within it each seed. Of the three parts of a table
+(`SIDES`), the first is fitted on all pools, the second on pools of events, of which many posts are
+relevant to a seed, and the third on the others. No test is read for figures.
 """
 
 import argparse
