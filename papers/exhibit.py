@@ -45,7 +45,8 @@ class Content:
 
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
-    outcome: str = ""  # the result next to the published value, in a sentence
+    outcome: str = ""  # the result next to the published value: one sentence, three numbers at most
+    details: str = ""  # further figures in sentences, below the headline
 
 
 @dataclass(frozen=True, slots=True)

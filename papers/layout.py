@@ -121,7 +121,7 @@ def _markdown(item: Made, table: Table) -> str:
         for published in exhibit.published.tables:
             parts += [published.title, markdown_table(published.rows), published.note]
         parts.append(f"Source: {exhibit.published.source}.")
-    parts += ["## Remark", exhibit.remark, item.content.outcome, item.missing]
+    parts += ["## Remark", exhibit.remark, item.content.outcome, item.content.details, item.missing]
     parts.append("\n".join(f"- {name}: {value}" for name, value in facts(item).items()))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -101,7 +101,9 @@ def _lay_out(results: Results) -> Content:
                 "for scaled dot products.",
             )
         ],
-        outcome=(
+        outcome="The sum of the exponentials is linear in the number of keys, as the paper says; "
+        f"its constant of {CONSTANT:.4f} holds only for uniform scores.",
+        details=(
             f"1.1752·S holds for scores uniform over [-1, 1] (simulated {simulated:.4f}·S, exact "
             f"sinh(1) = {CONSTANT:.4f}·S). Cosines of random vectors are not uniform: "
             f"{expected('cosine'):.4f}·S at {HEAD_DIM} dimensions; scaled dot products give "

@@ -121,6 +121,27 @@ def case_jobs(setting: Setting) -> list[Job]:
     return [*first_jobs(setting, "event", trained), *jobs]
 
 
+STORY = "case_bundled_story"
+
+
+def story_job() -> Job:
+    """The most and the least similar posts of a bundled story, whose texts are ours."""
+
+    def run(folder: Path, results: Results) -> Mapping[str, Any]:
+        from siamese_news.model.siamese import Model
+
+        bundled = story(Setting("stories"))
+        seed = bundled.seeds[0]
+        alone = Story(bundled.name, [seed], bundled.posts, bundled.relevant)
+        scores = mean_scores(Model.pretrained(), alone)
+        ids = [post.id for post in bundled.posts]
+        summary = summarize(scores, ids, np.array([post in bundled.relevant for post in ids]))
+        ends = ("most similar", "least similar")
+        return {"article": seed.id, **{end: summary[end] for end in ends}}
+
+    return Job(STORY, run, 0.1, "the bundled stories, invented", ())
+
+
 def _search(setting: Setting, folder: Path, results: Results) -> Mapping[str, Any]:
     """Hits and relevant hits of each query over the pool."""
     pool = story(setting)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from papers.ast.boston import MODELS, TARGETS, WORDS, case_jobs, model_name
+from papers.ast.boston import MODELS, STORY, TARGETS, WORDS, case_jobs, model_name, story, story_job
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
-from papers.jobs import Results
+from papers.jobs import Results, Setting
 from papers.style import COLORS, new_figure, series
 
 # Section 5 and Fig. 4: of the tweets at or above the threshold, how many are relevant and not.
@@ -58,6 +58,7 @@ def _lay_out_thresholds(results: Results) -> Content:
     tables, best = [], []
     for option, title, values in there:
         rows = threshold_rows(values)
+        title = _dated(results, option, title)
         tables.append(Table(f"Kept and missed at each threshold: {title}", rows, option))
         row = max(rows, key=_f1)
         best.append(
@@ -70,11 +71,35 @@ def _lay_out_thresholds(results: Results) -> Content:
         "One panel for each model: histograms of the scores of relevant and of irrelevant posts, "
         "on logarithmic axes. The further apart the two are, the better a threshold separates.",
     )
-    outcome = (
-        f"At the threshold with the highest F1 (chosen with the labels): {'; '.join(best)}. "
-        "Published: precision .78 at .7."
+    return Content(
+        tables=tables,
+        figures=[figure],
+        outcome=_at_the_papers_threshold(there),
+        details="At the threshold with the highest F1 (chosen with the labels): "
+        f"{'; '.join(best)}.",
     )
-    return Content(tables=tables, figures=[figure], outcome=outcome)
+
+
+def _at_the_papers_threshold(there: Sequence[tuple[str, str, Mapping[str, Any]]]) -> str:
+    """What AST's row at the paper's threshold says, next to the published precision."""
+    printed = AST_RELEVANT / (AST_RELEVANT + AST_IRRELEVANT)
+    for option, _, values in there:
+        for row in threshold_rows(values):
+            if option == "star_projected" and float(row["threshold"]) == AST_THRESHOLD:
+                return (
+                    f"At the paper's threshold of {AST_THRESHOLD}, AST has a precision of "
+                    f"{row['precision']:.3f} here, against {printed:.3f} in the paper: on this "
+                    "pool it keeps nearly everything."
+                )
+    return ""
+
+
+def _dated(results: Results, option: str, title: str) -> str:
+    """The title of a model; that of the shipped one, which changes, names its revision."""
+    if option != "shipped":
+        return title
+    made = results.by_job[model_name(option)].made
+    return f"{title} of {str(made['date'])[:10]} (revision {made['revision']})"
 
 
 def _f1(row: Mapping[str, Any]) -> float:
@@ -108,11 +133,49 @@ def _lay_out_extremes(results: Results) -> Content:
             for which in ("most similar", "least similar")
             for place, post in enumerate(values[which], start=1)
         ]
-        tables.append(Table(f"Five most and five least similar posts: {title}", rows, option))
+        titled = _dated(results, option, title)
+        tables.append(Table(f"Five most and five least similar posts: {titled}", rows, option))
         right = sum(post["relevant"] for post in values["most similar"])
         counted.append(f"{title} {right} of {len(values['most similar'])}")
-    outcome = f"Relevant among the five most similar: {', '.join(counted)}." if counted else ""
-    return Content(tables=tables, outcome=outcome)
+    if STORY in results:
+        tables.insert(0, _texts(results))
+    return Content(
+        tables=tables,
+        outcome="Most of the posts at the top are about the story, none at the bottom."
+        if counted and _none_at_the_bottom(results)
+        else "",
+        details=f"Relevant among the five most similar: {', '.join(counted)}." if counted else "",
+    )
+
+
+def _none_at_the_bottom(results: Results) -> bool:
+    return not any(
+        post["relevant"] for _, _, values in _scored(results) for post in values["least similar"]
+    )
+
+
+def _texts(results: Results) -> Table:
+    """Ten posts of the bundled stories with their texts: invented, so they can be shown."""
+    values, bundled = results[STORY], story(Setting("stories"))
+    texts = {post.id: post.text for post in bundled.posts}
+    (seed,) = (article for article in bundled.seeds if article.id == values["article"])
+    made = results.by_job[STORY].made
+    return Table(
+        f"Ten invented posts of the bundled stories by similarity to “{seed.title}”",
+        [
+            {
+                "text": texts[post["id"]],
+                "score": post["score"],
+                "place": f"{place} {which}",
+                "labeled": "relevant" if post["relevant"] else "irrelevant",
+            }
+            for which in ("most similar", "least similar")
+            for place, post in enumerate(values[which], start=1)
+        ],
+        "texts",
+        note=f"Scored by the shipped model of {str(made['date'])[:10]} (revision "
+        f"{made['revision']}); its scores are no cosines and have another scale.",
+    )
 
 
 def expected_reading(target: int, relevant: int, read: int) -> float | None:
@@ -170,7 +233,14 @@ def _lay_out_effort(results: Results) -> Content:
     middle = rows[len(rows) // 2]
     read = ", ".join(f"{title} {middle[title]:,}" for title in curves if middle[title] is not None)
     never = ", ".join(title for title in curves if middle[title] is None)
-    outcome = f"Posts read until {middle['relevant found']} relevant ones are found: {read}"
+    details = f"Posts read until {middle['relevant found']} relevant ones are found: {read}"
+    trained, shipped = (MODELS[option] for option in ("star_projected", "shipped"))
+    outcome = ""
+    if middle.get(trained) and middle.get(shipped):
+        outcome = (
+            f"{middle['relevant found']} relevant posts are found after reading "
+            f"{middle[trained]:,} with AST and {middle[shipped]:,} with the shipped model."
+        )
     return Content(
         tables=[
             Table("Posts read until N relevant ones are found", rows, "read", note=note),
@@ -184,7 +254,8 @@ def _lay_out_effort(results: Results) -> Content:
                 "less reading. The line of a search ends with the last relevant post it found.",
             )
         ],
-        outcome=f"{outcome}; never with {never}." if never else f"{outcome}.",
+        outcome=outcome,
+        details=f"{details}; never with {never}." if never else f"{details}.",
     )
 
 
@@ -244,9 +315,10 @@ TABLE3 = Exhibit(
             )
         ],
     ),
-    remark=f"Posts are shown by id, since their text may not be shared. {REMARK}",
+    remark="Posts of the pool are shown by id, since their text may not be shared; the first table "
+    f"has invented ones with their texts. {REMARK}",
     lay_out=_lay_out_extremes,
-    jobs=case_jobs,
+    jobs=lambda setting: [*case_jobs(setting), story_job()],
 )
 EFFORT = Exhibit(
     paper="ast",

@@ -106,10 +106,11 @@ def _lay_out(results: Results) -> Content:
             Table("Largest weight against the number of keys", rows, "length", note=note),
             Table("The weights of the bars", bars, "weights"),
         ],
-        outcome=(
+        outcome="Softmax flattens with length, as the paper says; sparsemax flattens too, later.",
+        details=(
             f"Over {LENGTHS[-1]:,} keys with cosine scores the largest weight is "
             + ", ".join(f"{value:.4f} ({label})" for label, value in last.items())
-            + ": softmax flattens with length, as the paper says; sparsemax flattens too, later."
+            + "."
         ),
     )
 

@@ -117,13 +117,16 @@ def _lay_out(results: Results) -> Content:
     listed = ", ".join(
         f"{row['encoder']} {row['5 nearest posts of the same article']:.2f}" for row in rows
     )
+    lowest = rows[-1]["5 nearest posts of the same article"]
     return Content(
         tables=[
             Table("How many of a post's neighbors are of its article", rows, "neighbors"),
             Table("The ten articles", articles, "articles"),
         ],
         figures=[figure],
-        outcome=f"Of a post's five nearest posts, the share that is of its article: {listed}; "
+        outcome=f"With every encoder, {lowest:.2f} or more of a post's five nearest "
+        f"posts are of its article ({rows[0]['by chance']:.2f} by chance).",
+        details=f"Of a post's five nearest posts, the share that is of its article: {listed}; "
         f"by chance {rows[0]['by chance']:.2f}.",
     )
 

@@ -68,16 +68,20 @@ def _lay_out(results: Results) -> Content:
                 f"Bars in falling order, one a topic, above zero where {NAME} is better. {said}",
             )
         ],
-        outcome=said,
+        outcome=_headline(ap),
+        details=said,
     )
 
 
-def _sentence(ap: Mapping[str, float], p30: Mapping[str, float]) -> str:
+def _headline(ap: Mapping[str, float]) -> str:
     better, worse = (sum(sign * value > 0 for value in ap.values()) for sign in (1, -1))
+    return f"{NAME} is better than {PEER} on {better} topics and worse on {worse}."
+
+
+def _sentence(ap: Mapping[str, float], p30: Mapping[str, float]) -> str:
     best, *_, worst = ap
     said = (
-        f"{better} topics are better than with {PEER} and {worse} worse; the best is {best} "
-        f"({ap[best]:+z.4f} AP), the worst {worst} ({ap[worst]:+z.4f} AP)."
+        f"The best topic is {best} ({ap[best]:+z.4f} AP), the worst {worst} ({ap[worst]:+z.4f} AP)."
     )
     if BEST in ap and WORST in ap:
         said += (

@@ -127,23 +127,26 @@ def _lay_out(results: Results) -> Content:
     column = "relevant posts whose nearest neighbor is relevant"
     rows = [{"ranker": name, column: share} for name, share in shares.items()]
     said = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share is not None)
-    outcome = (
+    highest = max((share, name) for name, share in shares.items() if share is not None)
+    outcome = f"The relevant posts lie closest together with {highest[1]}."
+    details = (
         f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of relevant "
         f"posts whose nearest neighbor in the plane is relevant: {said} (by chance "
         f"{sum(relevant) / len(relevant):.2f})."
     )
     if topic != BEST:
-        outcome += f" The paper's picture is of topic {BEST}, for which no result is saved."
+        details += f" The paper's picture is of topic {BEST}, for which no result is saved."
     return Content(
         tables=[Table("How close together the relevant posts are", rows)],
         figures=[
             Figure(
                 f"t-SNE of o for the candidates of topic {topic}",
                 lambda: _draw(relevant, panels),
-                "A scatter plot for each ranker; triangles are relevant posts. " + outcome,
+                "A scatter plot for each ranker; triangles are relevant posts. " + details,
             )
         ],
         outcome=outcome,
+        details=details,
     )
 
 

@@ -59,12 +59,19 @@ def _lay_out(results: Results) -> Content:
     counted = {row["year"]: row for row in rows}
     same = [str(year) for year in YEARS if counted[str(year)]["candidates"] == CANDIDATES[year]]
     found = ", ".join(f"{counted[str(year)]['relevant']:,} ({year})" for year in YEARS)
-    outcome = (
-        f"The candidates are as many as in the paper in {len(same)} of {len(YEARS)} years. The "
-        f"relevant ones are {found}; the paper prints "
-        f"{', '.join(f'{RELEVANT[year]:,}' for year in YEARS)}."
+    return Content(
+        tables=[Table("The collection, counted", rows)],
+        outcome=f"The candidates are as many as in the paper in {len(same)} of {len(YEARS)} years, "
+        "the relevant ones in none."
+        if not _same_relevant(counted)
+        else "",
+        details=f"The relevant ones are {found}; the paper prints "
+        f"{', '.join(f'{RELEVANT[year]:,}' for year in YEARS)}.",
     )
-    return Content(tables=[Table("The collection, counted", rows)], outcome=outcome)
+
+
+def _same_relevant(counted: Mapping[str, Mapping[str, Any]]) -> bool:
+    return any(counted[str(year)]["relevant"] == RELEVANT[year] for year in YEARS)
 
 
 EXHIBIT = Exhibit(

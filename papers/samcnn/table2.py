@@ -55,8 +55,8 @@ def _lay_out(results: Results) -> Content:
     return Content(
         tables=[Table("The settings", rows(), note="Read from conf/ when the page is made.")],
         outcome=(
-            "Every setting that the paper prints is used here except for its vectors, 300-d GloVe; "
-            "ours are the 150,000 most frequent words of 100-d GloVe 6B."
+            "Every setting that the paper prints is used here except for its vectors: 100-d GloVe "
+            "for 300-d."
         ),
     )
 

@@ -169,7 +169,22 @@ def _jobs(setting: Setting) -> list[Job]:
     return [peers_job(setting), *training_jobs(setting)]
 
 
-def outcome(systems: Mapping[str, Figures]) -> str:
+def headline(systems: Mapping[str, Figures]) -> str:
+    """How far PAtt is from the printed AP, in a sentence."""
+    gaps = [
+        SYSTEMS["PAtt"][year, "AP"].value - mean
+        for year in YEARS
+        if (mean := mean_of(systems, "PAtt", year, "AP")) is not None
+    ]
+    if not gaps:
+        return ""
+    return (
+        f"Our single models of PAtt are {min(gaps):.3f} to {max(gaps):.3f} of AP below the printed "
+        "row, which is probably an ensemble."
+    )
+
+
+def details(systems: Mapping[str, Figures]) -> str:
     """Our figures next to the printed ones, in two or three sentences."""
     same, parts, count = [], [], 0
     for name, printed in SYSTEMS.items():
@@ -231,9 +246,11 @@ def _lay_out(results: Results) -> Content:
     }
     if not systems:
         return Content()
+    shared = results.setting.data == "shared"
     return Content(
         tables=[Table("AP and P30", system_rows(systems), note=NOTE)],
-        outcome=outcome(systems) if results.setting.data == "shared" else "",
+        outcome=headline(systems) if shared else "",
+        details=details(systems) if shared else "",
     )
 
 

@@ -129,14 +129,15 @@ def _lay_out(results: Results) -> Content:
         if topic in values["topics"]
     ]
     outcome = f"The worst topic here is {values['worst']}, in the paper {WORST}."
+    details = ""
     if WORST in values["topics"]:
         top = values["topics"][WORST]["top"]
         counts = ", ".join(
             f"{_named(pattern)} {sum(top.get(pattern, (0, 0)))} ({count})"
             for pattern, count in PATTERNS.items()
         )
-        outcome += f" Of its top {TOP} posts, as printed in brackets: {counts}."
-    return Content(tables=tables, outcome=outcome)
+        details = f"Of the top {TOP} posts of {WORST}, as printed in brackets: {counts}."
+    return Content(tables=tables, outcome=outcome, details=details)
 
 
 def _named(pattern: str) -> str:

@@ -73,9 +73,9 @@ def test_the_tables_are_means_over_the_seeds_that_there_are():
     assert rows["AST, projected heads"]["mAP"] == pytest.approx(0.3)
     assert rows["AST, projected heads"]["± over seeds"] == pytest.approx(0.02**0.5)
     assert rows["CNN"]["seeds"] == 1 and rows["CNN"]["± over seeds"] is None
-    assert content.outcome.startswith("mAP by pair: CNN 0.350, AST 0.300. Published: AST 0.530")
+    assert content.details.startswith("mAP by pair: CNN 0.350, AST 0.300. Published: AST 0.530")
     content = encoders.TABLE1.lay_out(results)
-    assert "CNN (7 rows), AST, projected heads (8 rows)" in content.outcome
+    assert "CNN (7 rows), AST, projected heads (8 rows)" in content.details
     assert [row["r"] for row in content.tables[0].rows][-3:] == [
         "3300",
         "mRP (7 rows)",
@@ -123,7 +123,8 @@ def test_the_authors_settings_say_what_was_not_run():
     assert rows["GRU"]["seeds"] == 2 and rows["GRU"]["± over seeds"] == 0
     assert rows["GRU"]["dev mAP, epoch 10"] == pytest.approx(0.9)
     assert rows["CNN"] == {"encoder": "CNN", "seeds": "not run"}
-    assert content.outcome == "mAP by event: GRU 0.200 (random order 0.075)."
+    assert content.outcome.startswith("By event, the best encoder has an mAP of 0.200, a")
+    assert content.details == "mAP by event: GRU 0.200 (random order 0.075)."
 
 
 def test_the_log_of_an_interrupted_run_is_read_over_all_its_parts(tmp_path):

@@ -170,8 +170,8 @@ def test_figure3_takes_the_mean_over_seeds():
     assert changes[0] == ("127", pytest.approx(0.3 + 0.4 - 0.5))
     assert changes[-1] == ("125", pytest.approx(0.3 - 0.2 - 0.5))
     assert changes[1] == ("111", pytest.approx(-0.2))  # of equal ones the lower topic first
-    said = figure3.EXHIBIT.lay_out(toy_results()).outcome
-    assert "the best is 127 (+0.2000 AP), the worst 125 (-0.4000 AP)" in said
+    said = figure3.EXHIBIT.lay_out(toy_results()).details
+    assert "best topic is 127 (+0.2000 AP), the worst 125 (-0.4000 AP)" in said
 
 
 def test_table3_marks_what_is_significant():
@@ -210,16 +210,16 @@ def test_table3_says_what_came_out():
         return {(2013, "AP"): {"1": [ap]}, (2013, "P@30"): {"1": [p30]}}
 
     systems = {"QL": flat(0.2532, 0.445), "PAtt": flat(0.25, 0.5), "PAtt +QL": flat(0.2965, 0.5)}
-    assert table3.outcome(systems) == (
+    assert table3.details(systems) == (
         "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt 0.2500 "
         "(0.2817) in 2013; PAtt +QL 0.2965 (0.2965) in 2013. PAtt alone, above QL in the paper, "
         "is above it in 0 of 1 years."
     )
-    higher = table3.outcome({"QL": systems["QL"], "QAtt": flat(0.26, 0.5)})
+    higher = table3.details({"QL": systems["QL"], "QAtt": flat(0.26, 0.5)})
     assert "QAtt alone, above QL in the paper, is above it in 1 of 1 years." in higher
     beside = table3.ap_beside(systems, {"PAtt": "QL", "QAtt": "QL"})
     assert beside == "PAtt 0.2500 (0.2532) in 2013"
-    assert table3.outcome({}) == ""
+    assert table3.details({}) == ""
 
 
 def test_an_ensemble_is_the_mean_probability_of_its_runs(tmp_path):

@@ -1,7 +1,9 @@
 """The base class of ring, star and dense attention: projections, similarity and sparsity.
 
-No key or value has a bias: a key's bias adds the same number to every score of a query, which the
-sparsity ignores, and a value's bias only shifts the output's bias.
+No key or value has a bias. With dot products, a key's bias adds the same number to every score of a
+query, which the sparsity ignores; with cosines it would change the scores. With an output
+projection, a value's bias only shifts the projection's bias; without one it would add one vector to
+every state. Eq. 2 of the AST paper has no bias; its released code has them all.
 """
 
 import math
