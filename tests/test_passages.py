@@ -33,8 +33,7 @@ def model():
 
 
 def scorer_of(model, articles, **options):
-    given = {"weight": 1.0, "words": 12, "rank": 2, "posts": 50, "whole": 0.0} | options
-    passages = Passages(**given)
+    passages = Passages(**{"weight": 1.0, "words": 12, "rank": 2, "posts": 50} | options)
     return MixtureScorer(
         model, articles, options=dataclasses.replace(model.terms.options, passages=passages)
     )
@@ -129,46 +128,8 @@ def test_articles_that_are_read_together_change_nothing(model, monkeypatch):
     np.testing.assert_array_equal(added(model, articles, POSTS), together)
 
 
-def test_the_cosine_with_the_whole_article_is_that_of_a_count_by_hand(model):
-    plain, more = (added(model, [ARTICLE], POSTS, whole=whole, rank=4)[0] for whole in (0.0, 0.5))
-    tokens, text = [model.tokens(post) for post in POSTS], model.tokens(ARTICLE)
-    occurrences = Counter(token for post in tokens for token in post)
-
-    def idf(word):
-        if word not in model.vocabulary:  # as often as the rarest of its n-grams
-            padded = f" {word} "
-            grams = [padded[i : i + 4] for i in range(len(padded) - 3)]
-            count = min(
-                sum(n for other, n in occurrences.items() if gram in f" {other} ") for gram in grams
-            )
-        else:
-            count = occurrences[word]
-        return (math.log((len(POSTS) + 1) / (min(count, len(POSTS)) + 1)) + 1) ** 3
-
-    article = {word: (1 + math.log(n)) * idf(word) for word, n in Counter(text).items()}
-    norm = math.sqrt(sum(value**2 for value in article.values()))
-    unknown = sum(word not in model.vocabulary for word in text) / len(text)
-    cosines = []
-    for post in tokens:
-        length = math.sqrt(sum(idf(word) ** 2 for word in set(post)))
-        product = sum(idf(word) * article.get(word, 0.0) for word in set(post))
-        cosines.append(product / (length * norm) if length else 0.0)
-    over = np.maximum(np.array(cosines) - sorted(cosines)[-4], 0)  # the fourth best is the floor
-    few = 1 - min(scorer_alike(model) / model.terms.options.feedback.alike, 1)
-    np.testing.assert_allclose(more - plain, 0.5 * (1 - unknown) * few * over, atol=2e-6)
-    assert over.max() > 0.01
-
-
-def scorer_alike(model):
+def test_parts_add_up(model):
     scorer = scorer_of(model, [ARTICLE])
-    observe_all(scorer, POSTS)
-    (evidence,) = scorer.evidence([0])
-    return evidence.alike
-
-
-@pytest.mark.parametrize("whole", [0.0, 0.5])
-def test_parts_add_up(model, whole):
-    scorer = scorer_of(model, [ARTICLE], whole=whole)
     observe_all(scorer, POSTS)
     without = scorer_of(model, [ARTICLE], weight=0.0)
     observe_all(without, POSTS)

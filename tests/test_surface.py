@@ -152,7 +152,6 @@ def test_posts_that_do_not_resemble_each_other_are_not_near(model):
             options,
             feedback=dataclasses.replace(options.feedback, **feedback),
             surface=dataclasses.replace(options.surface, near=near),
-            passages=dataclasses.replace(options.passages, whole=0.0),  # follows the likeness, too
         )
         scorer = MixtureScorer(model, ["A river floods a town\nFloods"], options=options)
         observe_all(scorer, posts)

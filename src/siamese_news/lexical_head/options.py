@@ -187,17 +187,12 @@ class Passages:
         words: length of a passage; the next one begins after half of it.
         rank: what exceeds the closeness of an article's post of this rank counts.
         posts: an article's best posts that are compared; each text counts once.
-        whole: weight of the cosine with the whole article by words under the pool's IDF, where the
-            best posts do not resemble each other; 0 for none.
-        whole_power: exponent of that IDF.
     """
 
     weight: float = 2.6
     words: int = 60
     rank: int = 20
     posts: int = 2000
-    whole: float = 0.4
-    whole_power: float = 3.0
 
 
 _PARTS: dict[str, Any] = {
@@ -281,8 +276,7 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     ),
     (
         "power excess.strong_weight focused_pool.share smoothing.least surface.weight "
-        "surface.unknown passages.weight passages.whole passages.whole_power "
-        "feedback.foreign_posts agreement.feedback",
+        "surface.unknown passages.weight feedback.foreign_posts agreement.feedback",
         "0 or more",
         lambda value: value >= 0,
     ),

@@ -1,7 +1,7 @@
 """Words and vectors together."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import Content, Neighbor, ScoreForm, ScoreParts, Scorer
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
-from siamese_news.scoring.surface import SurfaceScores, by_id, total
+from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed, other_language
 from siamese_news.text.token_ids import TokenIds
@@ -302,14 +302,8 @@ class MixtureScorer(Scorer):
             posts = self._pool.counts.posts
             self._surface.use(self._pool.surface, posts, self._trust * near, self._degrees)
             if self._options.passages.weight:
-                # Where the best posts resemble each other, or vectors decide, it is about an event.
-                few = 1 - np.minimum(self._alike / (self._feedback.alike or 1.0), 1.0)
                 self._passages = PassageScores(
-                    self._surface,
-                    self._words,
-                    candidates,
-                    self._options.passages,
-                    few * (1 - self._agreed),
+                    self._surface, self._words, candidates, self._options.passages
                 )
         if self._smoothing.weight:
             self._smoothed = SmoothedScores(
@@ -476,7 +470,7 @@ class MixtureScorer(Scorer):
         views = [] if self._surface is None else [self._surface.parts(read.ids, article)]
         if self._passages is not None:
             views.append(self._passages.parts(read, article))
-        of_post = total(by_post for by_post, _ in views)
+        of_post = _total(by_post for by_post, _ in views)
         vector, factor = np.zeros(0, np.float32), 0.0
         dense = articles.heads(near, [article])[1]
         if dense is not None and near.vectors is not None:
@@ -490,7 +484,7 @@ class MixtureScorer(Scorer):
         return ScoreParts(
             terms={name: value * lexical * own for name, value in terms.items()},
             surface=_named(names, ids, values),
-            article_terms=total([own_terms, *(by_article for _, by_article in views)]),
+            article_terms=_total([own_terms, *(by_article for _, by_article in views)]),
             article_vector=vector,
             post_vector=factor,
             own=own,
@@ -536,6 +530,15 @@ def _unsmoothed(
 ) -> NDArray[np.float32]:
     """The scores before smoothing, for some articles or all."""
     return weights.mixed(*vectors.heads(posts, articles), articles)
+
+
+def _total(parts: Iterable[dict[int, float]]) -> dict[int, float]:
+    """Their sum, by id."""
+    found: dict[int, float] = {}
+    for part in parts:
+        for id, value in part.items():
+            found[id] = found.get(id, 0.0) + value
+    return found
 
 
 def _named(names: dict[int, str], ids: NDArray[Any], values: NDArray[Any]) -> dict[str, float]:

@@ -6,10 +6,6 @@ over n-grams of characters and whole words, weighted by the pool's IDF (`Surface
 exceeds the article's twentieth best closeness is squared: a post that quotes the article rises, and
 where thousands of posts are relevant nothing changes. Only an article's best posts by words and
 vectors are looked at, each different text once.
-
-Where the best posts do not resemble each other, one or a few posts answer an article, and many of
-its words count together: there the cosine of a post's words with those of the whole article, under
-the pool's IDF, is added.
 """
 
 from collections.abc import Sequence
@@ -23,7 +19,7 @@ from siamese_news.lexical_head.features import distinct, unit_rows
 from siamese_news.lexical_head.options import Passages
 from siamese_news.scoring.candidates import Candidates, TextTable
 from siamese_news.scoring.features import Posts
-from siamese_news.scoring.surface import BUCKETS, SurfaceScores, by_id, total
+from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.text.token_ids import TokenIds
 
 Ids = NDArray[np.int64]
@@ -47,22 +43,15 @@ class Words:
 class PassageScores:
     """What the passages of A articles, by word ids, add to the scores of their best posts.
 
-    It needs their surface after `SurfaceScores.use`. `few` (A,) tells how far few posts answer
-    each article, from 0 to 1.
+    It needs their surface after `SurfaceScores.use`.
     """
 
     def __init__(
-        self,
-        surface: SurfaceScores,
-        articles: TokenIds,
-        candidates: Candidates,
-        options: Passages,
-        few: Floats,
+        self, surface: SurfaceScores, articles: TokenIds, candidates: Candidates, options: Passages
     ) -> None:
         self._surface, self._articles, self._options = surface, articles, options
-        self._whole: Floats = options.whole * few * (1 - surface.foreign)
         keys = [np.zeros(0, np.uint64)] * len(articles)
-        close, whole = ([np.zeros(0, np.float32)] * len(articles) for _ in range(2))
+        values = [np.zeros(0, np.float32)] * len(articles)
         for some, union, lists in candidates.together(range(len(articles)), options.posts):
             texts = [candidates.text(key) for key in union.tolist()]
             words = self._words(TokenIds.of(texts, candidates.unknown), some)
@@ -70,50 +59,37 @@ class PassageScores:
             # A post's vector is the sum of those of its different words.
             lengths = np.sqrt(words.of_post @ squares)
             lengths[lengths == 0] = 1.0
-            whole_lengths = np.sqrt(words.of_post @ self._idf(words) ** 2)
-            whole_lengths[whole_lengths == 0] = 1.0
             turned = sparse.csr_matrix(words.features.T)
             for article, own in zip(some, lists, strict=True):
                 places = np.searchsorted(union, own)
                 products = (self._passages(words, article)[0] @ turned).toarray().T
-                cosines = (words.of_post[places] @ products).max(axis=1) / lengths[places]
-                bonus = surface.scales[article] * options.weight * self._over(cosines) ** 2
-                keys[article], close[article] = own, bonus.astype(np.float32)
-                whole[article] = np.zeros(len(own), np.float32)
-                if self._whole[article]:
-                    by_words = words.of_post[places] @ self._by_whole(words, article)
-                    bonus = self._over(by_words / whole_lengths[places])
-                    whole[article] = bonus.astype(np.float32)
-        self._close, self._by_words = TextTable(keys, close), TextTable(keys, whole)
+                close = (words.of_post[places] @ products).max(axis=1) / lengths[places]
+                floor = 0.0
+                if len(close) >= options.rank:
+                    floor = np.partition(close, -options.rank)[-options.rank]
+                over = np.maximum(close - floor, 0.0)
+                keys[article] = own
+                bonus = surface.scales[article] * options.weight * over**2
+                values[article] = bonus.astype(np.float32)
+        self._table = TextTable(keys, values)
 
     def add(self, scores: NDArray[np.float32], posts: Posts) -> None:
-        """Add what passages and the whole article give to the scores (A, P) of P posts."""
-        for table in (self._close, self._by_words):
-            articles, places, found = table.find(posts.ids, posts.said)
-            scores[articles, places] += found
-
-    def _over(self, values: Floats) -> Floats:
-        """What exceeds the value of the post of a rank; everything where there are fewer."""
-        rank = self._options.rank
-        floor = np.partition(values, -rank)[-rank] if len(values) >= rank else 0.0
-        return np.maximum(values - floor, 0.0)
+        """Add what passages give to the scores (A, P) of P posts."""
+        articles, places, found = self._table.find(posts.ids, posts.said)
+        scores[articles, places] += found
 
     def parts(self, posts: Posts, article: int) -> tuple[dict[int, float], dict[int, float]]:
         """The additions of each word of one post to its score, and of each word of the article.
 
         Both are by word id and have the same sum.
         """
-        gained = []
-        for table in (self._close, self._by_words):
-            articles, _, added = table.find(posts.ids, posts.said)
-            gained.append(float(added[articles == article].sum()))
+        articles, _, added = self._table.find(posts.ids, posts.said)
+        mine = added[articles == article]
+        if not len(mine) or not mine[0]:
+            return {}, {}
         words = self._words(posts.ids, [article])
-        of_post = words.of_post.toarray()[0]
-        by_words = by_id(words.ids, _scaled(of_post * self._by_whole(words, article), gained[1]))
-        if not gained[0]:
-            return by_words, by_words
         passages, counts = self._passages(words, article)
-        features = sparse.diags_array(of_post) @ words.features
+        features = sparse.diags_array(words.of_post.toarray()[0]) @ words.features
         best = int(np.asarray((features @ passages.T).sum(axis=0)).argmax())
         given = features @ sparse.diags_array(passages[[best]].toarray()[0])
         by_post = np.asarray(given.sum(axis=1)).ravel()
@@ -121,25 +97,8 @@ class PassageScores:
         shares = sparse.diags_array(counts[[best]].toarray()[0]) @ words.present
         times = np.maximum(np.asarray(shares.sum(axis=0)).ravel(), 1.0)
         by_article = shares @ (np.asarray(given.sum(axis=0)).ravel() / times)
-        of_words = by_id(words.ids, _scaled(by_post, gained[0]))
-        of_article = by_id(words.ids, _scaled(by_article, gained[0]))
-        return total([of_words, by_words]), total([of_article, by_words])
-
-    def _idf(self, words: Words) -> Floats:
-        """(W,) the weights of words where the whole article is compared."""
-        power = self._options.whole_power / self._surface.power
-        found: Floats = (words.weights[BUCKETS:] / _WORD) ** power
-        return found
-
-    def _by_whole(self, words: Words, article: int) -> Floats:
-        """(W,) what words add, times the length of the post that has them, by the whole article."""
-        idf, vector = self._idf(words), np.zeros(len(words.ids))
-        ids, counts = np.unique(self._articles[article], return_counts=True)
-        places = np.searchsorted(words.ids, ids)
-        vector[places] = (1 + np.log(counts)) * idf[places]
-        share = self._surface.scales[article] * self._whole[article]
-        found: Floats = share * idf * vector / (np.linalg.norm(vector) or 1.0)
-        return found
+        scale = float(mine[0]) / by_post.sum()
+        return by_id(words.ids, by_post * scale), by_id(words.ids, by_article * scale)
 
     def _words(self, posts: TokenIds, articles: Sequence[int]) -> Words:
         """The words of posts and of some articles."""
@@ -168,8 +127,3 @@ class PassageScores:
         passages = sparse.csr_matrix(counts @ words.present)
         passages.data = (1 + np.log(passages.data)) * words.weights[passages.indices]
         return unit_rows(passages), counts
-
-
-def _scaled(values: Floats, wanted: float) -> Floats:
-    """The values times the number that gives them this sum; zeros stay zeros."""
-    return values * (wanted / (float(values.sum()) or 1.0))

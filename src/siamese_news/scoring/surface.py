@@ -16,7 +16,7 @@ the background does not know, and where the question is the article itself, it i
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -140,8 +140,6 @@ class SurfaceScores:
         scales: (A,) the factor of each article's whole score, ``1 / (1 + 1.2 s)`` where s is the
             weight of its surface. With it, a threshold keeps about as many posts at about the
             same precision whatever share of the article's words the vocabulary lacks.
-        power: exponent of the IDF.
-        foreign: (A,) the share of each article's words that the vocabulary lacks.
         weights: (A,) of the surface in each article's score, scaled.
         pool: (BUCKETS,) the pool's ``idf ** power`` of n-grams; the background's before `use`.
     """
@@ -149,7 +147,7 @@ class SurfaceScores:
     def __init__(
         self, terms: TermHead, vocabulary: Vocabulary, articles: TokenIds, options: Surface
     ) -> None:
-        self._options, self.power = options, terms.options.power
+        self._options, self._power = options, terms.options.power
         self._words = len(vocabulary)
         self.counters = self._words + BUCKETS
         self._known = _grams_of(vocabulary, options.characters)
@@ -164,12 +162,12 @@ class SurfaceScores:
         unknown = np.bincount(
             articles.rows, weights=articles.flat >= self._words, minlength=len(articles)
         )
-        self.foreign: Floats = unknown / np.maximum(articles.lengths, 1)
-        weights = options.weight * (1 + (options.unknown - 1) * self.foreign)
+        self._foreign: Floats = unknown / np.maximum(articles.lengths, 1)
+        weights = options.weight * (1 + (options.unknown - 1) * self._foreign)
         self.scales: Floats = 1 / (1 + _SHIFT * weights)
         self.weights: Floats = self.scales * weights
-        self._counting: Bools = self.foreign >= _LACKING  # (A,) whether a post's n-grams are
-        shares = self.foreign + self._background_shares(self.foreign)
+        self._counting: Bools = self._foreign >= _LACKING  # (A,) whether a post's n-grams are
+        shares = self._foreign + self._background_shares(self._foreign)
         self._views = [self._view(self._background, shares)]
         self.pool, self._posts = self._background, terms.texts
         self._of_words = frequencies
@@ -180,10 +178,10 @@ class SurfaceScores:
 
     def _idf(self, counts: Floats, texts: int) -> Floats:
         """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
-        found = np.full(BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self.power)
+        found = np.full(BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self._power)
         some = np.flatnonzero(counts)
         idf = smoothed_idf(np.minimum(counts[some], texts), texts, add=1.0)
-        found[some] = idf**self.power
+        found[some] = idf**self._power
         return found
 
     def _view(self, weights: Floats, shares: Floats) -> View:
@@ -221,7 +219,7 @@ class SurfaceScores:
         tell how much an article's question is about itself.
         """
         few = 1 / (1 + near / self._options.near)
-        shares = np.maximum(1 - (1 - few) * (1 - self.foreign), degrees)
+        shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
         known, unknown = np.split(counts.astype(np.float64), [self._words])
         self._of_words, self._posts = known, posts
         self._of_grams = self._known.T @ known + unknown
@@ -347,7 +345,7 @@ class SurfaceScores:
         rare = np.minimum.reduceat(self._of_grams[grams.indices], grams.indptr[:-1])
         counts = np.concatenate([self._of_words[words[:known]], rare[known:]])
         idf = smoothed_idf(np.minimum(counts, self._posts), self._posts, add=1.0)
-        found: Floats = idf**self.power
+        found: Floats = idf**self._power
         return found
 
 
@@ -355,12 +353,3 @@ def by_id(ids: Ids, values: Floats) -> dict[int, float]:
     """The values that are not 0, by word id."""
     found = np.flatnonzero(values)
     return dict(zip(ids[found].tolist(), values[found].tolist(), strict=True))
-
-
-def total(parts: Iterable[dict[int, float]]) -> dict[int, float]:
-    """Their sum, by id."""
-    found: dict[int, float] = {}
-    for part in parts:
-        for id, value in part.items():
-            found[id] = found.get(id, 0.0) + value
-    return found
