@@ -90,3 +90,9 @@ def test_options_that_contradict_each_other_are_refused():
     for change in ({"low": 3.0}, {"few": 0.2}, {"weak": 0.5}, {"weight": 0.9}):
         with pytest.raises(InputError, match="agreement"):
             TermOptions(agreement=Agreement(**change))
+
+
+def test_a_folder_from_before_the_gate_has_its_defaults(model):
+    plain = model.terms.options.plain()
+    del plain["agreement"]
+    assert TermOptions.of(plain).agreement == Agreement()

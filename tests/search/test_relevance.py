@@ -119,7 +119,8 @@ def test_a_seed_unlike_all_that_were_measured_is_one_for_caution(searcher, caplo
     korean = (
         "아스커강이 범람해 주민 구백 명이 일요일 밤에 대피했다 펌프 고장으로 수문이 열리지 않았다"
     )
-    table = searcher.model.calibration
+    # Even a copy of the seed, whose relevance is almost 1, shows so much caution.
+    table = dataclasses.replace(searcher.model.calibration, caution=3.0)
     for seed in ("flood in Harlow Bridge", korean):
         caplog.clear()
         monkeypatch.setattr(searcher.model, "calibration", table)

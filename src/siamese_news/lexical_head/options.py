@@ -256,8 +256,8 @@ class TermOptions:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
-        """From plain values, such as those of a model folder."""
-        options = dict(values)
+        """From plain values, such as those of a model folder; older ones have no `agreement`."""
+        options = {"agreement": {}, **values}
         parts = {name: kind(**options.pop(name)) for name, kind in _PARTS.items()}
         return cls(**parts, **options)
 
