@@ -3,6 +3,7 @@
 import json
 import sys
 import types
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from siamese_news.cli import app
 from siamese_news.data.records import Article
 from siamese_news.errors import InputError
 from siamese_news.model import cached
+from siamese_news.search import second_look
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Seeds
 
@@ -63,7 +65,7 @@ def folder(request, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(Counting, "read", 0)
-    monkeypatch.setattr(cached, "_TOGETHER", 4)
+    monkeypatch.setattr(second_look, "cached_values", partial(cached.cached_values, together=4))
     root = tmp_path / "model"
     root.mkdir()
     if request.param == "pairs":
