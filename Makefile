@@ -60,9 +60,14 @@ types: install  ## mypy over src
 
 NOTEBOOKS := $(patsubst %,build/%,$(wildcard notebooks/*.ipynb))
 
-docs: install $(NOTEBOOKS)  ## the documentation, into site/; the first time it runs the notebooks (minutes)
+PAPERS := $(patsubst %,build/reproduction/%/index.html,ast samcnn)
+
+docs: install $(NOTEBOOKS) $(PAPERS)  ## the documentation, into site/; the first time it runs the notebooks (minutes)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "site/index.html is there; with search: $(BIN)/python -m http.server --directory site"
+
+build/reproduction/%/index.html: $(shell find papers -name '*.py' -o -name '*.j2' -o -name '*.json') | install
+	$(BIN)/python -m papers paper=$* missing=say hydra.run.dir=$(@D)
 
 build/notebooks/%.ipynb: notebooks/%.ipynb | install
 	@mkdir -p $(@D)

@@ -20,7 +20,7 @@ TITLES = {
     "samcnn": "Simple attention-based CNN (samCNN; Shi, Rao and Lin 2019)",
 }
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
-WIDE = 6  # columns that still fit side by side
+WIDE = 7  # columns that still fit side by side
 ROWS_IN_VIEW = 14  # a longer table is folded: the alphas of every head, or every threshold
 
 
@@ -49,7 +49,7 @@ def write_folder(folder: Path, paper: str, made: Sequence[Made]) -> Path:
             files[f"{name}.md"] = _markdown(item, table).encode()
         for figure in item.content.figures:
             name = file_name(item.exhibit, figure.name)
-            files |= {f"{name}.{kind}": data for kind, data in _render(figure).items()}
+            files |= {f"{name}.{kind}": data for kind, data in render(figure).items()}
     page = _page(paper, made)
     for name, data in files.items():
         with atomic_write(folder / name, "wb") as stream:
@@ -132,7 +132,8 @@ BUNDLED_NOTE = (
 )
 
 
-def _render(figure: Figure) -> dict[str, bytes]:
+def render(figure: Figure) -> dict[str, bytes]:
+    """The drawing as PNG and SVG, by format; the same bytes each time."""
     rendered = {}
     with styled():
         drawn = figure.draw()

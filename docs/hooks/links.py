@@ -52,6 +52,8 @@ def _made_of(path: str) -> tuple[str, str]:
         return f"{path.removesuffix('/')}/index.md", ""
     if path == "src/siamese_news/cli":
         return "commands.md", ""
+    if path == "papers":
+        return "reproduction/index.md", ""
     for folder, pages in (("conf", "configuration"), ("src/siamese_news", "api")):
         if path == folder:
             return f"{pages}/index.md", ""

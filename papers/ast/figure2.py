@@ -142,7 +142,10 @@ def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
         points = np.array(values["points"], dtype=float)
         for place in range(len(values["articles"])):
             own = points[points[:, 2] == place]
-            axis.scatter(own[:, 0], own[:, 1], s=5, linewidths=0.3, **_mark(place))
+            label = f"article {place + 1}"
+            axis.scatter(own[:, 0], own[:, 1], s=5, linewidths=0.3, label=label, **_mark(place))
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, markerscale=2)
     return figure
 
 

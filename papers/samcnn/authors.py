@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from papers.exhibit import Content, Exhibit, Published, Table
+from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import ENSEMBLES, LOGGED, LOGGED_SEEDS, PAPER, SINGLES, SYSTEMS, YEARS
 from papers.samcnn.runs import RANKERS, ensemble_jobs, ensemble_name, training_jobs
 from papers.samcnn.table3 import Figures, mean_of, ranker_systems
 from papers.samcnn.variants import ATTENTIVE, CHOSEN, chosen_jobs
+from papers.style import new_figure, series
 from siamese_news.training.rerank import JOINT, PLAIN
 
 EXPERIMENT = "rerank_authors"
@@ -71,6 +72,27 @@ def _figure(value: float | None) -> str | None:
     return None if value is None else f"{value:.4f}"
 
 
+def _draw(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """AP of QAtt and PAtt by year: a mark for the printed figure, each logged one, and ours."""
+    names = ("QAtt", "PAtt")
+    figure, axes = new_figure(columns=len(names), width=7.0, height=2.6, sharey=True)
+    columns = [column for column in rows[0] if column not in ("system", "year")]
+    for axis, name in zip(axes, names, strict=True):
+        for place, column in enumerate(columns):
+            points = [
+                (row["year"], float(row[column]))
+                for row in rows
+                if row["system"] == name and row[column] is not None
+            ]
+            if points:
+                look = {**series(place), "linestyle": "", "markersize": 5}
+                axis.plot(*zip(*points, strict=True), label=column, **look)
+        axis.set_title(name)
+    axes[0].set_ylabel("AP")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return figure
+
+
 def _lay_out(results: Results) -> Content:
     chosen = ranker_systems(results, ATTENTIVE, experiment=CHOSEN)
     singles = ranker_systems(results, RANKERS, experiment=EXPERIMENT)
@@ -78,11 +100,8 @@ def _lay_out(results: Results) -> Content:
         "AP. The authors' figures are of their log. Ours: 100-d GloVe, means over the seeds of the "
         "runs that exist; a dash where none does."
     )
-    table = Table(
-        "AP as printed, as logged, and here",
-        rows(chosen, singles, ensemble_systems(results)),
-        note=note,
-    )
+    listed = rows(chosen, singles, ensemble_systems(results))
+    table = Table("AP as printed, as logged, and here", listed, note=note)
     if results.setting.data != "shared":
         return Content(tables=[table])
     gaps = [
@@ -95,6 +114,14 @@ def _lay_out(results: Results) -> Content:
         return Content(tables=[table])
     return Content(
         tables=[table],
+        figures=[
+            Figure(
+                "AP of QAtt and PAtt by year, as printed, as logged and here",
+                lambda: _draw(listed),
+                "Two panels, a year on the horizontal axis: the printed AP, the authors' mean of "
+                "ten single models, their ensemble of ten, and our single models.",
+            )
+        ],
         outcome=f"Our single models, as chosen, differ from the authors' single models by "
         f"{min(gaps):+.3f} to {max(gaps):+.3f} of AP.",
     )

@@ -112,7 +112,7 @@ def system_rows(systems: Mapping[str, Figures], *, samples: int = SAMPLES) -> li
     for name, figures in systems.items():
         counts = sorted({_seeds(by_topic) for by_topic in figures.values()})
         rows.append(
-            {"row": str(numbers[name]), "system": name, "seeds": ", ".join(map(str, counts))}
+            {"system": name, "row": str(numbers[name]), "seeds": ", ".join(map(str, counts))}
         )
     for year in YEARS:
         for column, metric in FIGURES.items():
@@ -144,7 +144,7 @@ def published_rows(names: Sequence[str] = tuple(SYSTEMS)) -> list[dict[str, Any]
     """The systems as printed, each figure with the rows that it differs from significantly."""
     numbers = _numbers(names)
     return [
-        {"row": str(numbers[name]), "system": name}
+        {"system": name, "row": str(numbers[name])}
         | {
             f"{year} {column}": _printed(SYSTEMS[name][year, column])
             for year in YEARS

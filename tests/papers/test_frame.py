@@ -125,7 +125,7 @@ def test_the_folder_has_each_table_twice_each_figure_twice_and_a_page(tmp_path, 
 
 
 def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
-    for count, style in ((6, "beside"), (7, "beside wide")):
+    for count, style in ((7, "beside"), (8, "beside wide")):
         rows = [{f"column {number}": number for number in range(count)}]
         exhibit = toy(lay_out=lambda results, rows=rows: Content(tables=[Table("Many", rows)]))
         page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from papers import choose
+from papers import Setting, choose
 from papers.ast import case_study, figure3
 from papers.ast import encoders as ast
+from papers.jobs import Store
+from papers.layout import render
+from papers.samcnn import authors
 from papers.samcnn import published as samcnn
 
 # How the captions of the papers begin.
@@ -45,12 +48,20 @@ TITLES = {
 }
 
 
+ROOT = Path(__file__).parents[2]
+
+
 @pytest.fixture(scope="module")
-def texts():
-    """Paper -> its text."""
+def folder():
+    """The folder of the papers' texts."""
     data = os.environ.get("SIAMESE_NEWS_DATA")
     named = os.environ.get("SIAMESE_NEWS_SEEDS")
-    folder = Path(named or (Path(data).parent / "seeds" if data else "seeds"))
+    return Path(named or (Path(data).parent / "seeds" if data else "seeds"))
+
+
+@pytest.fixture(scope="module")
+def texts(folder):
+    """Paper -> its text."""
     found = {}
     for name, start in (("ast", "000_"), ("reprint", "001_"), ("samcnn", "002_")):
         paths = sorted(folder.glob(f"{start}*.txt"))
@@ -148,6 +159,64 @@ def test_the_case_study_of_ast(texts):
     assert rf"\geq {case_study.AST_THRESHOLD}" in text
 
 
+def test_the_sizes_of_the_collection_of_ast(texts):
+    text = plain(texts["ast"])
+    assert f"{ast.AST_POSTS:,} tweets which link to {ast.AST_ARTICLES:,} unique articles" in text
+    assert f"approximately {ast.AST_HELD_OUT} samples" in text
+
+
+def test_several_widths_are_said_of_bicnn(texts):
+    text = plain(texts["samcnn"])
+    sentence = text[text.index("model 1 illustrates") :].split(".")[0]
+    assert "bicnn model with a kernel window size of two; combining different window" in sentence
+
+
+def test_the_authors_log_against_the_notes_on_it(folder):
+    """The table of section 0.1 of the notes on the papers, where they are."""
+    notes = folder.parent / "facts" / "papers.md"
+    if not notes.is_file():
+        pytest.skip(f"no {notes}, with what the authors' repository logs")
+    rows = {}
+    for line in notes.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        if cells[0] in ("PAtt", "QAtt", "BiCNN", "PAtt+QL") and len(cells) > 4:
+            rows.setdefault(cells[0].replace("+", " +"), cells[1:])
+
+    def numbers(cell):
+        return [float(number) for number in re.findall(r"(?<!\d)\.\d{4}", cell)]
+
+    assert len(rows) == 4
+    for name, cells in rows.items():
+        printed = [samcnn.SYSTEMS[name][year, "AP"].value for year in samcnn.YEARS]
+        assert numbers(cells[0]) == printed
+        for cell, logged in ((cells[1], samcnn.SINGLES), (cells[2], samcnn.ENSEMBLES)):
+            expected = [value for value in logged.get(name, ()) if value is not None]
+            assert numbers(cell) == expected, (name, cell)
+
+
+def test_the_page_on_the_papers_prints_the_log_and_our_saved_results():
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    store = Store(saved=ROOT / "papers" / "saved", made=ROOT / "nowhere", paper="samcnn")
+    (exhibit,) = choose("samcnn", table="authors")
+    setting = Setting("shared")
+    content = exhibit.lay_out(store.results(setting, exhibit.jobs(setting)))
+    columns = ("printed", "authors, mean of 10", "authors, ensemble of 10", "ours as chosen, mean")
+    table = text[text.index("| | printed | logged, mean of 10") :]
+    for name in authors.NAMES:
+        (line,) = [line for line in table.split("\n\n")[0].splitlines() if f"| {name} |" in line]
+        rows = [row for row in content.tables[0].rows if row["system"] == name]
+        for cell, column in zip(line.strip("| ").split(" | ")[1:], columns, strict=True):
+            values = [row[column] for row in rows]
+            shown = " / ".join("–" if v is None else v.removeprefix("0") for v in values)
+            assert cell == ("–" if not any(values) else shown), (name, column)
+    # The picture at the top is that of the exhibit: its words, and as many marks.
+    drawn = render(content.figures[0])["svg"].decode()
+    shown = (ROOT / "docs" / "papers.svg").read_text(encoding="utf-8")
+    words = re.compile(r"<text[^>]*>([^<]*)</text>")
+    assert words.findall(shown) == words.findall(drawn)
+    assert shown.count("<use") == drawn.count("<use")
+
+
 def test_the_collection_and_settings_of_samcnn(texts):
     lines = texts["samcnn"].splitlines()
     for start, values in (
@@ -158,6 +227,8 @@ def test_the_collection_and_settings_of_samcnn(texts):
     ):
         (line,) = [line for line in lines if line.startswith(start)]
         assert [int(n.replace(",", "")) for n in line[len(start) :].split()] == list(values)
+    (line,) = [line for line in lines if "%" in line and "relevant" in line and line[0] == "%"]
+    assert [float(n) for n in re.findall(r"\d+\.\d+", line)] == [*samcnn.PERCENT_RELEVANT.values()]
     text, settings = plain(texts["samcnn"]), {k: v[0] for k, v in samcnn.SETTINGS.items()}
     assert settings["word vectors"] == "300-d GloVe, fine-tuned"
     assert "embedding size 300 k 0.05" in text and "and fine- tuned during training" in text
