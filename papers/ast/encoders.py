@@ -163,7 +163,7 @@ def _lay_out_r_precision(results: Results) -> Content:
     details = f"{'; '.join(outcomes)}. Published: CNN (7 rows), AST (8 rows)." if outcomes else ""
     return Content(
         tables=tables,
-        outcome=f"The highest mRP has here {' and '.join(firsts)}, in the paper AST."
+        outcome=f"Here the highest mRP is that of {' and '.join(firsts)}, in the paper of AST."
         if firsts
         else "",
         details=details[:1].upper() + details[1:],
