@@ -32,8 +32,15 @@ STORIES = "the bundled stories as a small reranking collection, GloVe 6B 50-d"
 MINUTES = {"bicnn": 3.0, "qatt": 9.0, "patt": 5.0}
 #: Makes options of a training, given the setting and the folder of all runs.
 More = Callable[[Setting, Path], Sequence[str]]
-# On the stories: vectors that come with a package, and few epochs.
-SMALL = ("vectors=glove50", "vectors.remove_components=0", "task.epochs=2", "task.patience=null")
+# On the stories: vectors that come with a package, few epochs, and no topics of TREC.
+SMALL = (
+    "vectors=glove50",
+    "vectors.remove_components=0",
+    "task.epochs=2",
+    "task.patience=null",
+    "task.validation_topics=null",
+    "task.validate_queries=null",
+)
 
 
 def data_of(setting: Setting) -> str:
