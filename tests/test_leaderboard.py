@@ -588,7 +588,8 @@ def test_models_that_are_not_there_are_trained_once(tmp_path, monkeypatch):
 def test_every_trained_row_says_how():
     board = read_board(HERE / "rows.yaml", Path("nowhere"), Path("nowhere"))
     for row in board.rows.values():
-        assert (bool(row.train) != bool(row.sweep)) == (row.kind == "model"), row.name
+        sources = [bool(row.train), bool(row.sweep), bool(row.folder)]
+        assert sum(sources) == (row.kind == "model"), row.name
         if row.train:
             with initialize_config_module("siamese_news.conf", version_base="1.3"):
                 compose("train", list(row.train))  # raises for an unknown option

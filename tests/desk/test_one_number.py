@@ -5,6 +5,7 @@ import io
 import json
 import re
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -151,12 +152,14 @@ def test_posts_labeled_relevant_are_handed_over_if_nothing_is_certified(tmp_path
 def test_what_labels_would_buy_is_said_before_a_target_is_fixed(tmp_path):
     address = "/api/outlook?precision=.8&confidence=.95"
     for served, _, folder in begun(tmp_path, 260, 240):
-        status, content = served.ask(address)
-        assert status == 400 and b"the results have no relevance" in content
         path = folder / "searches" / "1" / "results.parquet"
         table = pq.read_table(path)
-        relevance = [min(1.0, 1.8 * score) for score in table["score"].to_pylist()]
         place = table.column_names.index("relevance")
+        none = pa.nulls(len(table), pa.float64())
+        pq.write_table(table.set_column(place, "relevance", none), path)
+        status, content = served.ask(address)
+        assert status == 400 and b"the results have no relevance" in content
+        relevance = [min(1.0, 1.8 * score) for score in table["score"].to_pylist()]
         pq.write_table(table.set_column(place, "relevance", [relevance]), path)
         (sentence,) = served.json(address)["sentences"]
         assert "at a precision of .8 you are likely to get with 100 labels about" in sentence

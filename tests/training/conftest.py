@@ -12,8 +12,9 @@ def no_worker_outlives_its_test():
     One that stays is a copy of this process and holds the pipes of whatever it had opened, such as
     those of a browser, which then never ends.
     """
+    others = multiprocessing.active_children()  # commands that another test has begun
     yield
-    workers = multiprocessing.active_children()
+    workers = [worker for worker in multiprocessing.active_children() if worker not in others]
     for worker in workers:
         worker.terminate()
     assert not workers
