@@ -4,7 +4,7 @@
         [--options trainer=gpu ...]
     python -m benchmarks.students quality MODEL ...     figures of model folders, vectors alone
     python -m benchmarks.students speed                 posts a second of untrained students
-    python -m benchmarks.students table FOLDER ...      saves results/students.json and prints it
+    python -m benchmarks.students table FOLDER ...      saves students.json and prints it
 
 `train` writes FOLDER/NAME-SEED.json as each student ends, and skips those that are there; the
 options are those of ``task=distil``. Quality is the mean average precision of the cosine over whole
@@ -30,7 +30,7 @@ from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
-RESULTS = Path(__file__).parent / "results" / "students.json"
+RESULTS = Path(__file__).with_suffix(".json")
 #: The pools, with the split whose pairs are relevant.
 POOLS = {
     "events-dev": "dev",
