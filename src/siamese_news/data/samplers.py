@@ -4,6 +4,7 @@ A batch of articles is a list of groups (`siamese_news.data.collate`). All sampl
 functions of (seed, epoch, rank, world): any worker or restart makes the same batches.
 """
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -78,7 +79,7 @@ class _BatchSampler(Sampler[T]):
 
 
 class TextBatchSampler(_BatchSampler[list[int]]):
-    """Random batches of texts: in an epoch each text is in one batch, but for a last, smaller one.
+    """Random batches of texts, all of one size; the texts left over wait for another epoch.
 
     Args:
         texts: how many there are.
@@ -119,9 +120,9 @@ class TextBatchSampler(_BatchSampler[list[int]]):
 class _GroupSampler(_BatchSampler[Batch]):
     """A subclass makes global batches, which are shared out to the ranks."""
 
+    @abstractmethod
     def global_batches(self, epoch: int) -> list[Batch]:
         """The batches of one epoch before they are shared out to the ranks."""
-        raise NotImplementedError
 
     def __iter__(self) -> Iterator[Batch]:
         """This rank's batches of the epoch, from the position on."""

@@ -1,14 +1,14 @@
-"""Encoders by name: the files of ``conf/encoder``, read without Hydra and without a YAML library.
+"""Encoders by name: the files of ``conf/encoder``, read without Hydra.
 
-The files have one option a line, and at most one level below it; a test compares what is read here
-with what Hydra composes from each of them.
+A test compares what is read here with what Hydra composes from each of them.
 """
 
 import copy
 import functools
-import json
 from importlib import resources
 from typing import Any
+
+from siamese_news.utils.extras import needs
 
 
 @functools.cache
@@ -64,29 +64,22 @@ def _merge(options: dict[str, Any], more: dict[str, Any]) -> None:
 
 
 def _read(name: str) -> tuple[dict[str, Any], list[str]]:
-    """The options that a file itself has, and its ``defaults``."""
+    """The options that a file itself has, and its ``defaults``, for the level below as ``a@b``."""
+    with needs("encoders", "an encoder by the name of its file"):
+        import yaml
     file = resources.files("siamese_news.conf").joinpath("encoder", f"{name}.yaml")
-    options: dict[str, Any] = {}
-    bases: list[str] = []
-    group = ""
-    for line in file.read_text("utf-8").splitlines():
-        content = line.partition("#")[0].strip()
-        key, _, value = (part.strip() for part in content.partition(":"))
-        if content.startswith("- "):
-            bases.append(content.removeprefix("- "))
-        elif content.endswith(":"):
-            group = key
-        elif content and not value.startswith("${") and key != "_partial_":
-            inner = line.startswith(" ")
-            place = options.setdefault(group, {}) if inner else options
-            place.update(_option(key, value))
-    return options, bases or ["_self_"]
+    options = yaml.safe_load(file.read_text("utf-8"))
+    return _plain(options), options.get("defaults", ["_self_"])
 
 
-def _option(key: str, value: str) -> dict[str, Any]:
-    if key == "_target_":
-        return {"class": value.rpartition(".")[2]}
-    try:
-        return {key: json.loads(value)}  # numbers, lists, true, false and null are those of JSON
-    except json.JSONDecodeError:
-        return {key: value}
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as model folders have them: a class for a target, and nothing that is Hydra's own."""
+    plain: dict[str, Any] = {}
+    for key, value in options.items():
+        if key == "_target_":
+            plain["class"] = value.rpartition(".")[2]
+        elif key in ("defaults", "_partial_") or str(value).startswith("${"):
+            continue
+        else:
+            plain[key] = _plain(value) if isinstance(value, dict) else value
+    return plain

@@ -95,25 +95,22 @@ class Agreement:
     """When the vectors decide: where many posts share words with an article, but weak ones.
 
     The gate of an article is a product of three ramps from 0 to 1, by its best posts in the first
-    pass. The vectors confirm the words: the mean cosine of the `first` best posts is z standard
-    deviations above that of the others among the best `posts`, from `low` to `high`. Many posts
-    share words with the article: the mean score of the `first` best by words, from `few` to
-    `many`. No post shares much: the mean score of the three best by words, from `strong` down to
-    `weak`.
+    pass: the vectors confirm the words, many posts share words, and no post shares much.
 
     Attributes:
         weight: of the cosine where the gate is open, in the place of `TermOptions.dense`; in
             between linear.
         feedback: weight of the mean vector of the article's best posts, next to its own, where the
             gate is open.
-        first: see above.
-        posts: see above.
-        low: see above.
-        high: see above.
-        few: see above.
-        many: see above.
-        weak: see above.
-        strong: see above.
+        first: so many best posts are compared with the others.
+        posts: so many best posts are looked at.
+        low: the vectors do not confirm the words up to here: the mean cosine of the `first` posts
+            above that of the others, in standard deviations of the latter.
+        high: they do from here on.
+        few: not many posts share words up to this mean score by words of the `first` posts.
+        many: they do from here on.
+        weak: no post shares much up to this mean score by words of the three best.
+        strong: some do from here on.
     """
 
     weight: float = 0.1

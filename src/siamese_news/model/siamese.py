@@ -72,7 +72,7 @@ class Model(TextModel, nn.Module):
     @property
     @override
     def drops_unknown(self) -> bool:
-        return self.embedding.unknown_weight == 0 and self.encoder.uses_weights
+        return self.embedding.unknown_weight == 0
 
     def forward(self, ids: Tensor) -> Tensor:
         """Encode padded token ids: (B, S) int64, padded with -1 -> (B, D), not normalized."""

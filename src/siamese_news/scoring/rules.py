@@ -70,7 +70,7 @@ def rarity(counts: NDArray[np.floating], posts: float) -> NDArray[np.float64]:
 def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
     """The weight of an article's excess: the less its words find, the more vectors count."""
     found = float(np.sum(scores[:STRONGEST])) / STRONGEST / _UNIT
-    weak = min(max((options.strong - found) / (options.strong - options.weak), 0.0), 1.0)
+    weak = 1 - _ramp(found, options.weak, options.strong)
     least = min(options.strong_weight, options.weight)
     return least + weak * (options.weight - least)
 

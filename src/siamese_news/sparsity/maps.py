@@ -60,7 +60,7 @@ class Sparsity(nn.Module):
             normalized: False leaves out the constraint that they sum to 1, and ignores `mask` and
                 `dim`: ``[1 + (alpha-1) z]_+ ^ 1/(alpha-1)``, the map with its threshold fixed at
                 tau = -1. It is 1 at z = 0, exp(z) for alpha -> 1, and exactly zero for
-                z <= -1 / (alpha-1).
+                z <= -1 / (alpha-1). (Another method would pass by the hooks of the module.)
         """
         raise NotImplementedError
 

@@ -176,6 +176,7 @@ def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
 
 def check_options(data: Mapping[str, Any]) -> None:
     """Raise an `InputError` for unknown, missing and impossible options of the data."""
+    # As keyword arguments all options can be left out; merged, those that are NotRequired can.
     hints = get_type_hints(DataOptions, include_extras=True)
     expected = [name for name, hint in hints.items() if get_origin(hint) is not NotRequired]
     if missing := [name for name in expected if name not in data]:

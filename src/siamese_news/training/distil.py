@@ -16,6 +16,7 @@ from typing_extensions import override
 from siamese_news.encoders import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
+from siamese_news.lexical_head.features import distinct
 from siamese_news.model.siamese import Model
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import smoothed_idf
@@ -27,7 +28,7 @@ from siamese_news.training.corpus import CutOptions, count_words
 from siamese_news.training.distil_data import DistilDataModule
 from siamese_news.training.distributed import leave_group
 from siamese_news.training.finetune import open_start
-from siamese_news.training.launch import is_first_process, was_restarted
+from siamese_news.training.launch import is_first_process
 from siamese_news.training.link import measure
 from siamese_news.training.module import SiameseModule
 from siamese_news.training.schedules import check_optimizer
@@ -42,8 +43,7 @@ from siamese_news.training.trainer import (
 )
 
 log = logging.getLogger(__name__)
-# Teacher's vectors that its principal axes are computed from, and texts that the first word vectors
-# are fitted to.
+# So many vectors of the teacher give its principal axes, and so many texts the first word vectors.
 SAMPLE = 20_000
 
 
@@ -145,20 +145,18 @@ def first_vectors(words: int, ids: TokenIds, targets: np.ndarray, known: np.ndar
         targets: the teacher's vectors (N, D).
         known: vectors (V, E), zero where a word has none.
     """
-    inside = ids.where(ids.flat < words)
     counts = sparse.csr_matrix(
-        (np.ones(len(inside.flat), np.float32), inside.flat, inside.offsets),
-        shape=(len(inside), words),
+        (np.ones(len(ids.flat), np.float32), ids.flat, ids.offsets), shape=(len(ids), words)
     )
-    of_word = np.asarray(counts.sum(0)).ravel()
-    means = (counts.T @ targets) / (of_word[:, None] + 1.0)
-    rows = np.flatnonzero(inside.lengths)[:: max(1, len(inside) // SAMPLE)]
-    bags = (counts[rows] @ known) / inside.lengths[rows, None]
-    linear, *_ = np.linalg.lstsq(bags, targets[rows], rcond=1e-4)
+    occurrences = np.asarray(counts.sum(0)).ravel()
+    means = (counts.T @ targets) / np.maximum(occurrences, 1.0)[:, None]
+    sample = np.flatnonzero(ids.lengths)[:: max(1, len(ids) // SAMPLE)]
+    bags = (counts[sample] @ known) / ids.lengths[sample, None]
+    linear, *_ = np.linalg.lstsq(bags, targets[sample], rcond=1e-4)
     vectors = known @ linear
     missing = ~known.any(1)
     vectors[missing] = means[missing]
-    length: float = np.linalg.norm(vectors[of_word > 0], axis=1).mean() or 1.0
+    length: float = np.linalg.norm(vectors[occurrences > 0], axis=1).mean() or 1.0
     return (vectors / length).astype(np.float32)
 
 
@@ -233,8 +231,8 @@ def train_student(
         logger=loggers_of(config, out / "logs"),
         default_root_dir=str(out),
     )
-    resume = checkpoint_to_resume(config["resume"], folder, automatic=was_restarted())
-    go_on = f"continue with resume={folder / 'last.ckpt'} hydra.run.dir={out}"
+    resume = checkpoint_to_resume(config["resume"], folder, automatic=True)
+    go_on = f"the same command continues, with hydra.run.dir={out}"
     with stopped_by_signals(trainer, go_on=go_on):
         trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
     leave_group()
@@ -247,15 +245,13 @@ def train_student(
 def student(config: Mapping[str, Any], data: DistilDataModule) -> tuple[Model, Tensor]:
     """The model before training, and the axes of its teacher's vectors (T, D)."""
     task = config["task"]
-    words: dict[str, Any] = {"terms": None}
     if task["words_of"]:
         shared = open_start(task["words_of"])
-        words = {"terms": shared.terms}
-        tokenizer, vocabulary = shared.tokenizer, shared.vocabulary
+        tokenizer, vocabulary, terms = shared.tokenizer, shared.vocabulary, shared.terms
     else:
-        counted, _ = count_words(data.texts, task)
-        tokenizer = Tokenizer(words=counted, **task["tokenizer"])
-        vocabulary = Vocabulary(counted, unknown="drop")
+        words, _ = count_words(data.texts, task)
+        tokenizer = Tokenizer(words=words, **task["tokenizer"])
+        vocabulary, terms = Vocabulary(words, unknown="drop"), None
     zeros = torch.zeros(len(vocabulary), task["dim"])
     encoder, plain = encoder_of(config["encoder"], task["dim"])
     if encoder.has_factors:
@@ -270,15 +266,12 @@ def student(config: Mapping[str, Any], data: DistilDataModule) -> tuple[Model, T
         encoder=encoder,
         limits=config["data"]["limits"],
         config=plain,
-        **words,
+        terms=terms,
     )
     ids = data.token_ids(model)
-    counts = np.bincount(
-        np.unique(ids.rows * len(vocabulary) + ids.flat.clip(0, len(vocabulary) - 1))
-        % len(vocabulary),
-        minlength=len(vocabulary),
-    )
-    weights = smoothed_idf(counts, len(ids)).astype(np.float32)
+    _, distinct_words, _ = distinct(ids)
+    frequencies = np.bincount(distinct_words, minlength=len(vocabulary))
+    weights = smoothed_idf(frequencies, len(ids)).astype(np.float32)
     targets = data.taught.astype(np.float32) @ principal_axes(data.taught, task["dim"]).numpy()
     table = first_vectors(len(vocabulary), ids, targets, known_vectors(config, vocabulary.words))
     with torch.no_grad():

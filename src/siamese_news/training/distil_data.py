@@ -81,20 +81,22 @@ class DistilDataModule(SiameseDataModule):
     @cached_property
     def texts(self) -> list[str]:
         """What the student reads, each text once; see `student_texts`."""
-        if self.data.get("texts"):
-            articles: list[str] = read_texts(self.data["texts"])
-            posts: list[str] = []
-            if self.task["unlabeled"]:
-                raise InputError(
-                    f"data.texts={self.data['texts']} and task.unlabeled={self.task['unlabeled']}: "
-                    "expected one of them; data.texts takes a list, too"
-                )
-        else:
-            articles, posts = read_corpus(self, self.task)
-        texts = student_texts(articles, posts, self.task["cut"], seed=self.seed)
+        texts = student_texts(*self._whole_texts, self.task["cut"], seed=self.seed)
         if not texts:
             raise InputError(f"no text to learn from in data {self.data['name']!r}")
         return texts
+
+    @cached_property
+    def _whole_texts(self) -> tuple[list[str], list[str]]:
+        """Articles and posts before anything is cut; those of ``data.texts`` count as articles."""
+        if not self.data.get("texts"):
+            return read_corpus(self, self.task)
+        if self.task["unlabeled"]:
+            raise InputError(
+                f"data.texts={self.data['texts']} and task.unlabeled={self.task['unlabeled']}: "
+                "expected one of them; data.texts takes a list, too"
+            )
+        return read_texts(self.data["texts"]), []
 
     @cached_property
     def taught(self) -> np.ndarray:
@@ -115,7 +117,7 @@ class DistilDataModule(SiameseDataModule):
     @override
     def record(self, trained_on: TrainingRecord) -> None:
         if self.data.get("texts"):
-            trained_on.add_fingerprints(map(fingerprint, self.texts))
+            trained_on.add_fingerprints(map(fingerprint, self._whole_texts[0]))
         else:
             super().record(trained_on)
 

@@ -14,6 +14,7 @@ _DISTRIBUTIONS = {
     "hydra": "hydra-core",
     "sklearn": "scikit-learn",
     "docx": "python-docx",
+    "yaml": "pyyaml",
     "lxml_html_clean": "lxml_html_clean",
 }
 
