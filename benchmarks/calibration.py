@@ -17,13 +17,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 from benchmarks.dev_pools import trec_posts
 from siamese_news.data.records import Article
 from siamese_news.data.sources import open_source
 from siamese_news.data.splits import same_text_key
 from siamese_news.model.base import PRETRAINED, TextModel
-from siamese_news.model.calibration import SIDES, Calibration, Evidence, probability
+from siamese_news.model.calibration import SIDES, Calibration, Evidence
 from siamese_news.model.folder import write_sums
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import observe_all, open_scorer
@@ -163,34 +164,24 @@ def fitted(pools: Sequence[Scored]) -> Calibration:
 def _regression(
     side: str, parts: Sequence[tuple[NDArray[np.float64], NDArray[np.bool_]]]
 ) -> dict[str, float]:
-    """The weights of a side: a logistic regression with a small ridge, by Newton's method.
+    """The weights of a side: a logistic regression with a small ridge.
 
-    Each part has features (N, F) and whether each of its rows is positive; parts count alike.
+    Each part has features (N, F), the first of them constant, and whether each of its rows is
+    positive; parts count alike.
     """
-    features = np.concatenate([rows for rows, _ in parts])
-    positive = np.concatenate([truth for _, truth in parts]).astype(np.float64)
+    features = np.concatenate([rows for rows, _ in parts])[:, 1:]
+    positive = np.concatenate([truth for _, truth in parts])
     weights = np.concatenate(
         [np.full(len(rows), 1 / (len(rows) * len(parts))) for rows, _ in parts]
     )
     means = weights @ features
     spread = np.sqrt(weights @ (features - means) ** 2)
-    means[0] = 0.0
     spread[spread == 0] = 1.0
-    standard = (features - means) / spread
-    ridge = _RIDGE[side] * np.eye(features.shape[1])
-    ridge[0, 0] = 0.0
-    found = np.zeros(features.shape[1])
-    for _ in range(100):
-        expected = probability(standard @ found)
-        gradient = standard.T @ (weights * (expected - positive)) + ridge @ found
-        curvature = (standard.T * (weights * expected * (1 - expected))) @ standard + ridge
-        step = np.linalg.solve(curvature, gradient)
-        found -= step * min(1.0, 2 / max(np.abs(step).max(), 1e-12))
-        if np.abs(step).max() < 1e-9:
-            break
-    found = found / spread
-    found[0] -= found[1:] @ means[1:]
-    return {name: round(float(value), 4) for name, value in zip(SIDES[side], found, strict=True)}
+    model = LogisticRegression(C=1 / _RIDGE[side], tol=1e-9, max_iter=1000)
+    model.fit((features - means) / spread, positive, sample_weight=weights)
+    slopes = model.coef_[0] / spread
+    values = [float(model.intercept_[0] - slopes @ means), *slopes.tolist()]
+    return {name: round(value, 4) for name, value in zip(SIDES[side], values, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
     python -m benchmarks.students train FOLDER [--students NAME ...] [--seeds N ...]
         [--options trainer=gpu ...]
     python -m benchmarks.students quality MODEL ...     figures of model folders, vectors alone
-    python -m benchmarks.students speed                 posts a second of untrained students
-    python -m benchmarks.students table FOLDER ...      saves students.json and prints it
+    python -m benchmarks.students table [FOLDER ...]    the saved table; with folders, saved anew
 
 `train` writes FOLDER/NAME-SEED.json as each student ends, and skips those that are there; the
 options are those of ``task=distil``. Quality is the mean average precision of the cosine over whole
@@ -163,20 +162,17 @@ def posts_per_second(name: str, texts: Sequence[str]) -> float:
     return len(texts) / min(seconds)
 
 
-def speed() -> dict[str, float]:
-    """Posts a second of each student, over the posts of events-dev."""
+def save(folders: Sequence[Path]) -> None:
+    """Save the figures of trained students, with the speed of each of them on this machine."""
+    paths = [path for folder in folders for path in sorted(folder.glob("*-*.json"))]
+    trained = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     posts = [post.text for post in open_source("events-dev").posts.values()]
-    return {name: posts_per_second(name, posts) for name in STUDENTS}
+    names = [name for name in STUDENTS if any(row["student"] == name for row in trained)]
+    speed = {name: posts_per_second(name, posts) for name in names}
+    write_json(RESULTS, {"trained": trained, "posts_per_second": speed, "about": provenance()})
 
 
-def table(folders: Sequence[Path]) -> str:
-    """Save the figures of trained students, with the speed of each here, and print them."""
-    trained = [json.loads(path.read_text()) for f in folders for path in sorted(f.glob("*-*.json"))]
-    write_json(RESULTS, {"trained": trained, "posts_per_second": speed(), "about": provenance()})
-    return rows(json.loads(RESULTS.read_text()))
-
-
-def rows(results: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> str:
     """The table of saved figures: means over the seeds, with their least and greatest mean."""
     lines = []
     for name in STUDENTS:
@@ -213,9 +209,8 @@ def main() -> None:
     training.add_argument("--options", nargs="*", default=[])
     quality = commands.add_parser("quality")
     quality.add_argument("models", nargs="+")
-    commands.add_parser("speed")
     tabled = commands.add_parser("table")
-    tabled.add_argument("folders", nargs="+", type=Path)
+    tabled.add_argument("folders", nargs="*", type=Path)
     arguments = parser.parse_args()
     if arguments.command == "train":
         arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -223,10 +218,10 @@ def main() -> None:
     elif arguments.command == "quality":
         for folder in arguments.models:
             print(folder, json.dumps(vectors_alone(Model.load(folder))), flush=True)
-    elif arguments.command == "speed":
-        print(json.dumps(speed(), indent=1))
     else:
-        print(table(arguments.folders))
+        if arguments.folders:
+            save(arguments.folders)
+        print(table(json.loads(RESULTS.read_text(encoding="utf-8"))))
 
 
 if __name__ == "__main__":
