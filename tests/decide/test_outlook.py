@@ -1,13 +1,16 @@
 """What labels are likely to buy, before the first one."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sheet_commands import run
 
-from siamese_news.decide.outlook import outlook_sentence, outlooks, relevance_of
+from siamese_news.decide.outlook import RIGHT, outlook_sentence, outlooks, relevance_of
 from siamese_news.decide.plan.population import Population
+
+ROOT = Path(__file__).parents[2]
 
 
 def write(path, relevance):
@@ -78,3 +81,14 @@ def test_either_a_sheet_or_the_outlook(tmp_path):
     assert done.exit_code == 2 and "expected either --out" in done.stderr
     done = asked(tmp_path / "scored.jsonl", "--precision", "1.2")
     assert done.exit_code == 2 and "expected a share" in done.stderr
+
+
+def test_how_often_it_was_right_is_what_the_benchmark_saved():
+    saved = json.loads((ROOT / "benchmarks" / "results" / "outlook.json").read_text())
+    place = {name: saved["columns"].index(name) for name in ("labels", "in the range")}
+    shares = {True: [], False: []}
+    for row in saved["rows"]:
+        share = int(row[place["in the range"]].removesuffix("%"))
+        shares[row[place["labels"]] == "100"].append(share)
+    few, more = (round(sum(values) / len(values)) for values in (shares[True], shares[False]))
+    assert f"{few}% of the cases with 100 labels and in {more}% with more" == RIGHT

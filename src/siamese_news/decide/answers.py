@@ -130,9 +130,9 @@ def flow_of(work: Certification, claims: Sequence[Claim], labels: Labels) -> lis
 def _people(labels: Labels) -> dict[str, Any]:
     """Who labeled how many posts, and how well they agree."""
     counts: dict[str, Counter[str]] = {}
-    for given in labels.by.values():
-        for person, said in given.items():
-            counts.setdefault(person, Counter())[said if said in (YES, NO) else "skip"] += 1
+    for verdicts in labels.by.values():
+        for person, verdict in verdicts.items():
+            counts.setdefault(person, Counter())[verdict if verdict in (YES, NO) else "skip"] += 1
     shared = agreements(labels.by.values())
     return {
         "annotators": [
@@ -190,19 +190,19 @@ def _list(
     ends = _ends(work, last)
     size = max(claim.size, *ends)
     sampled = Sampled(work, work.verdicts(labels), claim.target, size)
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "target": claim.target,
         "interval": None,
         "groups": [],
         "bands": _bands(work, sampled, ends, error),
     }
     if not claim.size or work.settings.false_positive is not None:
-        return found
+        return answer
     # The labels choose the set, so its intervals hold for every set.
     shared = error / len(work.sizes)
     put_in = np.array(claim.put_in, np.int64)
     everything = np.arange(claim.size)
-    found["interval"] = _interval(sampled, everything, len(put_in), shared)
+    answer["interval"] = _interval(sampled, everything, len(put_in), shared)
     if claim.size <= _LARGEST:
         values = work.population.values(
             max([claim.size, *(rank + 1 for rank in claim.put_in)]), [*columns, "created_at"]
@@ -217,8 +217,8 @@ def _list(
                 note = f"All posts of the list have one value, {listed[0]}."
             else:
                 rows = _groups(sampled, names, claim, shared)
-            found["groups"].append({"column": column, "note": note, "rows": rows})
-    return found
+            answer["groups"].append({"column": column, "note": note, "rows": rows})
+    return answer
 
 
 def _interval(
@@ -254,13 +254,15 @@ def _groups(
     rows = [(name, [name]) for name in order[:GROUPS]]
     if rest:
         rows.append((f"other ({len(rest)} groups)", rest))
-    found = []
+    groups = []
     for name, members in rows:
-        ranks = np.array(sorted(rank for one in members for rank in inside.get(one, ())), np.int64)
-        extra = sum(added[one] for one in members)
+        ranks = np.array(
+            sorted(rank for member in members for rank in inside.get(member, ())), np.int64
+        )
+        extra = sum(added[member] for member in members)
         if len(ranks):
             row = _interval(sampled, ranks, extra, error)
-        else:  # every one of its posts was labeled relevant
+        else:  # all its posts were labeled relevant
             row = {
                 "posts": extra,
                 "labels": 0,
@@ -269,8 +271,8 @@ def _groups(
                 "low": 1.0,
                 "high": 1.0,
             }
-        found.append({"group": name, **row})
-    return found
+        groups.append({"group": name, **row})
+    return groups
 
 
 def _ends(work: Certification, last: int) -> list[int]:
@@ -286,11 +288,11 @@ def _bands(
     work: Certification, sampled: Sampled, ends: Sequence[int], error: float
 ) -> list[dict[str, Any]]:
     """The share of relevant posts in each band of scores."""
-    found, start, scores = [], 0, work.population.scores
+    bands, start, scores = [], 0, work.population.scores
     for end in ends:
         ranks = np.arange(start, end)
         drawn, wrong, low, high = sampled.errors(ranks, error)
-        found.append(
+        bands.append(
             {
                 "from": float(scores[end - 1]),
                 "to": float(scores[start]),
@@ -302,15 +304,15 @@ def _bands(
             }
         )
         start = end
-    return found
+    return bands
 
 
 def _spent(work: Certification, labels: Labels) -> list[list[Any]]:
     """The posts in the list of each target after so many of the labels, in the order of drawing."""
     drawn = [name for name in work.sampled.by_name if name in labels.of]
     counts = sorted({round(part) for part in np.linspace(0, len(drawn), _POINTS)})
-    found: list[list[Any]] = []
+    points: list[list[Any]] = []
     for count in counts:
-        some = replace(labels, of={name: labels.of[name] for name in drawn[:count]})
-        found.append([count, [claim.posts for claim in work.claims(some)]])
-    return found
+        first_labels = replace(labels, of={name: labels.of[name] for name in drawn[:count]})
+        points.append([count, [claim.posts for claim in work.claims(first_labels)]])
+    return points

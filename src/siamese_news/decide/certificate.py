@@ -133,7 +133,11 @@ def write_files(
 
 
 def _moved(path: Path, old: Mapping[str, Any], content: Mapping[str, Any]) -> Path | None:
-    """Move the files of a final certificate whose labels were others; None if there is none."""
+    """Rename the files of the certificate `old` if it was final and the labels have changed since.
+
+    Returns:
+        Its new path; None where it is replaced.
+    """
     used = old["labels"]["used"]
     final = used >= old["settings"]["budget"] or old.get("choice") is not None
     same = [file["sha256"] for file in old["labels"]["files"]]

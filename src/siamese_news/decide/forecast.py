@@ -13,7 +13,8 @@ def chances_at(
     """The probability that the post at each of the `ranks` (n,) is relevant; ranks start at 0.
 
     It is a logistic regression in the logarithm of the rank, fitted to the `labeled` ranks (m,) and
-    whether these posts are `relevant` (m,). It is for orientation; nothing guarantees it.
+    whether these posts are `relevant` (m,), by Newton's method: `certify` runs without
+    scikit-learn. It is for orientation; nothing guarantees it.
     """
     depths = np.log1p(np.concatenate([labeled, [0, 0]]).astype(np.float64))
     # One relevant and one other post at the middle keep the estimate off 0 and 1.

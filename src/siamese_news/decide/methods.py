@@ -9,14 +9,18 @@ from siamese_news.utils.terminal import counted
 Content = Mapping[str, Any]
 """A certificate as JSON, or a part of it."""
 
-SOURCES = (
-    "Bauer, P. (1991). Multiple testing in clinical trials. Statistics in Medicine 10, 871-890.",
+BAUER = "Bauer, P. (1991). Multiple testing in clinical trials. Statistics in Medicine 10, 871-890."
+KRIPPENDORFF = (
     "Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability. University of "
-    "Pennsylvania.",
+    "Pennsylvania."
+)
+LAN_DEMETS = (
     "Lan, K. K. G., and DeMets, D. L. (1983). Discrete sequential boundaries for clinical trials. "
-    "Biometrika 70, 659-663.",
+    "Biometrika 70, 659-663."
+)
+WAUDBY_SMITH = (
     "Waudby-Smith, I., and Ramdas, A. (2020). Confidence sequences for sampling without "
-    "replacement. NeurIPS 33.",
+    "replacement. NeurIPS 33."
 )
 
 
@@ -141,12 +145,13 @@ def methods_of(content: Content, audit: Content | None = None) -> list[str]:
         f"The plan and the certificate (SHA-256 {content['plan']['sha256'][:12]}) can be "
         "checked with siamese-news certify --check."
     )
-    cited = (
+    references = [
         f"The siamese_news authors. siamese_news (version {version}) [computer software].",
-        *SOURCES,
-    )
-    shared = content["answers"]["people"]["shared"]
-    intervals = any(answer["interval"] for answer in content["answers"]["lists"])
-    left_out = (() if shared else ("Krippendorff",)) + (() if intervals else ("Waudby",))
-    references = [source for source in cited if not source.startswith(left_out or ("\n",))]
+        BAUER,
+    ]
+    if content["answers"]["people"]["shared"]:
+        references.append(KRIPPENDORFF)
+    references.append(LAN_DEMETS)
+    if any(answer["interval"] for answer in content["answers"]["lists"]):
+        references.append(WAUDBY_SMITH)
     return [" ".join(sentences), *references]

@@ -55,10 +55,10 @@ def relevance_of(population: Population) -> NDArray[np.float64] | None:
     """The relevance of the best posts, best first; None if the results have none."""
     rows = population.values(min(_LARGEST, len(population)), ["relevance"])
     try:
-        found = np.array([float(row["relevance"]) for row in rows], np.float64)
+        relevance = np.array([float(row["relevance"]) for row in rows], np.float64)
     except (KeyError, TypeError, ValueError):
         return None
-    return found if ((found >= 0) & (found <= 1)).all() else None
+    return relevance if ((relevance >= 0) & (relevance <= 1)).all() else None
 
 
 def outlooks(
@@ -83,7 +83,7 @@ def outlooks(
     share, scores = Fraction(target), scores[: len(relevance)]
     likely = np.clip(relevance, _LEAST, 1 - _LEAST)
     logits = np.log(likely / (1 - likely))
-    found = []
+    estimates = []
     for budget in labels:
         if budget >= len(scores):
             continue
@@ -102,17 +102,18 @@ def outlooks(
             posts.append(done.posts)
             certified += done.size > 0
         low, middle, high = np.quantile(posts, [0.1, 0.5, 0.9], method="nearest").astype(int)
-        found.append(Outlook(budget, int(low), int(middle), int(high), certified / draws))
-    return found
+        estimates.append(Outlook(budget, int(low), int(middle), int(high), certified / draws))
+    return estimates
 
 
-def outlook_sentence(target: str, found: Sequence[Outlook]) -> str:
-    """An outlook in words; empty without one."""
-    if not found:
+def outlook_sentence(target: str, estimates: Sequence[Outlook]) -> str:
+    """An outlook in words; empty without estimate."""
+    if not estimates:
         return ""
     parts = [
-        f"{one.labels:,} labels about {one.middle:,} posts ({one.low:,} to {one.high:,})"
-        for one in found
+        f"{estimate.labels:,} labels about {estimate.middle:,} posts "
+        f"({estimate.low:,} to {estimate.high:,})"
+        for estimate in estimates
     ]
     return (
         f"By the relevance that the search estimates, at a precision of {target} you are likely to "

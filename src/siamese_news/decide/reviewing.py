@@ -35,17 +35,17 @@ def certificate_html(path: Path, audit: Path | None = None) -> str:
 
 def _recall_of(path: Path, seal: str) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        certified, sealed = found["settings"]["certificate"]["sha256"], found[SEAL]
+        audit = json.loads(path.read_text(encoding="utf-8"))
+        certified, sealed = audit["settings"]["certificate"]["sha256"], audit[SEAL]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path}: is not the result of an audit below a certified list ({error}); expected the "
             ".audit.json of audit --certificate"
         ) from error
-    if seal_of(found) != sealed:
+    if seal_of(audit) != sealed:
         raise InputError(f"{path}: was changed after it was written; run audit --labels again")
     if certified != seal:
         raise InputError(
             f"{path}: is about another certificate; expected the audit below the list of this one"
         )
-    return dict(found)
+    return dict(audit)

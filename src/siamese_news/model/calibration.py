@@ -77,8 +77,8 @@ def _log(scores: NDArray[np.floating] | float) -> NDArray[np.float64]:
 
 def probability(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logistic function."""
-    found: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
-    return found
+    share: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
+    return share
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ class Calibration:
             np.array([self.weights[side][name] for name in names]) for side, names in SIDES.items()
         )
         share = probability(evidence.asked() @ asked)
-        found = share * probability(evidence.many(scores) @ many)
-        found += (1 - share) * probability(evidence.few(scores) @ few)
+        chances = share * probability(evidence.many(scores) @ many)
+        chances += (1 - share) * probability(evidence.few(scores) @ few)
         if evidence.cautious:
-            found = probability(np.log(found / (1 - found)) - self.caution)
-        rounded: NDArray[np.float64] = np.floor(found * 1e4) / 1e4
+            chances = probability(np.log(chances / (1 - chances)) - self.caution)
+        rounded: NDArray[np.float64] = np.floor(chances * 1e4) / 1e4
         return np.where(np.asarray(scores) > 0, rounded, 0.0)
 
     def plain(self) -> dict[str, Any]:

@@ -61,21 +61,21 @@ def list_relevance(
 
     None where the model has no calibration, or a score has no words in it.
     """
-    found = None if calibration is None else scorer.evidence(range(len(seeds.articles)))
-    if calibration is None or found is None:
+    evidence = None if calibration is None else scorer.evidence(range(len(seeds.articles)))
+    if calibration is None or evidence is None:
         return None
     if seeds.one_story:
         unsure = all(is_unsure(article, calibration) for article in seeds.articles)
-        return ListRelevance(calibration, [replace(mean_evidence(found), cautious=unsure)])
-    pairs = zip(found, seeds.articles, strict=True)
-    lists = [replace(own, cautious=is_unsure(seed, calibration)) for own, seed in pairs]
+        return ListRelevance(calibration, [replace(mean_evidence(evidence), cautious=unsure)])
+    pairs = zip(evidence, seeds.articles, strict=True)
+    lists = [replace(about, cautious=is_unsure(seed, calibration)) for about, seed in pairs]
     return ListRelevance(calibration, lists)
 
 
 def mean_evidence(several: Sequence[Evidence]) -> Evidence:
     """The evidence of one list over several seeds."""
     names = [field.name for field in fields(Evidence) if field.name != "cautious"]
-    means = {name: [getattr(own, name) for own in several] for name in names}
+    means = {name: [getattr(about, name) for about in several] for name in names}
     return Evidence(**{name: sum(values) / len(values) for name, values in means.items()})
 
 
