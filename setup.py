@@ -17,22 +17,36 @@ from setuptools.command.sdist import sdist
 class ReproducibleSdist(sdist):
     """The same sources give the same bytes where SOURCE_DATE_EPOCH is set, as for a wheel."""
 
-    def make_archive(self, base_name, format, root_dir=None, base_dir=None, *args, **options):
+    def make_archive(
+        self, base_name, format, root_dir=None, base_dir=None, *args, **options
+    ):
         """Pack the files in the order of their names, with one date and no owner."""
         date = os.environ.get("SOURCE_DATE_EPOCH")
         if format != "gztar" or date is None:
-            return super().make_archive(base_name, format, root_dir, base_dir, *args, **options)
+            return super().make_archive(
+                base_name, format, root_dir, base_dir, *args, **options
+            )
 
         def plain(entry):
-            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = int(date), 0, 0, "", ""
+            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = (
+                int(date),
+                0,
+                0,
+                "",
+                "",
+            )
             entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
             return entry
 
         path = f"{base_name}.tar.gz"
         with (
             open(path, "wb") as raw,
-            gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=int(date)) as packed,
-            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+            gzip.GzipFile(
+                filename="", fileobj=raw, mode="wb", mtime=int(date)
+            ) as packed,
+            tarfile.open(
+                fileobj=packed, mode="w", format=tarfile.PAX_FORMAT
+            ) as archive,
         ):
             for file in sorted(Path(root_dir or ".", base_dir).rglob("*")):
                 name = file.relative_to(root_dir or ".").as_posix()
@@ -48,6 +62,10 @@ conf = find_namespace_packages("conf", exclude=NO_PACKAGE)
 
 setup(
     cmdclass={"sdist": ReproducibleSdist},
-    packages=[*code, "siamese_news.conf", *(f"siamese_news.conf.{group}" for group in conf)],
+    packages=[
+        *code,
+        "siamese_news.conf",
+        *(f"siamese_news.conf.{group}" for group in conf),
+    ],
     package_dir={"": "src", "siamese_news.conf": "conf"},
 )

@@ -57,7 +57,10 @@ Cell = tuple[str, str, str]  # head, context, sparsity
 def cells() -> list[Cell]:
     """The cells that can differ; the notes of the table name the others."""
     cell_list = [("lexical", "bag", kind) for kind in KINDS]
-    cell_list += [("lexical", "bag, 10 x lr", "softmax"), ("lexical", "mean", "softmax")]
+    cell_list += [
+        ("lexical", "bag, 10 x lr", "softmax"),
+        ("lexical", "mean", "softmax"),
+    ]
     cell_list += [("lexical", "star", kind) for kind in KINDS]
     cell_list += [("lexical", "star with e_i", "adaptive")]
     cell_list += [("dense", "bag", "none")]
@@ -79,13 +82,17 @@ class Bench:
             config = _plain(*CONFIG)
             others = [_plain(f"data={name}")["data"] for name in DEVS]
             self.kinds = {
-                kind: plain_config(_plain(f"sparsity={kind}")["sparsity"]) for kind in KINDS
+                kind: plain_config(_plain(f"sparsity={kind}")["sparsity"])
+                for kind in KINDS
             }
         self.config = config
         train = SiameseDataModule(config["data"], seed=0).train_set
         text = build_text(config["vectors"], config["task"]["tokenizer"])
         self.model: Model = build_model(config, text, train.texts())
-        articles, posts = (a.full_text for a in train.articles), (p.text for p in train.posts)
+        articles, posts = (
+            (a.full_text for a in train.articles),
+            (p.text for p in train.posts),
+        )
         add_terms(self.model, config["terms"], articles, posts)
         self.data = SiameseDataModule(config["data"], vectors=self.model, seed=0)
         self.devs: list[EvaluationSet] = []
@@ -119,14 +126,18 @@ class Bench:
         started = time.process_time()
         self._train(head, seed, steps, lr=LR * (10 if context == "bag, 10 x lr" else 1))
         minutes = (time.process_time() - started) / 60
-        results = [evaluate_model(model, "dev", dev, bootstrap=0).evaluation for dev in self.devs]
+        results = [
+            evaluate_model(model, "dev", dev, bootstrap=0).evaluation
+            for dev in self.devs
+        ]
         return {
             "cell": list(cell),
             "seed": seed,
             "steps": steps,
             "minutes": round(minutes, 2),
             "AP": [
-                {k: round(v, 5) for k, v in result.per_article["AP"].items()} for result in results
+                {k: round(v, 5) for k, v in result.per_article["AP"].items()}
+                for result in results
             ],
             "zeros": self._zeros(head, context),
         }
@@ -138,7 +149,9 @@ class Bench:
         objective = instantiate(self.config["objective"])
         parameters = [p for p in self.model.encoder.parameters() if p.requires_grad]
         optimizer = torch.optim.AdamW(parameters, lr=lr, weight_decay=0.0)
-        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, total_iters=steps)
+        schedule = torch.optim.lr_scheduler.LinearLR(
+            optimizer, 1.0, 0.05, total_iters=steps
+        )
         vectors = TermVectors(self.model.terms)
         for batch in self._batches(steps):
             ids = batch["article_ids"], batch["post_ids"]
@@ -147,7 +160,9 @@ class Bench:
             posts, post_by = encode(ids[1], side="post")
             if head == "lexical":
                 articles, posts = vectors(*ids, by, post_by)
-            loss = objective(articles, posts, batch["article_labels"], batch["post_labels"])
+            loss = objective(
+                articles, posts, batch["article_labels"], batch["post_labels"]
+            )
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -180,11 +195,16 @@ class Bench:
                     with torch.inference_mode(False):
                         copies = [part.clone() for part in inputs]
                         recorded = model.encoder.explain(*copies).attention
-                    attention |= {name.split(".")[1]: weights for name, weights in recorded.items()}
+                    attention |= {
+                        name.split(".")[1]: weights
+                        for name, weights in recorded.items()
+                    }
                 for name, weights in attention.items():
                     # Beyond the ends of the text a ring has no key, and no weight to drop.
                     radius = star["window"] if name == "rings" else 0
-                    absent = sum(2 * min(step, len(ids)) for step in range(1, radius + 1))
+                    absent = sum(
+                        2 * min(step, len(ids)) for step in range(1, radius + 1)
+                    )
                     absent *= star["heads"] if name == "rings" else 0
                     sums = counts.setdefault(name, np.zeros((2, len(EDGES) - 1)))
                     zeros = int((weights == 0).sum())
@@ -196,7 +216,10 @@ class Bench:
 
 
 def completed(
-    path: Path, wanted: Sequence[tuple[Any, int, int]], key: str, bench: Callable[[], Any]
+    path: Path,
+    wanted: Sequence[tuple[Any, int, int]],
+    key: str,
+    bench: Callable[[], Any],
 ) -> list[dict[str, Any]]:
     """The runs in a file of results, one a line, after those that it lacks are added.
 
@@ -218,7 +241,10 @@ def completed(
         with path.open("a") as stream:
             stream.write(json.dumps(runs[-1]) + "\n")
         took = f"{time.monotonic() - started:.0f} s"
-        print(f"{place + 1}/{len(missing)} {run[0]} seed {run[1]}: {took}", file=sys.stderr)
+        print(
+            f"{place + 1}/{len(missing)} {run[0]} seed {run[1]}: {took}",
+            file=sys.stderr,
+        )
     return runs
 
 
@@ -227,15 +253,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--results", type=Path, default=Path("bench-results/ablation.jsonl"))
+    parser.add_argument(
+        "--results", type=Path, default=Path("bench-results/ablation.jsonl")
+    )
     parser.add_argument("--out", type=Path, default=Path("bench-results/ablation.md"))
-    parser.add_argument("--table-only", action="store_true", help="of the runs there are")
+    parser.add_argument(
+        "--table-only", action="store_true", help="of the runs there are"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]  # the untrained cells
+    wanted = [
+        ((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")
+    ]  # the untrained cells
     wanted += [(cell, seed, arguments.steps) for seed in seeds for cell in cells()]
-    runs = completed(arguments.results, [] if arguments.table_only else wanted, "cell", Bench)
+    runs = completed(
+        arguments.results, [] if arguments.table_only else wanted, "cell", Bench
+    )
     with atomic_write(arguments.out) as stream:
         stream.write(table(runs, arguments.steps, DEVS, EDGES))
 

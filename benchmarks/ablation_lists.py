@@ -28,7 +28,13 @@ from benchmarks.dev_table import dev_figures
 from benchmarks.pools import Pool
 from papers.training_runs import compose_training
 from siamese_news.data.collate import pad
-from siamese_news.encoders import BagEncoder, Encoder, StarEncoder, TokenEmbedding, lead_weights
+from siamese_news.encoders import (
+    BagEncoder,
+    Encoder,
+    StarEncoder,
+    TokenEmbedding,
+    lead_weights,
+)
 from siamese_news.model import Model
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.training.datamodule import SiameseDataModule
@@ -51,11 +57,15 @@ class LeadStar(StarEncoder):
     The weights of the words are left aside: they are in the words' vectors here.
     """
 
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         """See `Encoder`."""
         return super().forward(embeddings, mask, _lead(mask))
 
-    def encode_words(self, words: Any, rows: Tensor, mask: Tensor, weights: Any = None) -> Tensor:
+    def encode_words(
+        self, words: Any, rows: Tensor, mask: Tensor, weights: Any = None
+    ) -> Tensor:
         """See `Encoder`."""
         return super().encode_words(words, rows, mask, _lead(mask))
 
@@ -66,7 +76,9 @@ def _lead(mask: Tensor) -> Tensor:
 
 def star(sparsity: Any) -> Callable[[int], Encoder]:
     """The star over D-dimensional words: one cycle, c = 2, four heads."""
-    return lambda dim: LeadStar(input_dim=dim, heads=4, head_dim=dim // 4, sparsity=sparsity)
+    return lambda dim: LeadStar(
+        input_dim=dim, heads=4, head_dim=dim // 4, sparsity=sparsity
+    )
 
 
 ENCODERS: dict[str, Callable[[int], Encoder]] = {
@@ -111,7 +123,9 @@ class ListModule(StudentModule):
     def configure_optimizers(self) -> Any:
         """Adam, falling linearly."""
         optimizer = torch.optim.Adam(self.parameters(), lr=self.lr)
-        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.02, total_iters=self.steps)
+        schedule = torch.optim.lr_scheduler.LinearLR(
+            optimizer, 1.0, 0.02, total_iters=self.steps
+        )
         return [optimizer], [{"scheduler": schedule, "interval": "step"}]
 
 
@@ -160,7 +174,10 @@ class Bench:
             enable_progress_bar=False,
         )
         batches = list_loader(
-            self.lists, batch=self.task["batch"], candidates=lists["candidates"], seed=seed
+            self.lists,
+            batch=self.task["batch"],
+            candidates=lists["candidates"],
+            seed=seed,
         )
         trainer.fit(module.train(), batches)
         model.eval()
@@ -182,7 +199,9 @@ def table(runs: list[dict[str, Any]], steps: int) -> str:
     rows = []
     for name in ENCODERS:
         for length in (0, steps):
-            kept = [run for run in runs if run["encoder"] == name and run["steps"] == length]
+            kept = [
+                run for run in runs if run["encoder"] == name and run["steps"] == length
+            ]
             for what in ("alone", "mixed") if kept else ():
                 each = [[run[what][figure] for figure in FIGURES] for run in kept]
                 means = [float(np.mean(figures)) for figures in each]
@@ -191,11 +210,18 @@ def table(runs: list[dict[str, Any]], steps: int) -> str:
                         "encoder": name if length else f"{name}, untrained",
                         "vectors": what,
                         "seeds": len(kept),
-                        **{f: f"{v:.4f}" for f, v in zip(FIGURES, np.mean(each, 0), strict=True)},
+                        **{
+                            f: f"{v:.4f}"
+                            for f, v in zip(FIGURES, np.mean(each, 0), strict=True)
+                        },
                         "mean": f"{np.mean(means):.4f}",
                         "over seeds": f"{min(means):.4f} to {max(means):.4f}",
-                        "loss": f"{np.mean([r['loss'] for r in kept]):.4f}" if length else "",
-                        "minutes": f"{np.mean([r['minutes'] for r in kept]):.1f}" if length else "",
+                        "loss": f"{np.mean([r['loss'] for r in kept]):.4f}"
+                        if length
+                        else "",
+                        "minutes": f"{np.mean([r['minutes'] for r in kept]):.1f}"
+                        if length
+                        else "",
                     }
                 )
     return markdown_table(rows)
@@ -210,15 +236,23 @@ def main() -> None:
     )
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--results", type=Path, default=Path("bench-results/ablation_lists.jsonl"))
+    parser.add_argument(
+        "--results", type=Path, default=Path("bench-results/ablation_lists.jsonl")
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     wanted = [("bag", 0, 0)]
-    wanted += [(n, int(s), arguments.steps) for s in arguments.seeds.split(",") for n in ENCODERS]
+    wanted += [
+        (n, int(s), arguments.steps)
+        for s in arguments.seeds.split(",")
+        for n in ENCODERS
+    ]
     runs = completed(arguments.results, wanted, "encoder", Bench)
     print(table(runs, arguments.steps))
     about = provenance()
-    print(about["command"], about["date"], about["revision"], about["machine"], sep=" · ")
+    print(
+        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,9 @@ COMPARED = [
 ]
 
 
-def table(runs: Sequence[Run], steps: int, devs: Sequence[str], edges: Sequence[int]) -> str:
+def table(
+    runs: Sequence[Run], steps: int, devs: Sequence[str], edges: Sequence[int]
+) -> str:
     """Markdown: MAP by dev set, the difference to the head's reference, and the zeros."""
     about = provenance()
     parts = []
@@ -44,8 +46,14 @@ def table(runs: Sequence[Run], steps: int, devs: Sequence[str], edges: Sequence[
             "bootstrap over articles, each dev set resampled by itself; p: paired randomization "
             "test over all dev articles.",
         ]
-    parts += ["## Sparse against dense attention, star against mean", markdown_table(_pairs(runs))]
-    parts += ["## Weights that are exactly zero", markdown_table(_zeros(runs, steps, edges))]
+    parts += [
+        "## Sparse against dense attention, star against mean",
+        markdown_table(_pairs(runs)),
+    ]
+    parts += [
+        "## Weights that are exactly zero",
+        markdown_table(_zeros(runs, steps, edges)),
+    ]
     parts.append(
         f"`{about['command']}` · {about['date']} · revision {about['revision']} · "
         f"{about['machine']} · torch {about['versions']['torch']}"
@@ -62,12 +70,21 @@ def _by_article(runs: Sequence[Run]) -> list[np.ndarray]:
 
 
 def _row(
-    context: str, kind: str, runs: Sequence[Run], devs: Sequence[str], other: Sequence[Run] | None
+    context: str,
+    kind: str,
+    runs: Sequence[Run],
+    devs: Sequence[str],
+    other: Sequence[Run] | None,
 ) -> dict[str, Any]:
     values = _by_article(runs)
     row: dict[str, Any] = {"context": context, "sparsity": kind, "seeds": len(runs)}
-    row |= {name: float(dev_values.mean()) for name, dev_values in zip(devs, values, strict=True)}
-    means = [float(np.mean([np.mean(list(ap.values())) for ap in run["AP"]])) for run in runs]
+    row |= {
+        name: float(dev_values.mean())
+        for name, dev_values in zip(devs, values, strict=True)
+    }
+    means = [
+        float(np.mean([np.mean(list(ap.values())) for ap in run["AP"]])) for run in runs
+    ]
     row["mean"] = float(np.mean(means))
     row["over seeds"] = f"{min(means):.3f}–{max(means):.3f}"
     row |= _difference(runs, other) if other else {"Δ": None, "Δ 95%": None, "p": None}
@@ -76,7 +93,9 @@ def _row(
 
 
 def _difference(runs: Sequence[Run], other: Sequence[Run]) -> dict[str, Any]:
-    differences = [a - b for a, b in zip(_by_article(runs), _by_article(other), strict=True)]
+    differences = [
+        a - b for a, b in zip(_by_article(runs), _by_article(other), strict=True)
+    ]
     flat = np.concatenate(differences)
     return {
         "Δ": float(np.mean([dev_values.mean() for dev_values in differences])),
@@ -104,7 +123,9 @@ def _interval(differences: Sequence[np.ndarray]) -> tuple[float, float]:
     draws = np.mean(
         [
             generator.multinomial(
-                len(dev_values), np.full(len(dev_values), 1 / len(dev_values)), size=2000
+                len(dev_values),
+                np.full(len(dev_values), 1 / len(dev_values)),
+                size=2000,
             )
             @ dev_values
             / len(dev_values)
@@ -115,7 +136,9 @@ def _interval(differences: Sequence[np.ndarray]) -> tuple[float, float]:
     return percentile_interval(draws)
 
 
-def _zeros(runs: Sequence[Run], steps: int, edges: Sequence[int]) -> list[dict[str, Any]]:
+def _zeros(
+    runs: Sequence[Run], steps: int, edges: Sequence[int]
+) -> list[dict[str, Any]]:
     """One row for each cell and kind of weight."""
     names = [f"{low}–{high - 1} words" for low, high in pairwise(edges)]
     names[-1] = f"{edges[-2]} and more"
@@ -126,9 +149,18 @@ def _zeros(runs: Sequence[Run], steps: int, edges: Sequence[int]) -> list[dict[s
                 shares_by_cell.setdefault((*run["cell"], name), []).append(shares)
     rows = []
     for (head, context, kind, name), shares in shares_by_cell.items():
-        row: dict[str, Any] = {"head": head, "context": context, "sparsity": kind, "weights": name}
+        row: dict[str, Any] = {
+            "head": head,
+            "context": context,
+            "sparsity": kind,
+            "weights": name,
+        }
         for place, group in enumerate(names):
-            values = [run_shares[place] for run_shares in shares if run_shares[place] is not None]
+            values = [
+                run_shares[place]
+                for run_shares in shares
+                if run_shares[place] is not None
+            ]
             row[group] = float(np.mean(values)) if values else None
         rows.append(row)
     return rows

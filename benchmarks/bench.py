@@ -17,9 +17,20 @@ from typing import Any, TypedDict
 
 from siamese_news.utils.files import atomic_write
 
-VERSIONS = ("siamese-news", "torch", "entmax", "numpy", "sentence-transformers", "model2vec")
+VERSIONS = (
+    "siamese-news",
+    "torch",
+    "entmax",
+    "numpy",
+    "sentence-transformers",
+    "model2vec",
+)
 # One thread. Freed memory is returned at once, so that a peak shows the memory in use.
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
 MEMORY = {"MALLOC_MMAP_THRESHOLD_": "65536"}
 
 
@@ -28,18 +39,24 @@ def main() -> None:
 
     table = rows.ROWS | texts.ROWS
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="*", help=f"among {', '.join(table)}; none is all")
+    parser.add_argument(
+        "rows", nargs="*", help=f"among {', '.join(table)}; none is all"
+    )
     parser.add_argument("--out", type=Path, default=Path("bench.md"))
     parser.add_argument("--in-process", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     unknown = set(arguments.rows) - set(table)
     if unknown:
-        parser.error(f"no row {', '.join(sorted(unknown))}; choose among {', '.join(table)}")
+        parser.error(
+            f"no row {', '.join(sorted(unknown))}; choose among {', '.join(table)}"
+        )
     if arguments.in_process:
         print(json.dumps([line for name in arguments.rows for line in table[name]()]))
         return
     partial = Path(f"{arguments.out}.part")
-    measured_rows: dict[str, Row] = json.loads(partial.read_text()) if partial.exists() else {}
+    measured_rows: dict[str, Row] = (
+        json.loads(partial.read_text()) if partial.exists() else {}
+    )
     names = arguments.rows or list(table)
     for name in names:
         if name not in measured_rows:

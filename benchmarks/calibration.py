@@ -73,7 +73,9 @@ class Scored:
     evidence: Sequence[Evidence]
     seeds: Sequence[Article]
     events: bool  # whether many posts are relevant to a seed
-    rivaled: NDArray[np.float64]  # (A, P) the scores where all seeds are searched at once
+    rivaled: NDArray[
+        np.float64
+    ]  # (A, P) the scores where all seeds are searched at once
 
     def best(self, side: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The features of a side, and relevance, of each seed's best posts, one after another."""
@@ -99,7 +101,11 @@ def dev_pools() -> dict[str, tuple[list[Article], list[str], NDArray[np.bool_]]]
             own = [columns[post] for post, grade in qrels[article].items() if grade > 0]
             relevant[row, own] = True
         texts = [post.text for post in collection.posts.values()]
-        found[name] = ([collection.articles[article] for article in names], texts, relevant)
+        found[name] = (
+            [collection.articles[article] for article in names],
+            texts,
+            relevant,
+        )
     found["usatoday-cnn"] = _usatoday()
     return found
 
@@ -110,7 +116,9 @@ def _usatoday() -> tuple[list[Article], list[str], NDArray[np.bool_]]:
     qrels = collection.split("dev")
     articles = [collection.articles[article] for article in qrels]
     posts = sorted({post for linked in qrels.values() for post in linked})
-    taken = {same_text_key(post.text) for post in open_source("signal1m").posts.values()}
+    taken = {
+        same_text_key(post.text) for post in open_source("signal1m").posts.values()
+    }
     texts = [collection.posts[post].text for post in posts]
     texts += trec_posts(OTHERS, without=taken)
     events = [str(article.metadata["event"]) for article in articles]
@@ -127,7 +135,11 @@ def _usatoday() -> tuple[list[Article], list[str], NDArray[np.bool_]]:
 
 
 def scored(
-    model: TextModel, name: str, seeds: list[Article], posts: list[str], relevant: NDArray[np.bool_]
+    model: TextModel,
+    name: str,
+    seeds: list[Article],
+    posts: list[str],
+    relevant: NDArray[np.bool_],
 ) -> Scored:
     """Score a pool as `siamese-news rank` does, each seed by itself and all at once."""
     several = Seeds(seeds)
@@ -137,9 +149,17 @@ def scored(
     assert found is not None
     scores = scorer.scores(posts)
     lists, _ = several.combine(scores)
-    rivaled, _ = replace(several, rivals=rival_weights(model, several.texts)).combine(scores)
+    rivaled, _ = replace(several, rivals=rival_weights(model, several.texts)).combine(
+        scores
+    )
     return Scored(
-        name, lists / MILLION, relevant, found.evidence, seeds, name in EVENTS, rivaled / MILLION
+        name,
+        lists / MILLION,
+        relevant,
+        found.evidence,
+        seeds,
+        name in EVENTS,
+        rivaled / MILLION,
     )
 
 
@@ -157,7 +177,9 @@ def fitted(pools: Sequence[Scored]) -> Calibration:
         some = [pool.best(side) for pool in pools if pool.events == (side == "many")]
         tables[side] = _regression(side, some)
     seeds = [seed for pool in pools for seed in pool.seeds]
-    languages = sorted({language_of_seed(seed.full_text) or BACKGROUND for seed in seeds})
+    languages = sorted(
+        {language_of_seed(seed.full_text) or BACKGROUND for seed in seeds}
+    )
     return Calibration(tables, _CAUTION, _WORDS, tuple(languages), 0.0)
 
 
@@ -181,7 +203,9 @@ def _regression(
     model.fit((features - means) / spread, positive, sample_weight=weights)
     slopes = model.coef_[0] / spread
     values = [float(model.intercept_[0] - slopes @ means), *slopes.tolist()]
-    return {name: round(value, 4) for name, value in zip(SIDES[side], values, strict=True)}
+    return {
+        name: round(value, 4) for name, value in zip(SIDES[side], values, strict=True)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +217,9 @@ class Judged:
     expected: float  # the mean of their relevance
     recall: float
     error: float  # expected calibration error of each seed's best posts
-    together: tuple[float, float]  # precision and recall where all seeds are searched at once
+    together: tuple[
+        float, float
+    ]  # precision and recall where all seeds are searched at once
     before: tuple[float, float]  # precision and recall of the score .1
     bins: Sequence[tuple[float, float, int]]  # mean relevance, share relevant, how many
 
@@ -205,7 +231,9 @@ def judged(table: Calibration, pool: Scored) -> Judged:
         for about, seed in zip(pool.evidence, pool.seeds, strict=True)
     ]
     relevance, together = (
-        np.stack([table.relevance(*pair) for pair in zip(scores, evidence, strict=True)])
+        np.stack(
+            [table.relevance(*pair) for pair in zip(scores, evidence, strict=True)]
+        )
         for scores in (pool.scores, pool.rivaled)
     )
     kept = relevance >= 0.5
@@ -232,7 +260,9 @@ def judged(table: Calibration, pool: Scored) -> Judged:
     )
 
 
-def _precision_recall(relevant: NDArray[np.bool_], kept: NDArray[np.bool_]) -> tuple[float, float]:
+def _precision_recall(
+    relevant: NDArray[np.bool_], kept: NDArray[np.bool_]
+) -> tuple[float, float]:
     return _share(relevant[kept]), float(relevant[kept].sum() / max(relevant.sum(), 1))
 
 
@@ -242,7 +272,10 @@ def _share(values: NDArray[np.generic]) -> float:
 
 def left_out(pools: Sequence[Scored]) -> list[Judged]:
     """Each pool judged by the table of the others."""
-    return [judged(fitted([one for one in pools if one is not pool]), pool) for pool in pools]
+    return [
+        judged(fitted([one for one in pools if one is not pool]), pool)
+        for pool in pools
+    ]
 
 
 def table_of(results: Sequence[Judged]) -> str:
@@ -291,7 +324,10 @@ def diagrams(results: Sequence[Judged]) -> str:
             f'<line x1="{left}" y1="{bottom}" x2="{left + _PLOT}" y2="{top}" stroke="#999" '
             'stroke-dasharray="4 3"/>',
             f'<polyline points="{line}" fill="none" stroke="#0b57a4" stroke-width="1.5"/>',
-            *(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#0b57a4"/>' for x, y in points),
+            *(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="#0b57a4"/>'
+                for x, y in points
+            ),
             f'<text x="{left}" y="{bottom + 13}" fill="#555">0</text>',
             f'<text x="{left + _PLOT - 6}" y="{bottom + 13}" fill="#555">1</text>',
         ]
@@ -301,7 +337,9 @@ def diagrams(results: Sequence[Judged]) -> str:
 def write_table(table: Calibration, folder: Path) -> None:
     """Put a table into a model folder."""
     path = folder / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8")) | {"calibration": table.plain()}
+    config = json.loads(path.read_text(encoding="utf-8")) | {
+        "calibration": table.plain()
+    }
     with atomic_write(path) as stream:
         stream.write(json.dumps(config, indent=2, ensure_ascii=False) + "\n")
     write_sums(folder)
@@ -312,18 +350,26 @@ Pools = Callable[[], Mapping[str, tuple[list[Article], list[str], NDArray[np.boo
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table, and write what is asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.calibration", description=__doc__
+    )
     parser.add_argument("--model", type=Path, default=PRETRAINED, help="a model folder")
     parser.add_argument("--write", action="store_true", help="into the model's folder")
-    parser.add_argument("--diagrams", type=Path, help="file of the reliability diagrams (.svg)")
+    parser.add_argument(
+        "--diagrams", type=Path, help="file of the reliability diagrams (.svg)"
+    )
     options = parser.parse_args(arguments)
     model = open_model(options.model)
     assert isinstance(model, TextModel)
     pools = [scored(model, name, *content) for name, content in dev_pools().items()]
-    report(pools, folder=options.model if options.write else None, picture=options.diagrams)
+    report(
+        pools, folder=options.model if options.write else None, picture=options.diagrams
+    )
 
 
-def report(pools: Sequence[Scored], *, folder: Path | None, picture: Path | None) -> None:
+def report(
+    pools: Sequence[Scored], *, folder: Path | None, picture: Path | None
+) -> None:
     """Print how the tables of all pools but one hold, and write the table of all."""
     results = left_out(pools)
     print(table_of(results))
@@ -336,7 +382,9 @@ def report(pools: Sequence[Scored], *, folder: Path | None, picture: Path | None
     if folder is not None:
         write_table(table, folder)
     about = provenance()
-    print(about["command"], about["date"], about["revision"], about["machine"], sep=" · ")
+    print(
+        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
+    )
 
 
 if __name__ == "__main__":

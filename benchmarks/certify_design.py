@@ -30,7 +30,9 @@ from siamese_news.decide.simulation import (
     tables_of,
 )
 
-_CELLS = [(target, budget) for target in (".8", ".9", ".95") for budget in (100, 300, 1000)]
+_CELLS = [
+    (target, budget) for target in (".8", ".9", ".95") for budget in (100, 300, 1000)
+]
 _ERROR = 0.05
 
 
@@ -44,7 +46,13 @@ def first_before(scores, budget) -> int:
 
 # Name, constants of the errors to be found (see `planned_nulls`), first set, ratio.
 _BEFORE = ("before", 0.0, 0.0, first_before, "1.02")
-_NOW = ("now", design._FOUND, design._FOUND_LESS, lambda scores, budget: first_set(budget), "1.02")
+_NOW = (
+    "now",
+    design._FOUND,
+    design._FOUND_LESS,
+    lambda scores, budget: first_set(budget),
+    "1.02",
+)
 _OTHERS = [
     ("none to be found", 0.0, 0.0, *_NOW[3:]),
     ("1 m - 1.5 sqrt m", 1.0, 1.5, *_NOW[3:]),
@@ -74,7 +82,9 @@ def pools(run: Path) -> list[LabeledPool]:
     for article, rows in sorted(lists.items()):
         rows.sort(reverse=True)
         truth = np.array([post in relevant[article] for _, post in rows])
-        found.append(LabeledPool(article, np.array([score for score, _ in rows]), truth))
+        found.append(
+            LabeledPool(article, np.array([score for score, _ in rows]), truth)
+        )
     return found
 
 
@@ -82,7 +92,9 @@ def lists(pool, precision, budget, rule, runs) -> list[tuple[int, int, bool]]:
     """Of each replay: posts handed over, relevant ones among them, whether the list is false."""
     _, design._FOUND, design._FOUND_LESS, first, ratio = rule
     target = Fraction(precision)
-    sizes = nested_sets(pool.scores, first=first(pool.scores, budget), ratio=Fraction(ratio))
+    sizes = nested_sets(
+        pool.scores, first=first(pool.scores, budget), ratio=Fraction(ratio)
+    )
     tables = tables_of(sizes, target, budget, _ERROR)
     found = []
     for number in range(runs):
@@ -96,10 +108,14 @@ def lists(pool, precision, budget, rule, runs) -> list[tuple[int, int, bool]]:
     return found
 
 
-def row(name: str, group: Sequence[LabeledPool], precision, budget, rule, runs) -> str | None:
+def row(
+    name: str, group: Sequence[LabeledPool], precision, budget, rule, runs
+) -> str | None:
     """Of a table; None where no pool has enough posts at the target."""
     target = Fraction(precision)
-    able = [pool for pool in group if pool.oracle(target) >= (100 if len(group) > 1 else 1)]
+    able = [
+        pool for pool in group if pool.oracle(target) >= (100 if len(group) > 1 else 1)
+    ]
     if not able:
         return None
     shares, hits, nothing, false = [], [], 0, 0
@@ -132,7 +148,9 @@ def main() -> None:
     for results, qrels in zip(options.results, options.qrels, strict=True):
         pool = read_pool(results, qrels)
         groups.append((pool.name, [pool]))
-    print("| pool | target | labels | rule | posts | relevant | nothing | false | 99% interval |")
+    print(
+        "| pool | target | labels | rule | posts | relevant | nothing | false | 99% interval |"
+    )
     print("|---|---:|---:|---|---:|---:|---:|---:|---|")
     for name, group in groups:
         for precision, budget in _CELLS:

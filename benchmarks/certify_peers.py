@@ -140,7 +140,9 @@ def main() -> None:
                     f"{100 * low:.1f} to {100 * high:.1f}% |",
                     flush=True,
                 )
-    means = ", ".join(f"{name} {np.mean(values):.3f}" for name, values in shares.items())
+    means = ", ".join(
+        f"{name} {np.mean(values):.3f}" for name, values in shares.items()
+    )
     print(f"\nmean share: {means}")
 
 

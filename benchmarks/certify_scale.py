@@ -61,7 +61,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # In a process of its own: what it held would count for the commands.
-        own = [sys.executable, "-m", "benchmarks.certify_scale", "--posts", str(options.posts)]
+        own = [
+            sys.executable,
+            "-m",
+            "benchmarks.certify_scale",
+            "--posts",
+            str(options.posts),
+        ]
         subprocess.run([*own, "--make", folder / "scored.parquet"], check=True)
         size = (folder / "scored.parquet").stat().st_size
         print(f"scored.parquet: {size / 2**20:.0f} MiB")

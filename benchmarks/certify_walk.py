@@ -127,7 +127,9 @@ def walk(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pool", default="crisislex-boston", help="a folder of SIAMESE_NEWS_DATA")
+    parser.add_argument(
+        "--pool", default="crisislex-boston", help="a folder of SIAMESE_NEWS_DATA"
+    )
     parser.add_argument("--split", default="test")
     parser.add_argument("--precision", default=".9")
     parser.add_argument("--budget", default="300")
@@ -152,7 +154,11 @@ def main() -> None:
             options.at_least,
         )
         listed = Path(name) / "sheet.certificate.csv"
-        rows = list(csv.DictReader(listed.open(encoding="utf-8"))) if listed.exists() else []
+        rows = (
+            list(csv.DictReader(listed.open(encoding="utf-8")))
+            if listed.exists()
+            else []
+        )
     print(found.said.strip())
     print(found.ended.strip())
     for command, seconds in found.seconds.items():

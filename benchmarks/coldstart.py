@@ -42,7 +42,9 @@ def posts(count: int) -> list[dict[str, Any]]:
     rows = [json.loads(line) for line in invented(count, words)]
     texts = list(STORIES.values())
     for number in range(0, count, EVERY):
-        rows[number]["text"] = f"{texts[number // EVERY % len(texts)]} {rows[number]['text']}"
+        rows[number]["text"] = (
+            f"{texts[number // EVERY % len(texts)]} {rows[number]['text']}"
+        )
     return rows
 
 
@@ -58,24 +60,38 @@ def write_dumps(folder: Path, rows: list[dict[str, Any]]) -> None:
     """A third of the posts as twarc has them, a third from Jetstream, a third as CSV."""
     folder.mkdir()
     tweets, skeets, table = rows[0::3], iter(rows[1::3]), rows[2::3]
-    with gzip.open(folder / "tweets.jsonl.gz", "wt", compresslevel=1, encoding="utf-8") as out:
+    with gzip.open(
+        folder / "tweets.jsonl.gz", "wt", compresslevel=1, encoding="utf-8"
+    ) as out:
         left = iter(tweets)
         while page := list(islice(left, PAGE_OF_TWEETS)):
             data = [
-                {"author_id": row["author"]} | {k: v for k, v in row.items() if k != "author"}
+                {"author_id": row["author"]}
+                | {k: v for k, v in row.items() if k != "author"}
                 for row in page
             ]
-            out.write(json.dumps({"data": data, "meta": {"result_count": len(data)}}) + "\n")
+            out.write(
+                json.dumps({"data": data, "meta": {"result_count": len(data)}}) + "\n"
+            )
     with (folder / "bluesky.jsonl").open("w", encoding="utf-8") as out:
         for row in skeets:
-            record = {"text": row["text"], "createdAt": row["created_at"], "langs": [row["lang"]]}
+            record = {
+                "text": row["text"],
+                "createdAt": row["created_at"],
+                "langs": [row["lang"]],
+            }
             commit = {
                 "operation": "create",
                 "collection": "app.bsky.feed.post",
                 "rkey": row["id"],
                 "record": record,
             }
-            event = {"did": row["author"], "time_us": 1, "kind": "commit", "commit": commit}
+            event = {
+                "did": row["author"],
+                "time_us": 1,
+                "kind": "commit",
+                "commit": commit,
+            }
             out.write(json.dumps(event) + "\n")
     with (folder / "comments.csv").open("w", encoding="utf-8", newline="") as out:
         writer = csv.DictWriter(out, list(table[0]))
@@ -111,7 +127,9 @@ def seconds(*commands: list[Any], source: Path | None = None) -> tuple[float, fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--posts", type=int, default=300_000, help="of the search to a report")
+    parser.add_argument(
+        "--posts", type=int, default=300_000, help="of the search to a report"
+    )
     parser.add_argument("--turns", type=int, default=3)
     arguments = parser.parse_args()
     print(f"{machine()}; median of {arguments.turns} turns\n")
@@ -122,12 +140,17 @@ def main() -> None:
         write_pages(folder / "pages")
         write_dumps(folder / "dumps", posts(arguments.posts))
         few = folder / "few.jsonl"
-        few.write_text("".join(json.dumps(row) + "\n" for row in posts(10_000)), encoding="utf-8")
+        few.write_text(
+            "".join(json.dumps(row) + "\n" for row in posts(10_000)), encoding="utf-8"
+        )
         matches = folder / "found.jsonl"
         search = ["rank", "--articles", folder / "pages", "--threads", 1, "--posts"]
         runs: dict[str, tuple[list[list[Any]], float | None]] = {
             "`--help`": ([["--help"]], 0.5),
-            "10,000 posts, three articles as web pages, to a table": ([[*search, few]], 5.0),
+            "10,000 posts, three articles as web pages, to a table": (
+                [[*search, few]],
+                5.0,
+            ),
             f"{arguments.posts:,} posts (twarc, Jetstream, CSV), three web pages, to a report": (
                 [
                     [
@@ -147,8 +170,14 @@ def main() -> None:
         }
         for what, (commands, target) in runs.items():
             turns = [seconds(*commands) for _ in range(arguments.turns)]
-            taken, used = (statistics.median(times) for times in zip(*turns, strict=True))
-            met = "" if target is None else f"{target:g}: {'met' if taken < target else 'not met'}"
+            taken, used = (
+                statistics.median(times) for times in zip(*turns, strict=True)
+            )
+            met = (
+                ""
+                if target is None
+                else f"{target:g}: {'met' if taken < target else 'not met'}"
+            )
             print(f"| {what} | {taken:.2f} | {used:.2f} | {met} |", flush=True)
 
 

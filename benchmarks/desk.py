@@ -38,11 +38,15 @@ def make(folder: Path, count: int) -> None:
 
     def rows():
         for rank in range(1, count + 1):
-            words = chance.choices(WORDS, k=10) + [f"w{chance.randrange(200_000)}" for _ in "ab"]
+            words = chance.choices(WORDS, k=10) + [
+                f"w{chance.randrange(200_000)}" for _ in "ab"
+            ]
             text, lang = " ".join(words), chance.choice(["en", "en", "es", "de"])
             if rank % 5 == 0:
                 # Squared: as in a language, few characters are frequent and many are rare.
-                run = [chr(0x4E00 + int(2000 * chance.random() ** 2)) for _ in range(40)]
+                run = [
+                    chr(0x4E00 + int(2000 * chance.random() ** 2)) for _ in range(40)
+                ]
                 text, lang = "".join(run), "ja"
             yield {
                 "article": f"seed{rank % 3}",
@@ -57,7 +61,11 @@ def make(folder: Path, count: int) -> None:
 
     with (search / "results.parquet").open("wb") as stream:
         write_rows(stream, rows(), "parquet", columns=COLUMNS)
-    project = {"format": "siamese_news project 1", "search": 1, "options": {"threshold": 0.01}}
+    project = {
+        "format": "siamese_news project 1",
+        "search": 1,
+        "options": {"threshold": 0.01},
+    }
     (folder / "project.json").write_text(json.dumps(project))
     (search / "search.json").write_text(json.dumps({"arguments": [], "command": ""}))
 
@@ -88,7 +96,12 @@ class Page:
 
     def cpu(self) -> float:
         """Seconds of CPU that the server took."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{self.process.pid}/stat")
+            .read_text()
+            .rpartition(")")[2]
+            .split()
+        )
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def ask(self, path: str, row=None) -> bytes:
@@ -114,7 +127,9 @@ def timed(page: Page, path: str, times: int = 5) -> tuple[float, float]:
     return found[0], sorted(found[1:] or found)[times // 2]
 
 
-def label(page: Page, rate: int, seconds: int, count: int, tabs: int = 4) -> tuple[int, float]:
+def label(
+    page: Page, rate: int, seconds: int, count: int, tabs: int = 4
+) -> tuple[int, float]:
     """So many labels a second from four tabs; how many were confirmed, and how long it took."""
     confirmed = [0] * tabs
     begun = time.perf_counter()
@@ -147,7 +162,9 @@ def main() -> None:
     parser.add_argument("--posts", type=int, default=1_000_000)
     parser.add_argument("--labels", type=int, default=200, help="a second")
     parser.add_argument("--seconds", type=int, default=10)
-    parser.add_argument("--folder", type=Path, help="keep the project there, or use the one there")
+    parser.add_argument(
+        "--folder", type=Path, help="keep the project there, or use the one there"
+    )
     options = parser.parse_args()
     folder = (options.folder or Path(tempfile.mkdtemp())) / "million"
     if not folder.exists():
@@ -157,7 +174,9 @@ def main() -> None:
     try:
         start = time.perf_counter()
         page.ask("/posts")
-        rows.append(("database made and first page", f"{time.perf_counter() - start:.1f} s"))
+        rows.append(
+            ("database made and first page", f"{time.perf_counter() - start:.1f} s")
+        )
     finally:
         page.process.kill()
         page.process.wait()
@@ -183,9 +202,15 @@ def main() -> None:
             ("a word that a third of the posts have", "words=storm"),
             ("a rare word", "words=w12345"),
             ("two words and a language", "words=storm+wall&lang=es"),
-            ("a word, without another and without a language", "words=rescue+-night&lang=!de"),
+            (
+                "a word, without another and without a language",
+                "words=rescue+-night&lang=!de",
+            ),
             ("two characters of Japanese", f"words={quote(chr(0x4E00) + chr(0x4E01))}"),
-            ("three characters of Japanese", f"words={quote(chr(0x4E00) * 2 + chr(0x4E02))}"),
+            (
+                "three characters of Japanese",
+                f"words={quote(chr(0x4E00) * 2 + chr(0x4E02))}",
+            ),
         ):
             begun = page.cpu()
             first, _ = timed(page, f"/api/posts?{query}", 0)
@@ -212,7 +237,9 @@ def main() -> None:
     finally:
         page.process.kill()
         page.process.wait()
-    print(f"{options.posts:,} posts, {os.cpu_count()} cores\n\n| what | figure |\n|---|---|")
+    print(
+        f"{options.posts:,} posts, {os.cpu_count()} cores\n\n| what | figure |\n|---|---|"
+    )
     for name, figure in rows:
         print(f"| {name} | {figure} |")
 

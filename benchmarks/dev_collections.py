@@ -41,7 +41,10 @@ def _foreign(language: str) -> str:
 
 
 def labeled_pool(
-    figure: str, collection: Collection, split: str, by_language: Callable[[str], str] | None = None
+    figure: str,
+    collection: Collection,
+    split: str,
+    by_language: Callable[[str], str] | None = None,
 ) -> Pool:
     """Every article of a split against all posts of the collection.
 
@@ -57,12 +60,16 @@ def labeled_pool(
     rankings = []
     for row, article in enumerate(qrels):
         relevant = np.zeros(len(columns), bool)
-        relevant[[columns[post] for post, grade in qrels[article].items() if grade > 0]] = True
+        relevant[
+            [columns[post] for post, grade in qrels[article].items() if grade > 0]
+        ] = True
         language = collection.articles[article].metadata.get("lang", "en")
         name = by_language(language) if by_language else figure
         rankings.append(Ranking(name, "", np.array([row]), places, relevant))
     texts = [post.text for post in collection.posts.values()]
-    return Pool(figure, [collection.articles[a].full_text for a in qrels], texts, rankings)
+    return Pool(
+        figure, [collection.articles[a].full_text for a in qrels], texts, rankings
+    )
 
 
 def big_pools(*, seed: int = 0, distractors: int = BIG) -> list[Pool]:
@@ -78,7 +85,9 @@ def big_pools(*, seed: int = 0, distractors: int = BIG) -> list[Pool]:
     Raises:
         InputError: as `open_source`.
     """
-    taken = {same_text_key(post.text) for post in open_source("signal1m").posts.values()}
+    taken = {
+        same_text_key(post.text) for post in open_source("signal1m").posts.values()
+    }
     others = trec_posts(distractors, without=taken, seed=seed)
     stories = Stories(open_source("usatoday-cnn"), others, ("train", "dev"))
     pools = []
@@ -88,7 +97,9 @@ def big_pools(*, seed: int = 0, distractors: int = BIG) -> list[Pool]:
             continue
         generator = np.random.default_rng([seed, number, 7])
         some = generator.choice(inside, min(MOST_POSTS, len(inside)), replace=False)
-        columns = np.concatenate([np.sort(some), np.flatnonzero(stories.event_of_post != number)])
+        columns = np.concatenate(
+            [np.sort(some), np.flatnonzero(stories.event_of_post != number)]
+        )
         rows = np.flatnonzero(stories.event_of_article == number)
         everywhere = np.arange(len(columns))
         relevant = everywhere < len(some)

@@ -54,7 +54,9 @@ def dev_lists(folder: Path) -> Iterator[DevList]:
     for path in sorted(folder.glob("*.npz")):
         columns = np.load(path)
         order = np.argsort(-columns["scores"], kind="stable")
-        pool = LabeledPool(path.stem, columns["scores"][order], columns["relevant"][order])
+        pool = LabeledPool(
+            path.stem, columns["scores"][order], columns["relevant"][order]
+        )
         yield DevList(path.stem.split(".")[0], pool, columns["relevance"][order])
 
 
@@ -65,7 +67,12 @@ def _search(folder: Path) -> None:
         qrels = source.split(split)
         posts = [{"id": post.id, "text": post.text} for post in source.posts.values()]
         for name, seeds in _questions(group, sorted(qrels)):
-            relevant = {post for seed in seeds for post, grade in qrels[seed].items() if grade > 0}
+            relevant = {
+                post
+                for seed in seeds
+                for post, grade in qrels[seed].items()
+                if grade > 0
+            }
             if len(relevant) < _FEWEST:
                 continue
             articles = [source.articles[seed].full_text for seed in seeds]
@@ -87,7 +94,10 @@ def _questions(group: str, seeds: list[str]) -> Iterator[tuple[str, list[str]]]:
     elif group in ("politifact-dev", "factcheck-dev"):
         generator = np.random.default_rng(0)
         for number in range(_DRAWS):
-            yield str(number), generator.choice(seeds, _ARTICLES, replace=False).tolist()
+            yield (
+                str(number),
+                generator.choice(seeds, _ARTICLES, replace=False).tolist(),
+            )
     else:
         for seed in seeds:
             yield seed.replace("/", "_"), [seed]

@@ -20,7 +20,9 @@ SHARES = (0.03, 0.14, 0.3, 0.6, 0.9)
 DISTRACTORS = 20_000
 OWN = 20  # relevant posts in a ranking of `links` and `topic`, at most
 DRAWS = 4  # rankings of an article in `topic`
-FEWEST_SIBLINGS = 10  # posts of the event's other articles, for an article to stand in `topic`
+FEWEST_SIBLINGS = (
+    10  # posts of the event's other articles, for an article to stand in `topic`
+)
 FEWEST_POSTS = 40  # of an event, for pools at every share
 MOST_POSTS = 400
 OTHERS = 6  # posts of other stories for each of the event, in `event`
@@ -45,10 +47,14 @@ def shared_dev_pools(*, seed: int = 0, distractors: int = DISTRACTORS) -> list[P
     Raises:
         InputError: as `open_source`.
     """
-    taken = {same_text_key(post.text) for post in open_source("signal1m").posts.values()}
+    taken = {
+        same_text_key(post.text) for post in open_source("signal1m").posts.values()
+    }
     others = trec_posts(distractors, without=taken, seed=seed)
     return [
-        *event_pools(open_source("usatoday-cnn"), others, splits=("train", "dev"), seed=seed),
+        *event_pools(
+            open_source("usatoday-cnn"), others, splits=("train", "dev"), seed=seed
+        ),
         pair_pool("teasers", open_source("facebook-teasers"), "dev"),
         pair_pool("headlines", open_source("fnc1"), "dev"),
     ]
@@ -113,13 +119,19 @@ def event_pools(
     for number in range(len(stories.events)):
         generator = np.random.default_rng([seed, number])
         inside = np.flatnonzero(stories.event_of_post == number)
-        pools.append(_story_pool(stories, number, "event", inside, OTHERS * len(inside), generator))
+        pools.append(
+            _story_pool(
+                stories, number, "event", inside, OTHERS * len(inside), generator
+            )
+        )
         if len(inside) >= FEWEST_POSTS:
             some = generator.choice(inside, min(MOST_POSTS, len(inside)), replace=False)
             for share in shares:
                 count = round(len(some) * (1 - share) / share)
                 pools.append(
-                    _story_pool(stories, number, f"event@{share:g}", some, count, generator)
+                    _story_pool(
+                        stories, number, f"event@{share:g}", some, count, generator
+                    )
                 )
     return pools
 
@@ -128,7 +140,9 @@ def pair_pool(figure: str, collection: Collection, split: str) -> Pool:
     """Every article of a split against all posts of the split: own-article relevance."""
     pairs = relevant_pairs(collection.split(split))
     rows = {article: row for row, article in enumerate(sorted({a for a, _ in pairs}))}
-    columns = {post: column for column, post in enumerate(sorted({p for _, p in pairs}))}
+    columns = {
+        post: column for column, post in enumerate(sorted({p for _, p in pairs}))
+    }
     linked = np.zeros((len(rows), len(columns)), dtype=bool)
     for article, post in pairs:
         linked[rows[article], columns[post]] = True
@@ -137,7 +151,10 @@ def pair_pool(figure: str, collection: Collection, split: str) -> Pool:
         figure,
         [collection.articles[article].full_text for article in rows],
         [collection.posts[post].text for post in columns],
-        [Ranking(figure, "", np.array([r]), places, linked[r]) for r in range(len(rows))],
+        [
+            Ranking(figure, "", np.array([r]), places, linked[r])
+            for r in range(len(rows))
+        ],
     )
 
 
@@ -165,12 +182,19 @@ class Stories:
             {name: collection.split(name) for name in splits}
         )
         pairs = sorted(relevant_pairs(qrels))
-        rows = {article: row for row, article in enumerate(dict.fromkeys(a for a, _ in pairs))}
+        rows = {
+            article: row
+            for row, article in enumerate(dict.fromkeys(a for a, _ in pairs))
+        }
         columns = {post: c for c, post in enumerate(sorted({p for _, p in pairs}))}
-        events = [str(collection.articles[article].metadata["event"]) for article in rows]
+        events = [
+            str(collection.articles[article].metadata["event"]) for article in rows
+        ]
         self.events = sorted(set(events))
         self.articles = [collection.articles[article].full_text for article in rows]
-        self.posts = [collection.posts[post].text for post in columns] + list(distractors)
+        self.posts = [collection.posts[post].text for post in columns] + list(
+            distractors
+        )
         self.linked = np.zeros((len(self.articles), len(self.posts)), dtype=bool)
         self.event_of_article = np.array([self.events.index(event) for event in events])
         self.event_of_post = np.full(len(self.posts), -1)
@@ -194,7 +218,10 @@ class Stories:
             rankings: its rankings.
         """
         return Pool(
-            name, [self.articles[row] for row in rows], [self.posts[c] for c in columns], rankings
+            name,
+            [self.articles[row] for row in rows],
+            [self.posts[c] for c in columns],
+            rankings,
         )
 
 
@@ -214,14 +241,22 @@ def _story_pool(
     rows = np.flatnonzero(stories.event_of_article == number)
     everywhere = np.arange(len(columns))
     rankings = [
-        Ranking(figure, event, np.arange(len(rows)), everywhere, everywhere < len(event_posts))
+        Ranking(
+            figure,
+            event,
+            np.arange(len(rows)),
+            everywhere,
+            everywhere < len(event_posts),
+        )
     ]
     if "@" in figure:
         for place, row in enumerate(rows):
             relevant = stories.linked[row][columns]
             if relevant.any():
                 name = figure.replace("event", "own")
-                rankings.append(Ranking(name, event, np.array([place]), everywhere, relevant))
+                rankings.append(
+                    Ranking(name, event, np.array([place]), everywhere, relevant)
+                )
     return stories.pool(f"{figure} {event}", rows, columns, rankings)
 
 
@@ -233,10 +268,14 @@ def _links(stories: Stories, seed: int) -> Iterator[Ranking]:
 
 def _topic(stories: Stories, seed: int) -> Iterator[Ranking]:
     for row, event in enumerate(stories.event_of_article):
-        siblings = np.flatnonzero((stories.event_of_post == event) & ~stories.linked[row])
+        siblings = np.flatnonzero(
+            (stories.event_of_post == event) & ~stories.linked[row]
+        )
         if len(siblings) >= FEWEST_SIBLINGS:
             for draw in range(1, DRAWS + 1):
-                yield _against_others(stories, "topic", row, int(event), siblings, seed, draw)
+                yield _against_others(
+                    stories, "topic", row, int(event), siblings, seed, draw
+                )
 
 
 def _against_others(
@@ -249,7 +288,9 @@ def _against_others(
     draw: int,
 ) -> Ranking:
     generator = np.random.default_rng([seed, row, draw])
-    some = generator.choice(relevant_posts, min(OWN, len(relevant_posts)), replace=False)
+    some = generator.choice(
+        relevant_posts, min(OWN, len(relevant_posts)), replace=False
+    )
     columns = np.concatenate([some, np.flatnonzero(stories.event_of_post != event)])
     relevant = np.arange(len(columns)) < len(some)
     return Ranking(figure, stories.events[event], np.array([row]), columns, relevant)

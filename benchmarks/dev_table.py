@@ -70,7 +70,10 @@ def dev_figures(
             observe_all(scorer, posts)
             if one_story or not (distinct or rivals):
                 return scorer.scores(posts)
-            seeds = [Article(id=str(number), text=text) for number, text in enumerate(articles)]
+            seeds = [
+                Article(id=str(number), text=text)
+                for number, text in enumerate(articles)
+            ]
             words = model.words if isinstance(model, ExternalModel) else model
             weights = rival_weights(words, articles) if rivals else None
             several = Seeds(seeds, distinct=distinct, rivals=weights)
@@ -81,12 +84,19 @@ def dev_figures(
     figures: dict[str, float] = {}
     for one_story in (False, True):
         kept = [
-            replace(pool, rankings=[r for r in pool.rankings if story(r.figure) == one_story])
+            replace(
+                pool,
+                rankings=[r for r in pool.rankings if story(r.figure) == one_story],
+            )
             for pool in pools
         ]
-        figures |= evaluate_pools([pool for pool in kept if pool.rankings], score(one_story))
+        figures |= evaluate_pools(
+            [pool for pool in kept if pool.rankings], score(one_story)
+        )
     for name in ("event@", "own@"):
-        shares = [figures.pop(figure) for figure in list(figures) if figure.startswith(name)]
+        shares = [
+            figures.pop(figure) for figure in list(figures) if figure.startswith(name)
+        ]
         if shares:
             figures[name] = float(np.mean(shares))
     return figures
@@ -107,11 +117,15 @@ def changed(options: TermOptions, settings: list[str]) -> TermOptions:
 
 def main(arguments: list[str] | None = None) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.dev_table", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.dev_table", description=__doc__
+    )
     parser.add_argument("--model", type=Path, help="folder; else the model that ships")
     parser.add_argument("--rows", help="names, separated by semicolons and blanks")
     parser.add_argument("--set", nargs="*", default=[], help="numbers of the mixture")
-    parser.add_argument("--pools", help="only pools whose names begin with one of these")
+    parser.add_argument(
+        "--pools", help="only pools whose names begin with one of these"
+    )
     options = parser.parse_args(arguments)
     model = open_model(options.model)
     if isinstance(model, ExternalModel):
@@ -121,16 +135,24 @@ def main(arguments: list[str] | None = None) -> None:
         model.terms.options = changed(model.terms.options, options.set)
     pools = [*shared_dev_pools(), *labeled_pools(), *big_pools()]
     if options.pools:
-        pools = [pool for pool in pools if pool.name.startswith(tuple(options.pools.split(",")))]
+        pools = [
+            pool
+            for pool in pools
+            if pool.name.startswith(tuple(options.pools.split(",")))
+        ]
     rows = []
     for name in options.rows.split("; ") if options.rows else ROWS:
         figures = dev_figures(model, pools, **ROWS[name])
         values = {figure: f"{value:.4f}" for figure, value in figures.items()}
-        rows.append({"scores": name, **values, "mean": f"{np.mean(list(figures.values())):.4f}"})
+        rows.append(
+            {"scores": name, **values, "mean": f"{np.mean(list(figures.values())):.4f}"}
+        )
         print(rows[-1], flush=True)
     print(markdown_table(rows))
     about = provenance()
-    print(about["command"], about["date"], about["revision"], about["machine"], sep=" · ")
+    print(
+        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ def of_sentence(explained: Explained) -> tuple[float, float, float] | None:
     """(drop, mean drop of the others, share of the others that it beats); None for no pair."""
     if explained.check is None or not explained.check.others:
         return None
-    drops = np.array([explained.score - sentence.without for sentence in explained.sentences])
+    drops = np.array(
+        [explained.score - sentence.without for sentence in explained.sentences]
+    )
     named = explained.check.sentence
     others = drops[alike(named, [sentence.tokens for sentence in explained.sentences])]
     beaten = float((drops[named] > others).mean())
@@ -45,25 +47,43 @@ def of_words(
     named |= {word for term in named for word in term.split()}
     out = [place for place, post_words in enumerate(tokens) if post_words & named]
     rest = [
-        place for place, post_words in enumerate(tokens) if post_words and not post_words & named
+        place
+        for place, post_words in enumerate(tokens)
+        if post_words and not post_words & named
     ]
     if not out or len(rest) < len(out):
         return None
-    sets = [set(out), *(set(dice.choice(rest, len(out), replace=False)) for _ in range(DRAWS))]
-    texts = [" ".join(c for p, c in enumerate(chunks) if p not in gone) for gone in sets]
-    drops = explained.score - open_scorer(model, [explained.article.full_text]).scores(texts)[0]
-    return float(drops[0]), float(drops[1:].mean()), float((drops[0] > drops[1:]).mean())
+    sets = [
+        set(out),
+        *(set(dice.choice(rest, len(out), replace=False)) for _ in range(DRAWS)),
+    ]
+    texts = [
+        " ".join(c for p, c in enumerate(chunks) if p not in gone) for gone in sets
+    ]
+    drops = (
+        explained.score
+        - open_scorer(model, [explained.article.full_text]).scores(texts)[0]
+    )
+    return (
+        float(drops[0]),
+        float(drops[1:].mean()),
+        float((drops[0] > drops[1:]).mean()),
+    )
 
 
 def row(name: str, figures: Sequence[tuple[str, tuple[float, float, float]]]) -> str:
     """A line of the table."""
     articles = sorted({article for article, _ in figures})
-    groups = [np.array([f for id, f in figures if id == article]) for article in articles]
+    groups = [
+        np.array([f for id, f in figures if id == article]) for article in articles
+    ]
     everything = np.concatenate(groups)
     dice = np.random.default_rng(0)
     means = []
     for _ in range(ROUNDS):
-        drawn = np.concatenate([groups[g] for g in dice.integers(0, len(groups), len(groups))])
+        drawn = np.concatenate(
+            [groups[g] for g in dice.integers(0, len(groups), len(groups))]
+        )
         means.append([(drawn[:, 0] - drawn[:, 1]).mean(), drawn[:, 2].mean()])
     low, high = np.percentile(means, [2.5, 97.5], axis=0)
     named, other, beaten = everything.mean(axis=0)
@@ -79,7 +99,10 @@ def measured(
 ) -> dict[str, list[tuple[str, tuple[float, float, float]]]]:
     """Figures of the pairs, by what was taken out."""
     dice = np.random.default_rng(0)
-    figures: dict[str, list[tuple[str, tuple[float, float, float]]]] = {"sentence": [], "words": []}
+    figures: dict[str, list[tuple[str, tuple[float, float, float]]]] = {
+        "sentence": [],
+        "words": [],
+    }
     for article, posts in pairs:
         for explained in explain(model, article, posts):
             if explained.score <= 0:
@@ -95,10 +118,14 @@ def measured(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default=None, help="model folder; else the one shipped")
+    parser.add_argument(
+        "--model", default=None, help="model folder; else the one shipped"
+    )
     parser.add_argument("--data", default="usatoday-cnn")
     parser.add_argument("--split", default="dev")
-    parser.add_argument("--posts", type=int, default=50, help="at most so many of an article")
+    parser.add_argument(
+        "--posts", type=int, default=50, help="at most so many of an article"
+    )
     arguments = parser.parse_args()
     model = Model.load(arguments.model) if arguments.model else Model.pretrained()
     collection = open_source(arguments.data)
@@ -106,9 +133,13 @@ def main() -> None:
         (collection.articles[id], [collection.posts[post] for post in sorted(judged)])
         for id, judged in collection.split(arguments.split).items()
     ]
-    figures = measured(model, [(article, posts[: arguments.posts]) for article, posts in pairs])
+    figures = measured(
+        model, [(article, posts[: arguments.posts]) for article, posts in pairs]
+    )
     print(f"{arguments.data} {arguments.split}; {machine()}\n")
-    print("| taken out | articles | pairs | named | others | difference | beats others |")
+    print(
+        "| taken out | articles | pairs | named | others | difference | beats others |"
+    )
     print("|---|---:|---:|---:|---:|---:|---:|")
     print(row("sentence", figures["sentence"]))
     print(row(f"{WORDS} words", figures["words"]))

@@ -69,13 +69,17 @@ def states(seed: int) -> Iterator[State]:
     groups, labeled = np.arange(_POSTS), dict[int, bool]()
     order, odds = scores, None
     for size in SIZES:
-        places = next_posts(order, odds, groups, labeled, size - len(labeled), seed=seed)
+        places = next_posts(
+            order, odds, groups, labeled, size - len(labeled), seed=seed
+        )
         labeled |= {place: bool(relevant[place]) for place in places}
         try:
             learned = learn(words, scores, labeled, groups, seed=seed)
         except TooFewLabels:
             continue
-        order, odds = (learned.scores, learned.odds) if learned.helps else (scores, None)
+        order, odds = (
+            (learned.scores, learned.odds) if learned.helps else (scores, None)
+        )
         rest = np.setdiff1d(groups, list(labeled))
         if relevant[rest].sum() < 10:
             return
@@ -95,7 +99,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pools", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="of the first pool")
-    parser.add_argument("--wider", type=float, default=CHOSEN.wider, help="1: the bootstrap")
+    parser.add_argument(
+        "--wider", type=float, default=CHOSEN.wider, help="1: the bootstrap"
+    )
     parser.add_argument("--margin", type=float, default=CHOSEN.margin)
     options = parser.parse_args()
     learning.CHOSEN = replace(CHOSEN, wider=options.wider, margin=options.margin)

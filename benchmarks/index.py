@@ -52,14 +52,25 @@ def command(*arguments: object, threads: int = 1) -> tuple[float, float, int]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     job = subprocess.run(
-        [sys.executable, "-c", LAUNCH, sys.executable, "-m", "siamese_news", *map(str, arguments)],
+        [
+            sys.executable,
+            "-c",
+            LAUNCH,
+            sys.executable,
+            "-m",
+            "siamese_news",
+            *map(str, arguments),
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},
     )
     if job.returncode:
         raise SystemExit(job.stderr)
-    seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, after = (
+        time.perf_counter() - started,
+        resource.getrusage(resource.RUSAGE_CHILDREN),
+    )
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return used, seconds, int(job.stdout.split()[-1]) * 1024
 
@@ -142,11 +153,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--scan", action="store_true")
-    parser.add_argument("--folder", type=Path, help="keep posts and index there, and use them")
+    parser.add_argument(
+        "--folder", type=Path, help="keep posts and index there, and use them"
+    )
     parser.add_argument("--warm", type=Path, nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.warm:
-        warm(arguments.warm[0], arguments.warm[1:], arguments.repeats, arguments.threads)
+        warm(
+            arguments.warm[0], arguments.warm[1:], arguments.repeats, arguments.threads
+        )
         return
     print(f"{machine()}; {arguments.posts:,} posts, {arguments.copies} copies")
     print(f"asked with --threads {arguments.threads}\n")
@@ -161,26 +176,47 @@ def main() -> None:
 def measure(folder: Path, arguments: argparse.Namespace) -> None:
     posts, threads = arguments.posts, arguments.threads
     words = (SHIPPED / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    seeds, corpus, index = articles(folder, words), folder / "posts.jsonl", folder / "posts.index"
+    seeds, corpus, index = (
+        articles(folder, words),
+        folder / "posts.jsonl",
+        folder / "posts.index",
+    )
     if not corpus.exists():
         with corpus.open("wb") as stream:
             stream.writelines(invented(posts, words))
     if not index.exists():
-        used, seconds, peak = command("index", "--posts", corpus, "--out", index, "--threads", 1)
+        used, seconds, peak = command(
+            "index", "--posts", corpus, "--out", index, "--threads", 1
+        )
         got = f"{used:,.0f} s of the processor ({seconds:,.0f} s), {peak / 1e6:,.0f} MB"
         line("build", got, used * 1e7 / posts, "build")
     files = sizes(index, posts)
     text = files.pop("texts.npy") + files.pop("texts_places.npy")
     parts = ", ".join(
-        f"{name.partition('.')[0]} {size:.0f}" for name, size in files.items() if size > 1
+        f"{name.partition('.')[0]} {size:.0f}"
+        for name, size in files.items()
+        if size > 1
     )
     beside = sum(files.values())
-    line("bytes a post", f"text {text:.0f}; beside it {beside:.1f} ({parts})", beside, "bytes")
+    line(
+        "bytes a post",
+        f"text {text:.0f}; beside it {beside:.1f} ({parts})",
+        beside,
+        "bytes",
+    )
     if arguments.copies > 1:
         index = copied(index, arguments.copies)
-    asked = [sys.executable, "-m", "benchmarks.index", "--repeats", str(arguments.repeats)]
+    asked = [
+        sys.executable,
+        "-m",
+        "benchmarks.index",
+        "--repeats",
+        str(arguments.repeats),
+    ]
     asked += ["--threads", str(threads), "--warm"]
-    done = subprocess.run([*asked, index, *seeds], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*asked, index, *seeds], capture_output=True, text=True, check=True
+    )
     *rows, peak_bytes = done.stdout.split("\n")[:-1]
     times = sorted((float(row.split()[1]), float(row.split()[0])) for row in rows)
     scored, total = rows[0].split()[2:]
@@ -188,7 +224,10 @@ def measure(folder: Path, arguments: argparse.Namespace) -> None:
     got = f"{used:.2f} s of the processor ({seconds:.1f} s); {int(scored):,} scored"
     line(f"warm, {int(total):,} posts", got, seconds if threads > 1 else used, "warm")
     line(
-        "memory of the warm process", f"{int(peak_bytes) / 1e6:,.0f} MB", int(peak_bytes), "memory"
+        "memory of the warm process",
+        f"{int(peak_bytes) / 1e6:,.0f} MB",
+        int(peak_bytes),
+        "memory",
     )
     forgotten(index)
     out = folder / "asked.jsonl"

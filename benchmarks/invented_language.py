@@ -46,7 +46,9 @@ def invented(text: str, *, inflected: bool) -> str:
         if found.startswith(("http", "@")):
             return found
         drawn = crc32(f"{match.start()} {text[:40]}".encode()) % len(_ENDINGS)
-        return found.translate(_TABLE) + (_ENDINGS[drawn] if inflected and len(found) > 3 else "")
+        return found.translate(_TABLE) + (
+            _ENDINGS[drawn] if inflected and len(found) > 3 else ""
+        )
 
     return _WORD.sub(word, text)
 
@@ -78,20 +80,30 @@ def main() -> None:
     pools.append(pair_pool("teasers", open_source("facebook-teasers"), "dev"))
     pools = list(map(some_seeds, pools))
     model = open_model()
-    peers = {"words": peer(), "characters": peer(analyzer="char_wb", ngram_range=(3, 5))}
+    peers = {
+        "words": peer(),
+        "characters": peer(analyzer="char_wb", ngram_range=(3, 5)),
+    }
     rows = []
     for kind, rewritten in KINDS.items():
         for pool in pools:
-            articles, posts = (list(map(rewritten, t)) for t in (pool.articles, pool.posts))
+            articles, posts = (
+                list(map(rewritten, t)) for t in (pool.articles, pool.posts)
+            )
             some = [replace(pool, articles=articles, posts=posts)]
             found = {"shipped model": dev_figures(model, some)}
-            found |= {f"TF-IDF of {name}": evaluate_pools(some, by) for name, by in peers.items()}
+            found |= {
+                f"TF-IDF of {name}": evaluate_pools(some, by)
+                for name, by in peers.items()
+            }
             figures = {name: f"{own[pool.name]:.3f}" for name, own in found.items()}
             rows.append({"language": kind, "pool": pool.name, **figures})
             print(rows[-1], flush=True)
     print(markdown_table(rows))
     about = provenance()
-    print(about["command"], about["date"], about["revision"], about["machine"], sep=" · ")
+    print(
+        about["command"], about["date"], about["revision"], about["machine"], sep=" · "
+    )
 
 
 if __name__ == "__main__":

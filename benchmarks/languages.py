@@ -63,19 +63,25 @@ def figures_of(model):
             precision(relevant, scores, told == name),
             precision(relevant, scores, (told != name) & (told != "")),
         ]
-        share = float((told[relevant] == name).sum() / max((told[relevant] != "").sum(), 1))
+        share = float(
+            (told[relevant] == name).sum() / max((told[relevant] != "").sum(), 1)
+        )
         found[name].append((event, share, figures))
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", help="a model folder; the model that ships without it")
+    parser.add_argument(
+        "--model", help="a model folder; the model that ships without it"
+    )
     arguments = parser.parse_args()
     started = time.monotonic()
     model = open_model(arguments.model)
     found = figures_of(model)
-    foreign = {event for name, rows in found.items() if name != "en" for event, _, _ in rows}
+    foreign = {
+        event for name, rows in found.items() if name != "en" for event, _, _ in rows
+    }
     print(
         "| seed in | event | relevant posts in the seed's language | AP, all posts | "
         "AP, posts in its language | AP, posts in others |\n|---|---|---:|---:|---:|---:|"

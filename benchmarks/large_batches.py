@@ -34,9 +34,13 @@ def module(objective: str, cache: bool) -> SiameseModule:
         config={},
     )
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
-        config = compose("train", [f"objective={objective}", f"objective.cache={cache}"])
+        config = compose(
+            "train", [f"objective={objective}", f"objective.cache={cache}"]
+        )
     optimizer = partial(torch.optim.SGD, lr=0.1)
-    made = SiameseModule(model=model, objective=instantiate(config.objective), optimizer=optimizer)
+    made = SiameseModule(
+        model=model, objective=instantiate(config.objective), optimizer=optimizer
+    )
     made.log = lambda *_, **__: None
     return made.train()
 
@@ -55,16 +59,22 @@ def batch(pairs: int) -> dict[str, torch.Tensor]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    print(machine(), "\n| loss | pairs | cache | MB | ms a pair |\n|---|---:|---|---:|---:|")
+    print(
+        machine(),
+        "\n| loss | pairs | cache | MB | ms a pair |\n|---|---:|---|---:|---:|",
+    )
     for objective in ("supcon", "multisimilarity"):
         for pairs, cache in CASES:
             trained, data = module(objective, cache), batch(pairs)
             trained.training_step(batch(8), 0).backward()
             started = time.process_time()
-            peak = peak_bytes(lambda m=trained, d=data: m.training_step(d, 0).backward())
+            peak = peak_bytes(
+                lambda m=trained, d=data: m.training_step(d, 0).backward()
+            )
             took = 1000 * (time.process_time() - started) / pairs
             print(
-                f"| {objective} | {pairs:,} | {cache} | {peak / 1e6:.0f} | {took:.1f} |", flush=True
+                f"| {objective} | {pairs:,} | {cache} | {peak / 1e6:.0f} | {took:.1f} |",
+                flush=True,
             )
 
 

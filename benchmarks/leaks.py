@@ -27,7 +27,9 @@ class Leak:
         return f"{self.seen}/{self.total} ({share:.1f} %)"
 
 
-def leaks(collection: Collection, *, train: str = "train", test: str = "test") -> dict[str, Leak]:
+def leaks(
+    collection: Collection, *, train: str = "train", test: str = "test"
+) -> dict[str, Leak]:
     """Count what of split `test` also occurs in split `train`.
 
     Returns:
@@ -45,11 +47,15 @@ def leaks(collection: Collection, *, train: str = "train", test: str = "test") -
         return list(dict.fromkeys(post for _, post in pairs))
 
     def events(pairs: Sequence[tuple[str, str]]) -> list[str]:
-        found = (collection.articles[a].metadata.get("event") for a in article_ids(pairs))
+        found = (
+            collection.articles[a].metadata.get("event") for a in article_ids(pairs)
+        )
         return list(dict.fromkeys(str(event) for event in found if event is not None))
 
     def article_texts(pairs: Sequence[tuple[str, str]]) -> list[str]:
-        keys = (same_text_key(collection.articles[a].full_text) for a in article_ids(pairs))
+        keys = (
+            same_text_key(collection.articles[a].full_text) for a in article_ids(pairs)
+        )
         return [key for key in keys if key]
 
     def post_texts(pairs: Sequence[tuple[str, str]]) -> list[str]:
@@ -91,7 +97,8 @@ def main() -> None:
     arguments = parser.parse_args()
     report = leak_report(open_source(arguments.data), seed=arguments.seed)
     counts = [
-        {name.replace("_", " "): str(n) for name, n in one.items()} for one in report.values()
+        {name.replace("_", " "): str(n) for name, n in one.items()}
+        for one in report.values()
     ]
     rows = [{"split by": way} | row for way, row in zip(report, counts, strict=True)]
     print(markdown_table(rows) if rows else "no split with both train and test pairs")

@@ -88,13 +88,22 @@ def questions() -> Iterator[tuple[str, str, list[str], dict[str, str], set[str]]
             [[one] for one in names]
             if split == "dev"
             else [
-                generator.choice(names, FACT_CHECKS, replace=False).tolist() for _ in range(DRAWS)
+                generator.choice(names, FACT_CHECKS, replace=False).tolist()
+                for _ in range(DRAWS)
             ]
         )
         for number, asked in enumerate(seeds):
-            known = {post for one in asked for post, grade in qrels[one].items() if grade > 0}
+            known = {
+                post for one in asked for post, grade in qrels[one].items() if grade > 0
+            }
             called = asked[0] if len(asked) == 1 else f"draw {number}"
-            yield name, called, [source.articles[one].full_text for one in asked], texts, known
+            yield (
+                name,
+                called,
+                [source.articles[one].full_text for one in asked],
+                texts,
+                known,
+            )
     for pool in big_pools():
         (ranking,) = (one for one in pool.rankings if one.figure == "big")
         texts = {str(n): text for n, text in enumerate(pool.posts)}
@@ -103,7 +112,13 @@ def questions() -> Iterator[tuple[str, str, list[str], dict[str, str], set[str]]
     source = open_source("crisislex-boston")
     (known,) = (set(grades) for grades in source.split("test").values())
     texts = {post.id: post.text for post in source.posts.values()}
-    yield "crisislex-boston", "", [one.full_text for one in source.articles.values()], texts, known
+    yield (
+        "crisislex-boston",
+        "",
+        [one.full_text for one in source.articles.values()],
+        texts,
+        known,
+    )
 
 
 def ranked_pools(folder: Path) -> Iterator[RankedPool]:
@@ -116,7 +131,9 @@ def ranked_pools(folder: Path) -> Iterator[RankedPool]:
         searcher = Searcher()
         for number, (group, name, seeds, texts, known) in enumerate(questions()):
             rows = searcher.filter(
-                seeds, [{"id": one, "text": text} for one, text in texts.items()], threshold=-4
+                seeds,
+                [{"id": one, "text": text} for one, text in texts.items()],
+                threshold=-4,
             )
             table = pa.table(
                 {
@@ -130,9 +147,13 @@ def ranked_pools(folder: Path) -> Iterator[RankedPool]:
         (folder / "complete").touch()
     for path in sorted(folder.glob("*.parquet")):
         table = pq.read_table(path)
-        group, name = (table.schema.metadata[key].decode() for key in (b"group", b"name"))
+        group, name = (
+            table.schema.metadata[key].decode() for key in (b"group", b"name")
+        )
         texts = table["text"].to_pylist()
-        columns = (table[column].to_numpy() for column in ("score", "cluster", "relevant"))
+        columns = (
+            table[column].to_numpy() for column in ("score", "cluster", "relevant")
+        )
         yield RankedPool(group, name, texts, *columns, PostWords.of(texts))
 
 
@@ -147,7 +168,9 @@ Learner = Callable[[RankedPool, np.ndarray, np.ndarray], np.ndarray]
 
 def fitted(model: LogisticRegression | LinearSVC) -> Learner:
     def scores(pool: RankedPool, rows: np.ndarray, said: np.ndarray) -> np.ndarray:
-        return model.fit(pool.words.features[rows], said).decision_function(pool.words.features)
+        return model.fit(pool.words.features[rows], said).decision_function(
+            pool.words.features
+        )
 
     return scores
 
@@ -155,38 +178,53 @@ def fitted(model: LogisticRegression | LinearSVC) -> Learner:
 class Asreview:
     """ASReview's models, with their features and weights of the two classes."""
 
-    def __init__(self, ratio: float, model: LinearSVC | MultinomialNB, **features: object) -> None:
+    def __init__(
+        self, ratio: float, model: LinearSVC | MultinomialNB, **features: object
+    ) -> None:
         self._ratio, self._model, self._features = ratio, model, features
         self._pool: tuple[RankedPool, object] | None = None
 
-    def __call__(self, pool: RankedPool, rows: np.ndarray, said: np.ndarray) -> np.ndarray:
+    def __call__(
+        self, pool: RankedPool, rows: np.ndarray, said: np.ndarray
+    ) -> np.ndarray:
         """See `Learner`."""
         if self._pool is None or self._pool[0] is not pool:
-            self._pool = pool, TfidfVectorizer(**self._features).fit_transform(pool.texts)
+            self._pool = (
+                pool,
+                TfidfVectorizer(**self._features).fit_transform(pool.texts),
+            )
         features = self._pool[1]
         weights = np.where(said, 1.0, said.sum() / (self._ratio * (~said).sum()))
-        model = self._model.fit(features[rows], said, weights * len(said) / weights.sum())
+        model = self._model.fit(
+            features[rows], said, weights * len(said) / weights.sum()
+        )
         if isinstance(model, LinearSVC):
             return model.decision_function(features)
         return model.predict_proba(features)[:, 1]
 
 
 def elas_u4() -> Asreview:
-    return Asreview(9.8, LinearSVC(C=0.11), ngram_range=(1, 2), sublinear_tf=True, max_df=0.95)
+    return Asreview(
+        9.8, LinearSVC(C=0.11), ngram_range=(1, 2), sublinear_tf=True, max_df=0.95
+    )
 
 
 def prototype(pool: RankedPool, rows: np.ndarray, said: np.ndarray) -> np.ndarray:
     """The learner before: z of the search, half of z of the words, from ten relevant posts on."""
     if said.sum() < 10:
         return pool.scores
-    below = np.setdiff1d(np.arange(min(len(pool.scores) // 3, 8000), len(pool.scores)), rows)
+    below = np.setdiff1d(
+        np.arange(min(len(pool.scores) // 3, 8000), len(pool.scores)), rows
+    )
     far = np.random.default_rng(0).choice(below, min(1500, len(below)), replace=False)
     weights = np.ones(len(rows) + len(far))
     weights[len(rows) :] = max((~said).sum(), 10) / len(far)
     places = np.concatenate([rows, far])
     model = LogisticRegression(C=3, max_iter=1000)
     model.fit(
-        pool.words.features[places], np.concatenate([said, np.zeros(len(far), bool)]), weights
+        pool.words.features[places],
+        np.concatenate([said, np.zeros(len(far), bool)]),
+        weights,
     )
     found = model.decision_function(pool.words.features)
     return (pool.scores - pool.scores.mean()) / pool.scores.std() + (
@@ -222,12 +260,22 @@ class Ours:
         odds = self.found.odds if self.found is not None and self.found.helps else None
         said = {row: bool(self.pool.relevant[row]) for row in self.rows}
         self.rows += next_posts(
-            self.order, odds, self.pool.clusters, said, count, mix=mix or self.mix, seed=self.seed
+            self.order,
+            odds,
+            self.pool.clusters,
+            said,
+            count,
+            mix=mix or self.mix,
+            seed=self.seed,
         )
         said = {row: bool(self.pool.relevant[row]) for row in self.rows}
         try:
             self.found = learn(
-                self.pool.words, self.pool.scores, said, self.pool.clusters, seed=self.seed
+                self.pool.words,
+                self.pool.scores,
+                said,
+                self.pool.clusters,
+                seed=self.seed,
             )
         except TooFewLabels:
             self.found = None
@@ -249,7 +297,9 @@ class Theirs:
             self.order = self._learner(self.pool, np.array(self.rows), said)
 
 
-def replay(pool: RankedPool, mix: str, seed: int) -> Iterator[tuple[int, str, float, float]]:
+def replay(
+    pool: RankedPool, mix: str, seed: int
+) -> Iterator[tuple[int, str, float, float]]:
     """Labels, learner, average precision of the unlabeled posts, and that of the search."""
     ours, theirs = Ours(pool, mix, seed), Theirs(pool)
     for size in SIZES:
@@ -264,12 +314,21 @@ def replay(pool: RankedPool, mix: str, seed: int) -> Iterator[tuple[int, str, fl
         always = ours.order if ours.found is None else ours.found.scores
         rows = np.array(ours.rows)
         said = pool.relevant[rows]
-        orders = {"search": pool.scores, "ours": ours.order, "ours, always used": always}
+        orders = {
+            "search": pool.scores,
+            "ours": ours.order,
+            "ours, always used": always,
+        }
         for name, learner in PEERS.items():
             both = 0 < said.sum() < len(said)
             orders[name] = learner(pool, rows, said) if both else pool.scores
         for name, order in orders.items():
-            yield size, name, average_precision(pool.relevant[rest], order[rest]), search
+            yield (
+                size,
+                name,
+                average_precision(pool.relevant[rest], order[rest]),
+                search,
+            )
         search = average_precision(pool.relevant[other], pool.scores[other])
         own = average_precision(pool.relevant[other], theirs.order[other])
         yield size, "ASReview's own labels", own, search
@@ -331,9 +390,13 @@ def reading(lists: Path, mix: str) -> None:
         found[pool.group, "search"].append([int(ranks[need - 1]) for need in needs])
         found[pool.group, "ours"].append(labels_until(Ours(pool, mix, 0), shares))
         found[pool.group, "ASReview ELAS u4"].append(labels_until(Theirs(pool), shares))
-    print("\n| labels until so many are found | 50% | 80% | 90% | 95% |\n|---|---|---|---|---|")
+    print(
+        "\n| labels until so many are found | 50% | 80% | 90% | 95% |\n|---|---|---|---|---|"
+    )
     for (group, name), rows in found.items():
-        print(f"| {group}, {name} | {' | '.join(f'{n:,.0f}' for n in np.mean(rows, axis=0))} |")
+        print(
+            f"| {group}, {name} | {' | '.join(f'{n:,.0f}' for n in np.mean(rows, axis=0))} |"
+        )
 
 
 KEYS = 10  # random orders in which recall is shown
@@ -352,7 +415,9 @@ def recalling(lists: Path) -> None:
         size, total = len(truth), int(pool.relevant.sum())
 
         @cache
-        def order(known: tuple[tuple[int, int], ...], pool: RankedPool = pool) -> np.ndarray:
+        def order(
+            known: tuple[tuple[int, int], ...], pool: RankedPool = pool
+        ) -> np.ndarray:
             return learned_order(pool.scores, pool.words, pool.clusters, dict(known))
 
         def learner(known: dict[int, int], order: Learner = order) -> np.ndarray:
@@ -361,9 +426,15 @@ def recalling(lists: Path) -> None:
         for recall in (0.8, 0.9):
             best = optimum(pool.relevant, recall)
             for seed in range(KEYS):
-                keys = np.random.default_rng(seed).integers(0, 2**63, size).astype(np.uint64)
+                keys = (
+                    np.random.default_rng(seed)
+                    .integers(0, 2**63, size)
+                    .astype(np.uint64)
+                )
                 for count in (50, 100, 200):
-                    labels, depth = random_positives(pool.relevant, keys, recall, 0.05, count)
+                    labels, depth = random_positives(
+                        pool.relevant, keys, recall, 0.05, count
+                    )
                     short = pool.relevant[:depth].sum() < recall * total
                     found[pool.group, recall, f"random-first, {count}"].append(
                         (labels / best, short)
@@ -372,18 +443,27 @@ def recalling(lists: Path) -> None:
                 rule = LearnThenRandom(recall, 0.05, drawn, learner)
                 assert not rule.next(truth)
                 short = sum(rule.requested.values()) < recall * total
-                found[pool.group, recall, "learn-first"].append((len(rule.requested) / best, short))
+                found[pool.group, recall, "learn-first"].append(
+                    (len(rule.requested) / best, short)
+                )
             if calculate_h0 is not None:
                 known: dict[int, int] = {}
                 while len(known) < size:
                     batch = [n for n in learner(known).tolist() if n not in known]
-                    known |= {n: truth[n] for n in batch[: max(BATCH, len(known) // 10)]}
-                    if calculate_h0(np.array(list(known.values())), size, recall) < 0.05:
+                    known |= {
+                        n: truth[n] for n in batch[: max(BATCH, len(known) // 10)]
+                    }
+                    if (
+                        calculate_h0(np.array(list(known.values())), size, recall)
+                        < 0.05
+                    ):
                         break
                 short = sum(known.values()) < recall * total
                 found[pool.group, recall, "BUSCAR"].append((len(known) / best, short))
         order.cache_clear()
-    print("\n| pools | recall | rule | labels by the optimum: mean (largest) | broken |")
+    print(
+        "\n| pools | recall | rule | labels by the optimum: mean (largest) | broken |"
+    )
     print("|---|---|---|---|---|")
     for (group, recall, name), rows in found.items():
         costs = [cost for cost, _ in rows]
@@ -439,9 +519,13 @@ def judges() -> dict[str, Callable[[list[str]], np.ndarray]]:
 
     def judge(seeds: list[str]) -> Callable[[list[str]], np.ndarray]:
         asked = model.encode(seeds, normalize_embeddings=True)
-        return lambda texts: (model.encode(texts, normalize_embeddings=True) @ asked.T).max(axis=1)
+        return lambda texts: (
+            model.encode(texts, normalize_embeddings=True) @ asked.T
+        ).max(axis=1)
 
-    return {name: judge(seeds) for _, name, seeds, _, _ in questions() if name in JUDGED}
+    return {
+        name: judge(seeds) for _, name, seeds, _, _ in questions() if name in JUDGED
+    }
 
 
 def machines(lists: Path, mix: str) -> None:
@@ -468,7 +552,12 @@ def machines(lists: Path, mix: str) -> None:
             for name, values in given.items():
                 try:
                     joined = learn(
-                        pool.words, pool.scores, said, pool.clusters, machine=values, seed=0
+                        pool.words,
+                        pool.scores,
+                        said,
+                        pool.clusters,
+                        machine=values,
+                        seed=0,
                     )
                 except TooFewLabels:
                     joined = unjudged(pool.scores, said, values)
@@ -478,10 +567,19 @@ def machines(lists: Path, mix: str) -> None:
                     ours.order,
                     joined.scores if joined.helps else pool.scores,
                 )
-                got = [average_precision(pool.relevant[rest], order[rest]) for order in orders]
-                group = "development lists" if name in ERRORS or "half" in name else pool.group
+                got = [
+                    average_precision(pool.relevant[rest], order[rest])
+                    for order in orders
+                ]
+                group = (
+                    "development lists"
+                    if name in ERRORS or "half" in name
+                    else pool.group
+                )
                 found[group, name, size].append((*got, got[3] - got[0]))
-    print("\n| machine | labels | search | machine | labels alone | joined | least gain |")
+    print(
+        "\n| machine | labels | search | machine | labels alone | joined | least gain |"
+    )
     print("|---|---|---|---|---|---|---|")
     for (_, name, size), rows in found.items():
         values = np.array(rows)
@@ -499,7 +597,9 @@ def main() -> None:
     options = parser.parse_args()
     if "speed" in options.parts:
         speed()
-    learning.CHOSEN = replace(learning.CHOSEN, resamples=2)  # the interval decides nothing
+    learning.CHOSEN = replace(
+        learning.CHOSEN, resamples=2
+    )  # the interval decides nothing
     if "learning" in options.parts:
         table(options.lists, options.mix, options.seeds)
     if "reading" in options.parts:

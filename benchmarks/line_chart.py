@@ -60,7 +60,9 @@ def line_chart(
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     for value in _ticks(low, high):
         y = at_y(value)
-        parts.append(f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(
+            f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
+        )
         parts.append(
             f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="#333">'
             f"{_number(value)}</text>"
@@ -94,11 +96,14 @@ def line_chart(
 def _drawn(line: Line, places: Sequence[tuple[float, float]]) -> str:
     if line.dots:
         return "".join(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{line.color}"/>' for x, y in places
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{line.color}"/>'
+            for x, y in places
         )
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     dash = ' stroke-dasharray="5 4"' if line.dashed else ""
-    return f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="2"{dash}/>'
+    return (
+        f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="2"{dash}/>'
+    )
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -111,8 +116,12 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _log_ticks(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [d * 10.0**p for p in powers for d in (1, 2, 5) if low <= d * 10.0**p <= high]
+    return [
+        d * 10.0**p for p in powers for d in (1, 2, 5) if low <= d * 10.0**p <= high
+    ]
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.3g}"
+    return (
+        f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.3g}"
+    )

@@ -93,7 +93,11 @@ def main() -> None:
             verdicts = made(pool, *ERRORS[name])
             scores = unjudged(pool.scores, {}, verdicts).scores
             order = np.argsort(-scores, kind="stable")
-            relevant, said, scores = pool.relevant[order], verdicts[order], scores[order]
+            relevant, said, scores = (
+                pool.relevant[order],
+                verdicts[order],
+                scores[order],
+            )
             precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
             generator = np.random.default_rng(0)
             for true in TRUE:
@@ -107,9 +111,16 @@ def main() -> None:
                         rows = generator.choice(size, count, replace=False)
                         hits = int(relevant[rows].sum())
                         exact = least(size, count, hits, ERROR) / size
-                        powered, _ = prediction_powered(relevant[:size], said[:size], rows, ERROR)
+                        powered, _ = prediction_powered(
+                            relevant[:size], said[:size], rows, ERROR
+                        )
                         unsure, _ = active(
-                            relevant[:size], said[:size], scores[:size], count, ERROR, generator
+                            relevant[:size],
+                            said[:size],
+                            scores[:size],
+                            count,
+                            ERROR,
+                            generator,
                         )
                         made_it += np.array([exact, powered, unsure]) >= TARGET
                     for way, share in zip(WAYS, made_it / arguments.draws, strict=True):
@@ -119,20 +130,32 @@ def main() -> None:
                 rows = generator.choice(size, SIZES[-1], replace=False)
                 hits = int(relevant[rows].sum())
                 found = (
-                    tuple(b(size, SIZES[-1], hits, ERROR / 2) / size for b in (least, most)),
+                    tuple(
+                        b(size, SIZES[-1], hits, ERROR / 2) / size
+                        for b in (least, most)
+                    ),
                     prediction_powered(relevant, said, rows, ERROR / 2),
                     active(relevant, said, scores, SIZES[-1], ERROR / 2, generator),
                 )
                 for way, (low, high) in zip(WAYS, found, strict=True):
-                    inside = low * size <= true_count + 1e-6 and high * size >= true_count - 1e-6
-                    counted[name, way].append((inside, (high - low) / 2 * size / true_count))
-    print("\n| machine | labels | " + " | ".join(f"{w}: made, false" for w in WAYS) + " |")
+                    inside = (
+                        low * size <= true_count + 1e-6
+                        and high * size >= true_count - 1e-6
+                    )
+                    counted[name, way].append(
+                        (inside, (high - low) / 2 * size / true_count)
+                    )
+    print(
+        "\n| machine | labels | " + " | ".join(f"{w}: made, false" for w in WAYS) + " |"
+    )
     print("|---|---:|---|---|---|")
     for name in MACHINES:
         for count in SIZES:
             cells = []
             for way in WAYS:
-                good, bad = (promised.get((name, true, count, way), []) for true in TRUE)
+                good, bad = (
+                    promised.get((name, true, count, way), []) for true in TRUE
+                )
                 worst = f" (worst list {max(bad):.0%})" if bad else ""
                 cells.append(f"{np.mean(good):.0%}, {np.mean(bad):.1%}{worst}")
             print(f"| {name} | {count} | {' | '.join(cells)} |")

@@ -25,7 +25,9 @@ def seconds(run: Callable[[], Any]) -> float:
     return time.process_time() - started
 
 
-def side_by_side(runs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+def side_by_side(
+    runs: dict[str, Callable[[], Any]], repeats: int
+) -> dict[str, list[float]]:
     """Seconds of each run, `repeats` times in turns after one warm-up each.
 
     Another process slows the memory for all of them alike, so only ratios within a turn are used.
@@ -69,7 +71,11 @@ def machine() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists():
         text = info.read_text()
-        names = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
+        names = [
+            line.split(":")[1].strip()
+            for line in text.splitlines()
+            if "model name" in line
+        ]
         name = f"{names[0]}, {len(names)} cores" if names else name
         flags = ", AVX-512" if "avx512f" in text else ""
     device = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""

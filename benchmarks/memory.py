@@ -34,7 +34,11 @@ GIGABYTE = 10**9
 def post(number: int) -> dict[str, object]:
     """A post with fields around its text, about 700 bytes."""
     text = f"the river is over the bridge, number {number} " * 5
-    user = {"id_str": str(number % 997), "screen_name": "ann", "description": "a person " * 20}
+    user = {
+        "id_str": str(number % 997),
+        "screen_name": "ann",
+        "description": "a person " * 20,
+    }
     return {"id_str": str(number), "full_text": text, "user": user, "lang": "en"}
 
 
@@ -44,7 +48,9 @@ def array(path: Path, *, indent: int | None) -> None:
     with path.open("w") as stream:
         stream.write("[")
         while size < GIGABYTE:
-            row = ("" if number == 0 else ", ") + json.dumps(post(number), indent=indent)
+            row = ("" if number == 0 else ", ") + json.dumps(
+                post(number), indent=indent
+            )
             stream.write(row)
             size += len(row)
             number += 1
@@ -63,7 +69,10 @@ def bomb(path: Path) -> None:
 def main() -> None:
     """Write, read and measure one file after the other."""
     files = {
-        "a JSON array in one line": ("posts.json", lambda path: array(path, indent=None)),
+        "a JSON array in one line": (
+            "posts.json",
+            lambda path: array(path, indent=None),
+        ),
         "a JSON array, indented": ("posts.json", lambda path: array(path, indent=1)),
         "Parquet, 20 GB when decoded": ("bomb.parquet", bomb),
     }
@@ -82,7 +91,9 @@ def main() -> None:
             said, peak, seconds = done.stdout.strip().split("|")
             size = path.stat().st_size
             print(f"| {name} | {size:,} | {said} | {peak} | {seconds} |", flush=True)
-    print(f"\nsiamese_news {__version__}, Python {platform.python_version()}, {platform.machine()}")
+    print(
+        f"\nsiamese_news {__version__}, Python {platform.python_version()}, {platform.machine()}"
+    )
 
 
 if __name__ == "__main__":

@@ -53,7 +53,9 @@ def taught(texts, side, path):
         kept = np.concatenate([kept, teacher.encode(block, is_query=side == "query")])
         with atomic_write(path, "wb") as stream:
             np.save(stream, kept)
-        print(f"{path.stem}: {len(kept):,} of {len(texts):,}", file=sys.stderr, flush=True)
+        print(
+            f"{path.stem}: {len(kept):,} of {len(texts):,}", file=sys.stderr, flush=True
+        )
     return kept
 
 
@@ -84,10 +86,14 @@ def save_table(words, table, folder):
     from tokenizers.pre_tokenizers import Whitespace
 
     known = dict.fromkeys(["[UNK]", *words])
-    tokenizer = Tokenizer(WordLevel({w: i for i, w in enumerate(known)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(
+        WordLevel({w: i for i, w in enumerate(known)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
     rows = np.concatenate([np.zeros((1, table.shape[1]), np.float32), table])
-    StaticModel(rows.astype(np.float16), tokenizer, normalize=True).save_pretrained(folder)
+    StaticModel(rows.astype(np.float16), tokenizer, normalize=True).save_pretrained(
+        folder
+    )
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -105,7 +111,9 @@ class Teacher(ExternalModel):
         self._known = {}
         for side, texts in (("query", articles), ("passage", posts)):
             vectors = taught(texts, side, out / f"{side}.npy")
-            self._known |= {(side, text): row for text, row in zip(texts, vectors, strict=True)}
+            self._known |= {
+                (side, text): row for text, row in zip(texts, vectors, strict=True)
+            }
 
     def _unit_vectors(self, texts, method):
         side = "query" if method == "encode_query" else "passage"
@@ -119,10 +127,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench-results/multilingual"))
     arguments = parser.parse_args()
     words = frequent_words(arguments.words)
-    vectors = taught(list(words), "passage", arguments.out / f"words-{arguments.words}.npy")
+    vectors = taught(
+        list(words), "passage", arguments.out / f"words-{arguments.words}.npy"
+    )
     folder = arguments.out / "model"
     size = save_table(words, table_of(words, vectors, arguments.dim), folder)
-    print(f"{len(words):,} words, {arguments.dim} dimensions, {size / 1e6:.1f} MB: {folder}\n")
+    print(
+        f"{len(words):,} words, {arguments.dim} dimensions, {size / 1e6:.1f} MB: {folder}\n"
+    )
     print(
         "| model | English seeds, AP | ... posts in other languages | seeds in other languages, AP "
         "| ... posts in their language | ... posts in others |\n|---|---:|---:|---:|---:|---:|"
@@ -135,13 +147,18 @@ def main() -> None:
     for title, opened in systems.items():
         found = figures_of(opened())
         english = np.nanmean([row[2] for row in found["en"]], axis=0)
-        foreign = [row[2] for name, rows in found.items() if name != "en" for row in rows]
+        foreign = [
+            row[2] for name, rows in found.items() if name != "en" for row in rows
+        ]
         others = np.nanmean(foreign, axis=0)
         cells = [english[0], english[2], *others]
         print(
-            f"| {title} | {' | '.join(f'{v:.4f}'.removeprefix('0') for v in cells)} |", flush=True
+            f"| {title} | {' | '.join(f'{v:.4f}'.removeprefix('0') for v in cells)} |",
+            flush=True,
         )
-    print(f"\nsiamese_news {__version__}, Python {platform.python_version()}, {platform.machine()}")
+    print(
+        f"\nsiamese_news {__version__}, Python {platform.python_version()}, {platform.machine()}"
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from siamese_news.attention.word_projections import Columns
 from siamese_news.encoders import StarEncoder, build_encoder
 
 
-def star(dim: int, original: bool = False, sparsity: str = "AdaptiveEntmax") -> StarEncoder:
+def star(
+    dim: int, original: bool = False, sparsity: str = "AdaptiveEntmax"
+) -> StarEncoder:
     """The star encoder with the settings of the AST paper, either way, with the same weights."""
     torch.manual_seed(1)
     encoder = build_encoder(
@@ -35,7 +37,10 @@ def star(dim: int, original: bool = False, sparsity: str = "AdaptiveEntmax") -> 
             "positions": "none",
             "pooling": "max_relay",
             "dropout": 0.0,
-            "sparsity": {"class": sparsity, "backend": "entmax" if original else "newton"},
+            "sparsity": {
+                "class": sparsity,
+                "backend": "entmax" if original else "newton",
+            },
         }
     )
     assert isinstance(encoder, StarEncoder)

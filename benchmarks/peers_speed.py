@@ -56,7 +56,9 @@ def tfidf(seeds: list[str], posts: list[str]) -> Peer:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     def run() -> Best:
-        words = TfidfVectorizer(sublinear_tf=True, stop_words="english", dtype=np.float32)
+        words = TfidfVectorizer(
+            sublinear_tf=True, stop_words="english", dtype=np.float32
+        )
         features = words.fit_transform(posts)
         return best((words.transform(seeds) @ features.T).toarray())
 
@@ -95,10 +97,14 @@ def tantivy(seeds: list[str], posts: list[str]) -> Peer:
         searcher = index.searcher()
         found = []
         for seed in seeds:
-            words = " ".join(dict.fromkeys(word for word in seed.lower().split() if word.isalpha()))
+            words = " ".join(
+                dict.fromkeys(word for word in seed.lower().split() if word.isalpha())
+            )
             query = index.parse_query(words, ["text"])
             hits = searcher.search(query, TOP, count=False).hits
-            found.append(np.array([searcher.doc(where)["place"][0] for _, where in hits]))
+            found.append(
+                np.array([searcher.doc(where)["place"][0] for _, where in hits])
+            )
         return found
 
     return run
@@ -129,7 +135,9 @@ def minilm_bf16(seeds: list[str], posts: list[str]) -> Peer:
 
     def run() -> Best:
         asked, found = (
-            model.encode(texts, batch_size=64, normalize_embeddings=True, convert_to_tensor=True)
+            model.encode(
+                texts, batch_size=64, normalize_embeddings=True, convert_to_tensor=True
+            )
             for texts in (seeds, posts)
         )
         return best((asked.float() @ found.float().T).numpy())
@@ -203,7 +211,9 @@ def model2vec(seeds: list[str], posts: list[str]) -> Peer:
     model = StaticModel(vectors.astype(np.float32), tokenizer, normalize=True)
 
     def run() -> Best:
-        asked, found = (model.encode(texts, use_multiprocessing=False) for texts in (seeds, posts))
+        asked, found = (
+            model.encode(texts, use_multiprocessing=False) for texts in (seeds, posts)
+        )
         return best(asked @ found.T)
 
     return run
@@ -217,7 +227,11 @@ PEERS: dict[str, tuple[Callable[[list[str], list[str]], Peer], bool, str]] = {
     "model2vec's runtime": (model2vec, False, ""),
     "all-MiniLM-L6-v2, 32-bit": (minilm, True, ""),
     "all-MiniLM-L6-v2, bf16": (minilm_bf16, True, "all-MiniLM-L6-v2, 32-bit"),
-    "all-MiniLM-L6-v2, int8 by ONNX Runtime": (minilm_int8, True, "all-MiniLM-L6-v2, 32-bit"),
+    "all-MiniLM-L6-v2, int8 by ONNX Runtime": (
+        minilm_int8,
+        True,
+        "all-MiniLM-L6-v2, 32-bit",
+    ),
 }
 """Name -> what prepares it, whether it reads the sample alone, and its plain form."""
 
@@ -251,12 +265,17 @@ def main() -> None:
     texts = [post.text for post in source.posts.values()]
     posts = [texts[place % len(texts)] for place in range(options.posts)]
     seeds = [article.full_text for article in source.articles.values()][: options.seeds]
-    print(f"{machine()}; {len(posts):,} posts, {len(seeds)} seeds; seconds of the processor")
+    print(
+        f"{machine()}; {len(posts):,} posts, {len(seeds)} seeds; seconds of the processor"
+    )
     print("\n| | posts/s | seconds for a million | dollars for a million | same |")
     print("|---|---:|---:|---:|---:|")
     for name, speed, same in lines(seeds, posts):
         cost = 1e6 / speed / 3600 * PRICE
-        print(f"| {name} | {speed:,.0f} | {1e6 / speed:,.0f} | {cost:.4f} | {same} |", flush=True)
+        print(
+            f"| {name} | {speed:,.0f} | {1e6 / speed:,.0f} | {cost:.4f} | {same} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

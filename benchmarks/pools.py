@@ -83,17 +83,23 @@ def evaluate_pools(pools: Sequence[Pool], score: Score) -> dict[str, float]:
     Raises:
         ValueError: scores of another shape, or not finite.
     """
-    precisions: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    precisions: dict[str, dict[str, list[float]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     links: list[tuple[np.ndarray, np.ndarray]] = []
     for pool in pools:
         scores = np.asarray(score(pool.articles, pool.posts))
         expected = (len(pool.articles), len(pool.posts))
         if scores.shape != expected:
-            raise ValueError(f"{pool.name}: scores have shape {scores.shape}; expected {expected}")
+            raise ValueError(
+                f"{pool.name}: scores have shape {scores.shape}; expected {expected}"
+            )
         if not np.isfinite(scores).all():
             raise ValueError(f"{pool.name}: a score is not finite")
         for ranking in pool.rankings:
-            mean = scores[np.ix_(ranking.rows, ranking.columns)].mean(axis=0, dtype=np.float64)
+            mean = scores[np.ix_(ranking.rows, ranking.columns)].mean(
+                axis=0, dtype=np.float64
+            )
             values = np.round(mean, 6)
             precision = float(average_precision_score(ranking.relevant, values))
             precisions[ranking.figure][ranking.group].append(precision)

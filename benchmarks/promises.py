@@ -23,7 +23,11 @@ from numpy.typing import NDArray
 
 from benchmarks.dev_lists import DevList, dev_lists
 from benchmarks.line_chart import Line, line_chart
-from siamese_news.decide.bounds.hypergeometric import interval, lower_bound, recall_bound
+from siamese_news.decide.bounds.hypergeometric import (
+    interval,
+    lower_bound,
+    recall_bound,
+)
 from siamese_news.decide.forecast import chances_at
 from siamese_news.decide.outlook import outlooks
 from siamese_news.decide.plan.design import first_set, nested_sets, planned_nulls
@@ -49,7 +53,9 @@ _PICTURE = 100  # replays behind a picture
 _ERROR = 0.05
 
 
-def border(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabeledPool:
+def border(
+    generator: np.random.Generator, target: Fraction, budget: int = 0
+) -> LabeledPool:
     """The least favorable case: every set has the errors that its test must rule out.
 
     A set may have slightly more, because a larger set cannot have fewer errors than a smaller one.
@@ -70,7 +76,11 @@ _Chance = Callable[[np.random.Generator, float, NDArray[np.int64]], NDArray[np.f
 
 
 def _drawn(
-    name: str, chance: _Chance, generator: np.random.Generator, target: Fraction, budget: int = 0
+    name: str,
+    chance: _Chance,
+    generator: np.random.Generator,
+    target: Fraction,
+    budget: int = 0,
 ) -> LabeledPool:
     probability = chance(generator, float(target), _ranks(generator))
     return _pool(name, generator.random(len(probability)) < probability)
@@ -95,11 +105,15 @@ def _falling(
 _easy = partial(_drawn, "easy", lambda g, target, ranks: _falling(g, ranks, 0.99, 10))
 
 
-def _ties(generator: np.random.Generator, target: Fraction, budget: int = 0) -> LabeledPool:
+def _ties(
+    generator: np.random.Generator, target: Fraction, budget: int = 0
+) -> LabeledPool:
     """The easy family with coarse scores."""
     relevant = _easy(generator, target).relevant
     width = int(generator.integers(50, 300))
-    return LabeledPool("ties", -(np.arange(len(relevant)) // width).astype(float), relevant)
+    return LabeledPool(
+        "ties", -(np.arange(len(relevant)) // width).astype(float), relevant
+    )
 
 
 FAMILIES: dict[str, Callable[[np.random.Generator, Fraction, int], LabeledPool]] = {
@@ -114,7 +128,9 @@ FAMILIES: dict[str, Callable[[np.random.Generator, Fraction, int], LabeledPool]]
     "bimodal": partial(  # two groups of scores; almost all of the upper one is relevant
         _drawn,
         "bimodal",
-        lambda g, _, ranks: np.where(ranks < int(len(ranks) * g.uniform(0.05, 0.2)), 0.97, 0.02),
+        lambda g, _, ranks: np.where(
+            ranks < int(len(ranks) * g.uniform(0.05, 0.2)), 0.97, 0.02
+        ),
     ),
     "few positives": partial(  # no set reaches the target
         _drawn, "few positives", lambda _g, _t, ranks: np.where(ranks < 60, 0.7, 0.002)
@@ -173,7 +189,9 @@ def _runs(
         if not sets or not np.array_equal(sizes[:sets], grid[:sets]):
             sets, tables = len(sizes), tables_of(sizes, share, budget, _ERROR)
         order = random_order(sizes, generator, budget)
-        done = replay(tables, order, pool.relevant, target=share, budget=budget, sets=sets)
+        done = replay(
+            tables, order, pool.relevant, target=share, budget=budget, sets=sets
+        )
         found.append((done.posts, done.misses(share), naive))
     return found
 
@@ -225,10 +243,20 @@ def audits(
 
 
 def recalls(
-    pool: LabeledPool, above: int, size: int, budget: int, runs: int, *, error: float, seed: int
+    pool: LabeledPool,
+    above: int,
+    size: int,
+    budget: int,
+    runs: int,
+    *,
+    error: float,
+    seed: int,
 ) -> Record:
     """The lower bound on recall at a threshold within the best `size` posts."""
-    found, missed = int(pool.relevant[:above].sum()), int(pool.relevant[above:size].sum())
+    found, missed = (
+        int(pool.relevant[:above].sum()),
+        int(pool.relevant[above:size].sum()),
+    )
     truth = found / (found + missed)
     first, rest = budget // 3, budget - budget // 3
     bounds = []
@@ -236,13 +264,21 @@ def recalls(
         generator = generator_of(seed, "recall", pool.name, above, size, budget, number)
         x = int(generator.hypergeometric(found, above - found, first))
         y = int(generator.hypergeometric(missed, size - above - missed, rest))
-        bounds.append(recall_bound((above, first, x), (size - above, rest, y), error)[1])
+        bounds.append(
+            recall_bound((above, first, x), (size - above, rest, y), error)[1]
+        )
     what = f"recall at {above:,} of the best {size:,}, {budget} labels"
-    return _promise(pool, what, [bound > truth for bound in bounds], float(np.mean(bounds)), truth)
+    return _promise(
+        pool, what, [bound > truth for bound in bounds], float(np.mean(bounds)), truth
+    )
 
 
 def random_positives(
-    relevant: NDArray[np.bool_], keys: NDArray[np.uint64], recall: float, error: float, count: int
+    relevant: NDArray[np.bool_],
+    keys: NDArray[np.uint64],
+    recall: float,
+    error: float,
+    count: int,
 ) -> tuple[int, int]:
     """Labels of `stopping.RandomPositives`, and the depth down to which every post is labeled."""
     place = binomial_place(recall, error, count)
@@ -263,7 +299,13 @@ def optimum(relevant: NDArray[np.bool_], recall: float) -> int:
 
 
 def rules(
-    pool: LabeledPool, recall: float, counts: Sequence[int], runs: int, *, error: float, seed: int
+    pool: LabeledPool,
+    recall: float,
+    counts: Sequence[int],
+    runs: int,
+    *,
+    error: float,
+    seed: int,
 ) -> list[Record]:
     """`RandomPositives` with each of these numbers of positives that can show the recall."""
     total, best = int(pool.relevant.sum()), optimum(pool.relevant, recall)
@@ -293,7 +335,12 @@ def find_labels(relevant: NDArray[np.bool_], wanted: int) -> int | None:
 
 
 def _promises(
-    pool: LabeledPool, highest: str, shown: str, budgets: Sequence[int], runs: int, options: Record
+    pool: LabeledPool,
+    highest: str,
+    shown: str,
+    budgets: Sequence[int],
+    runs: int,
+    options: Record,
 ) -> list[Record]:
     """Audits and recall bounds of each budget that the pool is large enough for, then the rules."""
     found = []
@@ -328,7 +375,12 @@ def _picture(
         naive.append((labels, sum(kept) / len(kept)))
     return line_chart(
         [
-            Line("oracle: knows all", [(0.0, oracle), (float(budget), oracle)], "#555", True),
+            Line(
+                "oracle: knows all",
+                [(0.0, oracle), (float(budget), oracle)],
+                "#555",
+                True,
+            ),
             Line("certified", ours, "#1a6b3c"),
             Line("naive, if right", naive, "#b5482a"),
         ],
@@ -341,7 +393,13 @@ def _picture(
 
 
 def labels_left(
-    lists: Sequence[DevList], target: str, budget: int, runs: int, *, error: float, seed: int
+    lists: Sequence[DevList],
+    target: str,
+    budget: int,
+    runs: int,
+    *,
+    error: float,
+    seed: int,
 ) -> Record:
     """What the labels bring that the descent does not need, on lists of one collection.
 
@@ -360,10 +418,19 @@ def labels_left(
         for number in range(runs):
             ends = []
             for stop in (True, False):
-                generator = generator_of(seed, "left", pool.name, target, budget, number)
+                generator = generator_of(
+                    seed, "left", pool.name, target, budget, number
+                )
                 order = random_order(sizes, generator, budget)
                 ends.append(
-                    replay(tables, order, pool.relevant, target=share, budget=budget, stop=stop)
+                    replay(
+                        tables,
+                        order,
+                        pool.relevant,
+                        target=share,
+                        budget=budget,
+                        stop=stop,
+                    )
                 )
             before, after = ends
             stopped.append(before.posts if before.size else 0)
@@ -371,7 +438,9 @@ def labels_left(
             nothing += not after.size
             empty += not after.posts
             wrong += after.misses(share)
-            unlabeled = np.setdiff1d(np.arange(before.size, len(pool.scores)), before.labeled)
+            unlabeled = np.setdiff1d(
+                np.arange(before.size, len(pool.scores)), before.labeled
+            )
             best = unlabeled[: budget - before.labels]
             if len(best):
                 found = pool.relevant[before.labeled]
@@ -404,13 +473,19 @@ def outlook_row(
     inside, below, errors, widths = [], [], [], []
     for dev_list in lists:
         pool = dev_list.pool
-        for found in outlooks(pool.scores, dev_list.relevance, target, [budget], error=_ERROR):
+        for found in outlooks(
+            pool.scores, dev_list.relevance, target, [budget], error=_ERROR
+        ):
             sizes = nested_sets(pool.scores, first=first_set(budget))
             tables = tables_of(sizes, share, budget, _ERROR)
             for number in range(runs):
-                generator = generator_of(seed, "outlook", pool.name, target, budget, number)
+                generator = generator_of(
+                    seed, "outlook", pool.name, target, budget, number
+                )
                 order = random_order(sizes, generator, budget)
-                posts = replay(tables, order, pool.relevant, target=share, budget=budget).posts
+                posts = replay(
+                    tables, order, pool.relevant, target=share, budget=budget
+                ).posts
                 inside.append(found.low <= posts <= found.high)
                 below.append(posts < found.low)
                 errors.append(abs(np.log(max(posts, 1) / max(found.middle, 1))))
@@ -450,8 +525,12 @@ def main() -> None:
     parser.add_argument("--results", type=Path, nargs="*", default=[])
     parser.add_argument("--qrels", type=Path, nargs="*", default=[])
     parser.add_argument("--lists", type=Path, help="folder of the development lists")
-    parser.add_argument("--outlook", action="store_true", help="of the development lists, alone")
-    parser.add_argument("--families", type=int, default=0, help="corpora of each family")
+    parser.add_argument(
+        "--outlook", action="store_true", help="of the development lists, alone"
+    )
+    parser.add_argument(
+        "--families", type=int, default=0, help="corpora of each family"
+    )
     parser.add_argument("--precision", nargs="*", default=[".8", ".9", ".95"])
     parser.add_argument("--budget", type=int, nargs="*", default=[100, 300, 1000])
     parser.add_argument("--runs", type=int, default=500)
@@ -485,7 +564,12 @@ def main() -> None:
         (given.out / f"certified-{pool.name}.svg").write_text(picture, encoding="utf-8")
     cells = [
         family_cell(
-            family, target, budget, given.families, seed=given.seed, cores=os.cpu_count() or 1
+            family,
+            target,
+            budget,
+            given.families,
+            seed=given.seed,
+            cores=os.cpu_count() or 1,
         )
         for family in (FAMILIES if given.families else ())
         for target in given.precision
@@ -510,7 +594,14 @@ def main() -> None:
         for target in given.precision:
             for budget in given.budget:
                 left.append(
-                    labels_left(members, target, budget, given.runs, error=_ERROR, seed=given.seed)
+                    labels_left(
+                        members,
+                        target,
+                        budget,
+                        given.runs,
+                        error=_ERROR,
+                        seed=given.seed,
+                    )
                 )
     tables = [families, list(map(_shown, promises)), found, left]
     print("\n\n".join(markdown_table(rows) for rows in tables if rows))

@@ -31,9 +31,20 @@ def generated(posts: int) -> Iterator[dict[str, str]]:
     """Invented posts, the same every time."""
     dice = random.Random(0)
     letters = "eeeettaaooiinnsshhrrddllcumwfgypbvk"
-    words = ["".join(dice.choices(letters, k=dice.randint(2, 9))) for _ in range(30_000)]
+    words = [
+        "".join(dice.choices(letters, k=dice.randint(2, 9))) for _ in range(30_000)
+    ]
     weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))
-    endings = ("", ".", "!", " #flood", " #BostonMarathon", " 🔥", " https://t.co/x1Y2z3", "…")
+    endings = (
+        "",
+        ".",
+        "!",
+        " #flood",
+        " #BostonMarathon",
+        " 🔥",
+        " https://t.co/x1Y2z3",
+        "…",
+    )
     for number in range(posts):
         text = " ".join(dice.choices(words, cum_weights=weights, k=dice.randint(6, 22)))
         yield {
@@ -67,10 +78,23 @@ def write_files(folder: Path, posts: int) -> dict[str, Path]:
         stream.write(lines)
     with files["Jetstream"].open("w", encoding="utf-8") as out:
         for row in rows:
-            record = {"text": row["text"], "createdAt": row["created_at"], "langs": [row["lang"]]}
-            commit = {"operation": "create", "collection": "app.bsky.feed.post", "rkey": row["id"]}
+            record = {
+                "text": row["text"],
+                "createdAt": row["created_at"],
+                "langs": [row["lang"]],
+            }
+            commit = {
+                "operation": "create",
+                "collection": "app.bsky.feed.post",
+                "rkey": row["id"],
+            }
             commit["record"] = record  # type: ignore[assignment]
-            event = {"did": row["author"], "time_us": 1, "kind": "commit", "commit": commit}
+            event = {
+                "did": row["author"],
+                "time_us": 1,
+                "kind": "commit",
+                "commit": commit,
+            }
             out.write(json.dumps(event, ensure_ascii=False) + "\n")
     with files["CSV"].open("w", encoding="utf-8", newline="") as out:
         writer = csv.DictWriter(out, NAMES)
@@ -105,20 +129,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--posts", type=int, default=200_000)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--ids", type=int, default=0, help="measure the memory of this many ids")
+    parser.add_argument(
+        "--ids", type=int, default=0, help="measure the memory of this many ids"
+    )
     arguments = parser.parse_args()
-    print(f"{machine()}; {arguments.posts:,} posts, median of {arguments.turns} turns\n")
+    print(
+        f"{machine()}; {arguments.posts:,} posts, median of {arguments.turns} turns\n"
+    )
     print("| form | MB | read, posts/s | read and tokenized, posts/s |")
     print("|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         for form, path in write_files(Path(folder), arguments.posts).items():
             plain = rate(partial(read, path), arguments.posts, arguments.turns)
-            tokens = rate(partial(read_and_tokenize, path), arguments.posts, arguments.turns)
+            tokens = rate(
+                partial(read_and_tokenize, path), arguments.posts, arguments.turns
+            )
             met = ""
             if form == "JSON lines":
-                met = f" (target {TARGET:,}: {'met' if tokens >= TARGET else 'not met'})"
+                met = (
+                    f" (target {TARGET:,}: {'met' if tokens >= TARGET else 'not met'})"
+                )
             size = path.stat().st_size / 1e6
-            print(f"| {form} | {size:.0f} | {plain:,.0f} | {tokens:,.0f}{met} |", flush=True)
+            print(
+                f"| {form} | {size:.0f} | {plain:,.0f} | {tokens:,.0f}{met} |",
+                flush=True,
+            )
     if arguments.ids:
         peak = peak_bytes(partial(hold_ids, arguments.ids))
         print(f"\n{arguments.ids:,} ids: peak of {peak / 1e6:.0f} MB")

@@ -16,12 +16,16 @@ from siamese_news.training.rerank_data import Fold, Qrels, RerankCollection, Run
 SHARES = tuple(np.round(np.arange(0, 1, 0.1), 1).tolist())
 
 
-def smoothed(collection: RerankCollection, fold: Fold, dev: Run, test: Run, *, count: int) -> Run:
+def smoothed(
+    collection: RerankCollection, fold: Fold, dev: Run, test: Run, *, count: int
+) -> Run:
     """The run over a fold's test topics, smoothed over `count` similar candidates for each post.
 
     The share of the smoothed score is tuned on the validation topics, which `dev` ranks.
     """
-    share = tune_share(Pools(dev, collection.posts, fold.dev, count=count), dev, collection.qrels)
+    share = tune_share(
+        Pools(dev, collection.posts, fold.dev, count=count), dev, collection.qrels
+    )
     return Pools(test, collection.posts, fold.test, count=count).smooth(test, share)
 
 
@@ -41,7 +45,9 @@ class Pools:
         """The run of these topics with every score moved towards those of similar posts."""
         smoothed = {}
         for query, posts in self.posts.items():
-            scores = self.neighbors[query].smooth([run[query][post] for post in posts], share)
+            scores = self.neighbors[query].smooth(
+                [run[query][post] for post in posts], share
+            )
             smoothed[query] = dict(zip(posts, scores.tolist(), strict=True))
         return smoothed
 
@@ -49,7 +55,9 @@ class Pools:
 def tune_share(pools: Pools, run: Run, qrels: Qrels) -> float:
     """The share with the best mean AP over the topics of `pools`; of equal ones the smallest."""
     judged = {query: qrels.get(query, {}) for query in pools.posts}
-    figures = [means(evaluate_run(pools.smooth(run, share), judged))["AP"] for share in SHARES]
+    figures = [
+        means(evaluate_run(pools.smooth(run, share), judged))["AP"] for share in SHARES
+    ]
     return SHARES[int(np.argmax(figures))]
 
 

@@ -41,7 +41,9 @@ class LoopPAtt(PAtt):
         for token in range(unit.shape[1]):
             weighted = (post * cosines[:, token, :, None]).transpose(1, 2)
             convolved = conv1d(weighted, kernel, encoder.biases[0], padding=width - 1)
-            total = total + encoder.linear(encoder.dropout(torch.relu(convolved).amax(dim=2)))
+            total = total + encoder.linear(
+                encoder.dropout(torch.relu(convolved).amax(dim=2))
+            )
         return [total / unit.shape[1]]
 
 
@@ -86,7 +88,9 @@ def main() -> None:
     turns = arguments.turns
     rows = measure(turns)
 
-    def compare(what: str, slow: str, variants: dict[str, Callable[[], None]], pairs: int) -> None:
+    def compare(
+        what: str, slow: str, variants: dict[str, Callable[[], None]], pairs: int
+    ) -> None:
         seconds = fastest(variants, turns)
         for name, value in seconds.items():
             rows.append(
@@ -103,24 +107,38 @@ def main() -> None:
     loop.load_state_dict(patt.state_dict())
     loop.eval(), patt.eval()
     with torch.no_grad():
-        torch.testing.assert_close(loop(make := make_pair(8, 4)), patt(make), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            loop(make := make_pair(8, 4)), patt(make), atol=1e-4, rtol=1e-4
+        )
     for train in (True, False):
         what = "train" if train else "score"
         for words in (4, 10):
             pair, slow = make_pair(256, words), "loop over query words"
-            for part, wrap in (("whole model", lambda model: model), ("attention", Attention)):
+            for part, wrap in (
+                ("whole model", lambda model: model),
+                ("attention", Attention),
+            ):
                 compare(
                     f"{what}, {words} query words, {part}",
                     slow,
-                    {"PAtt": step(wrap(patt), pair, train), slow: step(wrap(loop), pair, train)},
+                    {
+                        "PAtt": step(wrap(patt), pair, train),
+                        slow: step(wrap(loop), pair, train),
+                    },
                     256,
                 )
     seconds = one_query(turns)
     print(markdown_table(rows))
     print(f"\n1,000 posts for one query: {1000 * seconds:.1f} ms")
     if arguments.out:
-        document = {"provenance": provenance(), "rows": rows, "1000 posts ms": 1000 * seconds}
-        arguments.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        document = {
+            "provenance": provenance(),
+            "rows": rows,
+            "1000 posts ms": 1000 * seconds,
+        }
+        arguments.out.write_text(
+            json.dumps(document, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,12 @@ from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run
 from siamese_news.training.interpolation import GRID, SCALES, interpolate, interpolated
 from siamese_news.training.rerank import JOINT, PLAIN
-from siamese_news.training.rerank_data import Fold, RerankCollection, make_fold, read_reranking
+from siamese_news.training.rerank_data import (
+    Fold,
+    RerankCollection,
+    make_fold,
+    read_reranking,
+)
 from siamese_news.utils.markdown import markdown_table
 
 Run = dict[str, dict[str, float]]
@@ -56,7 +61,9 @@ class System:
                 table.setdefault(topic, []).append(value)
 
 
-def peers(collection: RerankCollection, *, share: float, seed: int, neighbors: int) -> list[System]:
+def peers(
+    collection: RerankCollection, *, share: float, seed: int, neighbors: int
+) -> list[System]:
     """QL, RM3 and MP-HCNN as published, MP-HCNN + QL, and MP-HCNN + QL smoothed.
 
     The published predictions are treated as ours are: weight and share are tuned on the validation
@@ -77,7 +84,9 @@ def peers(collection: RerankCollection, *, share: float, seed: int, neighbors: i
             system.add(year, evaluate_run(run, _qrels(collection, year)))
         systems_of_peers.append(system)
     first, strong = collection.peer("ql", years), collection.peer("mphcnn", years)
-    systems = {suffix: System(f"MP-HCNN (published run){suffix}") for suffix in SUFFIXES}
+    systems = {
+        suffix: System(f"MP-HCNN (published run){suffix}") for suffix in SUFFIXES
+    }
     for year in years:
         fold = make_fold(collection, year, share=share, seed=seed)
         test_run = {query: strong[query] for query in fold.test}
@@ -126,7 +135,9 @@ def saved(
             year, name = int(row["fold"]), row["ranker"] + suffix
             if suffix == NEAR:
                 convert, _ = SCALES[row["config"]["task"]["interpolation"]]
-                dev = interpolate(convert(read_run(folder / "dev.run.gz")), first, row["weight"])
+                dev = interpolate(
+                    convert(read_run(folder / "dev.run.gz")), first, row["weight"]
+                )
                 fold = make_fold(collection, year, share=share, seed=seed)
                 joint = read_run(folder / "test+ql.run.gz")
                 near = smoothed(collection, fold, dev, joint, count=neighbors)
@@ -174,7 +185,9 @@ def averaged(
         InputError: `folders` is empty.
     """
     if not folders:
-        raise InputError(f"{name}: there is no run to average; expected folders of finished runs")
+        raise InputError(
+            f"{name}: there is no run to average; expected folders of finished runs"
+        )
     by_year: dict[int, list[Path]] = {}
     for folder in folders:
         by_year.setdefault(int(_read(folder / "row.json")["fold"]), []).append(folder)
@@ -183,7 +196,10 @@ def averaged(
     for year, year_folders in sorted(by_year.items()):
         dev, test = (
             average(
-                [SCALES[scale][0](read_run(folder / f"{part}.run.gz")) for folder in year_folders]
+                [
+                    SCALES[scale][0](read_run(folder / f"{part}.run.gz"))
+                    for folder in year_folders
+                ]
             )
             for part in ("dev", "test")
         )
@@ -221,7 +237,10 @@ def full_table(
     ]
     for year in sorted(set(collection.years.values())):
         for column, metric in (figures or FIGURES).items():
-            values = [_by_topic(system, metric, collection.of_year(year)) for system in systems]
+            values = [
+                _by_topic(system, metric, collection.of_year(year))
+                for system in systems
+            ]
             for line, cell in zip(lines, _column(values, level, samples), strict=True):
                 line[f"{year} {column}"] = cell
     return markdown_table(lines)
@@ -245,18 +264,24 @@ def _column(
     return cells
 
 
-def _by_topic(system: System, metric: str, topics: Sequence[str]) -> dict[str, list[float]]:
+def _by_topic(
+    system: System, metric: str, topics: Sequence[str]
+) -> dict[str, list[float]]:
     values = system.topics.get(metric, {})
     return {topic: values[topic] for topic in topics if topic in values}
 
 
 def _qrels(collection: RerankCollection, year: int) -> dict[str, dict[str, int]]:
-    return {query: collection.qrels.get(query, {}) for query in collection.of_year(year)}
+    return {
+        query: collection.qrels.get(query, {}) for query in collection.of_year(year)
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise InputError(f"{path}: no such file; expected the folder of a finished rerank run")
+        raise InputError(
+            f"{path}: no such file; expected the folder of a finished rerank run"
+        )
     value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return value
 
@@ -272,24 +297,32 @@ def table3(
     """Everything that is reported of saved runs: AP and P30, nDCG@10, and every run."""
     # As the jobs of a multirun were numbered; a shell lists 10 before 2.
     parents = list(dict.fromkeys(folder.parent for folder in folders))
-    folders = sorted(folders, key=lambda f: (parents.index(f.parent), len(f.name), f.name))
+    folders = sorted(
+        folders, key=lambda f: (parents.index(f.parent), len(f.name), f.name)
+    )
     rows = {folder: _read(folder / "row.json") for folder in folders}
     options = {"share": 0.15, "seed": 0, "neighbors": neighbors}
     systems = [*peers(collection, **options), *saved(collection, folders, **options)]
     for entry in averages:
         name, _, labels = entry.partition("=")
-        chosen = [folder for folder in folders if rows[folder]["ranker"] in labels.split(",")]
+        chosen = [
+            folder for folder in folders if rows[folder]["ranker"] in labels.split(",")
+        ]
         systems += averaged(collection, chosen, name, **options)
     hidden = {"vectors", "settings", "job", "overrides", "config"}
     # As many columns as the fullest row has.
-    columns = list(dict.fromkeys(key for row in rows.values() for key in row if key not in hidden))
+    columns = list(
+        dict.fromkeys(key for row in rows.values() for key in row if key not in hidden)
+    )
     runs = [{column: row.get(column) for column in columns} for row in rows.values()]
     return "\n\n".join(
         [
             "### AP and P30 (samCNN's Table 3)",
             full_table(collection, systems, samples=samples),
             "### nDCG@10 on the graded labels",
-            full_table(collection, systems, figures={"nDCG@10": "nDCG@10"}, samples=samples),
+            full_table(
+                collection, systems, figures={"nDCG@10": "nDCG@10"}, samples=samples
+            ),
             "### Every run",
             markdown_table(runs),
         ]
@@ -301,10 +334,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", nargs="*", type=Path, help="folders of finished runs")
+    parser.add_argument(
+        "folders", nargs="*", type=Path, help="folders of finished runs"
+    )
     parser.add_argument("--collection", default="trec-microblog")
-    parser.add_argument("--neighbors", type=int, default=20, help="candidates to smooth over")
-    parser.add_argument("--samples", type=int, default=20_000, help="exchanges per test")
+    parser.add_argument(
+        "--neighbors", type=int, default=20, help="candidates to smooth over"
+    )
+    parser.add_argument(
+        "--samples", type=int, default=20_000, help="exchanges per test"
+    )
     parser.add_argument(
         "--average",
         action="append",

@@ -25,7 +25,9 @@ def read(name: str) -> dict[str, Any]:
     width = len(found["columns"])
     for number, row in enumerate([found["align"], *found["rows"]]):
         if len(row) != width:
-            raise ValueError(f"{path}: row {number} has {len(row)} cells; expected {width}")
+            raise ValueError(
+                f"{path}: row {number} has {len(row)} cells; expected {width}"
+            )
     return found
 
 
@@ -33,8 +35,14 @@ def table(name: str) -> str:
     """The table in Markdown, with the line that says where its figures come from."""
     found = read(name)
     rules = ["---:" if side == "right" else "---" for side in found["align"]]
-    lines = [f"| {' | '.join(row)} |" for row in (found["columns"], rules, *found["rows"])]
-    revision = f"revision {found['revision']}" if found["revision"] else "revision not recorded"
+    lines = [
+        f"| {' | '.join(row)} |" for row in (found["columns"], rules, *found["rows"])
+    ]
+    revision = (
+        f"revision {found['revision']}"
+        if found["revision"]
+        else "revision not recorded"
+    )
     source = f"`{found['command']}` · {revision} · {found['date']} · {found['machine']}"
     return "\n".join([*lines, "", source])
 

@@ -32,7 +32,9 @@ def at_least(what: str, target: float, got: float, note: str = "") -> Line:
     return Line(what, f">= {target:g}x", f"{got:.1f}x{note}", got >= target)
 
 
-def at_most(what: str, target: float, got: float, unit: str = "x", note: str = "") -> Line:
+def at_most(
+    what: str, target: float, got: float, unit: str = "x", note: str = ""
+) -> Line:
     return Line(what, f"<= {target:g}{unit}", f"{got:.2f}{unit}{note}", got <= target)
 
 
@@ -40,7 +42,11 @@ def _scores(shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(shape, generator=generator) * 1.5
     alpha = 1.05 + 0.9 * torch.rand(1, shape[1], 1, 1, generator=generator)
-    return scores.to(DEVICE), alpha.to(DEVICE), torch.randn(shape, generator=generator).to(DEVICE)
+    return (
+        scores.to(DEVICE),
+        alpha.to(DEVICE),
+        torch.randn(shape, generator=generator).to(DEVICE),
+    )
 
 
 def _solver(name: str, shape: tuple[int, ...], dim: int, target: float) -> list[Line]:
@@ -57,16 +63,28 @@ def _solver(name: str, shape: tuple[int, ...], dim: int, target: float) -> list[
         return entmax_bisect(z, a, dim=dim, n_iter=50)
 
     forward = side_by_side(
-        {"ours": lambda: ours(scores, alpha), "b50": lambda: bisection(scores, alpha)}, 15
+        {"ours": lambda: ours(scores, alpha), "b50": lambda: bisection(scores, alpha)},
+        15,
     )
-    backward = side_by_side({"ours": lambda: both(ours), "b50": lambda: both(bisection)}, 15)
+    backward = side_by_side(
+        {"ours": lambda: both(ours), "b50": lambda: both(bisection)}, 15
+    )
     truth = entmax_bisect(scores.double(), alpha.double(), dim=dim, n_iter=100)
     error = (ours(scores, alpha).double() - truth).abs().max().item()
     took = f" ({statistics.median(forward['ours']) * 1e3:.1f} ms)"
     return [
-        at_least(f"{name}: forward, eager", target, ratio(forward, "b50", "ours"), took),
-        at_least(f"{name}: forward + backward, eager", target, ratio(backward, "b50", "ours")),
-        Line(f"{name}: largest error, alpha 1.05-1.95", "<= 1e-6", f"{error:.1e}", error <= 1e-6),
+        at_least(
+            f"{name}: forward, eager", target, ratio(forward, "b50", "ours"), took
+        ),
+        at_least(
+            f"{name}: forward + backward, eager", target, ratio(backward, "b50", "ours")
+        ),
+        Line(
+            f"{name}: largest error, alpha 1.05-1.95",
+            "<= 1e-6",
+            f"{error:.1e}",
+            error <= 1e-6,
+        ),
     ]
 
 
@@ -90,8 +108,16 @@ def solver_compiled() -> list[Line]:
     took = f" ({statistics.median(times['ours']) * 1e3:.1f} ms)"
     return [
         at_least(f"{name}: forward", 18, ratio(times, "b50", "ours"), took),
-        at_most(f"{name}: time against compiled softmax", 10, ratio(times, "ours", "softmax")),
-        at_most(f"{name}: time against eager softmax", 10, ratio(times, "ours", "eager softmax")),
+        at_most(
+            f"{name}: time against compiled softmax",
+            10,
+            ratio(times, "ours", "softmax"),
+        ),
+        at_most(
+            f"{name}: time against eager softmax",
+            10,
+            ratio(times, "ours", "eager softmax"),
+        ),
         Line(f"{name}: largest error", "<= 1e-6", f"{error:.1e}", error <= 1e-6),
     ]
 
@@ -113,7 +139,9 @@ def _floor(batch: int, length: int, how: str = "") -> list[Line]:
         os.environ[SWITCH] = "0"
     encoder = star(dim).to(DEVICE)
     embeddings, mask = _batch(batch, length, dim)
-    qkv, out = (torch.randn(n * dim, dim, device=DEVICE, requires_grad=True) for n in (3, 1))
+    qkv, out = (
+        torch.randn(n * dim, dim, device=DEVICE, requires_grad=True) for n in (3, 1)
+    )
     inputs = embeddings.clone().requires_grad_()
     parameters = [inputs, *encoder.parameters()]
     run: Callable[..., Tensor] = encoder
@@ -148,14 +176,21 @@ def _floor(batch: int, length: int, how: str = "") -> list[Line]:
     name = f"encoder d=300, {batch} x {length} tokens" + (f", {how}" if how else "")
     took = f" ({statistics.median(forward['ours']) / tokens * 1e6:.1f} us/token)"
     lines = [
-        at_most(f"{name}: forward / products", 1.3, ratio(forward, "ours", "floor"), note=took),
+        at_most(
+            f"{name}: forward / products",
+            1.3,
+            ratio(forward, "ours", "floor"),
+            note=took,
+        ),
         at_most(f"{name}: forward / ideal", 1.3, ratio(forward, "ours", "ideal")),
     ]
     if how != "torch.compile":
         backward = side_by_side({"ours": train, "floor": train_products}, 15)
         took = f" ({statistics.median(backward['ours']) / tokens * 1e6:.1f} us/token)"
         got = ratio(backward, "ours", "floor")
-        lines.append(at_most(f"{name}: forward + backward / products", 1.6, got, note=took))
+        lines.append(
+            at_most(f"{name}: forward + backward / products", 1.6, got, note=took)
+        )
     return lines
 
 
@@ -215,11 +250,16 @@ def linear_time() -> list[Line]:
                 times = side_by_side(runs, 15 if length < 16384 else 3)
                 got = ratio(times, "dense", "ours")
                 lines.append(
-                    at_least(f"dense Transformer layer / star, {length} tokens", target, got)
+                    at_least(
+                        f"dense Transformer layer / star, {length} tokens", target, got
+                    )
                 )
     spread = max(each.values()) / min(each.values())
     note = " (" + ", ".join(f"{n}: {us:.1f}" for n, us in each.items()) + " us/token)"
-    return [at_most("star, time a token, longest / shortest", 1.2, spread, note=note), *lines]
+    return [
+        at_most("star, time a token, longest / shortest", 1.2, spread, note=note),
+        *lines,
+    ]
 
 
 def _memory(train: bool, original: bool) -> list[Line]:
@@ -246,9 +286,15 @@ def _memory(train: bool, original: bool) -> list[Line]:
 
 
 ROWS: dict[str, Callable[[], list[Line]]] = {
-    "solver_ring": partial(_solver, "solver, ring (32,10,7,512)", (32, 10, 7, 512), 2, 10),
-    "solver_star_512": partial(_solver, "solver, star (32,10,1,512)", (32, 10, 1, 512), 3, 8),
-    "solver_star_4096": partial(_solver, "solver, star (8,10,1,4096)", (8, 10, 1, 4096), 3, 8),
+    "solver_ring": partial(
+        _solver, "solver, ring (32,10,7,512)", (32, 10, 7, 512), 2, 10
+    ),
+    "solver_star_512": partial(
+        _solver, "solver, star (32,10,1,512)", (32, 10, 1, 512), 3, 8
+    ),
+    "solver_star_4096": partial(
+        _solver, "solver, star (8,10,1,4096)", (8, 10, 1, 4096), 3, 8
+    ),
     "solver_compiled": solver_compiled,
     "floor_128": partial(_floor, 32, 128),
     "floor_1024": partial(_floor, 4, 1024),

@@ -45,7 +45,16 @@ def invented(posts: int, words: list[str]) -> Iterator[bytes]:
     words = words[:50_000]
     weights = 1 / (np.arange(len(words)) + 3)
     bounds = np.cumsum(weights / weights.sum())
-    endings = ("", ".", "!", " #flood", " #BostonMarathon", " 🔥", " https://t.co/x1Y2z3", "…")
+    endings = (
+        "",
+        ".",
+        "!",
+        " #flood",
+        " #BostonMarathon",
+        " 🔥",
+        " https://t.co/x1Y2z3",
+        "…",
+    )
     number = 0
     while number < posts:
         size = min(10_000, posts - number)
@@ -67,19 +76,31 @@ def invented(posts: int, words: list[str]) -> Iterator[bytes]:
             yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
-def filtered(folder: Path, model: Path, posts: int, threshold: float) -> tuple[float, int, str]:
+def filtered(
+    folder: Path, model: Path, posts: int, threshold: float
+) -> tuple[float, int, str]:
     """Seconds, peak bytes and last line of one run."""
     corpus = folder / "posts.jsonl"
     words = (model / "vocab.txt").read_text(encoding="utf-8").splitlines()
     with corpus.open("wb") as stream:
         stream.writelines(invented(posts, words))
     article = folder / "story.txt"
-    article.write_text("A flood in the town\n\nThe river rose at night and took the bridge.\n")
+    article.write_text(
+        "A flood in the town\n\nThe river rose at night and took the bridge.\n"
+    )
     command = ["filter", "--model", model, "--articles", article, "--posts", corpus]
     command += ["--threshold", threshold, "--out", folder / "out.jsonl", "--threads", 1]
     started = time.perf_counter()
     job = subprocess.run(
-        [sys.executable, "-c", LAUNCH, sys.executable, "-m", "siamese_news", *map(str, command)],
+        [
+            sys.executable,
+            "-c",
+            LAUNCH,
+            sys.executable,
+            "-m",
+            "siamese_news",
+            *map(str, command),
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -110,19 +131,26 @@ def scan_alone() -> dict[str, float]:
             counts.add(scores)
             np.flatnonzero(scores[0] >= MILLION)
 
-    times = side_by_side({"product": product, "product, aggregate, histogram": combined}, 5)
+    times = side_by_side(
+        {"product": product, "product, aggregate, histogram": combined}, 5
+    )
     return {name: VECTORS / sorted(values)[2] for name, values in times.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--model", type=Path, default=SHIPPED, help="model folder; default: the shipped model"
+        "--model",
+        type=Path,
+        default=SHIPPED,
+        help="model folder; default: the shipped model",
     )
     parser.add_argument("--posts", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--threshold", type=float, default=0.5)
     arguments = parser.parse_args()
-    print(f"{machine()}; model {arguments.model.name}, threshold {arguments.threshold}\n")
+    print(
+        f"{machine()}; model {arguments.model.name}, threshold {arguments.threshold}\n"
+    )
     print("| scan alone, 5 seeds, 256 dimensions | posts/s |")
     print("|---|---:|")
     for name, rate in scan_alone().items():

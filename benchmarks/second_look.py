@@ -54,7 +54,10 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     collection = open_source(name)
     qrels = collection.split(POOLS[name])
     seeds = [collection.articles[id] for id in list(qrels)[::every]]
-    ids, texts = list(collection.posts), [post.text for post in collection.posts.values()]
+    ids, texts = (
+        list(collection.posts),
+        [post.text for post in collection.posts.values()],
+    )
     model = open_model()
     scores, factors, decided = [], [], []
     for start in range(0, len(seeds), _SEEDS):
@@ -65,14 +68,21 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         factors.append(scorer.scales())
         decided.append(scorer.agreement())
     scales, agreed = np.concatenate(factors), np.concatenate(decided)
-    first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(np.int64)
+    first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(
+        np.int64
+    )
     relevant = np.array([[qrels[a.id].get(id, 0) > 0 for id in ids] for a in seeds])
 
     def mean(lists: np.ndarray) -> str:
         pairs = zip(lists, relevant, strict=True)
         return f"{np.mean([average_precision(*pair) for pair in pairs]):.4f}"
 
-    row = {"pool": name, "seeds": f"{len(seeds):,}", "posts": f"{len(ids):,}", "first": mean(first)}
+    row = {
+        "pool": name,
+        "seeds": f"{len(seeds):,}",
+        "posts": f"{len(ids):,}",
+        "first": mean(first),
+    }
     for count in (None, *(one for one in COUNTS if one)):
         look, used = SecondLook(folder, Seeds(seeds), count), time.process_time()
         lists = first.copy()
@@ -86,7 +96,10 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         row["by the scores" if count is None else f"{count:,}"] = mean(lists)
     if not is_cross_encoder(folder):
         other = ExternalModel(folder)
-        cosines = other.encode_articles([a.full_text for a in seeds]) @ other.encode_posts(texts).T
+        cosines = (
+            other.encode_articles([a.full_text for a in seeds])
+            @ other.encode_posts(texts).T
+        )
         row["alone"] = mean(cosines)
         scorer = open_scorer(other, [a.full_text for a in seeds])
         observe_all(scorer, texts)

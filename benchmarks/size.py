@@ -84,14 +84,23 @@ def by_room(sources: Path) -> dict[str, Size]:
 
 def _docstring_lines(tree: ast.Module) -> Iterator[int]:
     for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        if (
+            isinstance(node, _DOCUMENTED)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             docstring = node.body[0]
             assert docstring.end_lineno is not None
             yield from range(docstring.lineno, docstring.end_lineno + 1)
 
 
 def _is_pronoun(node: ast.AST) -> bool:
-    name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
+    name = (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.arg
+        if isinstance(node, ast.arg)
+        else ""
+    )
     return name in PRONOUNS
 
 
@@ -102,7 +111,9 @@ def main() -> None:
     total = Size()
     for size in rooms.values():
         total += size
-    print("| room | files | statements | tokens | tokens a code line | pronouns as names |")
+    print(
+        "| room | files | statements | tokens | tokens a code line | pronouns as names |"
+    )
     print("|---|---:|---:|---:|---:|---:|")
     for room, size in sorted(rooms.items(), key=lambda item: -item[1].statements):
         print(_row(room, size))

@@ -45,7 +45,10 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
     yield "rank, 100,000 posts", ["rank", *three, "--posts", many]
     filtered = ["filter", *one, "--posts", many, "--threshold", 0.1, "--out", found]
     yield "filter, 100,000 posts", filtered
-    yield "index of 100,000 posts", ["index", "--posts", many, "--out", folder / "index"]
+    yield (
+        "index of 100,000 posts",
+        ["index", "--posts", many, "--out", folder / "index"],
+    )
     yield "rank with the index", ["rank", *three, "--index", folder / "index"]
 
 
@@ -56,8 +59,12 @@ def measured(turns: int, *sources: Path | None) -> list[dict[str, float]]:
         for source, times in zip(sources, found, strict=True):
             with tempfile.TemporaryDirectory() as folder:
                 for name, command in commands(Path(folder)):
-                    times.setdefault(name, []).append(seconds(command, source=source)[1])
-    return [{name: round(min(all_), 3) for name, all_ in times.items()} for times in found]
+                    times.setdefault(name, []).append(
+                        seconds(command, source=source)[1]
+                    )
+    return [
+        {name: round(min(all_), 3) for name, all_ in times.items()} for times in found
+    ]
 
 
 def write_revision(revision: str, folder: Path) -> Path:
@@ -73,7 +80,9 @@ def write_revision(revision: str, folder: Path) -> Path:
 
 def records(folder: Path) -> list[dict[str, Any]]:
     """What was recorded, oldest first."""
-    read = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    read = [
+        json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")
+    ]
     return sorted(read, key=lambda one: one["date"])
 
 
@@ -98,12 +107,16 @@ def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
     machines = list(dict.fromkeys(one["machine"] for one in recorded))
     labels = [f"{one['version']}\n{one['date'][:10]}" for one in recorded]
     with matplotlib.rc_context({"svg.hashsalt": "speed", "svg.fonttype": "none"}):
-        figure, grid = plt.subplots(2, -(-len(names) // 2), figsize=(9.6, 5), squeeze=False)
+        figure, grid = plt.subplots(
+            2, -(-len(names) // 2), figsize=(9.6, 5), squeeze=False
+        )
         for panel in grid.flat[len(names) :]:
             panel.remove()
         for name, panel in zip(names, grid.flat, strict=False):
             for machine in machines:
-                here = [n for n, one in enumerate(recorded) if one["machine"] == machine]
+                here = [
+                    n for n, one in enumerate(recorded) if one["machine"] == machine
+                ]
                 panel.plot(
                     here,
                     [recorded[n]["seconds"].get(name, np.nan) for n in here],
@@ -114,7 +127,9 @@ def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
             panel.set_ylim(0, 1.15 * panel.get_ylim()[1])
             panel.set_xticks(range(len(labels)), labels, fontsize=7)
         grid[0, 0].set_ylabel("CPU seconds")
-        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="lower center", fontsize=8)
+        figure.legend(
+            *grid[0, 0].get_legend_handles_labels(), loc="lower center", fontsize=8
+        )
         figure.tight_layout(rect=(0, 0.04 + 0.03 * len(machines), 1, 1))
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -132,13 +147,17 @@ def main(arguments: list[str] | None = None) -> None:
     kept = records(options.history)
     if options.step == "check":
         if not kept:
-            sys.exit(f"{options.history}: no record; run python -m benchmarks.speed_history record")
+            sys.exit(
+                f"{options.history}: no record; run python -m benchmarks.speed_history record"
+            )
         revision = kept[-1]["revision"]
         with tempfile.TemporaryDirectory() as folder:
             source = write_revision(revision, Path(folder))
             before, now = measured(options.turns, source, None)
         for name, value in now.items():
-            print(f"{name}: {value:.2f} CPU seconds; {revision}: {before.get(name, np.nan):.2f}")
+            print(
+                f"{name}: {value:.2f} CPU seconds; {revision}: {before.get(name, np.nan):.2f}"
+            )
         if worse := regressions(before, now):
             sys.exit(f"more than {WORSE:.0%} worse:\n" + "\n".join(worse))
     if options.step == "record":

@@ -55,7 +55,9 @@ def measured(posts: int) -> dict[str, float]:
             clocked("vectors", lambda i=ids: model.encode_ids(i, "post"))
             kept.append(block)
         for block in spool:
-            clocked("first pass, from the ids", lambda b=block: scorer.observe(b.content))
+            clocked(
+                "first pass, from the ids", lambda b=block: scorer.observe(b.content)
+            )
         clocked("feedback and smoothing", scorer.settle)
         second = StreamPool((), spool=spool).parts(scorer, 1, Window(), None)
         clocked("second pass, from the spool", lambda: list(second))

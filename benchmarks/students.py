@@ -62,12 +62,22 @@ STUDENTS: dict[str, tuple[str, ...]] = {
     "CNN": ("encoder=cnn", "encoder.filters=128", "encoder.output_dim=128"),
     "GRU": ("encoder=gru", "encoder.hidden_dim=128"),
     "dense Transformer": (
-        *("encoder=transformer", "encoder.layers=2", "encoder.heads=8", "encoder.head_dim=16"),
+        *(
+            "encoder=transformer",
+            "encoder.layers=2",
+            "encoder.heads=8",
+            "encoder.head_dim=16",
+        ),
         # Without positions, which the stars lack, too: they drown word vectors of length 1.
         *("encoder.hidden_dim=512", "encoder.positions=false", "sparsity=softmax"),
     ),
     "star as printed": (
-        *("encoder=star_paper", "encoder.heads=8", "encoder.cycles=2", "sparsity=adaptive"),
+        *(
+            "encoder=star_paper",
+            "encoder.heads=8",
+            "encoder.cycles=2",
+            "sparsity=adaptive",
+        ),
     ),
     "star, softmax": (*STAR, "sparsity=softmax"),
     "star, adaptive": (*STAR, "sparsity=adaptive"),
@@ -87,7 +97,9 @@ def vectors_alone(model: Model) -> dict[str, float]:
             @ model.encode_posts([collection.posts[post].text for post in posts]).T
         )
         precisions = [
-            average_precision_score([judged.get(post, 0) > 0 for post in posts], np.round(row, 6))
+            average_precision_score(
+                [judged.get(post, 0) > 0 for post in posts], np.round(row, 6)
+            )
             for judged, row in zip(qrels.values(), scores, strict=True)
         ]
         figures[name] = float(np.mean(precisions))
@@ -99,7 +111,9 @@ def options_of(name: str, seed: int, more: Sequence[str]) -> list[str]:
     return [*COMMON, *STUDENTS[name], f"seed={seed}", *more]
 
 
-def train(folder: Path, names: Sequence[str], seeds: Sequence[int], more: Sequence[str]) -> None:
+def train(
+    folder: Path, names: Sequence[str], seeds: Sequence[int], more: Sequence[str]
+) -> None:
     """Train students on the same texts, and write the figures of each."""
     from siamese_news.training import distil
 
@@ -125,7 +139,9 @@ def train(folder: Path, names: Sequence[str], seeds: Sequence[int], more: Sequen
                 "seconds": seconds,
                 "texts": len(data.texts),
                 "epochs": config["trainer"]["max_epochs"],
-                "weights": sum(parameter.numel() for parameter in model.encoder.parameters()),
+                "weights": sum(
+                    parameter.numel() for parameter in model.encoder.parameters()
+                ),
                 "quality": vectors_alone(model),
             }
             write_json(path, {**figures, "about": provenance()})
@@ -147,7 +163,9 @@ def posts_per_second(name: str, texts: Sequence[str]) -> float:
         tokenizer=shipped.tokenizer,
         vocabulary=shipped.vocabulary,
         embedding=TokenEmbedding(
-            torch.randn(len(shipped.vocabulary), size), trainable=False, unknown_weight=0.0
+            torch.randn(len(shipped.vocabulary), size),
+            trainable=False,
+            unknown_weight=0.0,
         ),
         encoder=encoder,
         limits=config["data"]["limits"],
@@ -167,22 +185,29 @@ def save(folders: Sequence[Path]) -> None:
     paths = [path for folder in folders for path in sorted(folder.glob("*-*.json"))]
     trained = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     posts = [post.text for post in open_source("events-dev").posts.values()]
-    names = [name for name in STUDENTS if any(row["student"] == name for row in trained)]
+    names = [
+        name for name in STUDENTS if any(row["student"] == name for row in trained)
+    ]
     speed = {name: posts_per_second(name, posts) for name in names}
-    write_json(RESULTS, {"trained": trained, "posts_per_second": speed, "about": provenance()})
+    write_json(
+        RESULTS, {"trained": trained, "posts_per_second": speed, "about": provenance()}
+    )
 
 
 def table(results: dict[str, Any]) -> str:
     """The table of saved figures: means over the seeds, with their least and greatest mean."""
     lines = []
     for name in STUDENTS:
-        seeds = [figures for figures in results["trained"] if figures["student"] == name]
+        seeds = [
+            figures for figures in results["trained"] if figures["student"] == name
+        ]
         if not seeds:
             continue
         qualities = [figures["quality"] for figures in seeds]
         means = [quality["mean"] for quality in qualities]
         columns = {
-            pool: f"{statistics.mean(quality[pool] for quality in qualities):.3f}" for pool in POOLS
+            pool: f"{statistics.mean(quality[pool] for quality in qualities):.3f}"
+            for pool in POOLS
         }
         spread = f"{statistics.mean(means):.3f} ({min(means):.3f} to {max(means):.3f})"
         lines.append(
@@ -204,7 +229,9 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     training = commands.add_parser("train")
     training.add_argument("folder", type=Path)
-    training.add_argument("--students", nargs="+", default=list(STUDENTS), choices=list(STUDENTS))
+    training.add_argument(
+        "--students", nargs="+", default=list(STUDENTS), choices=list(STUDENTS)
+    )
     training.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     training.add_argument("--options", nargs="*", default=[])
     quality = commands.add_parser("quality")

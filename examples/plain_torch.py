@@ -8,10 +8,22 @@ from torch.nn.utils.rnn import pad_sequence
 from siamese_news import Model, build_encoder
 
 PAIRS = [
-    ("The river flooded the old town; cellars are full of water.", "water in my cellar again"),
-    ("Fire crews fought a blaze in a paper mill on Monday night.", "huge smoke over the mill"),
-    ("The council voted to close two schools next summer.", "they are shutting our school"),
-    ("Trains stood still as drivers went on strike for higher pay.", "no train today, strike"),
+    (
+        "The river flooded the old town; cellars are full of water.",
+        "water in my cellar again",
+    ),
+    (
+        "Fire crews fought a blaze in a paper mill on Monday night.",
+        "huge smoke over the mill",
+    ),
+    (
+        "The council voted to close two schools next summer.",
+        "they are shutting our school",
+    ),
+    (
+        "Trains stood still as drivers went on strike for higher pay.",
+        "no train today, strike",
+    ),
 ]
 
 
@@ -23,7 +35,9 @@ def main(steps: int = 40) -> float:
 
     def encode(texts: tuple[str, ...]) -> Tensor:
         tokens = [shipped.vocabulary.ids(shipped.tokenizer(text)) for text in texts]
-        ids = pad_sequence([torch.from_numpy(each) for each in tokens], True, padding_value=-1)
+        ids = pad_sequence(
+            [torch.from_numpy(each) for each in tokens], True, padding_value=-1
+        )
         return F.normalize(encoder(*shipped.embedding(ids)), dim=1)
 
     articles, posts = zip(*PAIRS, strict=True)

@@ -4,9 +4,13 @@ import sys
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.losses import (
+    MultipleNegativesRankingLoss,
+)
 from sentence_transformers.sentence_transformer.modules import Module, WordEmbeddings
-from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
+from sentence_transformers.sentence_transformer.modules.tokenizer import (
+    WhitespaceTokenizer,
+)
 
 from siamese_news import Model, build_encoder
 
@@ -35,7 +39,10 @@ if __name__ == "__main__":
     model = SentenceTransformer(modules=modules, device="cpu")
     loss = MultipleNegativesRankingLoss(model)
     optimizer = torch.optim.AdamW(loss.parameters(), lr=1e-3)
-    pairs = ["A river flooded the town.", "Fire in a mill."], ["water in my cellar", "smoke here"]
+    pairs = (
+        ["A river flooded the town.", "Fire in a mill."],
+        ["water in my cellar", "smoke here"],
+    )
     for _ in range(20):
         optimizer.zero_grad()
         loss([model.preprocess(side) for side in pairs], torch.arange(2)).backward()

@@ -50,7 +50,9 @@ def main(folder: Path, trials: int, options: list[str]) -> None:
         assert row is not None
         return float(row["dev map"])
 
-    done = optuna.study.MaxTrialsCallback(trials, states=(optuna.trial.TrialState.COMPLETE,))
+    done = optuna.study.MaxTrialsCallback(
+        trials, states=(optuna.trial.TrialState.COMPLETE,)
+    )
     if len(study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))) < trials:
         study.optimize(objective, callbacks=[done])
     best = study.best_trial

@@ -34,14 +34,20 @@ def reproduce(config: DictConfig, out: Path) -> Path:
     if paper is None:
         raise InputError("no paper is named; say paper=ast or paper=samcnn")
     seeds, made = plain["seeds"], Path(plain["made"])
-    if not (isinstance(seeds, list) and seeds and all(type(one) is int for one in seeds)):
-        raise InputError(f"seeds={seeds}: expected a list of whole numbers, such as seeds=[0,1,2]")
+    if not (
+        isinstance(seeds, list) and seeds and all(type(one) is int for one in seeds)
+    ):
+        raise InputError(
+            f"seeds={seeds}: expected a list of whole numbers, such as seeds=[0,1,2]"
+        )
     if any(parent.is_file() for parent in (made, *made.parents)):
         raise InputError(f"made={made}: is a file, or lies below one; name a folder")
     chosen = choose(str(paper), figure=plain["figure"], table=plain["table"])
     saved = None if plain["fresh"] else Path(__file__).parent / "saved"
     store = Store(saved=saved, made=made, paper=paper)
-    return run.reproduce(chosen, out, store=store, seeds=seeds, missing=plain["missing"])
+    return run.reproduce(
+        chosen, out, store=store, seeds=seeds, missing=plain["missing"]
+    )
 
 
 @hydra.main(version_base="1.3", config_path=".", config_name="papers")

@@ -25,7 +25,9 @@ class Figure:
     """A figure of ours, with its caption and a description for readers who cannot see it."""
 
     title: str
-    draw: Callable[[], Any]  # makes the ``matplotlib.figure.Figure``, with `papers.style`
+    draw: Callable[
+        [], Any
+    ]  # makes the ``matplotlib.figure.Figure``, with `papers.style`
     description: str
     name: str = ""  # as in `Table`
 

@@ -102,7 +102,9 @@ class Store:
         """
         found = {}
         for job in jobs:
-            paths = [folder / setting.data / f"{job.name}.json" for folder in self._folders]
+            paths = [
+                folder / setting.data / f"{job.name}.json" for folder in self._folders
+            ]
             if path := next((path for path in paths if path.is_file()), None):
                 found[job.name] = _read(path)
         return Results(setting, found)
@@ -130,7 +132,9 @@ class Store:
             }
             with atomic_write(self._made / setting.data / f"{job.name}.json") as stream:
                 document = {"format": FORMAT, "values": values, "made": made}
-                json.dump(document, stream, indent=1, ensure_ascii=False, allow_nan=False)
+                json.dump(
+                    document, stream, indent=1, ensure_ascii=False, allow_nan=False
+                )
                 stream.write("\n")
             yield job
 
@@ -138,7 +142,9 @@ class Store:
 def shared_data(*folders: str) -> bool:
     """Whether the shared data folder exists and has the collections named."""
     root = os.environ.get("SIAMESE_NEWS_DATA")
-    return bool(root) and all((Path(root or "") / folder).is_dir() for folder in folders)
+    return bool(root) and all(
+        (Path(root or "") / folder).is_dir() for folder in folders
+    )
 
 
 def _read(path: Path) -> Result:
@@ -149,5 +155,7 @@ def _read(path: Path) -> Result:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a saved result ({error!r}); {hint}") from error
     if version != FORMAT:
-        raise InputError(f"{path}: format {version} of a saved result, expected {FORMAT}; {hint}")
+        raise InputError(
+            f"{path}: format {version} of a saved result, expected {FORMAT}; {hint}"
+        )
     return Result(values, made)

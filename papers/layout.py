@@ -21,7 +21,9 @@ TITLES = {
 }
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
 WIDE = 7  # columns that still fit side by side
-ROWS_IN_VIEW = 14  # a longer table is folded: the alphas of every head, or every threshold
+ROWS_IN_VIEW = (
+    14  # a longer table is folded: the alphas of every head, or every threshold
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,12 @@ def file_name(exhibit: Exhibit, part: str) -> str:
 def facts(item: Made) -> dict[str, str]:
     """The provenance of an exhibit: command, seeds, data, machine, revision, dates."""
     exhibit = item.exhibit
-    lines = {"Command": f"python -m papers paper={exhibit.paper} {exhibit.kind}={exhibit.key}"}
-    made: Sequence[Mapping[str, Any]] = [result.made for result in item.results] or [provenance()]
+    lines = {
+        "Command": f"python -m papers paper={exhibit.paper} {exhibit.kind}={exhibit.key}"
+    }
+    made: Sequence[Mapping[str, Any]] = [result.made for result in item.results] or [
+        provenance()
+    ]
     seeds = sorted({seed for one in made for seed in one.get("seeds", ())})
     if seeds:
         lines["Seeds"] = ", ".join(str(seed) for seed in seeds)
@@ -78,13 +84,17 @@ def facts(item: Made) -> dict[str, str]:
         for one in made
     )
     lines["Revision"] = ", ".join(dict.fromkeys(revisions))
-    versions = [f"{name} {number}" for one in made for name, number in one["versions"].items()]
+    versions = [
+        f"{name} {number}" for one in made for name, number in one["versions"].items()
+    ]
     lines["Versions"] = ", ".join(dict.fromkeys(versions))
     lines["Machine"] = "; ".join(_each(made, "machine"))
     dates = sorted(_each(made, "date"))
     lines["Computed"] = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     if item.results:
-        timed = [float(one["minutes"]) for one in made if one.get("minutes") is not None]
+        timed = [
+            float(one["minutes"]) for one in made if one.get("minutes") is not None
+        ]
         lines["Processor time"] = f"{sum(timed):.1f} minutes in {len(timed)} runs"
         if len(timed) < len(made):
             lines["Processor time"] += f"; not recorded for {len(made) - len(timed)}"
@@ -101,13 +111,17 @@ def _each(made: Sequence[Mapping[str, Any]], key: str) -> list[str]:
 def is_wide(item: Made) -> bool:
     """Whether a table is too wide for half a page; the published one then goes above ours."""
     published = item.exhibit.published.tables if item.exhibit.published else ()
-    return any(len(_columns(table)) > WIDE for table in (*published, *item.content.tables))
+    return any(
+        len(_columns(table)) > WIDE for table in (*published, *item.content.tables)
+    )
 
 
 def _csv(table: Table) -> str:
     columns = _columns(table)
     buffer = io.StringIO()
-    write_csv(buffer, columns, ([row.get(column) for column in columns] for row in table.rows))
+    write_csv(
+        buffer, columns, ([row.get(column) for column in columns] for row in table.rows)
+    )
     return buffer.getvalue()
 
 
@@ -121,7 +135,13 @@ def _markdown(item: Made, table: Table) -> str:
         for published in exhibit.published.tables:
             parts += [published.title, markdown_table(published.rows), published.note]
         parts.append(f"Source: {exhibit.published.source}.")
-    parts += ["## Remark", exhibit.remark, item.content.outcome, item.content.details, item.missing]
+    parts += [
+        "## Remark",
+        exhibit.remark,
+        item.content.outcome,
+        item.content.details,
+        item.missing,
+    ]
     parts.append("\n".join(f"- {name}: {value}" for name, value in facts(item).items()))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -47,13 +47,17 @@ def choose(paper: str, *, figure: object = None, table: object = None) -> list[E
         ['figure1']
     """
     if paper not in PAPERS:
-        raise InputError(f"paper={paper}: no such paper; expected {' or '.join(PAPERS)}")
+        raise InputError(
+            f"paper={paper}: no such paper; expected {' or '.join(PAPERS)}"
+        )
     there: dict[tuple[str, str], Exhibit] = {}
     for place in PAPERS[paper]:
         module, _, name = place.partition(".")
         exhibit = getattr(import_module(f"papers.{paper}.{module}"), name or "EXHIBIT")
         there[exhibit.kind, exhibit.key] = exhibit
-    wanted = [("figure", key) for key in _keys(figure)] + [("table", key) for key in _keys(table)]
+    wanted = [("figure", key) for key in _keys(figure)] + [
+        ("table", key) for key in _keys(table)
+    ]
     for kind, key in wanted:
         if (kind, key) not in there:
             expected = (
@@ -63,11 +67,15 @@ def choose(paper: str, *, figure: object = None, table: object = None) -> list[E
             raise InputError(
                 f"{kind}={key}: paper={paper} has no such {kind}; expected {' or '.join(expected)}"
             )
-    return [exhibit for place, exhibit in there.items() if not wanted or place in wanted]
+    return [
+        exhibit for place, exhibit in there.items() if not wanted or place in wanted
+    ]
 
 
 def _keys(value: object) -> list[str]:
     if value is None:
         return []
-    values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    values = (
+        value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    )
     return [str(key) for key in values]

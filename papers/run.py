@@ -13,13 +13,21 @@ from siamese_news.errors import InputError
 log = logging.getLogger(__name__)
 
 # The collections that each paper's runs read.
-COLLECTIONS = {"ast": ("usatoday-cnn", "crisislex-boston"), "samcnn": ("trec-microblog",)}
+COLLECTIONS = {
+    "ast": ("usatoday-cnn", "crisislex-boston"),
+    "samcnn": ("trec-microblog",),
+}
 MISSING = ("train", "say")
 NAMED = 8  # missing runs that are listed by name
 
 
 def reproduce(
-    chosen: Sequence[Exhibit], out: Path, *, store: Store, seeds: Sequence[int], missing: str
+    chosen: Sequence[Exhibit],
+    out: Path,
+    *,
+    store: Store,
+    seeds: Sequence[int],
+    missing: str,
 ) -> Path:
     """Lay out some exhibits of one paper.
 
@@ -37,11 +45,17 @@ def reproduce(
     settings = {}
     for exhibit in chosen:
         complete = use_shared or not store.missing(shared, exhibit.jobs(shared))
-        settings[exhibit.name] = shared if complete else Setting("stories", shared.seeds[:1])
+        settings[exhibit.name] = (
+            shared if complete else Setting("stories", shared.seeds[:1])
+        )
     if missing == "train":
         for setting in dict.fromkeys(settings.values()):
             own = [exhibit for exhibit in chosen if settings[exhibit.name] == setting]
-            _train(store, setting, [job for exhibit in own for job in exhibit.jobs(setting)])
+            _train(
+                store,
+                setting,
+                [job for exhibit in own for job in exhibit.jobs(setting)],
+            )
     made = []
     for exhibit in chosen:
         setting = settings[exhibit.name]
@@ -79,9 +93,13 @@ def _train(store: Store, setting: Setting, jobs: Sequence[Job]) -> None:
     started = time.monotonic()
     for place, job in enumerate(store.make(setting, jobs), start=1):
         minutes -= job.minutes
-        left = f"about {duration(minutes)} left" if place < len(waiting) else "all of them"
+        left = (
+            f"about {duration(minutes)} left" if place < len(waiting) else "all of them"
+        )
         took = duration((time.monotonic() - started) / 60)
-        log.info("%d/%d %s done after %s; %s", place, len(waiting), job.name, took, left)
+        log.info(
+            "%d/%d %s done after %s; %s", place, len(waiting), job.name, took, left
+        )
 
 
 def duration(minutes: float) -> str:

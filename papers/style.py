@@ -46,11 +46,20 @@ def styled() -> Iterator[None]:
 def series(number: int) -> dict[str, Any]:
     """Color, marker and dash of a line, by its place in the legend."""
     place = number % len(COLORS)
-    return {"color": COLORS[place], "marker": MARKERS[place], "linestyle": DASHES[place]}
+    return {
+        "color": COLORS[place],
+        "marker": MARKERS[place],
+        "linestyle": DASHES[place],
+    }
 
 
 def new_figure(
-    *, rows: int = 1, columns: int = 1, width: float = COLUMN, height: float = 2.2, **options: Any
+    *,
+    rows: int = 1,
+    columns: int = 1,
+    width: float = COLUMN,
+    height: float = 2.2,
+    **options: Any,
 ) -> tuple[Any, Any]:
     """A figure of a width and height in inches, and its axes: an array where there are several.
 

@@ -107,13 +107,18 @@ def link_job(
 
 def over_seeds(values: Sequence[float]) -> tuple[float, float | None]:
     """Mean and sample deviation; None for the deviation of one value."""
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(
+        values
+    ) > 1 else None
 
 
-def map_row(title: Mapping[str, str], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def map_row(
+    title: Mapping[str, str], runs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """The row of a table that compares runs by the MAP over articles, as means over seeds."""
     values = {
-        n: over_seeds([run["row"][n] for run in runs]) for n in ("AP", "AUC", "MAP", "dev map")
+        n: over_seeds([run["row"][n] for run in runs])
+        for n in ("AP", "AUC", "MAP", "dev map")
     }
     return {
         **title,
@@ -134,7 +139,9 @@ def initial_alphas(overrides: Sequence[str]) -> dict[str, float]:
 
     config = compose_training(overrides)
     pl.seed_everything(config["seed"], workers=True, verbose=False)
-    model = build_model(config, build_text(config["vectors"], config["task"]["tokenizer"]), ())
+    model = build_model(
+        config, build_text(config["vectors"], config["task"]["tokenizer"]), ()
+    )
     return {
         f"alpha/{name}/{head}": round(float(alpha), 6)
         for name, alphas in model.encoder.alphas().items()
@@ -147,15 +154,22 @@ def last_alphas(epochs: Sequence[Mapping[str, Any]], part: str) -> list[float]:
     if not epochs:
         return []
     prefix = f"alpha/{part}."
-    named = {name: value for name, value in epochs[-1].items() if name.startswith(prefix)}
-    return [named[name] for name in sorted(named, key=lambda name: int(name.rpartition("/")[2]))]
+    named = {
+        name: value for name, value in epochs[-1].items() if name.startswith(prefix)
+    }
+    return [
+        named[name]
+        for name in sorted(named, key=lambda name: int(name.rpartition("/")[2]))
+    ]
 
 
 def epoch_log(folder: Path) -> list[dict[str, float]]:
     """The last value of each logged figure in each epoch, over all parts of an interrupted run."""
     merged: dict[int, dict[str, float]] = {}
     versions = folder.glob("csv/version_*/metrics.csv")
-    for path in sorted(versions, key=lambda path: int(path.parent.name.rpartition("_")[2])):
+    for path in sorted(
+        versions, key=lambda path: int(path.parent.name.rpartition("_")[2])
+    ):
         with path.open(newline="", encoding="utf-8") as stream:
             for line in csv.DictReader(stream):
                 kept = {

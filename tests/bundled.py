@@ -13,4 +13,8 @@ _bundled = functools.cache(loading.model_of)
 
 def model_of(folder: Path) -> TextModel:
     """As `loading.model_of`; the bundled model is a copy, so that a test may change it."""
-    return copy.copy(_bundled(folder)) if folder == loading.PRETRAINED else _model_of(folder)
+    return (
+        copy.copy(_bundled(folder))
+        if folder == loading.PRETRAINED
+        else _model_of(folder)
+    )

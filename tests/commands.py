@@ -65,7 +65,9 @@ else:
 def prepared() -> multiprocessing.context.BaseContext:
     """For processes that begin with the imports of commands done."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)  # of `tests`
+        patch.setenv(
+            "PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep
+        )  # of `tests`
         return importing(_MODULES)
 
 
@@ -80,13 +82,19 @@ def siamese_news(
     return _run(None, arguments, folder or Path.cwd(), timeout)
 
 
-def python_m(module: str, *arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+def python_m(
+    module: str, *arguments: object, folder: Path
+) -> subprocess.CompletedProcess[str]:
     """``python -m`` of a module in a folder, as `siamese_news`."""
     return _run(module, arguments, folder, 600)
 
 
 def begin(
-    module: str | None, *arguments: object, folder: Path, output: Path, errors: Path | None = None
+    module: str | None,
+    *arguments: object,
+    folder: Path,
+    output: Path,
+    errors: Path | None = None,
 ) -> multiprocessing.process.BaseProcess:
     """A command that keeps running while the test does something else, at most until the tests end.
 
@@ -105,7 +113,10 @@ def begin(
 def _run(
     module: str | None, arguments: Sequence[object], folder: Path, timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    with tempfile.NamedTemporaryFile() as output, tempfile.NamedTemporaryFile() as errors:
+    with (
+        tempfile.NamedTemporaryFile() as output,
+        tempfile.NamedTemporaryFile() as errors,
+    ):
         paths = [Path(file.name) for file in (output, errors)]
         process = _start(module, arguments, folder, *paths)
         process.join(timeout)
@@ -118,7 +129,11 @@ def _run(
 
 
 def _start(
-    module: str | None, arguments: Sequence[object], folder: Path, output: Path, errors: Path
+    module: str | None,
+    arguments: Sequence[object],
+    folder: Path,
+    output: Path,
+    errors: Path,
 ) -> multiprocessing.process.BaseProcess:
     values = {
         "module": module,

@@ -17,7 +17,9 @@ def _text(group: str, name: str) -> str:
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
-            return OmegaConf.to_yaml(compose("train", overrides=[f"{group}={name}"])[group])
+            return OmegaConf.to_yaml(
+                compose("train", overrides=[f"{group}={name}"])[group]
+            )
     finally:
         GlobalHydra.instance().hydra = before
 

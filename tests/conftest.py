@@ -35,7 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     Hypothesis draws from the constants of whatever modules of the project are imported by then,
     which differs with the order of the tests and from worker to worker; there is no setting.
     """
-    assert callable(providers.is_local_module_file), "hypothesis has another way to find constants"
+    assert callable(providers.is_local_module_file), (
+        "hypothesis has another way to find constants"
+    )
     if config.getoption("--hypothesis-profile") != "explore":
         providers.is_local_module_file = lambda path: False
 
@@ -68,7 +70,9 @@ def once():
     """What each command of a process would make anew: their tree, the revision, the model."""
     application()  # adds a command to the tree
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+        patch.setattr(
+            typer.testing, "_get_command", functools.cache(typer.main.get_command)
+        )
         patch.setattr(loading, "model_of", model_of)
         patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
         yield
@@ -158,7 +162,12 @@ def tiny_model():
         trainable=False,
         token_weights=torch.linspace(0.5, 2.0, len(WORDS)),
     )
-    options = {"class": "BagEncoder", "input_dim": 8, "weighting": "idf", "output_dim": None}
+    options = {
+        "class": "BagEncoder",
+        "input_dim": 8,
+        "weighting": "idf",
+        "output_dim": None,
+    }
     model = Model(
         tokenizer=Tokenizer(words=WORDS),
         vocabulary=Vocabulary(WORDS, unknown="drop"),

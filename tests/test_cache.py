@@ -11,14 +11,22 @@ import pytest
 
 from siamese_news.attention import compiled
 from siamese_news.utils import cache
-from siamese_news.utils.cache import is_trusted, load_arrays, private_folder, save_arrays
+from siamese_news.utils.cache import (
+    is_trusted,
+    load_arrays,
+    private_folder,
+    save_arrays,
+)
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes are those of POSIX")
+pytestmark = pytest.mark.skipif(
+    os.name != "posix", reason="owners and modes are those of POSIX"
+)
 needs_compiler = pytest.mark.skipif(
     not any(map(shutil.which, ("gcc", "clang", "cc"))), reason="there is no C compiler"
 )
 needs_root = pytest.mark.skipif(
-    os.name == "posix" and os.getuid() != 0, reason="only root can give a file to somebody else"
+    os.name == "posix" and os.getuid() != 0,
+    reason="only root can give a file to somebody else",
 )
 NOBODY = 65534
 
@@ -61,7 +69,9 @@ def test_a_damaged_loop_is_compiled_again(root, damage):
         changed = whole[:-1] + bytes([whole[-1] ^ 1])
         # In place of the file, which this process has loaded.
         path.unlink()
-        path.write_bytes({"half": whole[: len(whole) // 2], "empty": b""}.get(damage, changed))
+        path.write_bytes(
+            {"half": whole[: len(whole) // 2], "empty": b""}.get(damage, changed)
+        )
     library, how = load_library()
     assert isinstance(library, ctypes.CDLL), how
     assert path.read_bytes() == whole
@@ -98,10 +108,16 @@ def test_a_loop_of_somebody_else_never_runs(root):
         assert "is not a folder that only this user can write to" in how
 
 
-def test_folders_are_private_and_those_of_others_are_not_used(root, monkeypatch, caplog):
+def test_folders_are_private_and_those_of_others_are_not_used(
+    root, monkeypatch, caplog
+):
     folder = private_folder("tables")
     assert folder == root / "tables"
-    assert stat.S_IMODE(root.stat().st_mode) == stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (
+        stat.S_IMODE(root.stat().st_mode)
+        == stat.S_IMODE(folder.stat().st_mode)
+        == 0o700
+    )
     folder.chmod(0o777)
     assert private_folder("tables") == folder
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755

@@ -14,14 +14,18 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 def test_actions_are_pinned_and_permissions_named(path):
     text = path.read_text(encoding="utf-8")
     uses = re.findall(r"uses: (.*)", text)
-    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use) for use in uses), uses
+    assert all(
+        re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use) for use in uses
+    ), uses
     workflow = yaml.safe_load(text)
     assert "permissions" in workflow
     assert all("timeout-minutes" in job for job in workflow["jobs"].values())
     for target in set(re.findall(r"run: make ([a-z -]+)", text)):
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         names = [word for word in target.split() if re.fullmatch(r"[a-z-]+", word)]
-        assert all(re.search(rf"^{name}:", makefile, flags=re.M) for name in names), target
+        assert all(re.search(rf"^{name}:", makefile, flags=re.M) for name in names), (
+            target
+        )
 
 
 def test_a_job_that_may_write_runs_no_code_of_ours_or_of_packages():
@@ -33,7 +37,11 @@ def test_a_job_that_may_write_runs_no_code_of_ours_or_of_packages():
             if "write" in job.get("permissions", {}).values():
                 ran = [step["run"] for step in job["steps"] if "run" in step]
                 writing[path.stem, name] = ran
-    assert set(writing) == {("release", "publish"), ("release", "announce"), ("docs", "deploy")}
+    assert set(writing) == {
+        ("release", "publish"),
+        ("release", "announce"),
+        ("docs", "deploy"),
+    }
     for ran in writing.values():
         assert all(re.match(r"(git|gh) ", line) for line in ran), ran
 
@@ -53,9 +61,15 @@ def test_a_release_is_built_by_tools_with_hashes_from_one_index():
 
 
 def test_every_promised_system_and_python_is_tested():
-    ci = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    ci = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    )
     matrix = ci["jobs"]["test"]["strategy"]["matrix"]
-    assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
+    assert {name.partition("-")[0] for name in matrix["os"]} == {
+        "ubuntu",
+        "macos",
+        "windows",
+    }
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     promised = set(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project))
     assert promised == set(matrix["python"]) and f'">={min(promised)}"' in project

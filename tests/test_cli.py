@@ -35,7 +35,9 @@ def process(*arguments, **options):
 @pytest.fixture
 def files(tmp_path, tiny_model):
     tiny_model.save(tmp_path / "model", card="")
-    (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "story.txt").write_text(
+        "Flood in the town\n\nThe river took the bridge.\n"
+    )
     (tmp_path / "vote.txt").write_text("The vote of the mayor")
     posts = [
         {
@@ -124,11 +126,16 @@ def test_a_trec_file_holds_a_trec_run(files):
     out = files / "out.run"
     assert rank(files, "--out", out, "--articles", files / "vote.txt").exit_code == 0
     assert {len(line.split()) for line in out.read_text().splitlines()} == {6}
-    assert {query: len(found) for query, found in read_run(out).items()} == {"story": 3, "vote": 3}
+    assert {query: len(found) for query, found in read_run(out).items()} == {
+        "story": 3,
+        "vote": 3,
+    }
 
 
 def test_the_same_input_gives_the_same_bytes(files):
-    assert rank(files, "--format", "csv").stdout == rank(files, "--format", "csv").stdout
+    assert (
+        rank(files, "--format", "csv").stdout == rank(files, "--format", "csv").stdout
+    )
 
 
 def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
@@ -141,7 +148,9 @@ def test_over_seeds_gives_one_list_that_names_the_nearest_seed(files):
         "9007199254740993": "story",
         "2": "vote",
     }
-    trec = rank(files, "--articles", files / "vote.txt", "--one-story", "--format", "trec").stdout
+    trec = rank(
+        files, "--articles", files / "vote.txt", "--one-story", "--format", "trec"
+    ).stdout
     assert [line.split()[0] for line in trec.splitlines()] == ["all"] * 3
 
 
@@ -150,9 +159,13 @@ def test_rank_and_filter_name_the_one_list_of_a_single_seed_alike(files):
         more = ("--one-story",) if command == "rank" else ("--min-score", "-1")
         sources = ("--model", files / "model", "--articles", files / "story.txt")
         out = files / f"{command}.trec"
-        done = run(command, *sources, "--posts", files / "posts.jsonl", "--out", out, *more)
+        done = run(
+            command, *sources, "--posts", files / "posts.jsonl", "--out", out, *more
+        )
         assert done.exit_code == 0, done.stderr
-        assert [line.split()[0] for line in out.read_text().splitlines()] == ["story"] * 3
+        assert [line.split()[0] for line in out.read_text().splitlines()] == [
+            "story"
+        ] * 3
 
 
 def test_a_negative_seed_pushes_away(files):
@@ -170,7 +183,13 @@ def test_a_negative_seed_pushes_away(files):
         (["--after", "2013-04-16"], {"2", "3"}),
         (["--before", "2013-04-16"], {"9007199254740993", "3"}),
         (
-            ["--after", "2013-04-15T10:00:00Z", "--before", "2013-04-20T10:00:00Z", "--dated-only"],
+            [
+                "--after",
+                "2013-04-15T10:00:00Z",
+                "--before",
+                "2013-04-20T10:00:00Z",
+                "--dated-only",
+            ],
             {"9007199254740993"},
         ),
     ],
@@ -189,16 +208,24 @@ def test_posts_by_date(files, options, left):
     ("options", "message"),
     [
         (["--after", "15/04/2013"], "--after is '15/04/2013', expected a date"),
-        (["--after", "2014-01-01", "--before", "2013-01-01"], "expected an earlier date first"),
+        (
+            ["--after", "2014-01-01", "--before", "2013-01-01"],
+            "expected an earlier date first",
+        ),
         (["--after", "2020-01-01", "--dated-only"], "no post is within the dates"),
         (["--out", "found.xyz"], "expected a name that ends in .jsonl, .csv, .parquet"),
         (["--not", "story.txt"], "is a seed and a negative seed"),
         (["--pseudonymize", "nokey"], "nokey: cannot be read"),
-        (["--pseudonymize", "short"], "short: the key has 2 bytes, expected at least 16"),
+        (
+            ["--pseudonymize", "short"],
+            "short: the key has 2 bytes, expected at least 16",
+        ),
         (["--articles", "-", "--posts", "-"], "standard input (-) is named twice"),
     ],
 )
-def test_an_option_that_cannot_be_met_is_explained(files, monkeypatch, options, message):
+def test_an_option_that_cannot_be_met_is_explained(
+    files, monkeypatch, options, message
+):
     monkeypatch.chdir(files)
     (files / "short").write_text("k!\n")
     done = rank(files, *options)
@@ -265,15 +292,25 @@ def test_authors_on_request_and_under_a_key(files):
 BAD = [
     ("posts.jsonl", "", "posts.jsonl: the file is empty"),
     ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "2"\n', "posts.jsonl:2"),
-    ("posts.jsonl", '{"id": "1"}\n', "posts.jsonl:1: no field was recognized as the text"),
-    ("posts.jsonl", '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n', "posts.jsonl:2"),
+    (
+        "posts.jsonl",
+        '{"id": "1"}\n',
+        "posts.jsonl:1: no field was recognized as the text",
+    ),
+    (
+        "posts.jsonl",
+        '{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n',
+        "posts.jsonl:2",
+    ),
     ("story.txt", "   \n", "story.txt"),
     ("model/config.json", "{}", "config.json: differs"),
 ]
 
 
 @pytest.mark.parametrize(("name", "content", "message"), BAD)
-def test_bad_input_is_one_clear_line_and_nothing_is_written(files, name, content, message):
+def test_bad_input_is_one_clear_line_and_nothing_is_written(
+    files, name, content, message
+):
     (files / name).write_text(content)
     out = files / "out.csv"
     out.write_text("old")
@@ -356,7 +393,14 @@ def test_ctrl_c_exits_130_and_leaves_the_old_output(files):
 
 def test_a_search_starts_without_what_it_does_not_need():
     """Each of these takes a second or more to import."""
-    heavy = {"sklearn", "torchmetrics", "matplotlib", "pandas", "bm25s", "pytorch_lightning"}
+    heavy = {
+        "sklearn",
+        "torchmetrics",
+        "matplotlib",
+        "pandas",
+        "bm25s",
+        "pytorch_lightning",
+    }
     code = (
         "import sys, siamese_news.search.rank, siamese_news.search.filter, siamese_news.scoring,"
         f"siamese_news.search.rows; print(sorted({heavy} & set(sys.modules)))"
@@ -382,7 +426,9 @@ def test_nothing_of_a_file_steers_the_terminal(tmp_path):
     row = {"id": "\u202e7\u2066", "text": "\x1b[31mflood \u202eof the river\x07"}
     posts.write_text(json.dumps(row) + "\n")
     done = run("rank", "--articles", tmp_path / "a.txt", "--posts", posts)
-    assert done.exit_code == 0 and "flood of the river" in done.stdout.replace("[31m", "")
+    assert done.exit_code == 0 and "flood of the river" in done.stdout.replace(
+        "[31m", ""
+    )
     posts.write_text(json.dumps({"id": "1", "\x1b[31m\u202eevil": "x"}) + "\n")
     wrong = run("rank", "--articles", tmp_path / "a.txt", "--posts", posts)
     assert wrong.exit_code == 2 and "evil" in wrong.stderr
@@ -391,12 +437,16 @@ def test_nothing_of_a_file_steers_the_terminal(tmp_path):
 
 
 def test_keywords_of_what_is_no_result_are_refused(files):
-    done = run("keywords", "--results", files / "posts.jsonl", "--posts", files / "posts.jsonl")
+    done = run(
+        "keywords", "--results", files / "posts.jsonl", "--posts", files / "posts.jsonl"
+    )
     assert done.exit_code == 2
     assert "a file that rank or filter wrote" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["rank", "filter", "keywords", "explain", "report", "rerank"])
+@pytest.mark.parametrize(
+    "command", ["rank", "filter", "keywords", "explain", "report", "rerank"]
+)
 def test_every_command_has_an_example(command):
     done = run(command, "--help")
     assert done.exit_code == 0
@@ -429,9 +479,13 @@ def shipped(tmp_path):
     corpus = tmp_path / "corpus.jsonl"
     posts = [*SHARED, *(f"lunch was number {n}" for n in range(200))]
     corpus.write_text(
-        "".join(json.dumps({"id": f"p{n}", "text": t}) + "\n" for n, t in enumerate(posts))
+        "".join(
+            json.dumps({"id": f"p{n}", "text": t}) + "\n" for n, t in enumerate(posts)
+        )
     )
-    (tmp_path / "story.txt").write_text("Ferry sinks off Lesbos\n\nThirteen migrants drowned.\n")
+    (tmp_path / "story.txt").write_text(
+        "Ferry sinks off Lesbos\n\nThirteen migrants drowned.\n"
+    )
     return tmp_path
 
 
@@ -476,7 +530,9 @@ def test_either_head_alone(shipped, fusion):
     done, rows = shipped_rank(shipped, "--top", "3", "--fusion", fusion)
     assert done.exit_code == 0, done.output
     assert {row["post"] for row in rows[:2]} <= {"p0", "p1", "p2"}
-    kept = shipped_rank(shipped, "--min-score", "-1", "--fusion", fusion, command="filter")[1]
+    kept = shipped_rank(
+        shipped, "--min-score", "-1", "--fusion", fusion, command="filter"
+    )[1]
     assert {row["post"]: row["score"] for row in rows}.items() <= {
         row["post"]: row["score"] for row in kept
     }.items()
@@ -539,7 +595,10 @@ def test_a_query_is_the_options_that_ask_for_it():
         (["--articles", ""], "--articles has an empty value"),
         (["--not", ""], "--not has an empty value"),
         (["--out", "made"], "made: is a folder; expected the name of a file"),
-        (["--out", "story.txt/x.csv"], "story.txt/x.csv: story.txt is a file, not a folder"),
+        (
+            ["--out", "story.txt/x.csv"],
+            "story.txt/x.csv: story.txt is a file, not a folder",
+        ),
     ],
 )
 def test_a_missing_value_and_a_folder_in_place_of_a_file_are_named(
@@ -565,5 +624,8 @@ def test_an_index_cannot_replace_a_file(tmp_path):
         ]
         done = CliRunner().invoke(app, [*command, *force])
         assert done.exit_code == 2
-        assert f"{tmp_path / 'index'}: is a file; expected the name of a folder" in done.output
+        assert (
+            f"{tmp_path / 'index'}: is a file; expected the name of a folder"
+            in done.output
+        )
     assert (tmp_path / "index").read_text() == "mine"

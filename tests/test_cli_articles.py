@@ -16,7 +16,9 @@ POSTS = ["flood in the town", "fire at night", "nothing"]
 def files(tmp_path, tiny_model, monkeypatch):
     tiny_model.save(tmp_path / "model", card="")
     posts = ({"id": f"p{number}", "text": text} for number, text in enumerate(POSTS))
-    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(post) + "\n" for post in posts))
+    (tmp_path / "posts.jsonl").write_text(
+        "".join(json.dumps(post) + "\n" for post in posts)
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -67,7 +69,9 @@ def test_empty_articles_are_named_and_stop_only_a_strict_run(files, command):
     assert set(meta["titles"]) == {"title-alone", "whole"}
     for where in ("a.jsonl:2", "blank.txt", "none.txt"):
         assert any(f"skipped: {where}: " in remark for remark in meta["remarks"])
-    reported = CliRunner().invoke(app, ["report", "--results", "out.jsonl", "--out", "r.html"])
+    reported = CliRunner().invoke(
+        app, ["report", "--results", "out.jsonl", "--out", "r.html"]
+    )
     assert reported.exit_code == 0, reported.output
     assert "An article was skipped: a.jsonl:2: field" in (files / "r.html").read_text()
     strict = run(command, *names, "--strict")
@@ -96,7 +100,9 @@ def test_a_file_that_may_not_be_read_is_bad_input(files, monkeypatch, name):
     before = Path.open
 
     def opened(self, mode="r", *args, **options):
-        if self.name == name and "w" not in mode:  # root may read everything, so it is acted
+        if (
+            self.name == name and "w" not in mode
+        ):  # root may read everything, so it is acted
             raise PermissionError(errno.EACCES, "Permission denied", str(self))
         return before(self, mode, *args, **options)
 
@@ -114,7 +120,11 @@ def test_filter_with_several_seeds_writes_one_list_of_ranks(files):
     done = run("filter", "a.jsonl", "--min-score", "-1", "--out", "found.trec")
     assert done.exit_code == 0, done.output
     rows = [line.split() for line in (files / "found.trec").read_text().splitlines()]
-    assert [(row[0], row[3]) for row in rows] == [("all", "1"), ("all", "2"), ("all", "3")]
+    assert [(row[0], row[3]) for row in rows] == [
+        ("all", "1"),
+        ("all", "2"),
+        ("all", "3"),
+    ]
     done = run("filter", "a.jsonl", "--min-score", "-1", "--out", "found.jsonl")
     articles = {json.loads(line)["article"] for line in Path("found.jsonl").open()}
     assert len(articles) > 1  # the other formats say which seed a post is nearest to
@@ -128,5 +138,8 @@ def test_a_report_of_a_csv_keeps_phrases_whole(files):
         "a,1,0.5,'=p,the old bridge fell,old bridge; fell\na,2,0.4,q,bridge,old bridge\n"
     )
     posts = read_results("found.csv").posts
-    assert [list(post.terms) for post in posts] == [["old bridge", "fell"], ["old bridge"]]
+    assert [list(post.terms) for post in posts] == [
+        ["old bridge", "fell"],
+        ["old bridge"],
+    ]
     assert [post.id for post in posts] == ["=p", "q"]

@@ -18,7 +18,9 @@ POSTS = [
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "story.txt").write_text("The bridge over the river fell, and people swam.\n")
+    (tmp_path / "story.txt").write_text(
+        "The bridge over the river fell, and people swam.\n"
+    )
     rows = "".join(json.dumps(row) + "\n" for row in POSTS)
     (tmp_path / "posts.jsonl").write_text(rows)
     return tmp_path
@@ -34,7 +36,9 @@ def test_ids_stay_distinct_on_a_console_without_their_signs(here, monkeypatch):
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert b"a\\U0001f600" in done.stdout
-    done = subprocess.run([*command, "--format", "jsonl"], capture_output=True, check=True)
+    done = subprocess.run(
+        [*command, "--format", "jsonl"], capture_output=True, check=True
+    )
     rows = done.stdout.decode("utf-8").splitlines()
     assert "a😀" in {json.loads(row)["post"] for row in rows}
 
@@ -105,7 +109,16 @@ def test_a_file_in_both_roles_is_pointed_out(here):
     [
         ((*RANK, "--threshold", ".3"), "filter keeps"),
         (
-            ("filter", *RANK[1:], "--out", "f.jsonl", "--threshold", ".3", "--top", "3"),
+            (
+                "filter",
+                *RANK[1:],
+                "--out",
+                "f.jsonl",
+                "--threshold",
+                ".3",
+                "--top",
+                "3",
+            ),
             "rank lists",
         ),
         (("keywords", *RANK[1:]), "run rank first"),
@@ -121,7 +134,15 @@ def test_an_option_of_the_other_command_names_it(here, command, advice):
     "command",
     [
         ("filter", *RANK[1:], "--out", "found.csv", "--min-score"),
-        ("watch", *RANK[1:3], "--source", "stdin", "--out", "found.jsonl", "--min-score"),
+        (
+            "watch",
+            *RANK[1:3],
+            "--source",
+            "stdin",
+            "--out",
+            "found.jsonl",
+            "--min-score",
+        ),
         ("audit", "--results", "posts.jsonl", "--out", "sheet.csv", "--threshold"),
     ],
 )
@@ -145,7 +166,10 @@ def test_a_report_of_a_run_names_the_files_that_have_texts(here):
     done = process("report", "--results", "found.trec", "--out", "page.html")
     assert done.returncode == 2
     assert "found.trec:1: 'text' is missing" in done.stderr
-    assert "have no texts to show; name a .jsonl, .csv or .parquet of the same" in done.stderr
+    assert (
+        "have no texts to show; name a .jsonl, .csv or .parquet of the same"
+        in done.stderr
+    )
 
 
 def test_a_report_has_the_story_in_its_title(here):
@@ -159,10 +183,15 @@ def test_a_report_has_the_story_in_its_title(here):
         ([story], "Posts about “Bridge falls into river”"),
         ([story, other], "Posts in found.csv"),
     ):
-        (here / "story.jsonl").write_text("".join(json.dumps(row) + "\n" for row in articles))
+        (here / "story.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in articles)
+        )
         command = ("rank", "--articles", "story.jsonl", "--posts", "posts.jsonl")
         assert process(*command, "--out", "found.csv").returncode == 0
-        assert process("report", "--results", "found.csv", "--out", "page.html").returncode == 0
+        assert (
+            process("report", "--results", "found.csv", "--out", "page.html").returncode
+            == 0
+        )
         assert f"<title>{title}</title>" in (here / "page.html").read_text()
 
 
@@ -170,10 +199,17 @@ def test_results_are_not_explained_as_posts(here):
     done = process(*RANK, "--out", "r.jsonl")
     assert done.returncode == 0, done.stderr
     done = process("explain", *RANK[1:3], "--posts", "r.jsonl", "--post", "1")
-    assert done.returncode == 2 and "r.jsonl: has the results of a search" in done.stderr
+    assert (
+        done.returncode == 2 and "r.jsonl: has the results of a search" in done.stderr
+    )
 
 
 def test_an_index_named_as_posts_is_pointed_out(here):
-    assert process("index", "--posts", "posts.jsonl", "--out", "own.index").returncode == 0
+    assert (
+        process("index", "--posts", "posts.jsonl", "--out", "own.index").returncode == 0
+    )
     done = process(*RANK[:3], "--posts", "own.index")
-    assert done.returncode == 2 and "own.index: is an index; name it with --index" in done.stderr
+    assert (
+        done.returncode == 2
+        and "own.index: is an index; name it with --index" in done.stderr
+    )

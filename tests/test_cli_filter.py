@@ -14,7 +14,18 @@ from siamese_news.cli import app
 from siamese_news.search import partial_results as part_module
 from siamese_news.search import scan
 
-WORDS = ["flood", "river", "water", "town", "bridge", "vote", "mayor", "fire", "train", "the"]
+WORDS = [
+    "flood",
+    "river",
+    "water",
+    "town",
+    "bridge",
+    "vote",
+    "mayor",
+    "fire",
+    "train",
+    "the",
+]
 BLOCK = 40
 POSTS = 400
 
@@ -41,12 +52,16 @@ def files(tmp_path, tiny_model, monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", BLOCK)
     monkeypatch.setattr(part_module, "_SECONDS", 0.0)
     tiny_model.save(tmp_path / "model", card="")
-    (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "story.txt").write_text(
+        "Flood in the town\n\nThe river took the bridge.\n"
+    )
     dice = random.Random(1)
     with (tmp_path / "posts.jsonl").open("w") as stream:
         for number in range(POSTS):
             text = " ".join(dice.choices(WORDS, k=dice.randint(0, 5)))
-            stream.write(json.dumps({"id": f"p{number}", "text": text, "lang": "en"}) + "\n")
+            stream.write(
+                json.dumps({"id": f"p{number}", "text": text, "lang": "en"}) + "\n"
+            )
     return tmp_path
 
 
@@ -110,7 +125,9 @@ def test_it_keeps_what_rank_puts_at_or_over_the_threshold(files):
     expected = [row for row in ranked if row["score"] >= 0.4]
     assert 0 < len(rows) < POSTS
     same = ("article", "rank", "score", "post", "text", "lang", "terms")
-    assert [[r[k] for k in same] for r in rows] == [[r[k] for k in same] for r in expected]
+    assert [[r[k] for k in same] for r in rows] == [
+        [r[k] for k in same] for r in expected
+    ]
     meta = json.loads((files / "out.jsonl.meta.json").read_text())
     assert meta["threshold"] == 0.4
     assert meta["counts"]["kept"] == len(rows)
@@ -139,7 +156,8 @@ def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
     assert f"continues after block {block}" in done.stderr
     assert (files / "out.csv").read_bytes() == (files / "whole_out.csv").read_bytes()
     meta, whole = (
-        json.loads((files / f"{name}out.csv.meta.json").read_text()) for name in ("", "whole_")
+        json.loads((files / f"{name}out.csv.meta.json").read_text())
+        for name in ("", "whole_")
     )
     assert meta["counts"] == whole["counts"]
     assert meta["histogram"] == whole["histogram"]
@@ -204,8 +222,12 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     if not finished:
         done = run(files, "--resume")
         assert done.exit_code == 0, done.stderr
-        assert len(calls) == (20 if adapts else 10) + 1  # only the block it died in came twice
-    assert (files / "out.jsonl").read_bytes() == (files / "whole_out.jsonl").read_bytes()
+        assert (
+            len(calls) == (20 if adapts else 10) + 1
+        )  # only the block it died in came twice
+    assert (files / "out.jsonl").read_bytes() == (
+        files / "whole_out.jsonl"
+    ).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -248,7 +270,9 @@ def test_resume_without_anything_to_resume_starts(files):
 
 
 def test_a_pipe_cannot_be_resumed(files):
-    arguments = [a if a != files / "posts.jsonl" else "-" for a in command(files, "--resume")]
+    arguments = [
+        a if a != files / "posts.jsonl" else "-" for a in command(files, "--resume")
+    ]
     done = CliRunner().invoke(
         app, list(map(str, arguments)), input=(files / "posts.jsonl").read_text()
     )
@@ -284,7 +308,10 @@ def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch
         patch.setattr(filter_module, "write_rows", full)
         done = run(files, "--force")
     assert done.exit_code == 1
-    assert f"{files / 'out.jsonl'}: cannot be written (No space left on device)" in done.stderr
+    assert (
+        f"{files / 'out.jsonl'}: cannot be written (No space left on device)"
+        in done.stderr
+    )
     assert "--resume" in done.stderr
     assert (files / "out.jsonl").read_text() == "old"
     assert run(files, "--resume").exit_code == 0
@@ -294,7 +321,12 @@ def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch
 def test_options_of_rank_are_taken_and_a_model_that_is_no_folder_is_explained(files):
     done = run(files, "--model", "all-MiniLM-L6-v2", out="other.jsonl")
     assert done.exit_code == 2
-    for word in ("all-MiniLM-L6-v2: no such", "sentence-transformers", "model2vec", "[bench]"):
+    for word in (
+        "all-MiniLM-L6-v2: no such",
+        "sentence-transformers",
+        "model2vec",
+        "[bench]",
+    ):
         assert word in done.stderr
 
 
@@ -354,7 +386,9 @@ def test_pseudonyms_are_all_that_reaches_the_disk(files, monkeypatch):
     (files / "key").write_bytes(b"k" * 20)
     lines = (files / "posts.jsonl").read_text().splitlines()
     with (files / "posts.jsonl").open("w") as stream:
-        stream.writelines(json.dumps(json.loads(line) | {"author": "ann"}) + "\n" for line in lines)
+        stream.writelines(
+            json.dumps(json.loads(line) | {"author": "ann"}) + "\n" for line in lines
+        )
     parts = []
     remove = PartialResults.remove
 
@@ -383,7 +417,9 @@ def test_a_threshold_above_every_score_is_named_with_the_highest_score(files):
     assert done.exit_code == 0, done.stderr
     remarks = json.loads((files / "out.jsonl.meta.json").read_text())["remarks"]
     remark = next(one for one in remarks if one.startswith("No post was kept"))
-    assert "below the threshold 1.5" in remark and remark in done.stderr.replace("\n", " ")
+    assert "below the threshold 1.5" in remark and remark in done.stderr.replace(
+        "\n", " "
+    )
     assert 0 < float(remark.split("score is ")[1].split(",")[0]) <= 1
 
 
@@ -392,7 +428,9 @@ def test_a_threshold_that_keeps_a_large_share_is_named(files):
     for threshold in (-2, 0.9):
         assert run(files, "--force", threshold=threshold).exit_code == 0
         meta = json.loads((files / "out.jsonl.meta.json").read_text())
-        remarks[threshold] = [one for one in meta["remarks"] if "posts were kept" in one]
+        remarks[threshold] = [
+            one for one in meta["remarks"] if "posts were kept" in one
+        ]
         if threshold == 0.9:
             assert 0 < meta["counts"]["kept"] <= POSTS / 5
     assert remarks[-2][0].startswith("100% of the posts were kept") and not remarks[0.9]
@@ -407,5 +445,8 @@ def test_an_index_names_the_same_shares(files):
     place = arguments.index("--posts")
     arguments[place : place + 2] = ["--index", files / "pool.index"]
     indexed = CliRunner().invoke(app, list(map(str, arguments)))
-    ends = [done.stderr.strip().splitlines()[-1].split(": ")[1] for done in (streamed, indexed)]
+    ends = [
+        done.stderr.strip().splitlines()[-1].split(": ")[1]
+        for done in (streamed, indexed)
+    ]
     assert ends[0] == ends[1]

@@ -40,7 +40,9 @@ def lines(rows):
 @pytest.fixture
 def files(tmp_path, tiny_model):
     tiny_model.save(tmp_path / "model", card="")
-    (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "story.txt").write_text(
+        "Flood in the town\n\nThe river took the bridge.\n"
+    )
     (tmp_path / "dump").mkdir()
     (tmp_path / "dump" / "a.jsonl").write_text(lines(POSTS))
     return tmp_path
@@ -71,7 +73,14 @@ def test_no_command_writes_over_what_it_reads(files, command):
     articles = ("--articles", files / "story.txt")
     arguments = {
         "rank": (*model, *articles, "--posts", files / "dump"),
-        "filter": (*model, *articles, "--posts", f"{files}/d*/*.jsonl", "--min-score", "0"),
+        "filter": (
+            *model,
+            *articles,
+            "--posts",
+            f"{files}/d*/*.jsonl",
+            "--min-score",
+            "0",
+        ),
         "keywords": ("--results", files / "story.txt", "--posts", dump),
         "explain": (*model, *articles, "--posts", dump, "--post", "1"),
     }[command]
@@ -173,12 +182,17 @@ def test_dates_that_are_not_understood_are_said(files):
     done = process(*rank(files, "--after", "2013-04-01"))
     assert done.returncode == 0
     assert "1 of 3 posts have no readable date" in done.stderr
-    unread = [{"id": str(n), "text": "flood", "seen": f"1{n}/11/2013"} for n in range(3)]
+    unread = [
+        {"id": str(n), "text": "flood", "seen": f"1{n}/11/2013"} for n in range(3)
+    ]
     (files / "dump" / "a.jsonl").write_text(lines(unread))
     out = files / "out.jsonl"
     for command in (
         rank(files, "--after", "2013-04-01", "--out", out),
-        ("filter", *rank(files, "--min-score", "0", "--before", "2014", "--out", out)[1:]),
+        (
+            "filter",
+            *rank(files, "--min-score", "0", "--before", "2014", "--out", out)[1:],
+        ),
     ):
         done = process(*command)
         assert done.returncode == 2
@@ -186,7 +200,9 @@ def test_dates_that_are_not_understood_are_said(files):
     assert not out.exists()
     dated = [row | {"seen": f"2013-04-1{row['id']} 10:00:00 EDT"} for row in unread]
     (files / "dump" / "a.jsonl").write_text(lines(dated))
-    done = process(*rank(files, "--after", "2013-04-11", "--date-field", "seen", "--out", out))
+    done = process(
+        *rank(files, "--after", "2013-04-11", "--date-field", "seen", "--out", out)
+    )
     assert done.returncode == 0, done.stderr
     assert sorted(found(out)) == ["1", "2"]
     assert (
@@ -211,7 +227,9 @@ def test_a_stray_quotation_mark_costs_one_line(files):
 
 
 def test_a_json_document_in_another_encoding_is_named(files):
-    document = '{"query": "caf\xe9", "found": {"posts": [{"id": 1, "text": "caf\xe9"}]}}'
+    document = (
+        '{"query": "caf\xe9", "found": {"posts": [{"id": 1, "text": "caf\xe9"}]}}'
+    )
     (files / "posts.json").write_bytes(document.encode("latin-1"))
     done = process(*rank(files, posts=["posts.json"]))
     assert done.returncode == 2 and "Traceback" not in done.stderr
@@ -236,8 +254,13 @@ def test_documents_on_lines_are_read_as_one_over_several_is(files, around):
 
 
 @pytest.mark.parametrize("lines", [1, 2])
-def test_what_lies_in_posts_whose_text_was_not_found_is_not_taken_for_posts(files, lines):
-    inside = {"tags": [{"text": "flood"}], "by": [{"id": "a", "text": "flood"}][: lines - 1]}
+def test_what_lies_in_posts_whose_text_was_not_found_is_not_taken_for_posts(
+    files, lines
+):
+    inside = {
+        "tags": [{"text": "flood"}],
+        "by": [{"id": "a", "text": "flood"}][: lines - 1],
+    }
     rows = [{"id": str(number), "words": "x", **inside} for number in range(lines)]
     (files / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = process(*rank(files, posts=["posts.jsonl"]))
@@ -250,7 +273,9 @@ def test_what_lies_in_posts_whose_text_was_not_found_is_not_taken_for_posts(file
 )
 def test_a_number_that_no_program_can_hold_ends_what_is_read(files, number, reason):
     first, second = map(json.dumps, POSTS)
-    document = f'[{first}, {second}, {{"id": "3", "text": "{number}", "likes": {number}}}]'
+    document = (
+        f'[{first}, {second}, {{"id": "3", "text": "{number}", "likes": {number}}}]'
+    )
     (files / "posts.json").write_text(document)
     done = process(*rank(files, "--out", files / "out.jsonl", posts=["posts.json"]))
     assert done.returncode == 0 and f"1 row rejected (1 {reason})" in done.stderr
@@ -258,7 +283,9 @@ def test_a_number_that_no_program_can_hold_ends_what_is_read(files, number, reas
 
 
 def test_a_cut_off_gz_gives_every_complete_line(files):
-    text = lines({"id": str(n), "text": f"flood {n * 7919}"} for n in range(30_000)).encode()
+    text = lines(
+        {"id": str(n), "text": f"flood {n * 7919}"} for n in range(30_000)
+    ).encode()
     packed = gzip.compress(text)[: len(gzip.compress(text)) - 5]
     (files / "posts.jsonl.gz").write_bytes(packed)
     done = process(*rank(files, "--top", "1", posts=["posts.jsonl.gz"]))
@@ -274,7 +301,9 @@ def test_sigterm_leaves_nothing_behind(files, tmp_path):
         stdin=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(spool)},
     )
-    running.stdin.write(lines({"id": str(n), "text": "flood " * 50} for n in range(20_000)))
+    running.stdin.write(
+        lines({"id": str(n), "text": "flood " * 50} for n in range(20_000))
+    )
     running.stdin.flush()
     for line in running.stderr:  # the pipe is looked at, and then copied
         if "posts standard input" in line:
@@ -290,7 +319,9 @@ def test_sigterm_leaves_nothing_behind(files, tmp_path):
 def changed(folder, name, data):
     (folder / name).write_bytes(data)
     sums = folder / "SHA256SUMS"
-    kept = [line for line in sums.read_text().splitlines() if not line.endswith(f"  {name}")]
+    kept = [
+        line for line in sums.read_text().splitlines() if not line.endswith(f"  {name}")
+    ]
     sums.write_text("\n".join([*kept, f"{file_sha256(folder / name)}  {name}"]) + "\n")
 
 
@@ -340,7 +371,10 @@ COMMENT = {"subreddit": "s", "created_utc": 1580000000}
 
 
 def comment(key, replies=""):
-    return {"kind": "t1", "data": {**COMMENT, "id": key, "body": "flood", "replies": replies}}
+    return {
+        "kind": "t1",
+        "data": {**COMMENT, "id": key, "body": "flood", "replies": replies},
+    }
 
 
 def listing(*children):
@@ -366,7 +400,9 @@ EXPORTS = {
     ),
     "replies to replies on Reddit": (
         "thread.json",
-        listing(comment("a", listing(comment("b", listing(comment("c"))))), {"kind": "more"}),
+        listing(
+            comment("a", listing(comment("b", listing(comment("c"))))), {"kind": "more"}
+        ),
         ["t1_a", "t1_b", "t1_c"],
     ),
     "a file that a browser unpacked, still called .gz": (
@@ -391,7 +427,9 @@ def test_no_post_of_an_export_is_left_out(files, name, indent):
 
 def test_an_array_of_posts_that_is_not_read_is_named(files):
     others = [{"id": "9", "text": "flood", "likes": [{"id": "8", "text": "x"}]}]
-    (files / "posts.json").write_text(json.dumps({"posts": POSTS, "users": [], "replies": others}))
+    (files / "posts.json").write_text(
+        json.dumps({"posts": POSTS, "users": [], "replies": others})
+    )
     done = process(*rank(files, posts=["posts.json"]))
     assert done.returncode == 0, done.stderr
     assert "posts.json: JSON (posts; not read: replies): text from" in done.stderr
@@ -405,7 +443,10 @@ def test_an_array_of_posts_that_is_not_read_is_named(files):
             "id,text\n" + "".join(f"12345678901234{n}0000,flood\n" for n in range(3)),
             "all ids in 'id' end in zeros after 15 digits",
         ),
-        ("id,date,text,date\n1,2020-01-01,flood,2021-01-01\n", "two columns are called 'date'"),
+        (
+            "id,date,text,date\n1,2020-01-01,flood,2021-01-01\n",
+            "two columns are called 'date'",
+        ),
     ],
 )
 def test_what_a_spreadsheet_lost_is_not_taken_for_whole(files, table, message):
@@ -419,13 +460,18 @@ def test_marks_inside_a_quoted_column_stay_where_they_are(files):
     (files / "posts.csv").write_text("id,text\n" + "\n".join(rows) + "\n")
     done = process(*rank(files, "--out", files / "out.jsonl", posts=["posts.csv"]))
     assert done.returncode == 0, done.stderr
-    read = {row["post"]: row["text"] for row in map(json.loads, (files / "out.jsonl").open())}
+    read = {
+        row["post"]: row["text"]
+        for row in map(json.loads, (files / "out.jsonl").open())
+    }
     assert read == {"1": 'the 6" pipe, burst', "3": 'the 6" pipe'}
     assert "1 row rejected (1 wrong number of columns)" in done.stderr
 
 
 def test_the_length_of_a_seed_without_spaces_is_in_characters(files):
-    (files / "story.txt").write_text("洪水警報\n\n大雨のため川があふれ、橋が流された。\n")
+    (files / "story.txt").write_text(
+        "洪水警報\n\n大雨のため川があふれ、橋が流された。\n"
+    )
     assert '"洪水警報", 22 characters' in process(*rank(files)).stderr
     (files / "story.txt").write_text("홍수 경보\n\n강이 범람하여 다리가 떠내려갔다\n")
     assert '"홍수 경보", 6 words' in process(*rank(files)).stderr
@@ -437,16 +483,29 @@ def test_an_output_next_to_which_no_file_can_be_made(files):
     for out in outs:
         done = process("index", *posts, "--model", files / "model", "--out", out)
         assert done.returncode == 2, done.stderr
-        assert f"{out}: cannot be written: no file can be made in {Path(out).parent}" in done.stderr
+        assert (
+            f"{out}: cannot be written: no file can be made in {Path(out).parent}"
+            in done.stderr
+        )
 
 
 def test_nothing_is_written_into_the_index_that_is_searched(files):
     index, model = files / "index", ("--model", files / "model")
-    assert process("index", "--posts", files / "dump", *model, "--out", index).returncode == 0
+    assert (
+        process("index", "--posts", files / "dump", *model, "--out", index).returncode
+        == 0
+    )
     before = sorted(index.rglob("*"))
     for out in (index / "out.csv", index / "new" / "out.csv"):
         done = process(
-            "rank", *model, "--articles", files / "story.txt", "--index", index, "--out", out
+            "rank",
+            *model,
+            "--articles",
+            files / "story.txt",
+            "--index",
+            index,
+            "--out",
+            out,
         )
         assert done.returncode == 2 and "is inside the index" in done.stderr
     assert sorted(index.rglob("*")) == before

@@ -23,9 +23,13 @@ def lines(rows):
 @pytest.fixture
 def files(tmp_path, tiny_model):
     tiny_model.save(tmp_path / "model", card="")
-    (tmp_path / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
+    (tmp_path / "story.txt").write_text(
+        "Flood in the town\n\nThe river took the bridge.\n"
+    )
     (tmp_path / "dump").mkdir()
-    (tmp_path / "dump" / "a.jsonl").write_text(lines([{"id": "1", "text": "flood river bridge"}]))
+    (tmp_path / "dump" / "a.jsonl").write_text(
+        lines([{"id": "1", "text": "flood river bridge"}])
+    )
     return tmp_path
 
 
@@ -44,7 +48,10 @@ def rank(files, *more, posts):
 
 def test_the_version_is_said():
     done = process("--version")
-    assert (done.returncode, done.stdout) == (0, f"siamese-news {siamese_news.__version__}\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"siamese-news {siamese_news.__version__}\n",
+    )
 
 
 def test_posts_in_an_excel_file(files):
@@ -52,7 +59,9 @@ def test_posts_in_an_excel_file(files):
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.append(["Tweet ID", "Full text", "Created at"])
-    sheet.append(["912345678901234567", "The flood took the bridge", "2013-04-15T10:00:00Z"])
+    sheet.append(
+        ["912345678901234567", "The flood took the bridge", "2013-04-15T10:00:00Z"]
+    )
     sheet.append(["912345678901234568", "vote for the mayor", "2013-04-20T10:00:00Z"])
     sheet.append([])
     sheet.append([912345678901234567, "an id that Excel has rounded", None])
@@ -66,7 +75,10 @@ def test_posts_in_an_excel_file(files):
         "912345678901234568",
     }
     assert "1 other sheet is not read" in done.stderr
-    assert json.loads(out.read_text().splitlines()[0])["created_at"] == "2013-04-15T10:00:00Z"
+    assert (
+        json.loads(out.read_text().splitlines()[0])["created_at"]
+        == "2013-04-15T10:00:00Z"
+    )
     (rejected,) = (files / "out.jsonl.rejected.jsonl").read_text().splitlines()
     assert json.loads(rejected)["line"] == 5
     looked = process("doctor", files / "posts.xlsx")
@@ -96,14 +108,18 @@ def test_a_cover_page_is_not_the_sheet_with_posts(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet", "xlsx"])
-def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(tmp_path, form):
+def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(
+    tmp_path, form
+):
     rows = [
         {"Nr": "17", "Wortlaut": "Die Brücke, sie ist weg", "Wann": "02.05.2024"},
         {"Nr": "18", "Wortlaut": "Hochwasser", "Wann": "02.05.2024"},
     ]
     path = tmp_path / f"posts.{form}"
     if form == "csv":
-        path.write_text("Nr;Wortlaut;Wann\n" + "".join(f"{';'.join(r.values())}\n" for r in rows))
+        path.write_text(
+            "Nr;Wortlaut;Wann\n" + "".join(f"{';'.join(r.values())}\n" for r in rows)
+        )
     elif form == "json":
         path.write_text(json.dumps({"all": rows}))
     elif form == "parquet":
@@ -116,8 +132,13 @@ def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(
     asked = process("doctor", path)
     assert asked.returncode == 2
     said = asked.stdout + asked.stderr
-    assert 'Wortlaut ("Die Brücke, sie ist weg", "Hochwasser"); Wann ("02.05.2024")' in said
-    assert all(option in said for option in ("--text-field", "--id-field", "--date-field"))
+    assert (
+        'Wortlaut ("Die Brücke, sie ist weg", "Hochwasser"); Wann ("02.05.2024")'
+        in said
+    )
+    assert all(
+        option in said for option in ("--text-field", "--id-field", "--date-field")
+    )
     with pytest.raises(UnknownFields) as caught:
         open_posts([path])
     assert caught.value.samples == {
@@ -125,14 +146,22 @@ def test_a_table_that_is_not_understood_shows_its_fields_and_asks_for_all_three(
         "Wortlaut": ["Die Brücke, sie ist weg", "Hochwasser"],
         "Wann": ["02.05.2024"],
     }
-    done = process("doctor", path, "--text-field=Wortlaut", "--id-field=Nr", "--date-field=Wann")
+    done = process(
+        "doctor", path, "--text-field=Wortlaut", "--id-field=Nr", "--date-field=Wann"
+    )
     assert "17 | Die Brücke, sie ist weg" in done.stdout and "2024-05-02" in done.stdout
 
 
 @pytest.mark.parametrize("header", [["Tweet ID", "Text"], ["Wortlaut", "Nr"]])
 def test_the_header_of_an_excel_file_is_found_below_its_title(files, header):
     book = pytest.importorskip("openpyxl").Workbook()
-    for row in (["Export of the flood"], ["made on 3 May 2024"], [], header, ["17", "18"]):
+    for row in (
+        ["Export of the flood"],
+        ["made on 3 May 2024"],
+        [],
+        header,
+        ["17", "18"],
+    ):
         book.active.append(row)
     book.save(files / "posts.xlsx")
     chosen = [] if "Text" in header else ["--text-field=Wortlaut", "--id-field=Nr"]
@@ -145,7 +174,9 @@ FACEBOOK = [
     {
         "timestamp": 1714644000,
         "title": "Ann Lee updated her status.",
-        "attachments": [{"data": [{"external_context": {"url": "https://paper.example/story"}}]}],
+        "attachments": [
+            {"data": [{"external_context": {"url": "https://paper.example/story"}}]}
+        ],
         "data": [
             {"update_timestamp": 1714644000},
             {"post": "The river caf\u00c3\u00a9 is flooded \u00f0\u009f\u0098\u00a2"},
@@ -156,7 +187,11 @@ FACEBOOK = [
         "title": "Ann Lee added a new photo.",
         "data": [],
         "attachments": [
-            {"data": [{"media": {"uri": "a.jpg", "description": "the br\u00c3\u00bccke"}}]}
+            {
+                "data": [
+                    {"media": {"uri": "a.jpg", "description": "the br\u00c3\u00bccke"}}
+                ]
+            }
         ],
     },
     {
@@ -177,7 +212,11 @@ def test_the_download_of_facebook_is_read_in_all_its_files(files):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("Facebook download") == 2
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert sorted(row["text"] for row in rows) == ["", "The river café is flooded 😢", "the brücke"]
+    assert sorted(row["text"] for row in rows) == [
+        "",
+        "The river café is flooded 😢",
+        "the brücke",
+    ]
     assert all(row["created_at"].startswith("2024-05-02T10:") for row in rows)
     # The field by its path: an element of the list has it, and no title stands for it.
     chosen = ["--text-field=data.post", "--id-field=line", "--date-field=timestamp"]
@@ -235,7 +274,9 @@ def test_articles_in_word_and_pdf(files):
     }
 
 
-@pytest.mark.parametrize("name", ["empty.docx", "empty.pdf", "broken.docx", "broken.pdf"])
+@pytest.mark.parametrize(
+    "name", ["empty.docx", "empty.pdf", "broken.docx", "broken.pdf"]
+)
 def test_an_office_file_without_words_is_named(files, name):
     docx, path = pytest.importorskip("docx"), files / name
     if name.startswith("broken"):
@@ -245,7 +286,13 @@ def test_an_office_file_without_words_is_named(files, name):
     else:
         pdf_of("").write(path)
     done = process(
-        "rank", "--model", files / "model", "--articles", path, "--posts", files / "dump"
+        "rank",
+        "--model",
+        files / "model",
+        "--articles",
+        path,
+        "--posts",
+        files / "dump",
     )
     assert done.returncode == 2
     assert f"{name}: " in done.stderr and "Traceback" not in done.stderr
@@ -253,7 +300,9 @@ def test_an_office_file_without_words_is_named(files, name):
 
 @pytest.mark.parametrize(("empty", "said"), [(1, False), (30, True)])
 def test_many_empty_texts_are_said(files, empty, said):
-    rows = [{"id": str(i), "text": " " if i < empty else f"flood {i}"} for i in range(100)]
+    rows = [
+        {"id": str(i), "text": " " if i < empty else f"flood {i}"} for i in range(100)
+    ]
     (files / "posts.jsonl").write_text(lines(rows))
     done = process(*rank(files, posts=["posts.jsonl"]))
     assert done.returncode == 0, done.stderr
@@ -264,7 +313,9 @@ def test_many_empty_texts_are_said(files, empty, said):
 def test_a_pasted_address_gets_a_hint(files, option):
     given = {"--articles": files / "story.txt", "--posts": files / "dump"}
     given[option] = "https://www.paper.example/story?id=1"
-    done = process("rank", "--model", files / "model", *(v for p in given.items() for v in p))
+    done = process(
+        "rank", "--model", files / "model", *(v for p in given.items() for v in p)
+    )
     assert done.returncode == 2
     assert "save" in done.stderr and "paper.example" in done.stderr
 
@@ -282,7 +333,9 @@ def test_own_results_give_back_what_was_guarded(files, form):
         "8": "－flood",
         "9": "＠flood",
     }
-    (files / "raw.jsonl").write_text(lines({"id": i, "text": t} for i, t in texts.items()))
+    (files / "raw.jsonl").write_text(
+        lines({"id": i, "text": t} for i, t in texts.items())
+    )
     first = files / "found.csv"
     assert process(*rank(files, "--out", first, posts=["raw.jsonl"])).returncode == 0
     assert "'=flood" in first.read_text() and "\x1b" not in first.read_text()
@@ -305,11 +358,22 @@ def test_own_results_give_back_what_was_guarded(files, form):
 
 @pytest.mark.parametrize("command", ["rank", "filter", "explain"])
 def test_no_text_of_others_reaches_the_terminal_as_commands(files, command):
-    row = {"id": "1\x1b[31m", "text": "\x1b[2Jflood \x9b31m river", "lang": "\x1b[m", "x\x1b": 1}
+    row = {
+        "id": "1\x1b[31m",
+        "text": "\x1b[2Jflood \x9b31m river",
+        "lang": "\x1b[m",
+        "x\x1b": 1,
+    }
     (files / "posts.jsonl").write_text(lines([row, {"id": "2", "text": "vote"}]))
-    (files / "story.txt").write_text("Flood in the \x1b[31mtown\n\nThe river took the bridge.\n")
+    (files / "story.txt").write_text(
+        "Flood in the \x1b[31mtown\n\nThe river took the bridge.\n"
+    )
     _, *given = rank(files, posts=["posts.jsonl"])
-    more = {"rank": [], "filter": ["--min-score", "-1"], "explain": ["--post", row["id"]]}[command]
+    more = {
+        "rank": [],
+        "filter": ["--min-score", "-1"],
+        "explain": ["--post", row["id"]],
+    }[command]
     if command == "filter":
         more += ["--out", files / "out.csv"]
     for options in (more, [*more, "--text-field", "\x1b[31m"]):
@@ -336,7 +400,9 @@ def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
     strict = process(typed, *given, "--strict")
     assert strict.returncode == 2 and "b.csv: is a zip archive" in strict.stderr
     assert not out.exists()
-    named = process(typed, *given[:-2], "--out", out, "--posts", files / "dump" / "b.csv")
+    named = process(
+        typed, *given[:-2], "--out", out, "--posts", files / "dump" / "b.csv"
+    )
     assert named.returncode == 2 and "b.csv: is a zip archive" in named.stderr
     done = process(typed, *given)
     assert done.returncode == 0, done.stderr
@@ -345,6 +411,11 @@ def test_one_unreadable_file_of_a_folder_is_left_out_and_named(files, command):
     assert any(line.startswith("1 unreadable file left out: ") for line in left_out)
     if command == "index":
         return
-    assert {json.loads(line)["post"] for line in out.read_text().splitlines()} == {"1", "3"}
+    assert {json.loads(line)["post"] for line in out.read_text().splitlines()} == {
+        "1",
+        "3",
+    }
     meta = json.loads((files / "out.jsonl.meta.json").read_text())
-    assert meta["counts"]["unreadable"] == 1 and "b.csv: is" in " ".join(meta["remarks"])
+    assert meta["counts"]["unreadable"] == 1 and "b.csv: is" in " ".join(
+        meta["remarks"]
+    )

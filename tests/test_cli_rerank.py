@@ -48,7 +48,12 @@ def model(tmp_path_factory):
         ranker=SMALL,
         exact_match=True,
         link_match=True,
-        tokenizer={"hashtags": "both", "urls": "drop", "mentions": "drop", "numbers": "keep"},
+        tokenizer={
+            "hashtags": "both",
+            "urls": "drop",
+            "mentions": "drop",
+            "numbers": "keep",
+        },
     )
     optimizer = torch.optim.Adam(ranker.parameters(), lr=0.03)
     for _ in range(60):
@@ -79,7 +84,13 @@ def posts(tmp_path):
 
 def rerank(model, posts, *more, query="oscars snub affleck"):
     return CliRunner().invoke(
-        app, list(map(str, ["rerank", "--model", model, "--query", query, "--posts", posts, *more]))
+        app,
+        list(
+            map(
+                str,
+                ["rerank", "--model", model, "--query", query, "--posts", posts, *more],
+            )
+        ),
     )
 
 
@@ -88,11 +99,15 @@ def test_posts_with_the_words_of_the_query_come_first(model, posts):
     assert done.exit_code == 0, done.output
     shown = [line for line in done.stdout.splitlines() if "p0" in line or "p1" in line]
     assert done.stdout.index("both") < done.stdout.index(shown[0])
-    assert "Oscars snub: Affleck" in done.stdout and "oscars snub affleck" in done.stdout
+    assert (
+        "Oscars snub: Affleck" in done.stdout and "oscars snub affleck" in done.stdout
+    )
 
 
 @pytest.mark.parametrize("name", ["jsonl", "csv", "trec"])
-def test_the_ending_of_the_file_names_the_format_of_the_ranking(model, posts, tmp_path, name):
+def test_the_ending_of_the_file_names_the_format_of_the_ranking(
+    model, posts, tmp_path, name
+):
     out = tmp_path / f"ranking.{name}"
     done = rerank(model, posts, "--top", 4, "--out", out)
     assert done.exit_code == 0, done.output
@@ -140,8 +155,14 @@ def test_bm25_picks_what_is_reranked(model, posts, tmp_path):
 
 
 def test_a_link_in_the_text_is_read(model, tmp_path):
-    texts = {"a": "word1 http://x.org/oscars-snub", "b": "word1 http://x.org/word7", "c": "word1"}
-    path = lines(tmp_path / "links.jsonl", [{"id": i, "text": t} for i, t in texts.items()])
+    texts = {
+        "a": "word1 http://x.org/oscars-snub",
+        "b": "word1 http://x.org/word7",
+        "c": "word1",
+    }
+    path = lines(
+        tmp_path / "links.jsonl", [{"id": i, "text": t} for i, t in texts.items()]
+    )
     done = rerank(model, path, "--format", "jsonl")
     scores = {r["post"]: r["score"] for r in map(json.loads, done.stdout.splitlines())}
     assert len(set(scores.values())) == 3
@@ -178,7 +199,9 @@ def test_another_model_or_no_model_is_named(model, posts, tmp_path, tiny_model):
     assert done.exit_code == 2 and "nothing.jsonl" in done.output + done.stderr
 
 
-def test_a_folder_of_several_rankers_scores_by_their_mean_probability(model, posts, tmp_path):
+def test_a_folder_of_several_rankers_scores_by_their_mean_probability(
+    model, posts, tmp_path
+):
     """Two seeds, one as a model folder and one as a training's folder, against a loop."""
     first = TextRanker.load(model)
     second = TextRanker.load(model)
@@ -194,14 +217,24 @@ def test_a_folder_of_several_rankers_scores_by_their_mean_probability(model, pos
     texts = [["oscars", "snub", "word1"], ["word3"], ["affleck"]]
     expected = [
         np.log((np.exp(a) + np.exp(b)) / 2)
-        for a, b in zip(first.score(query, texts), second.score(query, texts), strict=True)
+        for a, b in zip(
+            first.score(query, texts), second.score(query, texts), strict=True
+        )
     ]
-    np.testing.assert_allclose(open_ranker(both).score(query, texts), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        open_ranker(both).score(query, texts), expected, rtol=1e-5
+    )
     done = rerank(both, posts, "--format", "csv")
     assert done.exit_code == 0, done.output
-    scores = {row["post"]: float(row["score"]) for row in csv.DictReader(io.StringIO(done.stdout))}
+    scores = {
+        row["post"]: float(row["score"])
+        for row in csv.DictReader(io.StringIO(done.stdout))
+    }
     alone = [
-        {row["post"]: float(row["score"]) for row in csv.DictReader(io.StringIO(one.stdout))}
+        {
+            row["post"]: float(row["score"])
+            for row in csv.DictReader(io.StringIO(one.stdout))
+        }
         for one in (
             rerank(both / "seed0", posts, "--format", "csv"),
             rerank(both / "seed1" / "model", posts, "--format", "csv"),

@@ -24,15 +24,32 @@ from siamese_news.model import loading
 from siamese_news.search import opening, scan
 from siamese_news.search.sharding import workers
 
-WORDS = ["flood", "river", "water", "town", "bridge", "vote", "mayor", "fire", "the", "洪水警報"]
+WORDS = [
+    "flood",
+    "river",
+    "water",
+    "town",
+    "bridge",
+    "vote",
+    "mayor",
+    "fire",
+    "the",
+    "洪水警報",
+]
 STORY = "Flood in the town\n\nThe river rose at night and took the old bridge of the town.\n"
 FUSIONS = [["--fusion", "vectors"], ["--no-smooth"], []]
 
 
 def post(dice, number):
-    row = {"id": f"p{number}", "text": " ".join(dice.choices(WORDS, k=dice.randint(0, 9)))}
+    row = {
+        "id": f"p{number}",
+        "text": " ".join(dice.choices(WORDS, k=dice.randint(0, 9))),
+    }
     if dice.random() < 0.9:
-        row |= {"created_at": f"2020-01-{dice.randint(1, 28):02}T00:00:00Z", "lang": "en"}
+        row |= {
+            "created_at": f"2020-01-{dice.randint(1, 28):02}T00:00:00Z",
+            "lang": "en",
+        }
     return json.dumps(row)
 
 
@@ -50,7 +67,9 @@ def corpus(folder: Path, seed: int, count: int) -> None:
     (folder / "a.jsonl").write_text("\n".join(lines[:cut]) + "\n")
     (folder / "b.jsonl").write_text("\n".join(lines[cut:]))
     rows = [f'"c{n}","{" ".join(dice.choices(WORDS, k=5))}"' for n in range(cut)]
-    (folder / "c.csv").write_text("\n".join(["id,text", *rows, f'"p0","{first}"']) + "\n")
+    (folder / "c.csv").write_text(
+        "\n".join(["id,text", *rows, f'"p0","{first}"']) + "\n"
+    )
     (folder.parent / "story.txt").write_text(STORY)
 
 
@@ -86,7 +105,11 @@ def told(root, out):
     rejected = root / f"{out}.rejected.jsonl"
     return (
         (root / out).read_bytes(),
-        {name: value for name, value in meta.items() if name not in ("command", "provenance")},
+        {
+            name: value
+            for name, value in meta.items()
+            if name not in ("command", "provenance")
+        },
         rejected.read_text() if rejected.exists() else "",
     )
 
@@ -98,7 +121,9 @@ def here(count, job):
     yield lambda parts: map(worker.advance, reversed(parts))
 
 
-@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(FUSIONS), st.booleans())
+@given(
+    st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(FUSIONS), st.booleans()
+)
 @settings(deadline=None, max_examples=8, phases=[Phase.explicit, Phase.generate])
 def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
     root = tmp_path_factory.mktemp("cut")
@@ -108,7 +133,10 @@ def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
         patch.setattr(rows, "_ROWS", 7)
         patch.setattr(scan, "BLOCK", 50)
         corpus(root / "posts", seed, 240)
-        options = [*options, *(["--after", "2020-01-05", "--dated-only"] if dated else [])]
+        options = [
+            *options,
+            *(["--after", "2020-01-05", "--dated-only"] if dated else []),
+        ]
         done = run(*command(root, "one.jsonl", *options))
         assert done.exit_code == 0, done.output
         patch.setattr(workers, "local_workers", here)
@@ -124,7 +152,9 @@ def large(tmp_path_factory):
     """A corpus that two workers really share, and what one process makes of it."""
     root = tmp_path_factory.mktemp("large")
     corpus(root / "posts", 1, 3000)
-    done = subprocess.run([sys.executable, "-m", "siamese_news", *command(root, "one.csv")])
+    done = subprocess.run(
+        [sys.executable, "-m", "siamese_news", *command(root, "one.csv")]
+    )
     assert done.returncode == 0
     return root
 
@@ -133,7 +163,9 @@ def large(tmp_path_factory):
 def test_workers_are_processes_and_give_the_same(large):
     arguments = command(large, "two.csv", "--workers", "2")
     done = subprocess.run(
-        [sys.executable, "-m", "siamese_news", *arguments], capture_output=True, text=True
+        [sys.executable, "-m", "siamese_news", *arguments],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert told(large, "two.csv") == told(large, "one.csv")
@@ -227,11 +259,16 @@ def test_a_full_disk_is_named_and_finished_parts_are_kept(small, monkeypatch):
     monkeypatch.setattr(workers, "step_of", lambda folder: ("read.json", full))
     done = run(*command(small, "x.jsonl", "--workers", 2))
     assert done.exit_code == 2
-    assert "x.jsonl.shards: No space left on device; finished parts are kept" in done.output
+    assert (
+        "x.jsonl.shards: No space left on device; finished parts are kept"
+        in done.output
+    )
 
 
 @pytest.mark.parametrize("steps", [1, 3, 5])
-def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(small, steps, monkeypatch):
+def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(
+    small, steps, monkeypatch
+):
     folder = unfinished(small, steps, monkeypatch)
     refused = run(*command(small, "x.jsonl", "--workers", 2))
     assert refused.exit_code == 2 and "left by an unfinished run" in refused.output
@@ -242,7 +279,10 @@ def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(small, steps,
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [(["--model", "{model}"], "(model: "), (["--no-smooth"], "(smooth: not set there,")],
+    [
+        (["--model", "{model}"], "(model: "),
+        (["--no-smooth"], "(smooth: not set there,"),
+    ],
 )
 def test_parts_of_another_job_are_refused(small, change, said, monkeypatch):
     unfinished(small, 2, monkeypatch)

@@ -44,13 +44,18 @@ GROUPS = (
 
 
 # The first option of each group together, then the second ones, and so on.
-ROUNDS = zip_longest(*([f"{group}={option}" for option in options(group)] for group in GROUPS))
+ROUNDS = zip_longest(
+    *([f"{group}={option}" for option in options(group)] for group in GROUPS)
+)
 TRAINED = [option for option in options("experiment") if "evaluate" not in option]
 
 
 @pytest.mark.parametrize(
     "overrides",
-    [*(list(filter(None, some)) for some in ROUNDS), *([f"experiment={one}"] for one in TRAINED)],
+    [
+        *(list(filter(None, some)) for some in ROUNDS),
+        *([f"experiment={one}"] for one in TRAINED),
+    ],
     ids=" ".join,
 )
 def test_every_option_composes(overrides):
@@ -59,7 +64,8 @@ def test_every_option_composes(overrides):
 
 
 @pytest.mark.parametrize(
-    "override", [f"data={option}" for option in options("data")] + ["experiment=demo_evaluate"]
+    "override",
+    [f"data={option}" for option in options("data")] + ["experiment=demo_evaluate"],
 )
 def test_evaluate_composes(override):
     compose("evaluate", overrides=[override])
@@ -80,7 +86,9 @@ def test_trainer_options_are_the_trainers_own(option):
     import pytorch_lightning as pl
 
     config = compose("train", overrides=[f"trainer={option}"]).trainer
-    assert set(config) - {"threads", "_target_"} <= set(inspect.signature(pl.Trainer).parameters)
+    assert set(config) - {"threads", "_target_"} <= set(
+        inspect.signature(pl.Trainer).parameters
+    )
 
 
 def test_an_unknown_option_lists_the_choices():

@@ -7,14 +7,27 @@ import pkgutil
 
 import pytest
 
-ROOMS = ("encoders", "sparsity", "attention", "metrics", "model", "scoring", "data.records")
+ROOMS = (
+    "encoders",
+    "sparsity",
+    "attention",
+    "metrics",
+    "model",
+    "scoring",
+    "data.records",
+)
 MODULES = ["siamese_news", "siamese_news.errors", "siamese_news.search.searcher"]
 for room in ROOMS:
     package = importlib.import_module(f"siamese_news.{room}")
     MODULES.append(package.__name__)
-    found = pkgutil.iter_modules(getattr(package, "__path__", []), f"{package.__name__}.")
+    found = pkgutil.iter_modules(
+        getattr(package, "__path__", []), f"{package.__name__}."
+    )
     MODULES += [module.name for module in found if not module.name.endswith("_triton")]
-PUBLIC = ["siamese_news", *(f"siamese_news.{room}" for room in ROOMS if room != "data.records")]
+PUBLIC = [
+    "siamese_news",
+    *(f"siamese_news.{room}" for room in ROOMS if room != "data.records"),
+]
 # No example can be shorter than what it says: others implement it.
 WITHOUT = {"Scorer"}
 

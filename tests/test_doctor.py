@@ -34,11 +34,18 @@ def test_the_installation_alone():
 def test_what_is_missing_comes_with_its_command(monkeypatch):
     from importlib import metadata
 
-    asked = ["torch>=2", "torch>=1; extra == 'there'", 'no-such-package>=1; extra == "gone"']
+    asked = [
+        "torch>=2",
+        "torch>=1; extra == 'there'",
+        'no-such-package>=1; extra == "gone"',
+    ]
     monkeypatch.setattr(metadata, "requires", lambda name: asked)
     done = doctor()
     assert "extra there: installed" in done.output
-    assert "extra gone: missing no-such-package: pip install 'siamese-news[gone]'" in done.output
+    assert (
+        "extra gone: missing no-such-package: pip install 'siamese-news[gone]'"
+        in done.output
+    )
 
 
 def test_a_file_of_posts(posts):
@@ -59,7 +66,10 @@ def test_a_file_of_posts(posts):
 def test_only_the_first_rows_are_read(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("id,text\n" + "".join(f"{n},x\n" for n in range(12_000)))
-    assert "of the first 10,000 rows of each file: 10,000 posts read" in doctor(path).output
+    assert (
+        "of the first 10,000 rows of each file: 10,000 posts read"
+        in doctor(path).output
+    )
 
 
 def test_the_chosen_fields_are_used(tmp_path):
@@ -76,12 +86,16 @@ def test_other_texts_and_unreadable_dates_are_named(tmp_path):
     path.write_text("id,Time,message,comment\n1,31/12/2024 10:00,the post,a comment\n")
     done = doctor(path)
     assert "text from 'message', id from 'id'" in done.output
-    assert "could be the text as well: 'comment' (choose with --text-field)" in done.output
+    assert (
+        "could be the text as well: 'comment' (choose with --text-field)" in done.output
+    )
     assert "no dates were found; write those of 'Time' as 2018-11-10" in done.output
     done = doctor(path, "--text-field", "comment")
     assert "could be the text" not in done.output
     path.write_text("id,text\n1,the post\n")
-    assert "no dates were found; if there are any, name their field" in doctor(path).output
+    assert (
+        "no dates were found; if there are any, name their field" in doctor(path).output
+    )
 
 
 def test_articles_and_what_cannot_be_read(tmp_path, posts):
@@ -102,7 +116,10 @@ def test_a_chat_is_not_taken_for_an_article(tmp_path, name):
     (tmp_path / name).write_text(chat)
     done = doctor(tmp_path / name)
     assert done.exit_code == 2
-    assert f"{name}: is a {'Telegram' if 'html' in name else 'WhatsApp'} chat" in done.output
+    assert (
+        f"{name}: is a {'Telegram' if 'html' in name else 'WhatsApp'} chat"
+        in done.output
+    )
 
 
 def test_a_table_in_a_text_file_is_not_taken_for_an_article(tmp_path):

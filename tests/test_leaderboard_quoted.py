@@ -70,7 +70,9 @@ def test_a_quoted_figure_is_the_leaderboards():
     leaderboard = LEADERBOARD.read_text(encoding="utf-8")
     board = table_of(leaderboard, "# Leaderboard")
     speeds = table_of(leaderboard, "\n## signal1m")
-    quoted = table_of((ROOT / "docs" / "quality.md").read_text(encoding="utf-8"), "# How good")
+    quoted = table_of(
+        (ROOT / "docs" / "quality.md").read_text(encoding="utf-8"), "# How good"
+    )
     assert len(quoted) >= 5
     for title, cells in quoted.items():
         row = board[ROWS[title]] | {"posts/s": speeds[ROWS[title]]["posts/s"]}

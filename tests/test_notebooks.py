@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-nbclient = pytest.importorskip("nbclient", reason="the extra [notebook] is not installed")
+nbclient = pytest.importorskip(
+    "nbclient", reason="the extra [notebook] is not installed"
+)
 nbformat = pytest.importorskip("nbformat")
 FOLDER = Path(__file__).parents[1] / "notebooks"
 # What each draws at least, and whether it takes seconds or minutes.
@@ -35,7 +37,9 @@ def executed(tmp_path, monkeypatch):
         notebook = read(name)
         resources = {"metadata": {"path": str(tmp_path)}}
         nbclient.NotebookClient(notebook, timeout=1800, resources=resources).execute()
-        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        outputs = [
+            output for cell in notebook.cells for output in cell.get("outputs", [])
+        ]
         said = "".join(o["text"] for o in outputs if o.get("name") == "stdout")
         return said, sum("image/png" in output.get("data", {}) for output in outputs)
 
@@ -49,14 +53,21 @@ def test_all_are_known():
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_they_are_thin_and_committed_without_output(name):
     cells = [cell for cell in read(name).cells if cell.cell_type == "code"]
-    lines = [line for cell in cells for line in cell.source.splitlines() if line.strip()]
+    lines = [
+        line for cell in cells for line in cell.source.splitlines() if line.strip()
+    ]
     assert 0 < len(lines) < 60
-    assert not any(cell.outputs for cell in cells), "clear the outputs before committing"
+    assert not any(cell.outputs for cell in cells), (
+        "clear the outputs before committing"
+    )
 
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PICTURES],
+    [
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+        for name in PICTURES
+    ],
 )
 def test_runs_on_the_bundled_stories(name, executed, monkeypatch):
     for variable in ("SIAMESE_NEWS_DATA", "SIAMESE_NEWS_VECTORS"):

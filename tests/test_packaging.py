@@ -20,8 +20,21 @@ from tests.test_examples import PRINTED
 
 ROOT = Path(__file__).parents[1]
 # What setuptools says of a folder of data that is not among the packages.
-WARNINGS = re.compile(r"absent from|namespace package|SetuptoolsDeprecation|setuptools.*Warning")
-SUFFIXES = {".py", ".yaml", ".jsonl", ".tsv", ".md", ".j2", ".css", ".js", ".typed", ".txt"}
+WARNINGS = re.compile(
+    r"absent from|namespace package|SetuptoolsDeprecation|setuptools.*Warning"
+)
+SUFFIXES = {
+    ".py",
+    ".yaml",
+    ".jsonl",
+    ".tsv",
+    ".md",
+    ".j2",
+    ".css",
+    ".js",
+    ".typed",
+    ".txt",
+}
 
 
 def test_no_message_points_to_a_page_that_a_wheel_lacks():
@@ -31,7 +44,9 @@ def test_no_message_points_to_a_page_that_a_wheel_lacks():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                bare = re.search(r"(?<!blob/main/)\b(docs|benchmarks)/[\w-]+\.md", node.value)
+                bare = re.search(
+                    r"(?<!blob/main/)\b(docs|benchmarks)/[\w-]+\.md", node.value
+                )
                 if bare:
                     found.append(f"{path.name}: {bare[0]}")
     assert not found
@@ -48,7 +63,11 @@ def shipped():
 
 def run(*arguments, cwd=ROOT, **options):
     done = subprocess.run(
-        [str(part) for part in arguments], cwd=cwd, capture_output=True, text=True, **options
+        [str(part) for part in arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        **options,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -106,7 +125,9 @@ def only(folder, *names):
     folder.mkdir()
     for distribution in closure(*names).values():
         base = Path(str(distribution.locate_file("")))
-        for top in {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}:
+        for top in {
+            file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."
+        }:
             if not (folder / top).exists() and (base / top).exists():
                 (folder / top).symlink_to(base / top)
     return folder
@@ -118,16 +139,25 @@ def test_constraints_name_everything_that_is_needed():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = [name for group in project["dependency-groups"].values() for name in group]
-    asked = [*project["project"]["dependencies"], *(n for n in groups if isinstance(n, str))]
+    asked = [
+        *project["project"]["dependencies"],
+        *(n for n in groups if isinstance(n, str)),
+    ]
     for requirements in project["project"]["optional-dependencies"].values():
         asked += requirements
-    names = {re.match(r"[\w.-]+", requirement)[0] for requirement in asked} - {"siamese-news"}
+    names = {re.match(r"[\w.-]+", requirement)[0] for requirement in asked} - {
+        "siamese-news"
+    }
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {
-        re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines if "==" in line
+        re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower()
+        for line in lines
+        if "==" in line
     }
     own = {"pip", "setuptools", "wheel"}
-    assert {re.sub(r"[-_.]+", "-", name).lower() for name in names} <= pinned | {"triton"}
+    assert {re.sub(r"[-_.]+", "-", name).lower() for name in names} <= pinned | {
+        "triton"
+    }
     assert set(closure(*names)) - own - {"triton"} <= pinned
 
 
@@ -139,7 +169,11 @@ def test_wheel_and_sdist_hold_everything_and_setuptools_says_nothing(dist):
     assert "siamese_news/py.typed" in set(shipped())
     with tarfile.open(sdist) as files:
         inside = {name.partition("/")[2] for name in files.getnames()}
-    assert {"setup.py", "conf/train.yaml", "src/siamese_news/pretrained/vocab.txt"} <= inside
+    assert {
+        "setup.py",
+        "conf/train.yaml",
+        "src/siamese_news/pretrained/vocab.txt",
+    } <= inside
 
 
 @pytest.mark.slow
@@ -161,11 +195,16 @@ def test_pip_installs_without_a_warning(copy, tmp_path, editable):
 def test_a_wheel_trains_from_another_folder(dist, tmp_path):
     """Installed into a fresh venv, run from a third folder."""
     # The package of the wheel, the dependencies of this environment behind it.
-    behind = [*site.getsitepackages(), *[p for p in sys.path if p.endswith("site-packages")]]
+    behind = [
+        *site.getsitepackages(),
+        *[p for p in sys.path if p.endswith("site-packages")],
+    ]
     python, own = environment(tmp_path / "venv", dist[0], behind=behind)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    where = run(python, "-c", "import siamese_news; print(siamese_news.__file__)", cwd=elsewhere)
+    where = run(
+        python, "-c", "import siamese_news; print(siamese_news.__file__)", cwd=elsewhere
+    )
     assert str(own) in where
     run(
         python,
@@ -222,11 +261,17 @@ def test_the_encoders_of_a_wheel_run_with_their_extra_alone(dist, tmp_path):
         (["-c", "import siamese_news.evaluate"], "[eval]"),
     ):
         done = subprocess.run(
-            [python, *arguments], cwd=tmp_path, capture_output=True, text=True, env=os.environ
+            [python, *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env=os.environ,
         )
         assert done.returncode in (1, 2)
         last = done.stderr.strip().splitlines()[-1]
-        assert last.replace("'", "").endswith(f"run pip install siamese-news{extra}"), last
+        assert last.replace("'", "").endswith(f"run pip install siamese-news{extra}"), (
+            last
+        )
 
 
 @pytest.mark.slow
@@ -237,14 +282,22 @@ def test_an_example_runs_where_its_extras_alone_are_installed(dist, tmp_path, na
     packages = [package for extra in ("", *needed) for package in packages_of()[extra]]
     behind = only(tmp_path / "behind", *packages, *libraries)
     python, own = environment(tmp_path / "venv", dist[0], behind=[behind])
-    where = run(python, "-c", "import siamese_news; print(siamese_news.__file__)", cwd=tmp_path)
+    where = run(
+        python, "-c", "import siamese_news; print(siamese_news.__file__)", cwd=tmp_path
+    )
     assert str(own) in where
-    done = subprocess.run([python, "-c", PRESENT], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [python, "-c", PRESENT], capture_output=True, text=True, cwd=tmp_path
+    )
     present = set(done.stdout.split())
     others = {"peft", "sentence_transformers", "pytorch_lightning", "hydra", "gensim"}
-    expected = {"pytorch_lightning", "hydra", "gensim"} if "train" in needed else {*libraries}
+    expected = (
+        {"pytorch_lightning", "hydra", "gensim"} if "train" in needed else {*libraries}
+    )
     assert present & others == {library.replace("-", "_") for library in expected}
-    said = run(python, ROOT / "examples" / f"{name}.py", tmp_path / "made", cwd=tmp_path)
+    said = run(
+        python, ROOT / "examples" / f"{name}.py", tmp_path / "made", cwd=tmp_path
+    )
     assert re.search(PRINTED[name][0], said), said
 
 
@@ -281,7 +334,9 @@ def test_the_lock_file_has_every_pin_with_its_hashes():
             locked[re.sub(r"[-_.]+", "-", found[1]).lower()] = found[2]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if "==" in line)
-    pins = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins.items()}
+    pins = {
+        re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins.items()
+    }
     assert {n: v for n, v in locked.items() if n in pins and pins[n] != v} == {}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
@@ -290,5 +345,7 @@ def test_the_lock_file_has_every_pin_with_its_hashes():
     for requirements in project["project"]["optional-dependencies"].values():
         asked += requirements
     names = {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in asked}
-    assert {re.sub(r"[-_.]+", "-", name) for name in names} - {"siamese-news"} <= set(locked)
+    assert {re.sub(r"[-_.]+", "-", name) for name in names} - {"siamese-news"} <= set(
+        locked
+    )
     assert "://" not in text

@@ -33,9 +33,13 @@ def model():
 
 
 def scorer_of(model, articles, **options):
-    passages = Passages(**{"weight": 1.0, "words": 12, "rank": 2, "posts": 50} | options)
+    passages = Passages(
+        **{"weight": 1.0, "words": 12, "rank": 2, "posts": 50} | options
+    )
     return MixtureScorer(
-        model, articles, options=dataclasses.replace(model.terms.options, passages=passages)
+        model,
+        articles,
+        options=dataclasses.replace(model.terms.options, passages=passages),
     )
 
 
@@ -70,8 +74,12 @@ def by_hand(model, article, posts, *, words, rank):
 
     def features(word):
         known = word in model.vocabulary
-        count = occurrences[word] if known else min(of_grams[gram] for gram in grams(word))
-        return {gram: idf(of_grams[gram]) for gram in grams(word)} | {(word,): 2 * idf(count)}
+        count = (
+            occurrences[word] if known else min(of_grams[gram] for gram in grams(word))
+        )
+        return {gram: idf(of_grams[gram]) for gram in grams(word)} | {
+            (word,): 2 * idf(count)
+        }
 
     text = model.tokens(article)
     step = words // 2
@@ -79,14 +87,19 @@ def by_hand(model, article, posts, *, words, rank):
     cosines = []
     for post in tokens:
         best = 0.0
-        length = math.sqrt(sum(v**2 for word in set(post) for v in features(word).values()))
+        length = math.sqrt(
+            sum(v**2 for word in set(post) for v in features(word).values())
+        )
         for start in starts:
             passage, counts = {}, Counter()
             for word in text[start : start + words]:
                 for name, value in features(word).items():
                     passage[name] = value
                     counts[name] += 1
-            vector = {name: value * (1 + math.log(counts[name])) for name, value in passage.items()}
+            vector = {
+                name: value * (1 + math.log(counts[name]))
+                for name, value in passage.items()
+            }
             norm = math.sqrt(sum(value**2 for value in vector.values()))
             product = sum(
                 value * vector.get(name, 0.0)
@@ -139,9 +152,9 @@ def test_parts_add_up(model):
         assert sum(more.surface.values()) - sum(less.surface.values()) == pytest.approx(
             gained, abs=1e-6
         )
-        assert sum(more.article_terms.values()) - sum(less.article_terms.values()) == pytest.approx(
-            gained, abs=1e-6
-        )
+        assert sum(more.article_terms.values()) - sum(
+            less.article_terms.values()
+        ) == pytest.approx(gained, abs=1e-6)
 
 
 def test_the_state_of_parts_gives_the_scores_of_the_whole(model):

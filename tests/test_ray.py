@@ -21,7 +21,9 @@ def root(tmp_path_factory):
     with (root / "posts.jsonl").open("w") as stream:
         for n in range(6000):
             text = " ".join(words[n * k % 8] for k in range(1, 2 + n % 7))
-            stream.write(json.dumps({"id": f"p{n % 5990}", "text": f"{text} {n % 31}"}) + "\n")
+            stream.write(
+                json.dumps({"id": f"p{n % 5990}", "text": f"{text} {n % 31}"}) + "\n"
+            )
     (root / "story.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
     done = subprocess.run(command(root, "one.jsonl"), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -61,7 +63,9 @@ def actors():
 
 def test_the_same_rows_and_an_actor_that_dies(root):
     ray = ["--engine", "ray", "--workers", "2"]
-    job = subprocess.Popen(command(root, "ray.jsonl", *ray), stderr=subprocess.PIPE, text=True)
+    job = subprocess.Popen(
+        command(root, "ray.jsonl", *ray), stderr=subprocess.PIPE, text=True
+    )
     while not (found := actors()) and job.poll() is None:
         time.sleep(0.05)
     os.kill(found[0], signal.SIGKILL)

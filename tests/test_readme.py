@@ -27,7 +27,9 @@ def within_two_clicks():
             for target in re.findall(r"\]\((?!\w+:)([^)#\s]+\.md)[^)]*\)", text):
                 path = (ROOT / page.parent / target).resolve()
                 if path.is_file():
-                    pages.setdefault(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
+                    pages.setdefault(
+                        path.relative_to(ROOT), path.read_text(encoding="utf-8")
+                    )
     return pages
 
 
@@ -73,6 +75,8 @@ def test_the_rest_is_within_two_clicks(words):
 
 
 def test_every_kind_of_user_has_a_command_and_a_way_on():
-    rows = re.findall(r"^\| an? \*\*(.+?)\*\*.*?\| `(.+?)` \| (.+) \|$", README, flags=re.M)
+    rows = re.findall(
+        r"^\| an? \*\*(.+?)\*\*.*?\| `(.+?)` \| (.+) \|$", README, flags=re.M
+    )
     assert [who for who, _, _ in rows] == ["social scientist", "researcher", "engineer"]
     assert all(links.count("](") >= 3 for _, _, links in rows)

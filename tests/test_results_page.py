@@ -21,7 +21,10 @@ def test_the_page_shows_every_table_with_its_source(name):
 
 
 def test_a_row_of_another_width_is_refused(tmp_path, monkeypatch):
-    (data,) = (json.loads((results_page.DATA / f"{name}.json").read_text()) for name in NAMES[:1])
+    (data,) = (
+        json.loads((results_page.DATA / f"{name}.json").read_text())
+        for name in NAMES[:1]
+    )
     data["rows"][0] = data["rows"][0][:-1]
     (tmp_path / "short.json").write_text(json.dumps(data))
     monkeypatch.setattr(results_page, "DATA", tmp_path)

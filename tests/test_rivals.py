@@ -12,9 +12,7 @@ from siamese_news.search.query import Query
 from .commands import siamese_news as process
 
 FLOOD = "The river Asker burst its banks in Harlow Bridge. People were evacuated from the flood."
-AGAIN = (
-    "In Harlow Bridge the flood of the river Asker falls. Evacuated people return to the bridge."
-)
+AGAIN = "In Harlow Bridge the flood of the river Asker falls. Evacuated people return to the bridge."
 TRIAL = "The mayor of Quillgate went on trial for bribes. The jury heard of envelopes of money."
 POSTS = [
     "flood in Harlow Bridge",
@@ -42,9 +40,13 @@ def naive(scores, weights):
 def test_they_are_those_of_the_definition(seeds):
     generator = np.random.default_rng(seeds)
     scores = np.round(generator.uniform(-0.1, 0.5, (seeds, 200)), 2)  # with ties
-    weights = np.clip(generator.uniform(-0.5, 1.5, (seeds, seeds)), 0, 1).astype(np.float32)
+    weights = np.clip(generator.uniform(-0.5, 1.5, (seeds, seeds)), 0, 1).astype(
+        np.float32
+    )
     np.fill_diagonal(weights, 0)
-    np.testing.assert_allclose(after_rivals(scores, weights), naive(scores, weights), rtol=1e-6)
+    np.testing.assert_allclose(
+        after_rivals(scores, weights), naive(scores, weights), rtol=1e-6
+    )
 
 
 def test_with_many_seeds_the_ten_best_of_a_post_are_asked():
@@ -73,7 +75,9 @@ def test_seeds_of_one_story_are_no_rivals():
 def test_rank_lowers_what_fits_an_unrelated_seed_better(tmp_path):
     for name, text in (("a", FLOOD), ("b", AGAIN), ("c", TRIAL)):
         (tmp_path / f"{name}.txt").write_text(text)
-    rows = [json.dumps({"id": str(n), "text": text}) + "\n" for n, text in enumerate(POSTS)]
+    rows = [
+        json.dumps({"id": str(n), "text": text}) + "\n" for n, text in enumerate(POSTS)
+    ]
     (tmp_path / "posts.jsonl").write_text("".join(rows))
 
     def ranked(*more):

@@ -32,7 +32,12 @@ class Planted:
 
     def plant(self, folder: Path, without: frozenset[str] = frozenset()) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        names = {*sys.stdlib_module_names, *packages_distributions(), "siamese_news", "tests"}
+        names = {
+            *sys.stdlib_module_names,
+            *packages_distributions(),
+            "siamese_news",
+            "tests",
+        }
         names |= {"sitecustomize", "usercustomize", "hydra_plugins"}
         for name in names - without:
             if name.isidentifier():
@@ -77,7 +82,9 @@ FILTER = ["filter", *SEARCH, "--min-score", "0.1", "--out", "found.csv"]
 
 def test_without_safe_paths_a_planted_module_runs(dumps, planted):
     code = "import multiprocessing as m; m.get_context('spawn').Process(target=print).start()"
-    subprocess.run([sys.executable, "-c", code], cwd=dumps, check=False, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=dumps, check=False, capture_output=True
+    )
     assert "dumps/multiprocessing" in planted.ran()
 
 
@@ -96,7 +103,9 @@ def test_workers_of_ray_run_no_module_that_lies_next_to_its_files(dumps, planted
     assert planted.ran() == ""
 
 
-def test_an_empty_entry_of_the_path_is_not_the_folder_of_a_child(dumps, planted, tmp_path):
+def test_an_empty_entry_of_the_path_is_not_the_folder_of_a_child(
+    dumps, planted, tmp_path
+):
     """``PYTHONPATH=$PYTHONPATH:/tools`` has one if the variable was empty."""
     (tmp_path / "elsewhere").mkdir()
     code = (
@@ -104,11 +113,19 @@ def test_an_empty_entry_of_the_path_is_not_the_folder_of_a_child(dumps, planted,
         f"assert start_python('siamese_news', '--version', cwd={str(dumps)!r}).wait() == 0\n"
     )
     for entries in (f"{os.pathsep}/tools", "", "."):
-        run(sys.executable, "-c", code, folder=tmp_path / "elsewhere", PYTHONPATH=entries)
+        run(
+            sys.executable,
+            "-c",
+            code,
+            folder=tmp_path / "elsewhere",
+            PYTHONPATH=entries,
+        )
     assert planted.ran() == ""
 
 
-def test_python_m_in_a_strangers_folder_runs_only_what_python_itself_takes(tmp_path, planted):
+def test_python_m_in_a_strangers_folder_runs_only_what_python_itself_takes(
+    tmp_path, planted
+):
     folder = planted.plant(tmp_path / "mine", without=_OF_PYTHON)
     for module in ("siamese_news", "siamese_news.train"):
         run(sys.executable, "-m", module, "--help", folder=folder)
@@ -118,7 +135,9 @@ def test_python_m_in_a_strangers_folder_runs_only_what_python_itself_takes(tmp_p
     assert planted.ran() == ""
 
 
-def test_the_page_runs_no_module_of_a_project_or_of_the_current_folder(dumps, planted, tmp_path):
+def test_the_page_runs_no_module_of_a_project_or_of_the_current_folder(
+    dumps, planted, tmp_path
+):
     project = tmp_path / "project"
     found_before(project, relevant=60, other=60)
     for folder in (project, project / "searches" / "1"):
@@ -134,7 +153,9 @@ def test_the_page_runs_no_module_of_a_project_or_of_the_current_folder(dumps, pl
         served.search(threshold=0, map=False)
         for post in list(truth)[:10] + list(truth)[-10:]:
             label = "yes" if truth[post] else "no"
-            served.json("/api/labels", {"post": post, "label": label, "annotator": "me"})
+            served.json(
+                "/api/labels", {"post": post, "label": label, "annotator": "me"}
+            )
         assert served.json("/api/learn", {})["sentence"]
         assert planted.ran() == ""
     finally:
@@ -142,10 +163,25 @@ def test_the_page_runs_no_module_of_a_project_or_of_the_current_folder(dumps, pl
 
 
 @pytest.mark.slow
-def test_training_in_two_processes_runs_no_module_of_the_current_folder(tmp_path, planted):
+def test_training_in_two_processes_runs_no_module_of_the_current_folder(
+    tmp_path, planted
+):
     folder = planted.plant(tmp_path / "runs", without=_OF_PYTHON)
-    options = ["trainer=ddp4", "trainer.devices=2", "data=stories", "objective=ntxent", *SMALL]
-    run(sys.executable, "-m", "siamese_news.train", *options, "hydra.run.dir=out", folder=folder)
+    options = [
+        "trainer=ddp4",
+        "trainer.devices=2",
+        "data=stories",
+        "objective=ntxent",
+        *SMALL,
+    ]
+    run(
+        sys.executable,
+        "-m",
+        "siamese_news.train",
+        *options,
+        "hydra.run.dir=out",
+        folder=folder,
+    )
     assert (folder / "out" / "model").is_dir()
     assert planted.ran() == ""
 
@@ -175,7 +211,9 @@ def test_processes_of_another_program_get_safe_paths_and_it_keeps_its_own(monkey
     assert "PYTHONSAFEPATH" not in os.environ
 
 
-def test_a_program_is_taken_from_absolute_folders_of_the_path_alone(tmp_path, monkeypatch):
+def test_a_program_is_taken_from_absolute_folders_of_the_path_alone(
+    tmp_path, monkeypatch
+):
     for folder in ("tools", "stranger"):
         (tmp_path / folder).mkdir()
         program = tmp_path / folder / "git"

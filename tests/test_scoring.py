@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.features import bigram_ids, distinct
-from siamese_news.lexical_head.head import TermHead, bigram_counters, empty_bigram_counters
+from siamese_news.lexical_head.head import (
+    TermHead,
+    bigram_counters,
+    empty_bigram_counters,
+)
 from siamese_news.lexical_head.options import (
     DenseExcess,
     FocusedPool,
@@ -33,13 +37,20 @@ WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")
 COUNTS = (50, 20, 40, 5, 30, 2, 0)
 TEXTS = 100
 OPTIONS = TermOptions(
-    power=1.5, lead_half_life=4.0, pivot=0.6, article_tokens=50, bigram_weight=0.0, dense=0.0
+    power=1.5,
+    lead_half_life=4.0,
+    pivot=0.6,
+    article_tokens=50,
+    bigram_weight=0.0,
+    dense=0.0,
 )
 
 
 def head(options=OPTIONS, typical=(9.0, 9.0)):
     counts = torch.tensor(COUNTS)
-    return TermHead(counts, empty_bigram_counters(), texts=TEXTS, typical=typical, options=options)
+    return TermHead(
+        counts, empty_bigram_counters(), texts=TEXTS, typical=typical, options=options
+    )
 
 
 def idf(word_id):
@@ -92,7 +103,9 @@ def test_pairs_are_scored_as_words_are_and_by_themselves():
     expected = 0.75 * naive(article, post, words)
     expected += 0.25 * naive([one, two, three, two], [two, 103], words)
     features = np.concatenate([np.array(post), bigram_ids(np.array(post))])
-    assert scored([article], [features], weights)[0, 0] == pytest.approx(expected, rel=1e-5)
+    assert scored([article], [features], weights)[0, 0] == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 @given(st.lists(ids, max_size=5))
@@ -105,7 +118,9 @@ def test_all_texts_at_once_have_the_features_of_each(texts):
     pairs = set(zip(rows.tolist(), found.tolist(), strict=True))
     assert len(pairs) == len(rows)
     assert pairs == {
-        (row, int(place)) for row, text in enumerate(texts) for place in terms.features(text)
+        (row, int(place))
+        for row, text in enumerate(texts)
+        for place in terms.features(text)
     }
 
 
@@ -185,7 +200,8 @@ def test_a_narrow_pool_mixes_both_idfs_and_adds_the_headline():
 
 
 @pytest.mark.parametrize(
-    "values", [{"power": -1.0}, {"lead_half_life": 0.0}, {"pivot": 1.5}, {"dense": -0.1}]
+    "values",
+    [{"power": -1.0}, {"lead_half_life": 0.0}, {"pivot": 1.5}, {"dense": -0.1}],
 )
 def test_impossible_options_are_named(values):
     with pytest.raises(InputError, match=next(iter(values))):
@@ -224,8 +240,18 @@ def two_heads(tiny_model):
 
 
 # Most of their words are in the vocabulary, unlike those of a seed in another language.
-ARTICLES = ["Flood: river water in the town\nThe bridge of Qwertz in rain", "Fire at night"]
-POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", "", "the of a"]
+ARTICLES = [
+    "Flood: river water in the town\nThe bridge of Qwertz in rain",
+    "Fire at night",
+]
+POSTS = [
+    "flood in the town",
+    "qwertz bridge!",
+    "fire fire smoke",
+    "nothing at all",
+    "",
+    "the of a",
+]
 
 
 def test_a_dense_model_has_cosines(tiny_model):
@@ -246,7 +272,9 @@ def test_the_mixture_is_the_sum_of_its_heads(two_heads):
     articles = [two_heads.ids(text) for text in ARTICLES]
     features = [two_heads.terms.features(two_heads.ids(text)) for text in POSTS]
     lexical = scored(articles, features, two_heads.terms.background())
-    np.testing.assert_allclose(scorer.scores(POSTS), 0.75 * lexical + 0.25 * dense, atol=1e-6)
+    np.testing.assert_allclose(
+        scorer.scores(POSTS), 0.75 * lexical + 0.25 * dense, atol=1e-6
+    )
     assert not scorer.scores(["", "the of a"]).any()
     assert scorer.scores([]).shape == (2, 0)
 
@@ -255,20 +283,30 @@ def test_a_name_that_no_vocabulary_has_matches_itself(two_heads):
     scorer = open_scorer(two_heads, ARTICLES)
     assert scorer.matched_terms(["QWERTZ was"]) == [["qwertz"]]
     assert scorer.matched_terms(["flood in the town"])[0][0] in ("flood", "town")
-    assert scorer.matched_terms(["nothing at all", "", "Qwertz!"]) == [[], [], ["qwertz"]]
+    assert scorer.matched_terms(["nothing at all", "", "Qwertz!"]) == [
+        [],
+        [],
+        ["qwertz"],
+    ]
     assert scorer.matched_terms([]) == []
 
 
 def test_a_vocabulary_that_drops_unknown_words_names_those_it_knows(two_heads):
     two_heads.vocabulary = Vocabulary(two_heads.vocabulary.words, unknown="drop")
     scorer = open_scorer(two_heads, ["flood xxyyzz river"])
-    assert set(scorer.matched_terms(["flood qwertz river"])[0]) == {"flood", "river", "flood river"}
+    assert set(scorer.matched_terms(["flood qwertz river"])[0]) == {
+        "flood",
+        "river",
+        "flood river",
+    }
 
 
 def test_blocks_do_not_matter(two_heads):
     together = open_scorer(two_heads, ARTICLES).scores(POSTS)
     scorer = open_scorer(two_heads, ARTICLES)
-    np.testing.assert_allclose(np.hstack([scorer.scores([p]) for p in POSTS]), together, atol=1e-6)
+    np.testing.assert_allclose(
+        np.hstack([scorer.scores([p]) for p in POSTS]), together, atol=1e-6
+    )
 
 
 def settled(model, posts, articles=ARTICLES, **options):
@@ -292,7 +330,11 @@ def test_a_pool_about_the_story_is_seen_and_another_is_not(two_heads):
 
 @pytest.mark.parametrize(
     ("about", "decisions"),
-    [("auto", ["between", "event"]), ("event", ["event"] * 2), ("article", ["article"] * 2)],
+    [
+        ("auto", ["between", "event"]),
+        ("event", ["event"] * 2),
+        ("article", ["article"] * 2),
+    ],
 )
 def test_what_is_asked_for_can_be_said(two_heads, about, decisions):
     posts = ["flood river town"] * 13 + ["vote mayor street"] * 87
@@ -303,7 +345,10 @@ def test_a_pool_like_a_seed_in_another_language_is_about_its_event(two_heads):
     """Its function words, which the vocabulary lacks too, would make any pool one about it."""
     posts = ["flood river dans la ville"] * 20
     known, foreign = "flood river town bridge water", "flood river dans la ville"
-    assert settled(two_heads, posts, [known, foreign]).decisions() == ["article", "event"]
+    assert settled(two_heads, posts, [known, foreign]).decisions() == [
+        "article",
+        "event",
+    ]
     asked = settled(two_heads, posts, [foreign], about="article")
     assert asked.decisions() == ["article"]
 
@@ -316,7 +361,9 @@ def test_several_seeds_of_one_story_ask_for_the_event(two_heads):
     story = settled(two_heads, posts, articles, positives=2, one_story=True)
     assert story.decisions() == ["event", "event"]
     # One seed is no several; and a story is judged by all of its seeds together.
-    assert settled(two_heads, posts, articles[:1], one_story=True).decisions() == ["article"]
+    assert settled(two_heads, posts, articles[:1], one_story=True).decisions() == [
+        "article"
+    ]
     asked = settled(two_heads, posts, articles, one_story=True, about="article")
     assert asked.decisions() == ["article"] * 3
 
@@ -333,7 +380,9 @@ def test_a_seeds_scores_do_not_depend_on_the_others(two_heads, data):
         smoothing=Smoothing(posts=4, neighbors=2, least=0.1),
         feedback=RocchioFeedback(posts=3, least=2, score=0.05),
     )
-    words = st.sampled_from(["flood", "river", "town", "bridge", "fire", "smoke", "mayor", "zzz"])
+    words = st.sampled_from(
+        ["flood", "river", "town", "bridge", "fire", "smoke", "mayor", "zzz"]
+    )
     text = st.lists(words, max_size=5).map(" ".join)
     posts = data.draw(st.lists(text, min_size=1, max_size=20))
     articles = data.draw(st.lists(text, min_size=1, max_size=4))
@@ -364,8 +413,12 @@ def test_a_pool_can_be_observed_in_parts_and_in_any_order(two_heads, data):
         smoothing=Smoothing(posts=4, neighbors=2, least=0.1),
         feedback=RocchioFeedback(posts=3, least=2, score=0.05),
     )
-    words = st.sampled_from(["flood", "river", "town", "bridge", "fire", "smoke", "mayor", "zzz"])
-    posts = data.draw(st.lists(st.lists(words, max_size=5).map(" ".join), min_size=1, max_size=20))
+    words = st.sampled_from(
+        ["flood", "river", "town", "bridge", "fire", "smoke", "mayor", "zzz"]
+    )
+    posts = data.draw(
+        st.lists(st.lists(words, max_size=5).map(" ".join), min_size=1, max_size=20)
+    )
     whole = settled(two_heads, posts)
     mixed = data.draw(st.permutations(posts))
     cut = data.draw(st.integers(0, len(posts)))
@@ -420,10 +473,16 @@ def naive_feedback(model, article, posts, weight):
     terms = model.terms
     weights, phrases = terms.background(), terms.options.bigram_weight
     ids = model.ids(article)
-    columns = np.unique(np.concatenate([terms.features(model.ids(p)) for p in [article, *posts]]))
+    columns = np.unique(
+        np.concatenate([terms.features(model.ids(p)) for p in [article, *posts]])
+    )
     own = weights.articles([ids], columns).toarray()[0]
-    vectors = weights.posts(*terms.distinct([model.ids(p) for p in posts]), columns).toarray()
-    paired = np.isin(columns, np.concatenate([bigram_ids(model.ids(p)) for p in [article, *posts]]))
+    vectors = weights.posts(
+        *terms.distinct([model.ids(p) for p in posts]), columns
+    ).toarray()
+    paired = np.isin(
+        columns, np.concatenate([bigram_ids(model.ids(p)) for p in [article, *posts]])
+    )
     mean = np.zeros(len(columns))
     for group, share in ((~paired, 1 - phrases), (paired, phrases)):
         total = np.zeros(len(columns))
@@ -444,7 +503,10 @@ OTHER = ["vote mayor street"] * 30
 def test_feedback_is_the_mean_of_the_best_posts(two_heads):
     options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3, alike=0.0)
     scorer = MixtureScorer(
-        two_heads, ARTICLES[:1], vectors=False, options=with_feedback(two_heads, options)
+        two_heads,
+        ARTICLES[:1],
+        vectors=False,
+        options=with_feedback(two_heads, options),
     )
     before = scorer.scores([*FOUND, *OTHER])
     assert (before[0, : len(FOUND)] > options.score).all()
@@ -463,12 +525,21 @@ def test_feedback_is_the_mean_of_the_best_posts(two_heads):
 def test_feedback_moves_the_dense_head_as_well(two_heads):
     feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3, alike=0.0)
     two_heads.terms.options = options(dense=1.0)
-    scorer = MixtureScorer(two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback))
-    two_heads.embedding.matrix[:] = two_heads.embedding.matrix.abs()  # all cosines are high
-    scorer = MixtureScorer(two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback))
+    scorer = MixtureScorer(
+        two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback)
+    )
+    two_heads.embedding.matrix[:] = (
+        two_heads.embedding.matrix.abs()
+    )  # all cosines are high
+    scorer = MixtureScorer(
+        two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback)
+    )
     scorer.observe(FOUND)
     assert scorer.settle()
-    article, posts = two_heads.encode_articles(ARTICLES[:1]), two_heads.encode_posts(FOUND)
+    article, posts = (
+        two_heads.encode_articles(ARTICLES[:1]),
+        two_heads.encode_posts(FOUND),
+    )
     mean = posts.sum(axis=0) / np.linalg.norm(posts.sum(axis=0))
     expected = (0.7 * article + 0.3 * mean) @ two_heads.encode_posts(POSTS).T
     np.testing.assert_allclose(scorer.scores(POSTS), expected, atol=1e-6)
@@ -481,7 +552,9 @@ def naive_likeness(model, posts, first, smoothing):
     def cosine(one, other):
         own, its = (set(ids.tolist()) for ids in (one, other))
         square = {id: float(weights.of(np.array([id]))[0]) ** 2 for id in own | its}
-        lengths = [math.sqrt(sum(square[id] for id in ids)) or 1.0 for ids in (own, its)]
+        lengths = [
+            math.sqrt(sum(square[id] for id in ids)) or 1.0 for ids in (own, its)
+        ]
         return sum(square[id] for id in own & its) / (lengths[0] * lengths[1])
 
     words = [model.ids(post) for post in posts]
@@ -501,9 +574,17 @@ def test_feedback_weighs_as_much_as_the_best_posts_are_alike(two_heads, smooth):
     smoothing = Smoothing(least=0.1, weight=smooth)
     likeness = naive_likeness(two_heads, FOUND, 2, smoothing)
     assert 0.05 < likeness < 0.95
-    for factor, size in [(1.01, 2000), (0.7, 2500), (0.48, 2000), (1.4, 1000), (2.5, 500)]:
+    for factor, size in [
+        (1.01, 2000),
+        (0.7, 2500),
+        (0.48, 2000),
+        (1.4, 1000),
+        (2.5, 500),
+    ]:
         alike = likeness * factor
-        options = RocchioFeedback(posts=2, focused_posts=2, least=2, score=0.05, alike=alike)
+        options = RocchioFeedback(
+            posts=2, focused_posts=2, least=2, score=0.05, alike=alike
+        )
         options = replace(with_feedback(two_heads, options), smoothing=smoothing)
         scorer = MixtureScorer(two_heads, ARTICLES[:1], vectors=False, options=options)
         observe_all(scorer, [*FOUND, *OTHER[:1] * (size - len(FOUND))])
@@ -518,7 +599,9 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
         RocchioFeedback(posts=5, least=4, score=0.05),
         RocchioFeedback(least=2, score=2.0),
     ):
-        scorer = MixtureScorer(two_heads, ARTICLES, options=with_feedback(two_heads, options))
+        scorer = MixtureScorer(
+            two_heads, ARTICLES, options=with_feedback(two_heads, options)
+        )
         before = scorer.scores([*FOUND, *OTHER])
         observe_all(scorer, [*FOUND, *OTHER])
         assert scorer.article_weight(0) == scorer.article_weight(1) == 1.0
@@ -537,10 +620,16 @@ def test_a_story_that_is_not_meant_gets_no_feedback(two_heads):
     np.testing.assert_allclose(scorer.scores(posts)[1], before[1], atol=1e-6)
 
 
-texts = st.lists(st.integers(0, 3), max_size=3).map(lambda words: np.array(words, np.int64))
+texts = st.lists(st.integers(0, 3), max_size=3).map(
+    lambda words: np.array(words, np.int64)
+)
 
 
-@given(st.lists(st.tuples(texts, st.integers(0, 5)), max_size=30), st.integers(1, 7), st.data())
+@given(
+    st.lists(st.tuples(texts, st.integers(0, 5)), max_size=30),
+    st.integers(1, 7),
+    st.data(),
+)
 @settings(deadline=None)
 def test_the_best_posts_do_not_depend_on_blocks_or_order(posts, size, data):
     # The score of a text is one number, whichever copy it is.
@@ -557,8 +646,12 @@ def test_the_best_posts_do_not_depend_on_blocks_or_order(posts, size, data):
             np.testing.assert_array_equal(one, other)
         return [best.text(key).tobytes() for key in best.best(0)[0].tolist()]
 
-    different = {text.tobytes(): (-score, int(content_keys([text])[0])) for text, score in posts}
-    expected = sorted((t for t, (score, _) in different.items() if score), key=different.get)[:3]
+    different = {
+        text.tobytes(): (-score, int(content_keys([text])[0])) for text, score in posts
+    }
+    expected = sorted(
+        (t for t, (score, _) in different.items() if score), key=different.get
+    )[:3]
     assert kept(posts, size) == expected
     assert kept(data.draw(st.permutations(posts)), len(posts) or 1) == expected
 
@@ -621,16 +714,24 @@ def test_impossible_feedback_is_named():
 @pytest.mark.parametrize("kind", ["tiny_model", "two_heads"])
 def test_one_text_is_not_read_letter_by_letter(request, kind):
     model = request.getfixturevalue(kind)
-    with pytest.raises(InputError, match=r"articles.* got one string; expected a list of texts"):
+    with pytest.raises(
+        InputError, match=r"articles.* got one string; expected a list of texts"
+    ):
         open_scorer(model, "flood")
     scorer = open_scorer(model, ["flood"])
     for method in (scorer.scores, scorer.matched_terms):
-        with pytest.raises(InputError, match=r"posts.* got one string; expected a list of texts"):
+        with pytest.raises(
+            InputError, match=r"posts.* got one string; expected a list of texts"
+        ):
             method("flood")
 
 
 @pytest.mark.parametrize("positives", [0, -1, 3, 1.5])
-def test_a_number_of_positives_that_cannot_be_is_refused(tiny_model, two_heads, positives):
+def test_a_number_of_positives_that_cannot_be_is_refused(
+    tiny_model, two_heads, positives
+):
     for model in (tiny_model, two_heads):
-        with pytest.raises(InputError, match=r"positives is .*; expected a whole number from 1"):
+        with pytest.raises(
+            InputError, match=r"positives is .*; expected a whole number from 1"
+        ):
             open_scorer(model, ["flood", "fire"], positives=positives)

@@ -63,7 +63,11 @@ def test_without_rivals_other_seeds_change_nothing(seeds, tmp_path):
     # … and the same from Python, one seed alone.
     articles, posts = read_articles([str(seeds[3])]), list(open_posts([str(POSTS)]))
     records = Searcher().rank(articles, posts, top=len(posts))
-    same({seeds[3].stem: {r["post_id"]: r["score"] for r in records}}, whole, seeds[3].stem)
+    same(
+        {seeds[3].stem: {r["post_id"]: r["score"] for r in records}},
+        whole,
+        seeds[3].stem,
+    )
     # A seed without a word, or without one in common, has a list all the same.
     assert set(whole["zz-none"].values()) == {0.0}
 
@@ -77,9 +81,16 @@ def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
         for seed, own in plain.items():
             expected = own[post] ** 2 / best if own[post] > 0 else own[post]
             assert apart[seed][post] == pytest.approx(expected, abs=5e-6)
-    articles, posts = read_articles([str(f) for f in seeds]), list(open_posts([str(POSTS)]))
+    articles, posts = (
+        read_articles([str(f) for f in seeds]),
+        list(open_posts([str(POSTS)])),
+    )
     found = Searcher().rank(articles, posts, top=len(posts), distinct=True)
-    mine = {row["post_id"]: row["score"] for row in found if row["article_id"] == seeds[3].stem}
+    mine = {
+        row["post_id"]: row["score"]
+        for row in found
+        if row["article_id"] == seeds[3].stem
+    }
     same({seeds[3].stem: mine}, apart, seeds[3].stem)
 
 
@@ -94,7 +105,9 @@ def test_what_is_asked_for_is_said_and_counts(seeds, tmp_path):
     assert runs["event"][0] != runs["article"][0]
     one = ranked(tmp_path / "one.jsonl", seeds[:2], "--one-story")[1]
     assert set(one["about"].values()) == {"event"}
-    plain = ranked(tmp_path / "plain.jsonl", seeds[:2], "--no-smooth", "--about", "event")[0]
+    plain = ranked(
+        tmp_path / "plain.jsonl", seeds[:2], "--no-smooth", "--about", "event"
+    )[0]
     assert plain != runs["event"][0]
 
 
@@ -120,22 +133,33 @@ def test_filter_takes_the_event_and_rank_what_the_pool_suggests(tmp_path):
         done = process(command, *files, *options)
         assert done.returncode == 0, done.stderr
         found = [json.loads(line) for line in out.read_text().splitlines()]
-        texts = {ids.tobytes() for ids in read([r["text"] for r in found if r["score"] >= 0.1])}
+        texts = {
+            ids.tobytes()
+            for ids in read([r["text"] for r in found if r["score"] >= 0.1])
+        }
         meta = json.loads(Path(f"{out}.meta.json").read_text())
         lines = done.stderr.splitlines()
         summary = lines[
-            1 + next(n for n, line in enumerate(lines) if line.startswith("213 posts read")) :
+            1
+            + next(
+                n for n, line in enumerate(lines) if line.startswith("213 posts read")
+            ) :
         ]
         return found, len(texts), meta, summary
 
     kept = {}
     for about in ("event", "article"):
-        _, kept[about], meta, _ = run("rank", f"{about}.jsonl", "--about", about, "--top", "1000")
+        _, kept[about], meta, _ = run(
+            "rank", f"{about}.jsonl", "--about", about, "--top", "1000"
+        )
         assert meta["about"] == {seed.stem: about}
     assert kept["event"] > 2 * kept["article"] > 0
     _, count, meta, summary = run("rank", "rank.jsonl", "--top", "1000")
     assert meta["about"] == {seed.stem: "article"} and count == kept["article"]
-    assert "very article" in summary[0] and "as the seeds and the pool suggest" in summary[0]
+    assert (
+        "very article" in summary[0]
+        and "as the seeds and the pool suggest" in summary[0]
+    )
     plain = run("filter", "filter.jsonl", "--min-score", "0.1")
     event = run("filter", "asked.jsonl", "--min-score", "0.1", "--about", "event")
     assert plain[0] == event[0] and plain[1] == kept["event"]
@@ -159,9 +183,13 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
     calls = []
 
     def run(out, *options):
-        files = [argument for file in seeds[:2] for argument in ("--articles", str(file))]
+        files = [
+            argument for file in seeds[:2] for argument in ("--articles", str(file))
+        ]
         arguments = ["filter", *files, "--posts", str(POSTS), "--min-score", "0.05"]
-        return CliRunner().invoke(app, [*arguments, "--out", str(tmp_path / out), *options])
+        return CliRunner().invoke(
+            app, [*arguments, "--out", str(tmp_path / out), *options]
+        )
 
     assert run("whole.jsonl").exit_code == 0
     for name in ("observe", "scores"):
@@ -177,7 +205,9 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
     assert run("out.jsonl").exit_code == 130
     done = run("out.jsonl", "--resume")
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert (tmp_path / "out.jsonl").read_bytes() == (
+        tmp_path / "whole.jsonl"
+    ).read_bytes()
     assert (tmp_path / "whole.jsonl").read_bytes()
 
 
@@ -185,7 +215,15 @@ def test_an_explanation_names_the_neighbors(seeds, tmp_path):
     scores, _, _ = ranked(tmp_path / "rank.jsonl", seeds[:1])
     (list_,) = scores.values()
     best = max(list_, key=list_.get)
-    arguments = ["explain", "--articles", str(seeds[0]), "--posts", str(POSTS), "--post", best]
+    arguments = [
+        "explain",
+        "--articles",
+        str(seeds[0]),
+        "--posts",
+        str(POSTS),
+        "--post",
+        best,
+    ]
     done = CliRunner().invoke(app, [*arguments, "--format", "jsonl"])
     assert done.exit_code == 0, done.output
     one = json.loads(done.stdout.splitlines()[-1])
@@ -196,7 +234,9 @@ def test_an_explanation_names_the_neighbors(seeds, tmp_path):
     views = one["lexical"] + one["dense"] + one["surface"]
     assert views + around == pytest.approx(one["score"], abs=1e-6)
     carried = sum(sentence["contribution"] for sentence in one["sentences"])
-    assert carried + one["feedback"] + one["rest"] == pytest.approx(one["score"], abs=1e-6)
+    assert carried + one["feedback"] + one["rest"] == pytest.approx(
+        one["score"], abs=1e-6
+    )
     done = CliRunner().invoke(app, [*arguments])
     assert "its neighbors" in done.stdout
 
@@ -226,7 +266,12 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
 
     def remarks(command, names, *options):
         out = tmp_path / f"{command}.jsonl"
-        files = ["--articles", *(tmp_path / f"{name}.txt" for name in names), "--posts", POSTS]
+        files = [
+            "--articles",
+            *(tmp_path / f"{name}.txt" for name in names),
+            "--posts",
+            POSTS,
+        ]
         done = process(command, *files, "--out", out, *options)
         assert done.returncode == 0, done.stderr
         found = json.loads(Path(f"{out}.meta.json").read_text())["remarks"]
@@ -239,6 +284,8 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
     assert remarks("rank", ["one", "two", "three"]) == []  # three questions
     (remark,) = remarks("rank", ["one", "two", "three"], "--one-story")
     assert remark.startswith("three: has little in common with the other seeds")
-    both = remarks("filter", ["one", "two", "three", "stub"], *filtered, "--workers", "2")
+    both = remarks(
+        "filter", ["one", "two", "three", "stub"], *filtered, "--workers", "2"
+    )
     assert sum("paywalled" in r and "'stub'" in r for r in both) == 1
     assert sum(r.startswith("three: has little") for r in both) == 1 and len(both) == 2

@@ -24,7 +24,13 @@ from siamese_news.scoring.smoothing import Neighbors
 from siamese_news.text import Vocabulary
 
 ARTICLE = "Flood: river floods the town\nThe bridge of Qwertz is gone."
-POSTS = ["flood in the town", "the town has a bridge", "bridge of the mayor", "fire at night", ""]
+POSTS = [
+    "flood in the town",
+    "the town has a bridge",
+    "bridge of the mayor",
+    "fire at night",
+    "",
+]
 
 
 def naive(scores, similarity, options):
@@ -33,7 +39,11 @@ def naive(scores, similarity, options):
     for post, score in enumerate(scores):
         others = [n for n in range(len(scores)) if n != post]
         others.sort(key=lambda n: -similarity[post][n])
-        near = [n for n in others[: options.neighbors] if similarity[post][n] > options.least]
+        near = [
+            n
+            for n in others[: options.neighbors]
+            if similarity[post][n] > options.least
+        ]
         weights = [similarity[post][n] ** options.exponent for n in near]
         total = sum(weights)
         gain = options.weight * total / (total + options.prior)
@@ -46,14 +56,20 @@ def naive(scores, similarity, options):
 @settings(deadline=None)
 def test_smoothed_scores_equal_the_naive_loops(count, neighbors, seed):
     generator = np.random.default_rng(seed)
-    options = Smoothing(neighbors=neighbors, least=0.1, exponent=2.0, dense=0.3, weight=0.8)
-    terms = np.abs(generator.normal(size=(count, 6))) * (generator.random((count, 6)) < 0.5)
+    options = Smoothing(
+        neighbors=neighbors, least=0.1, exponent=2.0, dense=0.3, weight=0.8
+    )
+    terms = np.abs(generator.normal(size=(count, 6))) * (
+        generator.random((count, 6)) < 0.5
+    )
     vectors = generator.normal(size=(count, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     similarity = 0.7 * terms @ terms.T + 0.3 * vectors.astype(np.float64) @ vectors.T
     scores = generator.random(count)
     near = Neighbors.of(sparse.csr_matrix(terms), vectors, options)
-    np.testing.assert_allclose(near.smooth(scores), naive(scores, similarity, options), atol=1e-9)
+    np.testing.assert_allclose(
+        near.smooth(scores), naive(scores, similarity, options), atol=1e-9
+    )
 
 
 @pytest.fixture
@@ -124,7 +140,9 @@ def test_what_a_score_is_made_of_adds_up(model):
         for post, score in zip(POSTS, scores[number], strict=True):
             parts = scorer.parts_of(post, number)
             around = sum(near.added for near in parts.neighbors)
-            assert parts.own + sum(near.weight for near in parts.neighbors) == pytest.approx(scale)
+            assert parts.own + sum(
+                near.weight for near in parts.neighbors
+            ) == pytest.approx(scale)
             plain = settled(model, POSTS, smooth=False).scores([post])[number, 0]
             surface = sum(parts.surface.values())
             expected = parts.own * (plain - surface) / scale + around + surface

@@ -12,12 +12,25 @@ from benchmarks import speed_history as history
 def kept(tmp_path, monkeypatch):
     """Two records; returns their folder, and what the next measurement gives for each source."""
     times = {"old": {"rank": 0.9, "gone": 1.0}, None: {"rank": 1.0, "filter": 10.0}}
-    monkeypatch.setattr(history, "measured", lambda turns, *those: [times[one] for one in those])
-    monkeypatch.setattr(history, "write_revision", lambda revision, folder: {"2": "old"}[revision])
-    about = {"python": "3.12.1", "machine": "here", "date": "2026-03-01 10:00", "revision": "3"}
+    monkeypatch.setattr(
+        history, "measured", lambda turns, *those: [times[one] for one in those]
+    )
+    monkeypatch.setattr(
+        history, "write_revision", lambda revision, folder: {"2": "old"}[revision]
+    )
+    about = {
+        "python": "3.12.1",
+        "machine": "here",
+        "date": "2026-03-01 10:00",
+        "revision": "3",
+    }
     monkeypatch.setattr(history, "provenance", lambda: about)
     for date in ("1", "2"):
-        record = {"date": f"2026-01-0{date} 10:00", "machine": "there", "revision": date}
+        record = {
+            "date": f"2026-01-0{date} 10:00",
+            "machine": "there",
+            "revision": date,
+        }
         record |= {"version": "0.1.0", "seconds": {"rank": 5.0}}
         (tmp_path / f"{4 - int(date)}.json").write_text(json.dumps(record))
     return tmp_path, times
@@ -28,7 +41,9 @@ def test_the_newest_recorded_revision_runs_on_this_machine_too(kept, capsys):
     history.main(["check", "--history", str(folder)])
     assert "rank: 1.00 CPU seconds; 2: 0.90" in capsys.readouterr().out
     times[None]["rank"] = 0.9 * 1.16
-    with pytest.raises(SystemExit, match=r"more than 15% worse:\nrank: 0\.90 -> 1\.04 .*\+16%"):
+    with pytest.raises(
+        SystemExit, match=r"more than 15% worse:\nrank: 0\.90 -> 1\.04 .*\+16%"
+    ):
         history.main(["check", "--history", str(folder)])
     with pytest.raises(SystemExit, match="no record; run"):
         history.main(["check", "--history", str(folder / "empty")])
@@ -44,7 +59,9 @@ def test_a_record_says_what_was_measured_and_where(kept):
 def test_a_recorded_revision_is_unpacked(tmp_path):
     with pytest.raises(SystemExit, match="git has no revision 0123abcd, the newest in"):
         history.write_revision("0123abcd", tmp_path)
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=history.HISTORY, capture_output=True)
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=history.HISTORY, capture_output=True
+    )
     if done.returncode:
         pytest.skip("this is not a git clone")
     source = history.write_revision("HEAD", tmp_path)
@@ -52,4 +69,6 @@ def test_a_recorded_revision_is_unpacked(tmp_path):
 
 
 def test_the_picture_is_drawn_from_the_records():
-    assert history.draw(history.records(history.HISTORY)) == history.PICTURE.read_bytes()
+    assert (
+        history.draw(history.records(history.HISTORY)) == history.PICTURE.read_bytes()
+    )

@@ -104,7 +104,9 @@ def test_before_a_pool_it_has_the_idf_of_the_background(tiny_model):
     mine = {gram: (1 + math.log(count)) * weight(gram) for gram, count in times.items()}
     length = math.sqrt(sum(value**2 for value in mine.values()))
     squares = sum(weight(gram) ** 2 for word in post for gram in grams(word))
-    products = sum(mine.get(gram, 0) * weight(gram) for word in post for gram in grams(word))
+    products = sum(
+        mine.get(gram, 0) * weight(gram) for word in post for gram in grams(word)
+    )
     expected = products / length / math.sqrt(squares)
     scorer = scorer_of(tiny_model, [" ".join(article)])
     text = " ".join(post)
@@ -144,7 +146,13 @@ def test_it_is_the_same_by_whatever_blocks_and_workers_the_pool_came(model):
 
 
 def test_posts_that_do_not_resemble_each_other_are_not_near(model):
-    posts = ["river floods the town", "the river rose", "flood in town", *MIXED, *["zz"] * 2000]
+    posts = [
+        "river floods the town",
+        "the river rose",
+        "flood in town",
+        *MIXED,
+        *["zz"] * 2000,
+    ]
 
     def scores(near, **feedback):
         options = model.terms.options
@@ -153,7 +161,9 @@ def test_posts_that_do_not_resemble_each_other_are_not_near(model):
             feedback=dataclasses.replace(options.feedback, **feedback),
             surface=dataclasses.replace(options.surface, near=near),
         )
-        scorer = MixtureScorer(model, ["A river floods a town\nFloods"], options=options)
+        scorer = MixtureScorer(
+            model, ["A river floods a town\nFloods"], options=options
+        )
         observe_all(scorer, posts)
         return scorer.scores(posts)
 
@@ -164,7 +174,11 @@ def test_posts_that_do_not_resemble_each_other_are_not_near(model):
 
 def test_words_that_share_inside_what_no_vocabulary_has_are_found(model):
     scorer = open_scorer(model, ["Überschwemmungen im Grünwaldtal"])
-    posts = ["überschwemmung grünwald", "neues telefon gekauft", *["heute ist montag"] * 20]
+    posts = [
+        "überschwemmung grünwald",
+        "neues telefon gekauft",
+        *["heute ist montag"] * 20,
+    ]
     observe_all(scorer, posts)
     first, second, *_ = scorer.scores(posts)[0]
     assert first > second + 0.1
@@ -186,7 +200,9 @@ def test_without_weight_there_is_none(model):
 
 def test_an_article_s_scale_undoes_the_weight_of_its_own_surface(model):
     """A post that copies the article scores alike however many words the vocabulary lacks."""
-    english = "The river Elbe floods the old town, and people leave their houses by boat"
+    english = (
+        "The river Elbe floods the old town, and people leave their houses by boat"
+    )
     articles = [english, ARTICLE, f"{english} {ARTICLE}"]
     scorer = MixtureScorer(model, articles, options=model.terms.options)
     lacking = [
@@ -250,7 +266,9 @@ def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
         ids = scorer.token_ids([*MIXED, "flooded", "überschwemmung", "zzqqxyz"])
         known = len(model.vocabulary)
         unknown = sorted(ids.unknown)
-        squares = scorer.surface_squares(word_grams([ids.unknown[id] for id in unknown], 4))
+        squares = scorer.surface_squares(
+            word_grams([ids.unknown[id] for id in unknown], 4)
+        )
         assert squares.shape == (known + len(unknown),) and squares.min() >= 0
         place = {id: known + number for number, id in enumerate(unknown)}
         found = scorer.surface(ids)
@@ -259,7 +277,9 @@ def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
             most = np.sqrt(squares[words].astype(float).sum())
             assert (found[:, number] <= most * (1 + 1e-6)).all()
         one = [number for number, text in enumerate(ids) if len(text) == 1]
-        alone = np.sqrt(squares[[place.get(int(ids[n][0]), int(ids[n][0])) for n in one]])
+        alone = np.sqrt(
+            squares[[place.get(int(ids[n][0]), int(ids[n][0])) for n in one]]
+        )
         assert one and (found[:, one] > 0).any()
         if articles == [english]:  # of one IDF and one word the bound is what is added
             np.testing.assert_allclose(found[:, one].max(axis=0), alone, rtol=1e-5)

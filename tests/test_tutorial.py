@@ -17,12 +17,18 @@ from siamese_news.cli import app
 ROOT = Path(__file__).parents[1]
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BASH = re.findall(r"```bash\n(.*?)```", TUTORIAL, flags=re.S)
-LINES = [line for block in BASH for line in block.splitlines() if not line.startswith("pip ")]
+LINES = [
+    line for block in BASH for line in block.splitlines() if not line.startswith("pip ")
+]
 
 
 def run(line):
     """Run a line here, without another process; what it wrote to standard output."""
-    words = [found for word in shlex.split(line) for found in sorted(glob.glob(word)) or [word]]
+    words = [
+        found
+        for word in shlex.split(line)
+        for found in sorted(glob.glob(word)) or [word]
+    ]
     if words[0] == "siamese-news":
         done = CliRunner().invoke(app, words[1:])
         assert done.exit_code == 0, f"{line}\n{done.output}"
@@ -70,7 +76,9 @@ def test_the_ranking_is_as_shown(followed):
         assert start in table, line
         places.append(table.index(start))
         row = next(row for row in table.splitlines() if start in row)
-        assert float(re.search(r"\d\.\d{4}", row)[0]) == pytest.approx(float(score), abs=0.01)
+        assert float(re.search(r"\d\.\d{4}", row)[0]) == pytest.approx(
+            float(score), abs=0.01
+        )
     assert places == sorted(places)
 
 
@@ -85,7 +93,9 @@ def test_what_the_text_promises_of_the_results(followed):
     folder, _ = followed
     found = (folder / "flood" / "found.jsonl").read_text(encoding="utf-8")
     assert "hardship payment" not in found
-    assert "hardship payment" in (folder / "flood" / "top.csv").read_text(encoding="utf-8")
+    assert "hardship payment" in (folder / "flood" / "top.csv").read_text(
+        encoding="utf-8"
+    )
     ids = (folder / "flood" / "ids.csv").read_text(encoding="utf-8")
     assert len(ids.splitlines()) == len(found.splitlines()) + 1
     assert "Harlow" not in ids
@@ -97,7 +107,9 @@ def test_the_python_code_finds_the_same(followed, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     (code,) = re.findall(r"```python\n(.*?)```", TUTORIAL, flags=re.S)
     exec(code, {})
-    count = len((folder / "flood" / "found.jsonl").read_text(encoding="utf-8").splitlines())
+    count = len(
+        (folder / "flood" / "found.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     assert capsys.readouterr().out.startswith(f"{count} posts; the best: River Asker")
 
 

@@ -22,20 +22,27 @@ STEPS = ("train", "choose", "score", "table")
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point; an `InputError` ends in one line, not in a traceback."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.leaderboard", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.leaderboard", description=__doc__
+    )
     parser.add_argument("step", nargs="?", choices=STEPS, help="only this step")
     parser.add_argument("--rows", help="names, separated by commas; all without it")
     parser.add_argument("--tests", help="names, separated by commas; all without it")
     parser.add_argument(
         "--again", action="store_true", help="score again although there are figures"
     )
-    parser.add_argument("--board", type=Path, default=HERE / "rows.yaml", help="the rows")
+    parser.add_argument(
+        "--board", type=Path, default=HERE / "rows.yaml", help="the rows"
+    )
     parser.add_argument(
         "--records", type=Path, default=HERE, help="folder of lock.json and scored.json"
     )
     parser.add_argument("--models", type=Path, default=Path("bench-results/models"))
     parser.add_argument(
-        "--sweep", type=Path, default=Path("outputs/reproduction"), help="the runs of the sweep"
+        "--sweep",
+        type=Path,
+        default=Path("outputs/reproduction"),
+        help="the runs of the sweep",
     )
     parser.add_argument("--out", type=Path, default=Path("bench-results/leaderboard"))
     parser.add_argument("--table", type=Path, default=HERE.parent / "LEADERBOARD.md")
@@ -63,7 +70,10 @@ def run(options: argparse.Namespace) -> None:
         for name in names:
             train(board, board.rows[name])
         for test in (test for test in tests if test in board.held_out):
-            if any(test in board.rows[n].tests and board.rows[n].kind in SHIPPED for n in names):
+            if any(
+                test in board.rows[n].tests and board.rows[n].kind in SHIPPED
+                for n in names
+            ):
                 train(board, board.stand_in(test))
     if options.step != "train":
         # Two commands at once would lose each other's lines.
@@ -86,7 +96,9 @@ def _choose_and_score(
     lock = Lock(options.records / "lock.json", board)
     ledger = Ledger(options.records / "scored.json")
     ground = Ground(board)
-    skipped = {name: why for name in board.rows if (why := missing(ground, board.rows[name]))}
+    skipped = {
+        name: why for name in board.rows if (why := missing(ground, board.rows[name]))
+    }
     wanted = [board.rows[name] for name in names if name not in skipped]
     for name in names:
         if name in skipped:
@@ -111,19 +123,29 @@ def _choose_and_score(
     for row in board.rows.values():
         changed = lock.changed(row)
         if changed:
-            why = f"locked with other {', '.join(changed)}" if row.name in lock else "not locked"
+            why = (
+                f"locked with other {', '.join(changed)}"
+                if row.name in lock
+                else "not locked"
+            )
             skipped.setdefault(row.name, why)
             continue
         for test in row.tests:
-            figures = stored_figures(options.out, row, test, score_key(lock, board, row, test))
+            figures = stored_figures(
+                options.out, row, test, score_key(lock, board, row, test)
+            )
             if figures is not None:
                 scores[test][row.name] = figures
                 skipped.pop(row.name, None)
 
     def current(row: "Row", test: str) -> bool:
-        return not lock.changed(row) and ledger.last_key(row.name, test) == lock.key(row)
+        return not lock.changed(row) and ledger.last_key(row.name, test) == lock.key(
+            row
+        )
 
-    earlier = options.table.read_text(encoding="utf-8") if options.table.is_file() else ""
+    earlier = (
+        options.table.read_text(encoding="utf-8") if options.table.is_file() else ""
+    )
     with atomic_write(options.table) as stream:
         stream.write(leaderboard(board, scores, skipped, ledger, current, earlier))
     print(options.table)
@@ -135,7 +157,9 @@ def _named(what: str, value: str | None, known: list[str]) -> list[str]:
     names = value.split(",")
     unknown = sorted(set(names) - set(known))
     if unknown:
-        raise InputError(f"--{what}: no {', '.join(unknown)}; expected among {', '.join(known)}")
+        raise InputError(
+            f"--{what}: no {', '.join(unknown)}; expected among {', '.join(known)}"
+        )
     return names
 
 

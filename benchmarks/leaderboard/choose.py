@@ -29,13 +29,18 @@ def choose(ground: Ground, row: Row, lock: Lock, pools: Sequence[Pool]) -> None:
     systems = open_row(ground, row, {"weight": 0.0})
     # Both parts are scored once; each weight only adds their scores.
     parts = [
-        [[part(pool.articles, pool.posts)[0] for part in system.parts] for pool in pools]
+        [
+            [part(pool.articles, pool.posts)[0] for part in system.parts]
+            for pool in pools
+        ]
         for system in systems
         if isinstance(system, Mix)
     ]
     tried: list[dict[str, Any]] = []
     for weight in row.weights:
-        figures_by_seed = [evaluate_pools(pools, _replay(scored, weight)) for scored in parts]
+        figures_by_seed = [
+            evaluate_pools(pools, _replay(scored, weight)) for scored in parts
+        ]
         figures = {
             name: float(np.mean([one[name] for one in figures_by_seed]))
             for name in figures_by_seed[0]

@@ -51,7 +51,9 @@ def figures_of(scores: np.ndarray, seconds: float, test: EvaluationSet) -> Figur
         seeds = dict(_evaluate(scores, ids, shared, test, 0).per_article["AP"])
         ids = list(test.qrels)
         scores = scores.mean(axis=0, keepdims=True)
-    evaluation = _evaluate(scores, ids, test.qrels, test, 0 if test.one_story else BOOTSTRAP)
+    evaluation = _evaluate(
+        scores, ids, test.qrels, test, 0 if test.one_story else BOOTSTRAP
+    )
     return Figures(
         ap=dict(evaluation.per_article["AP"]),
         micro=evaluation.pooled["AP"],
@@ -75,7 +77,9 @@ def _evaluate(
     )
 
 
-def event_interval(ap: dict[str, float], event_of: dict[str, str]) -> tuple[float, float]:
+def event_interval(
+    ap: dict[str, float], event_of: dict[str, str]
+) -> tuple[float, float]:
     """95% bootstrap of the mean over articles, whole events drawn (a cluster bootstrap)."""
     events = sorted({event_of[article] for article in ap})
     sums = np.zeros(len(events))

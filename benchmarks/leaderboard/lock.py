@@ -92,11 +92,17 @@ class Ledger:
 
     def count(self, row: str, test: str) -> int:
         """How often a row was scored on a test, under any options and models."""
-        return sum(entry["row"] == row and entry["test"] == test for entry in self._entries)
+        return sum(
+            entry["row"] == row and entry["test"] == test for entry in self._entries
+        )
 
     def last_key(self, row: str, test: str) -> str | None:
         """The key under which a row was last scored on a test."""
-        keys = [one["key"] for one in self._entries if (one["row"], one["test"]) == (row, test)]
+        keys = [
+            one["key"]
+            for one in self._entries
+            if (one["row"], one["test"]) == (row, test)
+        ]
         return keys[-1] if keys else None
 
     def add(self, row: str, test: str, key: str, models: list[str]) -> None:

@@ -19,17 +19,41 @@ PLACES = {
 }
 ROWS: dict[str, tuple[str, str, str]] = {
     "**shipped model**": ("the model that ships", OURS, "right"),
-    "words of the shipped model + mpnet (`--model`)": ("its words + mpnet", OURS, "left"),
-    "words of the shipped model + MiniLM (`--model`)": ("its words + MiniLM", OURS, "above"),
-    ".3 mpnet + TF-IDF (background, 600 words + lead)": ("TF-IDF + .3 mpnet", PEER, "left"),
-    ".3 MiniLM + TF-IDF (background, 600 words + lead)": ("TF-IDF + .3 MiniLM", PEER, "right"),
-    "TF-IDF, background IDF, + score of the first 100 words": ("TF-IDF + lead", PEER, "above"),
+    "words of the shipped model + mpnet (`--model`)": (
+        "its words + mpnet",
+        OURS,
+        "left",
+    ),
+    "words of the shipped model + MiniLM (`--model`)": (
+        "its words + MiniLM",
+        OURS,
+        "above",
+    ),
+    ".3 mpnet + TF-IDF (background, 600 words + lead)": (
+        "TF-IDF + .3 mpnet",
+        PEER,
+        "left",
+    ),
+    ".3 MiniLM + TF-IDF (background, 600 words + lead)": (
+        "TF-IDF + .3 MiniLM",
+        PEER,
+        "right",
+    ),
+    "TF-IDF, background IDF, + score of the first 100 words": (
+        "TF-IDF + lead",
+        PEER,
+        "above",
+    ),
     "TF-IDF, IDF of the pool": ("TF-IDF", PEER, "above"),
     "BM25 (.9, .4), IDF of the pool": ("BM25", PEER, "below"),
     "all-mpnet-base-v2, first 150 words": ("mpnet", PEER, "left"),
     "all-MiniLM-L6-v2, first 150 words": ("MiniLM", PEER, "right"),
     "AST, our training": ("AST, our training", PAPER, "above"),
-    "AST, projected heads, the paper's training": ("AST, the paper's training", PAPER, "below"),
+    "AST, projected heads, the paper's training": (
+        "AST, the paper's training",
+        PAPER,
+        "below",
+    ),
     "Bi-GRU, the paper's training": ("Bi-GRU", PAPER, "above"),
     "mean GloVe": ("mean of GloVe", PAPER, "above"),
 }
@@ -65,7 +89,8 @@ def points(text: str) -> dict[str, tuple[float, float]]:
     """Posts per second and mean quality of the rows that are drawn."""
     board, speeds = table_of(text, "# Leaderboard"), table_of(text, "\n## signal1m")
     return {
-        row: (float(speeds[row]["posts/s"].replace(",", "")), mean_of(board[row])) for row in ROWS
+        row: (float(speeds[row]["posts/s"].replace(",", "")), mean_of(board[row]))
+        for row in ROWS
     }
 
 
@@ -78,12 +103,18 @@ def draw(found: Mapping[str, tuple[float, float]]) -> bytes:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    style = {"svg.hashsalt": "quality", "svg.fonttype": "none", "font.family": "sans-serif"}
+    style = {
+        "svg.hashsalt": "quality",
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+    }
     with matplotlib.rc_context(style):
         figure, axes = plt.subplots(figsize=(8.6, 4.6))
         for row, (label, color, place) in ROWS.items():
             (speed, quality), (offset, align) = found[row], PLACES[place]
-            axes.plot(speed, quality, "o", color=color, markersize=9 if color == OURS else 7)
+            axes.plot(
+                speed, quality, "o", color=color, markersize=9 if color == OURS else 7
+            )
             axes.annotate(
                 f"{label} {quality:.3f}".replace(" 0.", " ."),
                 (speed, quality),

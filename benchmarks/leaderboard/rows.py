@@ -18,7 +18,17 @@ from siamese_news.model.folder import folder_sha256
 SHIPPED = ("shipped", "beside", "second_look")
 """Kinds of rows with the model that ships."""
 
-KINDS = ("glove", "bm25", "tfidf", "ngrams", "minilm", "mpnet", "mix", "model", *SHIPPED)
+KINDS = (
+    "glove",
+    "bm25",
+    "tfidf",
+    "ngrams",
+    "minilm",
+    "mpnet",
+    "mix",
+    "model",
+    *SHIPPED,
+)
 PRETRAINED = Path(siamese_news.__file__).parent / "pretrained"
 ROOT = Path(__file__).parents[2]
 
@@ -117,12 +127,16 @@ class Board:
         held = self.held_out[test]
         data = f"data.train={_override(self._train(test))}"
         name = f"shipped_without_{held.folder}"
-        return Row(name, name, "model", (test,), train=(*held.train, data), seeds=held.seeds)
+        return Row(
+            name, name, "model", (test,), train=(*held.train, data), seeds=held.seeds
+        )
 
     def _train(self, test: str) -> list[dict[str, Any]]:
         """The sources of the background without the folder that is held out."""
         entries = option("data", self.background)["train"]
-        return [entry for entry in entries if entry["folder"] != self.held_out[test].folder]
+        return [
+            entry for entry in entries if entry["folder"] != self.held_out[test].folder
+        ]
 
     def folders(self, row: Row) -> list[Path]:
         """The model folders of a row, one a seed; none for a peer."""
@@ -137,14 +151,24 @@ class Board:
 
     def described(self, row: Row, choices: Mapping[str, Any]) -> dict[str, Any]:
         """Everything that the row's scores depend on, as plain values."""
-        description: dict[str, Any] = {"kind": row.kind, "options": {**row.options, **choices}}
+        description: dict[str, Any] = {
+            "kind": row.kind,
+            "options": {**row.options, **choices},
+        }
         if row.kind in ("model", *SHIPPED):
-            description["models"] = [folder_sha256(folder) for folder in self.folders(row)]
+            description["models"] = [
+                folder_sha256(folder) for folder in self.folders(row)
+            ]
         if row.kind == "mix":
             parts = [self.rows[name] for name in row.options["of"]]
-            description["parts"] = {part.name: self.described(part, {}) for part in parts}
+            description["parts"] = {
+                part.name: self.described(part, {}) for part in parts
+            }
         if row.kind in ("glove", "bm25", "tfidf", "mix"):
-            description["texts"] = {"background": self.background, "vectors": self.vectors}
+            description["texts"] = {
+                "background": self.background,
+                "vectors": self.vectors,
+            }
         return description
 
 
@@ -154,25 +178,43 @@ def read_board(path: Path, models: Path, sweep: Path) -> Board:
     Raises:
         InputError: for an unknown kind, or a mixture of rows that are not there.
     """
-    table: Any = OmegaConf.to_container(OmegaConf.create(path.read_text(encoding="utf-8")))
+    table: Any = OmegaConf.to_container(
+        OmegaConf.create(path.read_text(encoding="utf-8"))
+    )
     tests = tuple(table["tests"])
     rows = {}
     for name, values in table["rows"].items():
-        lists = {"tests": tuple(values.get("tests", tests)), "weights": values.get("weights", ())}
-        lists |= {key: tuple(values[key]) for key in ("train", "seeds") if key in values}
+        lists = {
+            "tests": tuple(values.get("tests", tests)),
+            "weights": values.get("weights", ()),
+        }
+        lists |= {
+            key: tuple(values[key]) for key in ("train", "seeds") if key in values
+        }
         row = Row(name=name, **{**values, **lists})
         if row.kind not in KINDS:
-            raise InputError(f"{path}: row {name} is of kind {row.kind!r}; expected one of {KINDS}")
-        kinds = [table["rows"].get(part, {}).get("kind") for part in row.options.get("of", ())]
-        if row.kind == "mix" and (len(kinds) != 2 or not set(kinds) <= set(KINDS) - {"mix"}):
+            raise InputError(
+                f"{path}: row {name} is of kind {row.kind!r}; expected one of {KINDS}"
+            )
+        kinds = [
+            table["rows"].get(part, {}).get("kind")
+            for part in row.options.get("of", ())
+        ]
+        if row.kind == "mix" and (
+            len(kinds) != 2 or not set(kinds) <= set(KINDS) - {"mix"}
+        ):
             raise InputError(
                 f"{path}: row {name} mixes {row.options.get('of')}; expected two other rows that "
                 "are no mixtures themselves"
             )
         if row.weights and row.kind != "mix":
-            raise InputError(f"{path}: row {name} has weights to choose but mixes nothing")
+            raise InputError(
+                f"{path}: row {name} has weights to choose but mixes nothing"
+            )
         if row.sweep is not None and not known(row.sweep):
-            raise InputError(f"{path}: row {name} is run {row.sweep}, which no sweep has")
+            raise InputError(
+                f"{path}: row {name} is run {row.sweep}, which no sweep has"
+            )
         rows[name] = row
     vectors = option("vectors", table["vectors"])
     held_out = {
@@ -185,7 +227,11 @@ def read_board(path: Path, models: Path, sweep: Path) -> Board:
 def _override(values: Any) -> str:
     """Plain lists and mappings of short names, as Hydra reads them on a command line."""
     if isinstance(values, dict):
-        return "{" + ",".join(f"{key}:{_override(one)}" for key, one in values.items()) + "}"
+        return (
+            "{"
+            + ",".join(f"{key}:{_override(one)}" for key, one in values.items())
+            + "}"
+        )
     if isinstance(values, list):
         return "[" + ",".join(map(_override, values)) + "]"
     return str(values)

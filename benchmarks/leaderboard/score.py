@@ -33,7 +33,13 @@ def score_key(lock: Lock, board: Board, row: Row, name: str) -> str:
 
 
 def score(
-    ground: Ground, row: Row, name: str, lock: Lock, ledger: Ledger, out: Path, again: bool
+    ground: Ground,
+    row: Row,
+    name: str,
+    lock: Lock,
+    ledger: Ledger,
+    out: Path,
+    again: bool,
 ) -> list[Figures]:
     """Score a row on a test, unless its figures are stored already.
 
@@ -67,10 +73,14 @@ def score(
     figures = []
     for seed, system in enumerate(systems):
         scores, seconds = system(articles, posts)
-        with atomic_write(_file(out, row, name).with_suffix(f".{seed}.npy"), "wb") as stream:
+        with atomic_write(
+            _file(out, row, name).with_suffix(f".{seed}.npy"), "wb"
+        ) as stream:
             np.save(stream, scores.astype(np.float32))
         figures.append(figures_of(scores, seconds, test))
-    write(_file(out, row, name), {"key": key, "figures": [asdict(one) for one in figures]})
+    write(
+        _file(out, row, name), {"key": key, "figures": [asdict(one) for one in figures]}
+    )
     return figures
 
 

@@ -56,8 +56,14 @@ ENCODERS = {
 def not_installed(name: str) -> str | None:
     """What an encoder lacks and how to get it; None if it is installed."""
     source = ENCODERS[name]
-    lacking = [one for one in ("sentence-transformers", *source.packages) if not _installed(one)]
-    return f"not installed: {', '.join(lacking)} ({source.install})" if lacking else None
+    lacking = [
+        one
+        for one in ("sentence-transformers", *source.packages)
+        if not _installed(one)
+    ]
+    return (
+        f"not installed: {', '.join(lacking)} ({source.install})" if lacking else None
+    )
 
 
 def _installed(package: str) -> bool:
@@ -91,7 +97,9 @@ class SentenceEncoder:
         """Vectors (B, D) float32 of B texts."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if new:
-            vectors = teacher_vectors(new, source=str(self.folder), bf16=self._source.bf16)
+            vectors = teacher_vectors(
+                new, source=str(self.folder), bf16=self._source.bf16
+            )
             self._vectors.update(zip(new, vectors, strict=True))
         return np.stack([self._vectors[text] for text in texts]).astype(np.float32)
 

@@ -16,7 +16,10 @@ SETTING = Setting("shared")
 
 def known(sweep: Mapping[str, str]) -> bool:
     """Whether there are such runs."""
-    options = {"paper": [encoder.option for encoder in ENCODERS], "code": [*authors.ENCODERS]}
+    options = {
+        "paper": [encoder.option for encoder in ENCODERS],
+        "code": [*authors.ENCODERS],
+    }
     return (
         set(sweep) == {"settings", "encoder", "split"}
         and sweep["encoder"] in options.get(sweep["settings"], [])

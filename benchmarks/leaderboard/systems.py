@@ -95,7 +95,9 @@ def missing(ground: Ground, row: Row) -> str | None:
     if row.kind in SHIPPED and not ground.board.folders(row):
         return f"no model in {ground.board.shipped.name}"
     if row.kind == "mix":
-        reasons = [missing(ground, ground.board.rows[name]) for name in row.options["of"]]
+        reasons = [
+            missing(ground, ground.board.rows[name]) for name in row.options["of"]
+        ]
         return next((reason for reason in reasons if reason), None)
     return None
 
@@ -114,17 +116,23 @@ def open_row(
     for step in ("distinct", "rivals"):
         if row.options.get(step):
             plain = {name: value for name, value in row.options.items() if name != step}
-            opened = open_row(ground, replace(row, options=plain), choices, one_story=one_story)
+            opened = open_row(
+                ground, replace(row, options=plain), choices, one_story=one_story
+            )
             words = model_of(PRETRAINED) if step == "rivals" else None
             return [Compared(system, words) for system in opened]
     if row.kind in ("model", "shipped"):
         folders = ground.board.folders(row)
         loaded = [Model.load(folder) for folder in folders]
-        return [ModelSystem(model, one_story=one_story, **row.options) for model in loaded]
+        return [
+            ModelSystem(model, one_story=one_story, **row.options) for model in loaded
+        ]
     if row.kind == "beside":
         beside = {"one_story": one_story, **row.options}
         encode = ground.sentences[beside.pop("encoder")]
-        return [Beside(encode, Model.load(f), **beside) for f in ground.board.folders(row)]
+        return [
+            Beside(encode, Model.load(f), **beside) for f in ground.board.folders(row)
+        ]
     if row.kind == "second_look":
         folder = ground.sentences[row.options["encoder"]].folder
         loaded = [Model.load(folder) for folder in ground.board.folders(row)]
@@ -132,7 +140,8 @@ def open_row(
     options = {**row.options, **choices}
     if row.kind == "mix":
         first, second = (
-            open_row(ground, ground.board.rows[n], {}, one_story=one_story) for n in options["of"]
+            open_row(ground, ground.board.rows[n], {}, one_story=one_story)
+            for n in options["of"]
         )
         count = max(len(first), len(second))
         return [
@@ -211,7 +220,9 @@ class LookAgain(ModelSystem):
         scorer = open_scorer(self.model, articles, **self._options)
         observe_all(scorer, posts)
         scales, agreed = scorer.scales(), scorer.agreement()
-        seeds = Seeds([Article(id=str(n), text=text) for n, text in enumerate(articles)])
+        seeds = Seeds(
+            [Article(id=str(n), text=text) for n, text in enumerate(articles)]
+        )
         started = time.process_time()
         with (
             tempfile.TemporaryDirectory() as cache,
@@ -220,7 +231,9 @@ class LookAgain(ModelSystem):
             look = SecondLook(self._folder, seeds)
             lists = np.rint(scores.astype(np.float64) * MILLION).astype(np.int64)
             for number, line in enumerate(lists):
-                best = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]
+                best = np.argsort(-line, kind="stable")[
+                    : look.count(number, line, agreed)
+                ]
                 texts = [posts[place] for place in best.tolist()]
                 line[best] += look.added(number, texts, scales, agreed)
         return lists / MILLION, seconds + time.process_time() - started
@@ -283,7 +296,9 @@ class Lexical:
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""
-        background = self._ground.background_tokens if self._idf == "background" else None
+        background = (
+            self._ground.background_tokens if self._idf == "background" else None
+        )
         words = self._ground.tokens(articles)
         started = time.process_time()
         tokens = self._ground.tokens(posts)
@@ -322,7 +337,11 @@ class NGrams:
         split: bool = False,
         fit_articles: bool = False,
     ) -> None:
-        self._options = {"analyzer": analyzer, "ngram_range": tuple(sizes), "sublinear_tf": True}
+        self._options = {
+            "analyzer": analyzer,
+            "ngram_range": tuple(sizes),
+            "sublinear_tf": True,
+        }
         self._split, self._fit_articles = split, fit_articles
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
@@ -330,7 +349,9 @@ class NGrams:
         started = time.process_time()
         vectorizer = TfidfVectorizer(dtype=np.float32, **self._options)
         if self._split:
-            articles, posts = ([_split_tags(text) for text in some] for some in (articles, posts))
+            articles, posts = (
+                [_split_tags(text) for text in some] for some in (articles, posts)
+            )
         vectorizer.fit([*posts, *articles] if self._fit_articles else posts)
         indexed = vectorizer.transform(posts)
         seconds = time.process_time() - started

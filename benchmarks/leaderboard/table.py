@@ -108,7 +108,9 @@ def leaderboard(
             parts.append(_NOTES[test])
         old = before.get(heading, {})
         parts.append(_test_table(board, test, row_figures, ledger, current, old))
-    lines = [f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()]
+    lines = [
+        f"- {board.rows[name].title}: {reason}" for name, reason in skipped.items()
+    ]
     for row in board.rows.values():
         lacking = [test for test in row.tests if row.name not in scores.get(test, {})]
         if lacking and row.name not in skipped:
@@ -116,7 +118,9 @@ def leaderboard(
     if lines:
         parts += ["## Rows not scored", "\n".join(lines)]
     about: Any = provenance()
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    versions = ", ".join(
+        f"{name} {version}" for name, version in about["versions"].items()
+    )
     parts.append(
         f"`python -m benchmarks.leaderboard` · {about['date']} · revision {about['revision']} · "
         f"bootstrap and randomization seed 0 · Python {about['python']}, {versions} · "
@@ -198,7 +202,9 @@ def _summary(board: Board, scores: Scores, current: Current, before: Earlier) ->
         if set(list(line.values())[1:]) != {"–"}:
             scored = any(row.name in found for found in scores.values())
             together = _together(board, scores, row)
-            rows.append(line | {t: c if scored else old.get(t, c) for t, c in together.items()})
+            rows.append(
+                line | {t: c if scored else old.get(t, c) for t, c in together.items()}
+            )
     return markdown_table(rows)
 
 
@@ -209,7 +215,12 @@ def _cell(column: Column, figures: Sequence[Figures]) -> str:
     by_language = _by_language(column.test, ap)
     if "en" not in by_language:
         return _three(_mean(ap.values()))
-    others = [one for language, some in by_language.items() if language != "en" for one in some]
+    others = [
+        one
+        for language, some in by_language.items()
+        if language != "en"
+        for one in some
+    ]
     parts = f"{_three(_mean(by_language['en']))}; {_three(_mean(others))}"
     return f"{_three(_mean(ap.values()))} ({parts})"
 
@@ -219,7 +230,9 @@ def _by_language(test: str, ap: Mapping[str, float]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for article in open_test(test).articles:
         if article.id in ap:
-            found.setdefault(str(article.metadata.get("lang", "en")), []).append(ap[article.id])
+            found.setdefault(str(article.metadata.get("lang", "en")), []).append(
+                ap[article.id]
+            )
     return dict(sorted(found.items())) if len(found) > 1 else {}
 
 
@@ -234,9 +247,9 @@ def _together(board: Board, scores: Scores, row: Row) -> dict[str, str]:
             return {"mean": "–", "worst difference": "–", "p of all": "–"}
         own, other = column.ap(found[row.name]), column.ap(found[peer])
         values.append(_mean(own.values()))
-        differences[f"{column.test}, one seed" if column.single else column.test] = values[
-            -1
-        ] - _mean(other.values())
+        differences[f"{column.test}, one seed" if column.single else column.test] = (
+            values[-1] - _mean(other.values())
+        )
         mine += list(own.values())
         theirs += [other[article] for article in own]
     p = randomization_test(mine, theirs)
@@ -265,7 +278,9 @@ def _test_table(
     before: Mapping[str, Mapping[str, str]],
 ) -> str:
     data = open_test(test)
-    events = {a.id: str(a.metadata["event"]) for a in data.articles if "event" in a.metadata}
+    events = {
+        a.id: str(a.metadata["event"]) for a in data.articles if "event" in a.metadata
+    }
     peer = strongest_peer(board, scores, Column(test, test))
     rows = []
     for row in board.rows.values():
@@ -282,7 +297,9 @@ def _test_table(
         ap = _by_article(figures)
         if data.one_story:
             single = _mean_of([f.seeds for f in figures])
-            line["one seed article"] = _three(_mean(single.values())) + _range(single.values())
+            line["one seed article"] = _three(_mean(single.values())) + _range(
+                single.values()
+            )
         else:
             line["95%"] = _interval(bootstrap_interval(list(ap.values())))
             if len(set(events.values())) > 1 and test not in LEAK:
@@ -305,8 +322,12 @@ def _test_table(
         line["AUC"] = _three(_mean(f.auc for f in figures))
         minutes = training_minutes(board, row)
         line["training min"] = "–" if minutes is None else f"{minutes:.1f}"
-        line["posts/s"] = f"{_mean(f.posts / max(f.seconds, 1e-9) for f in figures):,.0f}"
-        line["s/question"] = f"{_mean(f.seconds for f in figures) / len(data.articles):.2f}"
+        line["posts/s"] = (
+            f"{_mean(f.posts / max(f.seconds, 1e-9) for f in figures):,.0f}"
+        )
+        line["s/question"] = (
+            f"{_mean(f.seconds for f in figures) / len(data.articles):.2f}"
+        )
         line["scored"] = f"{ledger.count(row.name, test)}x"
         rows.append(line)
     return markdown_table(rows)

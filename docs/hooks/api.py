@@ -34,7 +34,9 @@ ROOMS = (
     "training.rerank_module",
 )
 # Blocks of code, headings and links are left as they are.
-_NOT_PROSE = re.compile(r"(^ *```.*?^ *```|^#.*?$|\[[^\]]*\](?:\([^)]*\))?)", flags=re.S | re.M)
+_NOT_PROSE = re.compile(
+    r"(^ *```.*?^ *```|^#.*?$|\[[^\]]*\](?:\([^)]*\))?)", flags=re.S | re.M
+)
 _NAME = re.compile(r"(?<!`)`(\w+)`(?!`)")
 _VERSION = f"{PACKAGE}.__version__"  # needs no sentence
 
@@ -46,7 +48,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
     """A public name that stands as code in a sentence leads to where it is described."""
     if page.file.src_uri.startswith("api/"):
         return markdown
@@ -70,9 +74,14 @@ def _homes() -> dict[str, str]:
         if module is not package and module.exports is not None:
             homes |= {str(name): f"{module.path}.{name}" for name in module.exports}
     homes |= {
-        name: package[name].final_target.path for name in ("InputError", "Searcher", "open_model")
+        name: package[name].final_target.path
+        for name in ("InputError", "Searcher", "open_model")
     }
-    return {name: path for name, path in homes.items() if "_" in name or name != name.lower()}
+    return {
+        name: path
+        for name, path in homes.items()
+        if "_" in name or name != name.lower()
+    }
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -119,7 +128,9 @@ def complaints(package: Any, shown: set[str]) -> Iterator[str]:
 def _documented(package: Any) -> list[Any]:
     """The modules that have pages: those with ``__all__``, and the rooms."""
     rooms = [package[room] for room in ROOMS if package.path == PACKAGE]
-    return [module for module in _modules(package) if module.exports is not None] + rooms
+    return [
+        module for module in _modules(package) if module.exports is not None
+    ] + rooms
 
 
 def _modules(module: Any) -> Iterator[Any]:
@@ -134,7 +145,10 @@ def _public(module: Any) -> Iterator[tuple[str, Any]]:
     if module.exports is not None:
         for name in map(str, module.exports):
             member = module[name]
-            yield f"{module.path}.{name}", member.final_target if member.is_alias else member
+            yield (
+                f"{module.path}.{name}",
+                member.final_target if member.is_alias else member,
+            )
         return
     for inner in _parts(module):
         for member in _own(inner):
@@ -146,9 +160,13 @@ def _parts(room: Any) -> list[Any]:
     if not room.is_init_module:
         return [room]
     inside = [
-        part for part in room.modules.values() if not part.is_alias and not part.is_init_module
+        part
+        for part in room.modules.values()
+        if not part.is_alias and not part.is_init_module
     ]
-    public = [part for part in inside if not part.name.startswith("_") and list(_own(part))]
+    public = [
+        part for part in inside if not part.name.startswith("_") and list(_own(part))
+    ]
     return sorted(public, key=lambda part: part.name)
 
 
@@ -162,11 +180,11 @@ def _own(module: Any) -> Iterator[Any]:
 
 def _page(module: Any) -> str:
     if module.exports is not None or not module.is_init_module:
-        return (
-            f"# `{module.path}`\n\n::: {module.path}\n    options: {{show_root_heading: false}}\n"
-        )
+        return f"# `{module.path}`\n\n::: {module.path}\n    options: {{show_root_heading: false}}\n"
     parts = [f"# `{module.path}`", module.docstring.value]
-    return "\n\n".join([*parts, *(f"::: {part.path}" for part in _parts(module))]) + "\n"
+    return (
+        "\n\n".join([*parts, *(f"::: {part.path}" for part in _parts(module))]) + "\n"
+    )
 
 
 def _index(package: Any, rows: list[str]) -> str:

@@ -53,4 +53,6 @@ def _text(help: str) -> str:
 
 def _escaped(text: str) -> str:
     """What Markdown and HTML would take for theirs."""
-    return re.sub(r"([*_\[\]])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;"))
+    return re.sub(
+        r"([*_\[\]])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;")
+    )

@@ -13,7 +13,10 @@ from mkdocs.structure.files import File, Files
 
 CONF = Path(__file__).parents[2] / "conf"
 # The commands, each with a file beside the groups.
-TOP = {path.stem: f"python -m siamese_news.{path.stem}" for path in sorted(CONF.glob("*.yaml"))}
+TOP = {
+    path.stem: f"python -m siamese_news.{path.stem}"
+    for path in sorted(CONF.glob("*.yaml"))
+}
 MEANING = {
     "callbacks": "Lightning callbacks in addition to those of the task.",
     "data": "What is trained on and what is evaluated on.",
@@ -44,9 +47,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def pages() -> dict[str, str]:
     """The place of each page on the site, and its Markdown."""
-    groups = sorted({path.parent.relative_to(CONF).as_posix() for path in CONF.rglob("*.yaml")})
+    groups = sorted(
+        {path.parent.relative_to(CONF).as_posix() for path in CONF.rglob("*.yaml")}
+    )
     groups.remove(".")
-    made = {f"configuration/{name.replace('/', '-')}.md": _group(name) for name in groups}
+    made = {
+        f"configuration/{name.replace('/', '-')}.md": _group(name) for name in groups
+    }
     made |= {f"configuration/{name}.md": _top(name) for name in TOP}
     return {"configuration/index.md": _index(groups), **made}
 
@@ -102,18 +109,26 @@ def _option(path: Path) -> str:
     parts = [text] if text else []
     parts += ["```bash\n" + "\n".join(commands) + "\n```"] if commands else []
     target = (yaml.safe_load(values) or {}).get("_target_", "")
-    if target.startswith("siamese_news.") and target.endswith(".run"):  # a task, no public name
+    if target.startswith("siamese_news.") and target.endswith(
+        ".run"
+    ):  # a task, no public name
         parts.append(f"It is run by `{target}`.")
     elif target.startswith("siamese_news."):
-        parts.append(f"Its class is [`{target}`][{target}], which says what each value means.")
+        parts.append(
+            f"Its class is [`{target}`][{target}], which says what each value means."
+        )
     return "\n\n".join([*parts, f"```yaml\n{values.strip()}\n```"])
 
 
 def split(text: str) -> tuple[list[str], str]:
     """The lines of the comment that a file begins with, without their marks, and the rest."""
     lines = text.removeprefix("# @package _global_\n").splitlines()
-    count = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return [line.removeprefix("#").strip() for line in lines[:count]], "\n".join(lines[count:])
+    count = next(
+        (i for i, line in enumerate(lines) if not line.startswith("#")), len(lines)
+    )
+    return [line.removeprefix("#").strip() for line in lines[:count]], "\n".join(
+        lines[count:]
+    )
 
 
 def _options(group: str) -> list[Path]:
@@ -126,5 +141,10 @@ def _default(group: str) -> str | None:
     path = CONF / (f"{parent}/link.yaml" if parent else "train.yaml")
     defaults = yaml.safe_load(path.read_text(encoding="utf-8"))["defaults"]
     return next(
-        (entry[name] for entry in defaults if isinstance(entry, dict) and name in entry), None
+        (
+            entry[name]
+            for entry in defaults
+            if isinstance(entry, dict) and name in entry
+        ),
+        None,
     )

@@ -18,7 +18,13 @@ from mkdocs.structure.pages import Page
 log = get_plugin_logger("links")
 ROOT = Path(__file__).parents[2]
 REPOSITORY = "https://github.com/siamese-news/siamese_news/blob/main/"
-OUTSIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "benchmarks/*.md")
+OUTSIDE = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "benchmarks/*.md",
+)
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(\))")
 _CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", flags=re.S | re.M)
 
@@ -32,7 +38,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
     """Every relative link of a page, as it works on the site; code is left alone."""
     source = page.file.abs_src_path
     if source is None:  # made by another hook, for the site
@@ -40,7 +48,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     folder = posixpath.dirname(Path(source).relative_to(ROOT).as_posix())
     pieces = _CODE.split(markdown)
     pieces[::2] = [
-        _LINK.sub(lambda found: _on_site(found, folder, page.file.src_uri, files), piece)
+        _LINK.sub(
+            lambda found: _on_site(found, folder, page.file.src_uri, files), piece
+        )
         for piece in pieces[::2]
     ]
     return "".join(pieces)

@@ -30,7 +30,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         executed = EXECUTED / source.name
         path = executed if executed.exists() else source
         text, pictures = page(json.loads(path.read_text(encoding="utf-8")), source.stem)
-        files.append(File.generated(config, f"notebooks/{source.stem}.md", content=text))
+        files.append(
+            File.generated(config, f"notebooks/{source.stem}.md", content=text)
+        )
         for name, content in pictures.items():
             files.append(File.generated(config, f"notebooks/{name}", content=content))
         title, first = text.split("\n\n")[:2]
@@ -46,10 +48,14 @@ def page(notebook: dict[str, Any], name: str) -> tuple[str, dict[str, bytes]]:
     pictures: dict[str, bytes] = {}
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
-        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts.append(
+            source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+        )
         outputs = cell.get("outputs", [])
         if said := "".join(map(_said, outputs)).rstrip():
-            parts.append(f'<div class="output" markdown>\n\n```text\n{said}\n```\n\n</div>')
+            parts.append(
+                f'<div class="output" markdown>\n\n```text\n{said}\n```\n\n</div>'
+            )
         for data in (output.get("data", {}) for output in outputs):
             if "image/png" in data:
                 picture = f"{name}-{len(pictures) + 1}.png"

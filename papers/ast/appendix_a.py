@@ -118,9 +118,13 @@ def _draw(rows: list[dict[str, Any]]) -> Any:
         own = [row for row in rows if row["scores"] == label]
         values = [row["simulated / S"] for row in own]
         errors = [1.96 * row["± (standard error)"] for row in own]
-        axis.errorbar([row["S"] for row in own], values, errors, label=label, **series(place))
+        axis.errorbar(
+            [row["S"] for row in own], values, errors, label=label, **series(place)
+        )
     axis.axhline(CONSTANT, color="0.5", linewidth=0.6)
-    axis.set(xscale="log", xlabel="S (keys)", ylabel="sum of exp(score) / S", ylim=(0.9, 2.3))
+    axis.set(
+        xscale="log", xlabel="S (keys)", ylabel="sum of exp(score) / S", ylim=(0.9, 2.3)
+    )
     axis.legend(loc="upper left")
     return figure
 

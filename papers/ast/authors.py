@@ -28,7 +28,11 @@ FUSED = "+task.optimizer.fused=true"
 
 def overrides(encoder: str, split: str, seed: int) -> list[str]:
     """The options of ``siamese_news.train`` of one run."""
-    options = ["experiment=usatoday_reference", f"encoder={encoder}", *ENCODERS[encoder][2]]
+    options = [
+        "experiment=usatoday_reference",
+        f"encoder={encoder}",
+        *ENCODERS[encoder][2],
+    ]
     options += [f"data={SPLITS[split]}", f"data.limits.article_tokens={TOKENS}"]
     return [*options, "task.bootstrap=0", FUSED, f"seed={seed}"]
 
@@ -42,7 +46,9 @@ def _jobs(setting: Setting) -> list[Job]:
     """All runs, the first seed of all before the next of any; they have no small size."""
     if setting.data != "shared":
         return []
-    rows = [row_jobs(setting, e, split) for split in ("event", "pair") for e in ENCODERS]
+    rows = [
+        row_jobs(setting, e, split) for split in ("event", "pair") for e in ENCODERS
+    ]
     return [job for of_seed in zip(*rows, strict=True) for job in of_seed]
 
 
@@ -52,7 +58,11 @@ def row_jobs(setting: Setting, encoder: str, split: str) -> list[Job]:
     data = data_of(setting, split)
     return [
         link_job(
-            name_of(encoder, split, seed), overrides(encoder, split, seed), minutes, data, (seed,)
+            name_of(encoder, split, seed),
+            overrides(encoder, split, seed),
+            minutes,
+            data,
+            (seed,),
         )
         for seed in setting.seeds
     ]
@@ -60,10 +70,17 @@ def row_jobs(setting: Setting, encoder: str, split: str) -> list[Job]:
 
 def _row(encoder: str, split: str, results: Results) -> dict[str, Any]:
     """Means over the seeds that were run; a row without a run is empty."""
-    runs = results.found([name_of(encoder, split, seed) for seed in results.setting.seeds])
-    row: dict[str, Any] = {"encoder": ENCODERS[encoder][0], "seeds": len(runs) or "not run"}
+    runs = results.found(
+        [name_of(encoder, split, seed) for seed in results.setting.seeds]
+    )
+    row: dict[str, Any] = {
+        "encoder": ENCODERS[encoder][0],
+        "seeds": len(runs) or "not run",
+    }
     if runs:
-        row["mAP"], row["± over seeds"] = over_seeds([run["pooled"]["AP"] for run in runs])
+        row["mAP"], row["± over seeds"] = over_seeds(
+            [run["pooled"]["AP"] for run in runs]
+        )
         row["AUC"], _ = over_seeds([run["pooled"]["AUC"] for run in runs])
         row["MAP by article"], _ = over_seeds([run["row"]["MAP"] for run in runs])
         for epochs in (5, 9, 10):
@@ -74,17 +91,23 @@ def _row(encoder: str, split: str, results: Results) -> dict[str, Any]:
 
 def _lay_out(results: Results) -> Content:
     if results.setting.data != "shared":
-        return Content(outcome="These runs have no small size; they need the shared data.")
+        return Content(
+            outcome="These runs have no small size; they need the shared data."
+        )
     tables, found, leading = [], [], []
     for split in ("event", "pair"):
         rows = [_row(encoder, split, results) for encoder in ENCODERS]
-        done = sorted((row for row in rows if "mAP" in row), key=lambda row: -row["mAP"])
+        done = sorted(
+            (row for row in rows if "mAP" in row), key=lambda row: -row["mAP"]
+        )
         if not done:
             continue
         counts = _counts(split, results)
         chance = counts["relevant"] / (counts["articles"] * counts["posts"])
         note = f"A random order has an mAP of {chance:.3f}. ±: sample deviation over seeds."
-        tables.append(Table(f"Settings of the released code, split by {split}", rows, split, note))
+        tables.append(
+            Table(f"Settings of the released code, split by {split}", rows, split, note)
+        )
         listed = ", ".join(f"{row['encoder']} {row['mAP']:.3f}" for row in done)
         leading.append(
             f"By {split}, the best encoder has an mAP of {done[0]['mAP']:.3f}, a random order of "
@@ -93,11 +116,15 @@ def _lay_out(results: Results) -> Content:
         found.append(f"by {split}: {listed} (random order {chance:.3f})")
     if not found:
         return Content(tables=tables)
-    return Content(tables=tables, outcome=leading[0], details=f"mAP {'; '.join(found)}.")
+    return Content(
+        tables=tables, outcome=leading[0], details=f"mAP {'; '.join(found)}."
+    )
 
 
 def _counts(split: str, results: Results) -> Mapping[str, int]:
-    names = [name_of(e, split, seed) for e in ENCODERS for seed in results.setting.seeds]
+    names = [
+        name_of(e, split, seed) for e in ENCODERS for seed in results.setting.seeds
+    ]
     return dict(results.found(names)[0]["counts"])
 
 

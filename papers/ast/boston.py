@@ -50,7 +50,15 @@ QUERIES = {
         Query("narrow keywords", ("boston", "marathon"), every=True),
         Query(
             "broad keywords",
-            ("boston", "marathon", "bombing", "bombings", "bomb", "explosion", "suspect"),
+            (
+                "boston",
+                "marathon",
+                "bombing",
+                "bombings",
+                "bomb",
+                "explosion",
+                "suspect",
+            ),
             every=False,
         ),
         Query("narrow hashtag", ("#bostonmarathon",), every=True),
@@ -62,9 +70,17 @@ QUERIES = {
     ),
     "stories": (
         Query("narrow keywords", ("river", "flood"), every=True),
-        Query("broad keywords", ("river", "flood", "water", "storm", "rain", "dam"), every=False),
+        Query(
+            "broad keywords",
+            ("river", "flood", "water", "storm", "rain", "dam"),
+            every=False,
+        ),
         Query("narrow hashtag", ("#harlowflood",), every=True),
-        Query("broad hashtags", ("#harlowflood", "#portellory", "#tessalyflood"), every=False),
+        Query(
+            "broad hashtags",
+            ("#harlowflood", "#portellory", "#tessalyflood"),
+            every=False,
+        ),
     ),
 }
 MODELS = {
@@ -90,7 +106,9 @@ def story(setting: Setting) -> Story:
 
     shared = setting.data == "shared"
     option = "crisislex_boston" if shared else "stories"
-    test = SiameseDataModule(data=compose_training([f"data={option}"])["data"], seed=0).test
+    test = SiameseDataModule(
+        data=compose_training([f"data={option}"])["data"], seed=0
+    ).test
     if test is None:
         raise RuntimeError(f"{option} has no test set")
     seeds = test.articles
@@ -98,7 +116,9 @@ def story(setting: Setting) -> Story:
         event = seeds[0].metadata["event"]
         seeds = [article for article in seeds if article.metadata["event"] == event]
     judged = [test.qrels.get(article.id, {}) for article in seeds]
-    relevant = frozenset(post for grades in judged for post, grade in grades.items() if grade >= 1)
+    relevant = frozenset(
+        post for grades in judged for post, grade in grades.items() if grade >= 1
+    )
     return Story(test.name, seeds, test.posts, relevant)
 
 
@@ -113,7 +133,9 @@ WORDS = "case_searches"
 def case_jobs(setting: Setting) -> list[Job]:
     """The searches, and each model over the pool."""
     trained = [option for option in MODELS if option != "shipped"]
-    name = "crisislex-boston" if setting.data == "shared" else "bundled stories, one event"
+    name = (
+        "crisislex-boston" if setting.data == "shared" else "bundled stories, one event"
+    )
     jobs = [Job(WORDS, partial(_search, setting), 0.3, name)]
     for option in MODELS:
         run = partial(_score, setting, option)
@@ -135,7 +157,9 @@ def story_job() -> Job:
         alone = Story(bundled.name, [seed], bundled.posts, bundled.relevant)
         scores = mean_scores(Model.pretrained(), alone)
         ids = [post.id for post in bundled.posts]
-        summary = summarize(scores, ids, np.array([post in bundled.relevant for post in ids]))
+        summary = summarize(
+            scores, ids, np.array([post in bundled.relevant for post in ids])
+        )
         ends = ("most similar", "least similar")
         return {"article": seed.id, **{end: summary[end] for end in ends}}
 
@@ -156,11 +180,17 @@ def _search(setting: Setting, folder: Path, results: Results) -> Mapping[str, An
                 "relevant": sum(hit in pool.relevant for hit in hits),
             }
         )
-    counts = {"posts": len(pool.posts), "relevant": len(pool.relevant), "seeds": len(pool.seeds)}
+    counts = {
+        "posts": len(pool.posts),
+        "relevant": len(pool.relevant),
+        "seeds": len(pool.seeds),
+    }
     return {"queries": queries, **counts}
 
 
-def _score(setting: Setting, option: str, folder: Path, results: Results) -> Mapping[str, Any]:
+def _score(
+    setting: Setting, option: str, folder: Path, results: Results
+) -> Mapping[str, Any]:
     """The pool, scored by one model."""
     from siamese_news.model.siamese import Model
 
@@ -180,7 +210,9 @@ def mean_scores(model: Any, pool: Story) -> np.ndarray:
     """The score of each post, (P,): a mean over the seeds, to six decimals."""
     from siamese_news.evaluation.results import model_blocks
 
-    blocks: Callable[[], Any] = model_blocks(model, pool.seeds, pool.posts, one_story=True)
+    blocks: Callable[[], Any] = model_blocks(
+        model, pool.seeds, pool.posts, one_story=True
+    )
     scores = np.empty(len(pool.posts))
     for start, block in blocks():
         scores[start : start + block.shape[1]] = block.mean(axis=0)
@@ -197,25 +229,37 @@ def round_thresholds(low: float, high: float) -> list[float]:
     if high <= low:
         return [low]
     power = 10.0 ** np.floor(np.log10((high - low) / THRESHOLDS))
-    step = max(power * factor for factor in (1, 2, 5) if power * factor * THRESHOLDS <= high - low)
+    step = max(
+        power * factor
+        for factor in (1, 2, 5)
+        if power * factor * THRESHOLDS <= high - low
+    )
     places = range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)
     return [round(place * step, 6) for place in places]
 
 
-def summarize(scores: np.ndarray, ids: Sequence[str], relevant: np.ndarray) -> dict[str, Any]:
+def summarize(
+    scores: np.ndarray, ids: Sequence[str], relevant: np.ndarray
+) -> dict[str, Any]:
     """The small result: histogram, counts at thresholds, first and last posts, effort.
 
     Of equal scores (P,) the higher of the ids comes first.
     """
     edges = np.linspace(scores.min(), scores.max(), BINS + 1)
-    order = sorted(range(len(ids)), key=lambda row: (scores[row], ids[row]), reverse=True)
+    order = sorted(
+        range(len(ids)), key=lambda row: (scores[row], ids[row]), reverse=True
+    )
     found = relevant[order].cumsum()
     positions = np.flatnonzero(relevant[order]) + 1
     total = int(relevant.sum())
 
     def shown(rows: Sequence[int]) -> list[dict[str, Any]]:
         return [
-            {"id": ids[row], "score": float(scores[row]), "relevant": bool(relevant[row])}
+            {
+                "id": ids[row],
+                "score": float(scores[row]),
+                "relevant": bool(relevant[row]),
+            }
             for row in rows
         ]
 
@@ -234,7 +278,11 @@ def summarize(scores: np.ndarray, ids: Sequence[str], relevant: np.ndarray) -> d
         "totals": {"relevant": total, "irrelevant": len(ids) - total},
         "most similar": shown(order[:SHOWN]),
         "least similar": shown(order[::-1][:SHOWN]),
-        "effort": [[target, int(positions[target - 1])] for target in TARGETS if target <= total],
+        "effort": [
+            [target, int(positions[target - 1])]
+            for target in TARGETS
+            if target <= total
+        ],
         "AP": float((np.arange(1, total + 1) / positions).mean()),
         "found in the first 1,000": int(found[min(999, len(found) - 1)]),
     }

@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from papers.ast.boston import MODELS, STORY, TARGETS, WORDS, case_jobs, model_name, story, story_job
+from papers.ast.boston import (
+    MODELS,
+    STORY,
+    TARGETS,
+    WORDS,
+    case_jobs,
+    model_name,
+    story,
+    story_job,
+)
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Results, Setting
 from papers.style import COLORS, new_figure, series
@@ -28,7 +37,11 @@ REMARK = (
 def _scored(results: Results) -> list[tuple[str, str, Mapping[str, Any]]]:
     """(option, title, values) of each model that has scored the pool."""
     named = [(option, title, model_name(option)) for option, title in MODELS.items()]
-    return [(option, title, results[name]) for option, title, name in named if name in results]
+    return [
+        (option, title, results[name])
+        for option, title, name in named
+        if name in results
+    ]
 
 
 def threshold_rows(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -59,7 +72,9 @@ def _lay_out_thresholds(results: Results) -> Content:
     for option, title, values in there:
         rows = threshold_rows(values)
         title = _dated(results, option, title)
-        tables.append(Table(f"Kept and missed at each threshold: {title}", rows, option))
+        tables.append(
+            Table(f"Kept and missed at each threshold: {title}", rows, option)
+        )
         row = max(rows, key=_f1)
         best.append(
             f"{title}: precision {row['precision']:.2f}, recall {row['recall']:.2f} at "
@@ -80,7 +95,9 @@ def _lay_out_thresholds(results: Results) -> Content:
     )
 
 
-def _at_the_papers_threshold(there: Sequence[tuple[str, str, Mapping[str, Any]]]) -> str:
+def _at_the_papers_threshold(
+    there: Sequence[tuple[str, str, Mapping[str, Any]]],
+) -> str:
     """What AST's row at the paper's threshold says, next to the published precision."""
     printed = AST_RELEVANT / (AST_RELEVANT + AST_IRRELEVANT)
     for option, _, values in there:
@@ -108,11 +125,28 @@ def _f1(row: Mapping[str, Any]) -> float:
 
 
 def _draw_scores(there: Sequence[tuple[str, str, Mapping[str, Any]]]) -> Any:
-    figure, axes = new_figure(rows=len(there), height=1.35 * len(there) + 0.3, squeeze=False)
+    figure, axes = new_figure(
+        rows=len(there), height=1.35 * len(there) + 0.3, squeeze=False
+    )
     for axis, (_, title, values) in zip(axes[:, 0], there, strict=True):
-        for kind, color, hatch in (("irrelevant", COLORS[1], "////"), ("relevant", COLORS[0], "")):
-            look = {"facecolor": color, "edgecolor": color, "hatch": hatch, "label": kind}
-            axis.stairs(values[kind], values["edges"], fill=True, alpha=0.55, baseline=0.5, **look)
+        for kind, color, hatch in (
+            ("irrelevant", COLORS[1], "////"),
+            ("relevant", COLORS[0], ""),
+        ):
+            look = {
+                "facecolor": color,
+                "edgecolor": color,
+                "hatch": hatch,
+                "label": kind,
+            }
+            axis.stairs(
+                values[kind],
+                values["edges"],
+                fill=True,
+                alpha=0.55,
+                baseline=0.5,
+                **look,
+            )
         axis.set(yscale="log", ylim=(0.5, None), title=title)
     axes[0, 0].legend(ncols=2)
     axes[-1, 0].set_xlabel("mean score over the seeds")
@@ -134,7 +168,9 @@ def _lay_out_extremes(results: Results) -> Content:
             for place, post in enumerate(values[which], start=1)
         ]
         titled = _dated(results, option, title)
-        tables.append(Table(f"Five most and five least similar posts: {titled}", rows, option))
+        tables.append(
+            Table(f"Five most and five least similar posts: {titled}", rows, option)
+        )
         right = sum(post["relevant"] for post in values["most similar"])
         counted.append(f"{title} {right} of {len(values['most similar'])}")
     if STORY in results:
@@ -144,13 +180,17 @@ def _lay_out_extremes(results: Results) -> Content:
         outcome="Most of the posts at the top are about the story, none at the bottom."
         if counted and _none_at_the_bottom(results)
         else "",
-        details=f"Relevant among the five most similar: {', '.join(counted)}." if counted else "",
+        details=f"Relevant among the five most similar: {', '.join(counted)}."
+        if counted
+        else "",
     )
 
 
 def _none_at_the_bottom(results: Results) -> bool:
     return not any(
-        post["relevant"] for _, _, values in _scored(results) for post in values["least similar"]
+        post["relevant"]
+        for _, _, values in _scored(results)
+        for post in values["least similar"]
     )
 
 
@@ -194,11 +234,18 @@ def _curves(results: Results) -> dict[str, dict[int, float]]:
         for _, title, values in _scored(results)
     }
     searches = results[WORDS]
-    lists = [(query["title"], query["relevant"], query["hits"]) for query in searches["queries"]]
+    lists = [
+        (query["title"], query["relevant"], query["hits"])
+        for query in searches["queries"]
+    ]
     lists.append(("random order", searches["relevant"], searches["posts"]))
     for title, relevant, read in lists:
-        expected = {target: expected_reading(target, relevant, read) for target in TARGETS}
-        curves[title] = {target: value for target, value in expected.items() if value is not None}
+        expected = {
+            target: expected_reading(target, relevant, read) for target in TARGETS
+        }
+        curves[title] = {
+            target: value for target, value in expected.items() if value is not None
+        }
     return curves
 
 
@@ -210,7 +257,10 @@ def _lay_out_effort(results: Results) -> Content:
     longest = max(target for curve in curves.values() for target in curve)
     rows: list[dict[str, Any]] = [
         {"relevant found": str(target)}
-        | {t: round(curve[target]) if target in curve else None for t, curve in curves.items()}
+        | {
+            t: round(curve[target]) if target in curve else None
+            for t, curve in curves.items()
+        }
         for target in TARGETS
         if target <= longest
     ]
@@ -231,9 +281,13 @@ def _lay_out_effort(results: Results) -> Content:
         "the top."
     )
     middle = rows[len(rows) // 2]
-    read = ", ".join(f"{title} {middle[title]:,}" for title in curves if middle[title] is not None)
+    read = ", ".join(
+        f"{title} {middle[title]:,}" for title in curves if middle[title] is not None
+    )
     never = ", ".join(title for title in curves if middle[title] is None)
-    details = f"Posts read until {middle['relevant found']} relevant ones are found: {read}"
+    details = (
+        f"Posts read until {middle['relevant found']} relevant ones are found: {read}"
+    )
     trained, shipped = (MODELS[option] for option in ("star_projected", "shipped"))
     outcome = ""
     if middle.get(trained) and middle.get(shipped):
@@ -243,7 +297,9 @@ def _lay_out_effort(results: Results) -> Content:
         )
     return Content(
         tables=[
-            Table("Posts read until N relevant ones are found", rows, "read", note=note),
+            Table(
+                "Posts read until N relevant ones are found", rows, "read", note=note
+            ),
             Table("The searches", queries, "searches"),
         ],
         figures=[
@@ -262,10 +318,18 @@ def _lay_out_effort(results: Results) -> Content:
 def _draw_effort(curves: Mapping[str, Mapping[int, float]]) -> Any:
     figure, axis = new_figure(height=3.2)
     for place, (title, curve) in enumerate(curves.items()):
-        style = series(place) if title != "random order" else {"color": "0.5", "linestyle": "-"}
+        style = (
+            series(place)
+            if title != "random order"
+            else {"color": "0.5", "linestyle": "-"}
+        )
         axis.plot(list(curve), list(curve.values()), label=title, **style)
-    axis.set(xscale="log", yscale="log", xlabel="relevant posts found", ylabel="posts read")
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    axis.set(
+        xscale="log", yscale="log", xlabel="relevant posts found", ylabel="posts read"
+    )
+    figure.legend(
+        *axis.get_legend_handles_labels(), loc="outside upper center", ncols=2
+    )
     return figure
 
 
@@ -310,7 +374,9 @@ TABLE3 = Exhibit(
                 "Published: cosine with the paper's article",
                 [
                     {"most similar": most, "least similar": least}
-                    for most, least in zip(AST_MOST_SIMILAR, AST_LEAST_SIMILAR, strict=True)
+                    for most, least in zip(
+                        AST_MOST_SIMILAR, AST_LEAST_SIMILAR, strict=True
+                    )
                 ],
             )
         ],

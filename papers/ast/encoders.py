@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import ENCODERS, Encoder, seed_name, splits, sweep_jobs, trial_name
+from papers.ast.sweep import (
+    ENCODERS,
+    Encoder,
+    seed_name,
+    splits,
+    sweep_jobs,
+    trial_name,
+)
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.training_runs import forget_checkpoints, over_seeds, train_link
@@ -64,7 +71,9 @@ TEN_COLUMNS = {
 
 def finished(results: Results, encoder: Encoder, split: str) -> list[Mapping[str, Any]]:
     """The values of the seeds of a row that have a result."""
-    return results.found([seed_name(encoder, split, seed) for seed in results.setting.seeds])
+    return results.found(
+        [seed_name(encoder, split, seed) for seed in results.setting.seeds]
+    )
 
 
 def _mean(runs: Sequence[Mapping[str, Any]], group: str, name: str) -> float:
@@ -73,11 +82,15 @@ def _mean(runs: Sequence[Mapping[str, Any]], group: str, name: str) -> float:
 
 def _published_r_precision() -> list[Mapping[str, Any]]:
     rows: list[Mapping[str, Any]] = [
-        {"r": str(r)} | {name: values[place] for name, values in AST_R_PRECISION.items()}
+        {"r": str(r)}
+        | {name: values[place] for name, values in AST_R_PRECISION.items()}
         for place, r in enumerate(ALL_ROWS)
     ]
     for count in (7, 8):
-        means = {name: sum(values[:count]) / count for name, values in AST_R_PRECISION.items()}
+        means = {
+            name: sum(values[:count]) / count
+            for name, values in AST_R_PRECISION.items()
+        }
         rows.append({"r": f"mRP ({count} rows)"} | means)
     return rows
 
@@ -90,7 +103,12 @@ def _sizes_jobs(setting: Setting) -> list[Job]:
     if setting.data != "shared":
         return []
     return [
-        Job(SIZES, lambda folder, results: collection_sizes("usatoday-cnn"), 0.1, "usatoday-cnn")
+        Job(
+            SIZES,
+            lambda folder, results: collection_sizes("usatoday-cnn"),
+            0.1,
+            "usatoday-cnn",
+        )
     ]
 
 
@@ -101,14 +119,22 @@ def collection_sizes(name: str) -> Mapping[str, Any]:
         split: sum(grade >= 1 for grades in qrels.values() for grade in grades.values())
         for split, qrels in collection.qrels.items()
     }
-    return {"articles": len(collection.articles), "posts": len(collection.posts), "pairs": pairs}
+    return {
+        "articles": len(collection.articles),
+        "posts": len(collection.posts),
+        "pairs": pairs,
+    }
 
 
 def _sizes_table(sizes: Mapping[str, Any]) -> Table:
     """Both collections next to each other."""
     pairs = sizes["pairs"]
     rows = [
-        {"": "articles", "the paper": AST_ARTICLES, "here (usatoday-cnn)": sizes["articles"]},
+        {
+            "": "articles",
+            "the paper": AST_ARTICLES,
+            "here (usatoday-cnn)": sizes["articles"],
+        },
         {"": "posts", "the paper": AST_POSTS, "here (usatoday-cnn)": sizes["posts"]},
         {
             "": "posts for each article",
@@ -136,7 +162,9 @@ def _lay_out_r_precision(results: Results) -> Content:
     labels = {f"P@{r}": str(r) for r in ALL_ROWS}
     labels |= {"mRP7": "mRP (7 rows)", "mRP8": "mRP (8 rows)"}
     for split in splits(results.setting):
-        runs = {encoder.title: finished(results, encoder, split) for encoder in ENCODERS}
+        runs = {
+            encoder.title: finished(results, encoder, split) for encoder in ENCODERS
+        }
         runs = {title: own for title, own in runs.items() if own}
         if not runs:
             continue
@@ -159,8 +187,14 @@ def _lay_out_r_precision(results: Results) -> Content:
             for key in ("mRP7", "mRP8")
         )
         firsts.append(f"{eight} (by {split})")
-        outcomes.append(f"by {split}, the highest mRP: {seven} (7 rows), {eight} (8 rows)")
-    details = f"{'; '.join(outcomes)}. Published: CNN (7 rows), AST (8 rows)." if outcomes else ""
+        outcomes.append(
+            f"by {split}, the highest mRP: {seven} (7 rows), {eight} (8 rows)"
+        )
+    details = (
+        f"{'; '.join(outcomes)}. Published: CNN (7 rows), AST (8 rows)."
+        if outcomes
+        else ""
+    )
     return Content(
         tables=tables,
         outcome=f"Here the highest mRP is that of {' and '.join(firsts)}, in the paper of AST."
@@ -183,7 +217,9 @@ def _published_metrics() -> list[Mapping[str, Any]]:
     ]
 
 
-def _metrics_row(encoder: Encoder, runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _metrics_row(
+    encoder: Encoder, runs: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
     ap, deviation = over_seeds([run["pooled"]["AP"] for run in runs])
     return {
         "encoder": encoder.title,
@@ -215,7 +251,9 @@ def _order(rows: Sequence[Mapping[str, Any]], split: str) -> str:
     paper = {encoder.title: encoder.published for encoder in PAPERS_FOUR}
     own = [row for row in rows if row["encoder"] in paper]
     best = sorted(own, key=lambda row: -row["mAP"])
-    return f"by {split}: " + ", ".join(f"{paper[r['encoder']]} {r['mAP']:.3f}" for r in best)
+    return f"by {split}: " + ", ".join(
+        f"{paper[r['encoder']]} {r['mAP']:.3f}" for r in best
+    )
 
 
 def _ten_epochs_jobs(setting: Setting) -> list[Job]:
@@ -226,13 +264,19 @@ def _ten_epochs_jobs(setting: Setting) -> list[Job]:
     return [Job(TEN_EPOCHS, run, 120.0, "usatoday-cnn, split by pair", setting.seeds)]
 
 
-def _train_ten_epochs(setting: Setting, folder: Path, results: Results) -> Mapping[str, Any]:
+def _train_ten_epochs(
+    setting: Setting, folder: Path, results: Results
+) -> Mapping[str, Any]:
     rows = []
     for encoder in PAPERS_FOUR:
         runs = []
         for seed in setting.seeds:
             out = folder / f"{encoder.option}-{seed}"
-            options = ["experiment=usatoday_order", f"encoder={encoder.option}", f"seed={seed}"]
+            options = [
+                "experiment=usatoday_order",
+                f"encoder={encoder.option}",
+                f"seed={seed}",
+            ]
             runs.append(train_link([*options, "task.bootstrap=0"], out)["row"])
             forget_checkpoints(out)
         row: dict[str, Any] = {"encoder": encoder.option, "seeds": len(runs)}
@@ -252,10 +296,14 @@ def _lay_out_metrics(results: Results) -> Content:
         runs = {encoder: finished(results, encoder, split) for encoder in ENCODERS}
         rows = [_metrics_row(encoder, own) for encoder, own in runs.items() if own]
         if rows:
-            tables.append(Table(f"AP, AUC and mRP, split by {split}", rows, split, note=note))
+            tables.append(
+                Table(f"AP, AUC and mRP, split by {split}", rows, split, note=note)
+            )
             orders.append(_order(rows, split))
     if rates := _rates(results):
-        tables.append(Table("MAP on dev after two epochs at each learning rate", rates, "rates"))
+        tables.append(
+            Table("MAP on dev after two epochs at each learning rate", rates, "rates")
+        )
     if TEN_EPOCHS in results:
         titles = {encoder.option: encoder.title for encoder in PAPERS_FOUR}
         rows = [

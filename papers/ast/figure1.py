@@ -44,7 +44,12 @@ def weigh(scores: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def largest_weights(
-    kind: Scores, alphas: Sequence[float], lengths: Sequence[int], *, draws: int, seed: int
+    kind: Scores,
+    alphas: Sequence[float],
+    lengths: Sequence[int],
+    *,
+    draws: int,
+    seed: int,
 ) -> list[float]:
     """The largest weight at each length, a mean over draws and over the alphas (of the heads)."""
     means: list[float] = []
@@ -103,7 +108,9 @@ def _lay_out(results: Results) -> Content:
             ),
         ],
         tables=[
-            Table("Largest weight against the number of keys", rows, "length", note=note),
+            Table(
+                "Largest weight against the number of keys", rows, "length", note=note
+            ),
             Table("The weights of the bars", bars, "weights"),
         ],
         outcome="Softmax flattens with length, as the paper says; sparsemax flattens too, later.",
@@ -123,7 +130,8 @@ def _bar_rows() -> list[dict[str, Any]]:
         columns = {"score": scores[0].tolist()}
         columns |= {label: weigh(scores, MAPS[label])[0].tolist() for label in BARS}
         rows += [
-            {"keys": keys, "key": key + 1} | {name: own[key] for name, own in columns.items()}
+            {"keys": keys, "key": key + 1}
+            | {name: own[key] for name, own in columns.items()}
             for key in range(keys)
         ]
     return rows
@@ -136,7 +144,9 @@ def _draw_bars(rows: Sequence[Mapping[str, Any]]) -> Any:
             axis = axes[row, column]
             weights = [one[label] for one in rows if one["keys"] == keys]
             bars: dict[str, Any] = {"color": COLORS[row], "hatch": HATCHES[row]}
-            axis.bar(range(1, keys + 1), weights, edgecolor="white", linewidth=0.3, **bars)
+            axis.bar(
+                range(1, keys + 1), weights, edgecolor="white", linewidth=0.3, **bars
+            )
             axis.set_title(f"{label}\n{keys} keys, {weights.count(0)} at zero")
             axis.set_xticks([1, keys])
     figure.supxlabel("key", fontsize=8)
@@ -152,7 +162,9 @@ def _draw_curves(curves: Mapping[Scores, Mapping[str, Sequence[float]]]) -> Any:
         axis.set(xscale="log", yscale="log", title=PANELS[kind])
     axes[0].set_ylabel("largest weight")
     figure.supxlabel("keys", fontsize=8)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2
+    )
     return figure
 
 

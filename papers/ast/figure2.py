@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import ENCODERS, Encoder, data_of, first_jobs, first_model, overrides, splits
+from papers.ast.sweep import (
+    ENCODERS,
+    Encoder,
+    data_of,
+    first_jobs,
+    first_model,
+    overrides,
+    splits,
+)
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.style import COLORS, MARKERS, new_figure
@@ -27,7 +35,9 @@ def _jobs(setting: Setting) -> list[Job]:
     jobs = first_jobs(setting, split, [encoder.option for encoder in ENCODERS])
     for encoder in ENCODERS:
         run = partial(_place, setting, encoder, split)
-        jobs.append(Job(_name(encoder), run, 0.2, data_of(setting, split), setting.seeds[:1]))
+        jobs.append(
+            Job(_name(encoder), run, 0.2, data_of(setting, split), setting.seeds[:1])
+        )
     return jobs
 
 
@@ -51,7 +61,9 @@ def _place(
     owners = np.array([place for _, place in posts])
     found = places(vectors)
     return {
-        "articles": [{"article": article, "posts": len(own)} for article, own in chosen],
+        "articles": [
+            {"article": article, "posts": len(own)} for article, own in chosen
+        ],
         "points": [
             [round(at[0], 3), round(at[1], 3), owner]
             for at, owner in zip(found, owners.tolist(), strict=True)
@@ -68,7 +80,9 @@ def most_shared(qrels: Mapping[str, Mapping[str, int]]) -> list[tuple[str, list[
         article: [post for post, grade in judged.items() if grade >= 1]
         for article, judged in qrels.items()
     }
-    order = sorted(relevant, key=lambda article: (-len(relevant[article]), article))[:ARTICLES]
+    order = sorted(relevant, key=lambda article: (-len(relevant[article]), article))[
+        :ARTICLES
+    ]
     seen: set[str] = set()
     chosen = []
     for article in order:
@@ -91,7 +105,9 @@ def purity(vectors: np.ndarray, owners: np.ndarray) -> float:
 
 def _lay_out(results: Results) -> Content:
     there = {
-        encoder.title: results[_name(encoder)] for encoder in ENCODERS if _name(encoder) in results
+        encoder.title: results[_name(encoder)]
+        for encoder in ENCODERS
+        if _name(encoder) in results
     }
     if not there:
         return Content()
@@ -102,7 +118,9 @@ def _lay_out(results: Results) -> Content:
             "5 nearest posts of the same article": values["purity"],
             "by chance": values["chance"],
         }
-        for title, values in sorted(there.items(), key=lambda entry: -entry[1]["purity"])
+        for title, values in sorted(
+            there.items(), key=lambda entry: -entry[1]["purity"]
+        )
     ]
     articles = [
         {"article": str(place + 1), "id": article["article"], "posts": article["posts"]}
@@ -115,12 +133,15 @@ def _lay_out(results: Results) -> Content:
         "article's dots lie together, the better the encoder tells the articles' posts apart.",
     )
     listed = ", ".join(
-        f"{row['encoder']} {row['5 nearest posts of the same article']:.2f}" for row in rows
+        f"{row['encoder']} {row['5 nearest posts of the same article']:.2f}"
+        for row in rows
     )
     lowest = rows[-1]["5 nearest posts of the same article"]
     return Content(
         tables=[
-            Table("How many of a post's neighbors are of its article", rows, "neighbors"),
+            Table(
+                "How many of a post's neighbors are of its article", rows, "neighbors"
+            ),
             Table("The ten articles", articles, "articles"),
         ],
         figures=[figure],
@@ -134,7 +155,9 @@ def _lay_out(results: Results) -> Content:
 def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
     lines = -(-len(there) // COLUMNS)
     columns = min(COLUMNS, len(there))
-    figure, axes = new_figure(rows=lines, columns=columns, height=1.6 * lines + 0.2, squeeze=False)
+    figure, axes = new_figure(
+        rows=lines, columns=columns, height=1.6 * lines + 0.2, squeeze=False
+    )
     for axis in axes.flat:
         axis.set_axis_off()
     for axis, (title, values) in zip(axes.flat, there.items(), strict=False):
@@ -143,7 +166,9 @@ def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
         for place in range(len(values["articles"])):
             own = points[points[:, 2] == place]
             label = f"article {place + 1}"
-            axis.scatter(own[:, 0], own[:, 1], s=5, linewidths=0.3, label=label, **_mark(place))
+            axis.scatter(
+                own[:, 0], own[:, 1], s=5, linewidths=0.3, label=label, **_mark(place)
+            )
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, markerscale=2)
     return figure
@@ -152,7 +177,10 @@ def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
 def _mark(place: int) -> dict[str, Any]:
     """Ten articles: seven colors, and markers that differ where a color returns."""
     color = COLORS[place % len(COLORS)]
-    return {"color": color, "marker": MARKERS[(place + place // len(COLORS)) % len(MARKERS)]}
+    return {
+        "color": color,
+        "marker": MARKERS[(place + place // len(COLORS)) % len(MARKERS)],
+    }
 
 
 EXHIBIT = Exhibit(

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from papers.ast.sweep import ENCODERS, data_of, overrides, row_jobs, seed_name, share, splits
+from papers.ast.sweep import (
+    ENCODERS,
+    data_of,
+    overrides,
+    row_jobs,
+    seed_name,
+    share,
+    splits,
+)
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.style import COLORS, new_figure
@@ -43,12 +51,18 @@ def _jobs(setting: Setting) -> list[Job]:
     """The starts, the runs of Table 2 that learn alphas, and ten epochs as in the code."""
     split = splits(setting)[0]
     options = overrides(setting, AST, split)
-    jobs = [Job(INITIAL, partial(_start, options, setting.seeds), 0.1, "", setting.seeds)]
+    jobs = [
+        Job(INITIAL, partial(_start, options, setting.seeds), 0.1, "", setting.seeds)
+    ]
     jobs += [job for part in splits(setting) for job in row_jobs(setting, AST, part)]
     # Ten epochs at the learning rate of the released code, without patience.
     epochs = EPOCHS[setting.data]
     options = [option for option in options if not option.startswith("task.epochs=")]
-    options += ["task.optimizer.lr=0.001", f"task.epochs={epochs}", "task.patience=null"]
+    options += [
+        "task.optimizer.lr=0.001",
+        f"task.epochs={epochs}",
+        "task.patience=null",
+    ]
     minutes = AST.minutes * epochs * share(setting, split)
     for sparsity in SPARSITIES:
         for seed in setting.seeds:
@@ -66,13 +80,18 @@ def _start(
 
 def _runs(results: Results) -> list[tuple[str, int, Mapping[str, Any]]]:
     """(label, seed, values) of every finished run that learns alphas."""
-    named = [("ten epochs", seed, _paper_name("adaptive", seed)) for seed in results.setting.seeds]
+    named = [
+        ("ten epochs", seed, _paper_name("adaptive", seed))
+        for seed in results.setting.seeds
+    ]
     named += [
         (f"Table 2, by {split}", seed, seed_name(AST, split, seed))
         for split in splits(results.setting)
         for seed in results.setting.seeds
     ]
-    return [(label, seed, results[name]) for label, seed, name in named if name in results]
+    return [
+        (label, seed, results[name]) for label, seed, name in named if name in results
+    ]
 
 
 def movement(initial: Sequence[float], trained: Sequence[float]) -> dict[str, float]:
@@ -98,7 +117,9 @@ def _lay_out(results: Results) -> Content:
         for part, title in PARTS.items():
             first = last_alphas([initial], part)
             last = last_alphas(values["epochs"], part)
-            rows.append({"run": label, "seed": str(seed), "part": title} | movement(first, last))
+            rows.append(
+                {"run": label, "seed": str(seed), "part": title} | movement(first, last)
+            )
             heads += [
                 {"run": label, "seed": str(seed), "part": title, "head": str(head)}
                 | {"initial": before, "trained": after}
@@ -132,13 +153,18 @@ def _lay_out(results: Results) -> Content:
             ),
         ]
     return Content(
-        tables=tables, figures=figures, outcome=_outcome(rows), details=_details(rows, quality)
+        tables=tables,
+        figures=figures,
+        outcome=_outcome(rows),
+        details=_details(rows, quality),
     )
 
 
 def _quality(results: Results) -> list[dict[str, Any]]:
     seeds = results.setting.seeds
-    runs = {s: results.found([_paper_name(s, seed) for seed in seeds]) for s in SPARSITIES}
+    runs = {
+        s: results.found([_paper_name(s, seed) for seed in seeds]) for s in SPARSITIES
+    }
     return [map_row({"sparsity": SPARSITIES[s]}, own) for s, own in runs.items() if own]
 
 
@@ -153,37 +179,51 @@ def _outcome(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _details(rows: Sequence[Mapping[str, Any]], quality: Sequence[Mapping[str, Any]]) -> str:
+def _details(
+    rows: Sequence[Mapping[str, Any]], quality: Sequence[Mapping[str, Any]]
+) -> str:
     if not rows:
         return ""
     lowest = min(row["correlation"] for row in rows)
-    text = (
-        f"Over {len(rows) // 2} runs, trained and initial alphas correlate at {lowest:.3f} or more"
-    )
+    text = f"Over {len(rows) // 2} runs, trained and initial alphas correlate at {lowest:.3f} or more"
     if lowest > 0.9:
         text += ": the learned alphas are nearly those that were drawn"
     if len(quality) > 1:
         ranked = sorted(quality, key=lambda row: -row["MAP by article"])
-        text += ". MAP: " + ", ".join(f"{r['sparsity']} {r['MAP by article']:.3f}" for r in ranked)
+        text += ". MAP: " + ", ".join(
+            f"{r['sparsity']} {r['MAP by article']:.3f}" for r in ranked
+        )
     return f"{text}."
 
 
 def _draw_heads(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any:
     figure, axes = new_figure(columns=2, height=2.4, sharey=True)
     for axis, (part, title) in zip(axes, PARTS.items(), strict=True):
-        first, last = last_alphas([dict(initial)], part), last_alphas(values["epochs"], part)
+        first, last = (
+            last_alphas([dict(initial)], part),
+            last_alphas(values["epochs"], part),
+        )
         places = range(len(first))
         axis.vlines(places, first, last, color="0.6", linewidth=0.8)
         marks: dict[str, Any] = {"linestyle": "", "markersize": 4.5}
-        axis.plot(places, first, "o", mfc="none", color=COLORS[0], label="initial", **marks)
         axis.plot(
-            places, last, "o", color=COLORS[0], label="trained", **{**marks, "markersize": 2.5}
+            places, first, "o", mfc="none", color=COLORS[0], label="initial", **marks
+        )
+        axis.plot(
+            places,
+            last,
+            "o",
+            color=COLORS[0],
+            label="trained",
+            **{**marks, "markersize": 2.5},
         )
         axis.plot(PUBLISHED[part], "x", color=COLORS[1], label="published", **marks)
         axis.set(title=title, ylim=(1, 2), xticks=range(0, 10, 3))
     axes[0].set_ylabel("alpha")
     figure.supxlabel("head", fontsize=8)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3
+    )
     return figure
 
 
@@ -199,7 +239,9 @@ def _draw_epochs(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any
     return figure
 
 
-def sentence_holds(part: str, heads: Sequence[int], says: str, *, first_head: int) -> bool:
+def sentence_holds(
+    part: str, heads: Sequence[int], says: str, *, first_head: int
+) -> bool:
     """Whether a sentence of the paper is true of its own figure, if heads count from `first_head`.
 
     Two heads approach sparsemax if theirs are the two largest alphas of the part, remain close to
@@ -235,7 +277,10 @@ def _published_rows() -> list[Mapping[str, Any]]:
         {"head": str(head), "star": star, "ring": ring}
         for head, (star, ring) in enumerate(zip(stars, rings, strict=True))
     ]
-    return [*rows, {"head": "mean", "star": float(np.mean(stars)), "ring": float(np.mean(rings))}]
+    return [
+        *rows,
+        {"head": "mean", "star": float(np.mean(stars)), "ring": float(np.mean(rings))},
+    ]
 
 
 EXHIBIT = Exhibit(

@@ -29,7 +29,12 @@ VARIANTS = (
     Variant("cycles3", "T = 3 cycles", ("encoder.cycles=3",), 2.6),
     Variant("window1", "window c = 1", ("encoder.window=1",)),
     Variant("window3", "window c = 3", ("encoder.window=3",), 1.2),
-    Variant("embedding", "e_i among the keys", ("encoder.context_includes_embedding=true",), 1.2),
+    Variant(
+        "embedding",
+        "e_i among the keys",
+        ("encoder.context_includes_embedding=true",),
+        1.2,
+    ),
     Variant("narrow", "heads of E / H, projected", _TENTH),
     Variant(
         "concatenated",
@@ -59,19 +64,25 @@ def _jobs(setting: Setting) -> list[Job]:
             if not shared and _TWO[0] in variant.options:
                 continue
             # 100-d vectors, or the 50-d ones that come with a package.
-            own = [option.format(tenth=10 if shared else 5) for option in variant.options]
+            own = [
+                option.format(tenth=10 if shared else 5) for option in variant.options
+            ]
             options = [*overrides(setting, AST, split), *own, f"seed={seed}"]
             options.append(f"task.optimizer.lr={RATE}")
             data = data_of(setting, split)
             jobs.append(
-                link_job(_name(variant, seed), options, minutes * variant.cost, data, (seed,))
+                link_job(
+                    _name(variant, seed), options, minutes * variant.cost, data, (seed,)
+                )
             )
     return jobs
 
 
 def _lay_out(results: Results) -> Content:
     seeds = results.setting.seeds
-    runs = {v.title: results.found([_name(v, seed) for seed in seeds]) for v in VARIANTS}
+    runs = {
+        v.title: results.found([_name(v, seed) for seed in seeds]) for v in VARIANTS
+    }
     rows = [map_row({"setting": title}, own) for title, own in runs.items() if own]
     if not rows:
         return Content()
@@ -80,7 +91,9 @@ def _lay_out(results: Results) -> Content:
         f"Of {len(rows)} settings, dev prefers: {best['setting']} (dev MAP {best['dev MAP']:.3f}, "
         f"test mAP {best['mAP']:.3f})."
     )
-    return Content(tables=[Table("The settings, each by itself", rows)], outcome=outcome)
+    return Content(
+        tables=[Table("The settings, each by itself", rows)], outcome=outcome
+    )
 
 
 EXHIBIT = Exhibit(

@@ -48,15 +48,28 @@ def sweep_jobs(setting: Setting) -> list[Job]:
     for seed in setting.seeds:
         for encoder in ENCODERS:
             for split in splits(setting):
-                shared, data = overrides(setting, encoder, split), data_of(setting, split)
+                shared, data = (
+                    overrides(setting, encoder, split),
+                    data_of(setting, split),
+                )
                 trial, epochs = trial_name(encoder, split), TRIAL_EPOCHS[setting.data]
                 epoch = encoder.minutes * share(setting, split)
                 if seed == first:
                     run = partial(_run_trials, shared, seed)
-                    jobs.append(Job(trial, run, epoch * len(RATES) * epochs, data, (seed,)))
+                    jobs.append(
+                        Job(trial, run, epoch * len(RATES) * epochs, data, (seed,))
+                    )
                 left = EPOCHS[setting.data] - epochs * (seed == first)
                 job = partial(_run_seed, shared, trial, seed, first)
-                jobs.append(Job(seed_name(encoder, split, seed), job, epoch * left, data, (seed,)))
+                jobs.append(
+                    Job(
+                        seed_name(encoder, split, seed),
+                        job,
+                        epoch * left,
+                        data,
+                        (seed,),
+                    )
+                )
     return jobs
 
 
@@ -103,8 +116,15 @@ def _run_trials(
     tried = []
     epochs = TRIAL_EPOCHS[results.setting.data]
     for rate in RATES:
-        trial = [*options, f"seed={seed}", f"task.optimizer.lr={rate}", "data.test=null"]
-        values = train_link([*trial, f"task.epochs={epochs}"], _rate_folder(folder, rate))
+        trial = [
+            *options,
+            f"seed={seed}",
+            f"task.optimizer.lr={rate}",
+            "data.test=null",
+        ]
+        values = train_link(
+            [*trial, f"task.epochs={epochs}"], _rate_folder(folder, rate)
+        )
         dev = max(epoch["dev/map"] for epoch in values["epochs"])
         tried.append({"rate": rate, "dev map": dev, "command": values["command"]})
     best = max(tried, key=lambda trial: trial["dev map"])
@@ -112,7 +132,12 @@ def _run_trials(
 
 
 def _run_seed(
-    options: Sequence[str], trial: str, seed: int, first: int, folder: Path, results: Results
+    options: Sequence[str],
+    trial: str,
+    seed: int,
+    first: int,
+    folder: Path,
+    results: Results,
 ) -> Mapping[str, Any]:
     rate = results[trial]["rate"]
     if seed == first and _rate_folder(folder.parent / trial, rate).is_dir():
@@ -146,10 +171,14 @@ def seed_model(
     """The model folder of a run, if it exists; `runs` holds the folders of all runs."""
     folders = [runs / seed_name(encoder, split, seed)]
     if seed == setting.seeds[0]:
-        folders += [_rate_folder(runs / trial_name(encoder, split), rate) for rate in RATES]
+        folders += [
+            _rate_folder(runs / trial_name(encoder, split), rate) for rate in RATES
+        ]
     for folder in folders:
         # A trial that was not continued has no evaluation of the test.
-        if (folder / "evaluation").is_dir() and (folder / "model" / "SHA256SUMS").is_file():
+        if (folder / "evaluation").is_dir() and (
+            folder / "model" / "SHA256SUMS"
+        ).is_file():
             return folder / "model"
     return None
 
@@ -159,11 +188,16 @@ def row_jobs(
 ) -> list[Job]:
     """The runs of a row, all seeds for None, and the choice of its learning rate."""
     own = setting.seeds if seeds is None else seeds
-    names = {trial_name(encoder, split), *(seed_name(encoder, split, seed) for seed in own)}
+    names = {
+        trial_name(encoder, split),
+        *(seed_name(encoder, split, seed) for seed in own),
+    }
     return [job for job in sweep_jobs(setting) if job.name in names]
 
 
 def first_jobs(setting: Setting, split: str, options: Sequence[str]) -> list[Job]:
     """The runs of the first seed of some rows, and the choices of their learning rates."""
     chosen = [encoder for encoder in ENCODERS if encoder.option in options]
-    return [job for e in chosen for job in row_jobs(setting, e, split, setting.seeds[:1])]
+    return [
+        job for e in chosen for job in row_jobs(setting, e, split, setting.seeds[:1])
+    ]

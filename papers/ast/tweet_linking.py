@@ -36,8 +36,12 @@ def read_ast(path: str | Path) -> Collection:
     for number, record in read_jsonl(path):
         where = f"{path}:{number}"
         with refused_at(where):
-            url, article, text = (text_of(record, name) for name in ("url", "article", "text"))
-        article_id = check_id(re.sub(r"\s+", "%20", url.strip()), f"{where}: field 'url'")
+            url, article, text = (
+                text_of(record, name) for name in ("url", "article", "text")
+            )
+        article_id = check_id(
+            re.sub(r"\s+", "%20", url.strip()), f"{where}: field 'url'"
+        )
         rows += 1
         if not (_STARTS_WITH_WORD.match(article) and _STARTS_WITH_WORD.match(text)):
             continue
@@ -61,10 +65,17 @@ def write(collection: Collection, folder: Path) -> None:
         ("queries.jsonl", collection.articles),
         ("corpus.jsonl", collection.posts),
     ):
-        rows = (json.dumps({"_id": id, "text": one.text}) + "\n" for id, one in records.items())
+        rows = (
+            json.dumps({"_id": id, "text": one.text}) + "\n"
+            for id, one in records.items()
+        )
         (folder / name).write_text("".join(rows), encoding="utf-8")
     for split, qrels in collection.qrels.items():
-        pairs = [f"{a}\t{p}\t{grade}\n" for a, own in qrels.items() for p, grade in own.items()]
+        pairs = [
+            f"{a}\t{p}\t{grade}\n"
+            for a, own in qrels.items()
+            for p, grade in own.items()
+        ]
         table = "query-id\tcorpus-id\tscore\n" + "".join(pairs)
         (folder / "qrels" / f"{split}.tsv").write_text(table, encoding="utf-8")
 

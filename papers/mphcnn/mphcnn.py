@@ -27,7 +27,9 @@ class _Level(nn.Module):
         """(N, S, E), (N, S) -> (N, S, F)."""
         tokens, left = texts.shape[1], (self.width - 1) // 2
         padded = pad(texts, (0, 0, left, self.width - 1 - left))
-        windows = torch.cat([padded[:, j : j + tokens] for j in range(self.width)], dim=-1)
+        windows = torch.cat(
+            [padded[:, j : j + tokens] for j in range(self.width)], dim=-1
+        )
         return zero_padding(torch.relu(self.linear(windows)), mask)
 
 
@@ -65,7 +67,11 @@ class Perspective(nn.Module):
         self.output_dim = 2 * (levels + 1) * max_query
 
     def forward(
-        self, pair: Pair, query: tuple[Tensor, Tensor], text: tuple[Tensor, Tensor], weights: Tensor
+        self,
+        pair: Pair,
+        query: tuple[Tensor, Tensor],
+        text: tuple[Tensor, Tensor],
+        weights: Tensor,
     ) -> Tensor:
         """Features (B, 2 x (levels + 1) x max_query), zero at missing query tokens.
 
@@ -82,14 +88,24 @@ class Perspective(nn.Module):
         for number in range(len(self.levels) + 1):
             if number:
                 level = self.levels[number - 1]
-                query_values = dropout(level(query_values, query_mask), self.dropout, self.training)
-                text_values = dropout(level(text_values, text_mask), self.dropout, self.training)
+                query_values = dropout(
+                    level(query_values, query_mask), self.dropout, self.training
+                )
+                text_values = dropout(
+                    level(text_values, text_mask), self.dropout, self.training
+                )
             matches = _match(
-                pair.per_post(query_values), queries_mask, text_values, text_mask, self.max_query
+                pair.per_post(query_values),
+                queries_mask,
+                text_values,
+                text_mask,
+                self.max_query,
             )
             if number < self.weighted_levels:
                 matches = matches * pair.per_post(weights)[:, None]
-            features.append(pad(matches, (0, self.max_query - matches.shape[2])).flatten(1))
+            features.append(
+                pad(matches, (0, self.max_query - matches.shape[2])).flatten(1)
+            )
             if number == 0:
                 # IDF of a window: the mean over its tokens.
                 weights = weights * query_mask
@@ -98,17 +114,25 @@ class Perspective(nn.Module):
         return torch.cat(features, dim=1)
 
     def _drop_dimensions(self, values: Tensor) -> Tensor:
-        return dropout1d(values.transpose(1, 2), self.dropout, self.training).transpose(1, 2)
+        return dropout1d(values.transpose(1, 2), self.dropout, self.training).transpose(
+            1, 2
+        )
 
 
 def _match(
     query: Tensor, query_mask: Tensor, text: Tensor, text_mask: Tensor, places: int
 ) -> Tensor:
     """Maximum and mean over the text of its attention to each query token: (B, 2, Q)."""
-    scores = (text @ query.transpose(1, 2)).float().masked_fill(~query_mask[:, None], -torch.inf)
+    scores = (
+        (text @ query.transpose(1, 2))
+        .float()
+        .masked_fill(~query_mask[:, None], -torch.inf)
+    )
     # All empty places in one column: the logarithm of how many there are; none is -inf.
     empty = (places - query_mask.sum(dim=1)).clamp(min=0).to(scores).log()
-    scores = torch.cat([scores, empty[:, None, None].expand(-1, text.shape[1], 1)], dim=2)
+    scores = torch.cat(
+        [scores, empty[:, None, None].expand(-1, text.shape[1], 1)], dim=2
+    )
     attention = torch.softmax(scores, dim=2)[:, :, :-1]
     attention = attention.masked_fill(~text_mask.unsqueeze(2), 0)
     mean = attention.sum(dim=1) / text_mask.sum(dim=1, keepdim=True).clamp(min=1)
@@ -159,11 +183,16 @@ class MPHCNN(nn.Module):
             weighted_levels=weighted_levels,
             dropout=dropout,
         )
-        self.words = perspective(input_dim=input_dim, width=word_width, max_query=max_query_words)
+        self.words = perspective(
+            input_dim=input_dim, width=word_width, max_query=max_query_words
+        )
         self.trigrams = nn.Embedding(buckets, trigram_dim)
         nn.init.uniform_(self.trigrams.weight, -0.05, 0.05)
         of_characters = partial(
-            perspective, input_dim=trigram_dim, width=trigram_width, max_query=max_query_trigrams
+            perspective,
+            input_dim=trigram_dim,
+            width=trigram_width,
+            max_query=max_query_trigrams,
         )
         self.characters = of_characters()
         self.url = of_characters() if url else None
@@ -177,7 +206,11 @@ class MPHCNN(nn.Module):
 
     def pieces_of(self, tokens: Iterable[str]) -> list[int]:
         """The trigram ids of a text, word by word."""
-        return [trigram for token in tokens for trigram in word_trigrams(token, self.buckets)]
+        return [
+            trigram
+            for token in tokens
+            for trigram in word_trigrams(token, self.buckets)
+        ]
 
     def forward(self, pair: Pair) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant).
@@ -186,10 +219,14 @@ class MPHCNN(nn.Module):
             ValueError: trigrams or features that the model was built for are missing.
         """
         if pair.pieces is None:
-            raise ValueError("MP-HCNN needs trigrams: the pieces of the pair; see `pieces_of`")
+            raise ValueError(
+                "MP-HCNN needs trigrams: the pieces of the pair; see `pieces_of`"
+            )
         got = 0 if pair.features is None else pair.features.shape[1]
         if got != self.features:
-            raise ValueError(f"MP-HCNN got {got} extra features; built for {self.features}")
+            raise ValueError(
+                f"MP-HCNN got {got} extra features; built for {self.features}"
+            )
         query = left_aligned(zero_padding(pair.query, pair.query_mask), pair.query_mask)
         weights = pair.query_weights
         if weights is None:

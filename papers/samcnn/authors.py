@@ -5,7 +5,15 @@ from typing import Any
 
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.samcnn.published import ENSEMBLES, LOGGED, LOGGED_SEEDS, PAPER, SINGLES, SYSTEMS, YEARS
+from papers.samcnn.published import (
+    ENSEMBLES,
+    LOGGED,
+    LOGGED_SEEDS,
+    PAPER,
+    SINGLES,
+    SYSTEMS,
+    YEARS,
+)
 from papers.samcnn.runs import RANKERS, ensemble_jobs, ensemble_name, training_jobs
 from papers.samcnn.table3 import Figures, mean_of, ranker_systems
 from papers.samcnn.variants import ATTENTIVE, CHOSEN, chosen_jobs
@@ -45,7 +53,9 @@ def ensemble_systems(results: Results) -> dict[str, Figures]:
 
 
 def rows(
-    chosen: Mapping[str, Figures], singles: Mapping[str, Figures], ensembles: Mapping[str, Figures]
+    chosen: Mapping[str, Figures],
+    singles: Mapping[str, Figures],
+    ensembles: Mapping[str, Figures],
 ) -> list[dict[str, Any]]:
     """One row a system and year: the printed AP, the two logged ones, and ours."""
     return [
@@ -54,17 +64,23 @@ def rows(
             "year": str(year),
             "printed": _figure(SYSTEMS[name][year, "AP"].value),
             f"authors, mean of {LOGGED_SEEDS}": _figure(_logged(SINGLES, name, year)),
-            f"authors, ensemble of {LOGGED_SEEDS}": _figure(_logged(ENSEMBLES, name, year)),
+            f"authors, ensemble of {LOGGED_SEEDS}": _figure(
+                _logged(ENSEMBLES, name, year)
+            ),
             "ours as chosen, mean": _figure(mean_of(chosen, name, year, "AP")),
             "ours by their recipe, mean": _figure(mean_of(singles, name, year, "AP")),
-            "ours by their recipe, ensemble": _figure(mean_of(ensembles, name, year, "AP")),
+            "ours by their recipe, ensemble": _figure(
+                mean_of(ensembles, name, year, "AP")
+            ),
         }
         for name in NAMES
         for year in YEARS
     ]
 
 
-def _logged(figures: Mapping[str, Sequence[float | None]], name: str, year: int) -> float | None:
+def _logged(
+    figures: Mapping[str, Sequence[float | None]], name: str, year: int
+) -> float | None:
     return figures[name][YEARS.index(year)] if name in figures else None
 
 
@@ -89,7 +105,9 @@ def _draw(rows: Sequence[Mapping[str, Any]]) -> Any:
                 axis.plot(*zip(*points, strict=True), label=column, **look)
         axis.set_title(name)
     axes[0].set_ylabel("AP")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4
+    )
     return figure
 
 
@@ -108,7 +126,8 @@ def _lay_out(results: Results) -> Content:
         ours - logged
         for name, figures in SINGLES.items()
         for year, logged in zip(YEARS, figures, strict=True)
-        if logged is not None and (ours := mean_of(chosen, name, year, "AP")) is not None
+        if logged is not None
+        and (ours := mean_of(chosen, name, year, "AP")) is not None
     ]
     if not gaps:
         return Content(tables=[table])

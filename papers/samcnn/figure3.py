@@ -15,14 +15,18 @@ RANKER, NAME = "patt", "PAtt"
 PEER = "QL"
 
 
-def differences(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[tuple[str, float]]:
+def differences(
+    ours: Mapping[str, float], theirs: Mapping[str, float]
+) -> list[tuple[str, float]]:
     """(topic, our figure minus theirs), largest gain first; of equal ones the lower topic id.
 
     Example:
         >>> differences({"1": 0.5, "2": 0.25}, {"1": 0.75, "2": 0.0})
         [('2', 0.25), ('1', -0.25)]
     """
-    changes = [(topic, ours[topic] - theirs[topic]) for topic in ours if topic in theirs]
+    changes = [
+        (topic, ours[topic] - theirs[topic]) for topic in ours if topic in theirs
+    ]
     return sorted(changes, key=lambda change: (-change[1], change[0]))
 
 
@@ -30,7 +34,9 @@ def changes(
     results: Results, metric: str = "AP", *, seeds: Sequence[int] | None = None
 ) -> list[tuple[str, float]]:
     """`differences` of PAtt, the mean over its seeds, and QL; empty where either is missing."""
-    values = by_topic(results, RANKER, YEAR, "", metric, experiment="rerank_samcnn", seeds=seeds)
+    values = by_topic(
+        results, RANKER, YEAR, "", metric, experiment="rerank_samcnn", seeds=seeds
+    )
     ours = {topic: float(np.mean(seeds)) for topic, seeds in values.items()}
     systems = results[PEERS]["systems"] if PEERS in results else {}
     return differences(ours, systems.get(PEER, {}).get(str(YEAR), {}).get(metric, {}))
@@ -38,7 +44,10 @@ def changes(
 
 def jobs(setting: Setting) -> list[Job]:
     """The peers, and PAtt on the year of the figure."""
-    return [peers_job(setting), *training_jobs(setting, rankers=(RANKER,), years=(YEAR,))]
+    return [
+        peers_job(setting),
+        *training_jobs(setting, rankers=(RANKER,), years=(YEAR,)),
+    ]
 
 
 def _draw(by_topic: Mapping[str, float]) -> Any:
@@ -58,7 +67,9 @@ def _lay_out(results: Results) -> Content:
     if not ap:
         return Content()
     said = _sentence(ap, p30)
-    rows = [{"topic": topic, "AP": value, "P30": p30[topic]} for topic, value in ap.items()]
+    rows = [
+        {"topic": topic, "AP": value, "P30": p30[topic]} for topic, value in ap.items()
+    ]
     return Content(
         tables=[Table(f"{NAME} − {PEER} by topic", rows)],
         figures=[
@@ -80,9 +91,7 @@ def _headline(ap: Mapping[str, float]) -> str:
 
 def _sentence(ap: Mapping[str, float], p30: Mapping[str, float]) -> str:
     best, *_, worst = ap
-    said = (
-        f"The best topic is {best} ({ap[best]:+z.4f} AP), the worst {worst} ({ap[worst]:+z.4f} AP)."
-    )
+    said = f"The best topic is {best} ({ap[best]:+z.4f} AP), the worst {worst} ({ap[worst]:+z.4f} AP)."
     if BEST in ap and WORST in ap:
         said += (
             f" The paper's best, {BEST}, has {ap[BEST]:+z.4f} AP here; its worst, {WORST}, has "

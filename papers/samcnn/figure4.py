@@ -40,7 +40,9 @@ def hidden_layers(
     texts = [collection.posts[post].split() for post in posts]
     urls = [collection.urls[post] for post in posts]
     batches = list(model.batches(collection.queries[query].split(), texts, urls=urls))
-    hidden = [model.ranker.hidden_layer(model.pair(batch)).numpy() for _, batch in batches]
+    hidden = [
+        model.ranker.hidden_layer(model.pair(batch)).numpy() for _, batch in batches
+    ]
     order = np.concatenate([rows for rows, _ in batches])
     return np.concatenate(hidden)[np.argsort(order)]
 
@@ -50,11 +52,15 @@ def project(hidden: NDArray[np.float32]) -> list[list[float]]:
     from sklearn.manifold import TSNE
 
     perplexity = min(30, (len(hidden) - 1) / 3)
-    places = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(hidden)
+    places = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(
+        hidden
+    )
     return [[round(float(x), 2) for x in place] for place in places]
 
 
-def separation(places: Sequence[Sequence[float]], relevant: Sequence[bool]) -> float | None:
+def separation(
+    places: Sequence[Sequence[float]], relevant: Sequence[bool]
+) -> float | None:
     """Share of relevant posts whose nearest other post in the plane is relevant too.
 
     Example:
@@ -74,12 +80,18 @@ def _job(setting: Setting, name: str) -> Job:
 
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
         collection = collection_of(setting, folder.parent)
-        query = BEST if BEST in collection.queries else changes(results, seeds=(seed,))[0][0]
+        query = (
+            BEST
+            if BEST in collection.queries
+            else changes(results, seeds=(seed,))[0][0]
+        )
         grades = collection.qrels.get(query, {})
         model = TextRanker.load(trained(setting, folder.parent, option) / "model")
         return {
             "topic": query,
-            "relevant": [int(grades.get(post, 0) >= 1) for post in collection.candidates[query]],
+            "relevant": [
+                int(grades.get(post, 0) >= 1) for post in collection.candidates[query]
+            ],
             "places": project(hidden_layers(model, collection, query)),
         }
 
@@ -96,7 +108,9 @@ def _jobs(setting: Setting) -> list[Job]:
     return wanted
 
 
-def _draw(relevant: Sequence[bool], panels: Mapping[str, Sequence[Sequence[float]]]) -> Any:
+def _draw(
+    relevant: Sequence[bool], panels: Mapping[str, Sequence[Sequence[float]]]
+) -> Any:
     mask = np.array(relevant, bool)
     figure, axes = new_figure(columns=len(panels), width=7.0, height=2.5, squeeze=False)
     for axis, (name, places) in zip(axes[0], panels.items(), strict=True):
@@ -105,7 +119,9 @@ def _draw(relevant: Sequence[bool], panels: Mapping[str, Sequence[Sequence[float
             (~mask, COLORS[5], "o", "not relevant"),
             (mask, COLORS[1], "^", "relevant"),
         ):
-            axis.scatter(*points[shown].T, s=6, c=color, marker=marker, label=label, linewidths=0)
+            axis.scatter(
+                *points[shown].T, s=6, c=color, marker=marker, label=label, linewidths=0
+            )
         axis.set_title(name)
         axis.set_xticks([])
         axis.set_yticks([])
@@ -116,17 +132,23 @@ def _draw(relevant: Sequence[bool], panels: Mapping[str, Sequence[Sequence[float
 def _lay_out(results: Results) -> Content:
     # Left to right as in the paper, which ends with PAtt.
     there = {
-        RANKERS[option]: results[name] for name, option in reversed(JOBS.items()) if name in results
+        RANKERS[option]: results[name]
+        for name, option in reversed(JOBS.items())
+        if name in results
     }
     if not there:
         return Content()
     *_, last = there.values()
     topic, relevant = last["topic"], [bool(label) for label in last["relevant"]]
-    panels = {name: one["places"] for name, one in there.items() if one["topic"] == topic}
+    panels = {
+        name: one["places"] for name, one in there.items() if one["topic"] == topic
+    }
     shares = {name: separation(places, relevant) for name, places in panels.items()}
     column = "relevant posts whose nearest neighbor is relevant"
     rows = [{"ranker": name, column: share} for name, share in shares.items()]
-    said = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share is not None)
+    said = ", ".join(
+        f"{name} {share:.2f}" for name, share in shares.items() if share is not None
+    )
     highest = max((share, name) for name, share in shares.items() if share is not None)
     outcome = f"The relevant posts lie closest together with {highest[1]}."
     details = (
@@ -135,14 +157,17 @@ def _lay_out(results: Results) -> Content:
         f"{sum(relevant) / len(relevant):.2f})."
     )
     if topic != BEST:
-        details += f" The paper's picture is of topic {BEST}, for which no result is saved."
+        details += (
+            f" The paper's picture is of topic {BEST}, for which no result is saved."
+        )
     return Content(
         tables=[Table("How close together the relevant posts are", rows)],
         figures=[
             Figure(
                 f"t-SNE of o for the candidates of topic {topic}",
                 lambda: _draw(relevant, panels),
-                "A scatter plot for each ranker; triangles are relevant posts. " + details,
+                "A scatter plot for each ranker; triangles are relevant posts. "
+                + details,
             )
         ],
         outcome=outcome,

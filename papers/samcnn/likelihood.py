@@ -43,13 +43,17 @@ class QueryLikelihood:
         self._vocabulary = {token: i for i, token in enumerate(collection)}
         self._counts = count_matrix(posts, self._vocabulary, grow=True)
         self._lengths = np.array([len(post) for post in posts], dtype=np.float64)
-        frequencies = np.array([collection[t] for t in self._vocabulary], dtype=np.float64)
+        frequencies = np.array(
+            [collection[t] for t in self._vocabulary], dtype=np.float64
+        )
         if not frequencies.sum() > 0:
             raise InputError("the collection has no token; expected at least one")
         self._background = frequencies / frequencies.sum()
         return self
 
-    def scores(self, articles: Sequence[list[str]], start: int, stop: int) -> np.ndarray:
+    def scores(
+        self, articles: Sequence[list[str]], start: int, stop: int
+    ) -> np.ndarray:
         """Scores of the posts [start, stop) for A queries: (A, stop - start) float32."""
         queries = count_matrix(articles, self._vocabulary)
         return self._weighted(queries, np.arange(start, stop)).astype(np.float32)
@@ -101,13 +105,19 @@ class RM3(QueryLikelihood):
         self.fb_docs, self.fb_terms = fb_docs, fb_terms
         self.original_weight = original_weight
 
-    def scores(self, articles: Sequence[list[str]], start: int, stop: int) -> np.ndarray:
+    def scores(
+        self, articles: Sequence[list[str]], start: int, stop: int
+    ) -> np.ndarray:
         """Scores of the posts [start, stop) for A queries: (A, stop - start) float32."""
         everything, columns = np.arange(len(self._lengths)), np.arange(start, stop)
-        rows = [self._weighted(self._expand(a, everything), columns)[0] for a in articles]
+        rows = [
+            self._weighted(self._expand(a, everything), columns)[0] for a in articles
+        ]
         return np.array(rows, dtype=np.float32).reshape(len(articles), stop - start)
 
-    def rerank(self, query: list[str], columns: Sequence[int] | np.ndarray) -> np.ndarray:
+    def rerank(
+        self, query: list[str], columns: Sequence[int] | np.ndarray
+    ) -> np.ndarray:
         """Scores of the posts in `columns` for one query, feedback from these: (n,) float32."""
         chosen = np.asarray(columns, dtype=np.int64)
         return self._weighted(self._expand(query, chosen), chosen)[0].astype(np.float32)

@@ -17,7 +17,14 @@ from siamese_news.utils.files import atomic_write
 #: Vectors that the others are appended to.
 GLOVE = {"shared": "glove.6B.100d.150k.bin.gz", "stories": KUMO}
 #: Collections without a test here, whose posts are read as well.
-OTHERS = ("events-dev", "politifact-dev", "facebook-teasers", "webis-clickbait", "fnc1", "reuters")
+OTHERS = (
+    "events-dev",
+    "politifact-dev",
+    "facebook-teasers",
+    "webis-clickbait",
+    "fnc1",
+    "reuters",
+)
 SIZE, EPOCHS = 100, 10
 LEAST = 2  # a word that occurs once joins no two texts
 
@@ -43,7 +50,9 @@ def post_vectors(setting: Setting, collection: RerankCollection, path: Path) -> 
     return path
 
 
-def fasttext(posts: Iterable[Sequence[str]], words: Sequence[str]) -> NDArray[np.float32]:
+def fasttext(
+    posts: Iterable[Sequence[str]], words: Sequence[str]
+) -> NDArray[np.float32]:
     """FastText's vectors (V, `SIZE`) of V words: skip-gram, n-grams of 3 to 6 characters."""
     from gensim.models import FastText
 
@@ -75,11 +84,16 @@ def joined(
     left[known] = first.matrix[[rows[words[place]] for place in known]]
     scale = 1.0
     if known:
-        scale = np.linalg.norm(left[known], axis=1).mean() / np.linalg.norm(second, axis=1).mean()
+        scale = (
+            np.linalg.norm(left[known], axis=1).mean()
+            / np.linalg.norm(second, axis=1).mean()
+        )
     return np.concatenate([left, second * np.float32(scale)], axis=1)
 
 
-def write_vectors(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+def write_vectors(
+    path: Path, words: Sequence[str], vectors: NDArray[np.float32]
+) -> None:
     """Write a word2vec binary file, whole or not at all."""
     with atomic_write(path, "wb") as stream:
         stream.write(f"{len(words)} {vectors.shape[1]}\n".encode())

@@ -17,7 +17,12 @@ from siamese_news.model.ranker_ensemble import log_of_mean
 from siamese_news.train import train as train_job
 from siamese_news.training.interpolation import GRID, SCALES, interpolated
 from siamese_news.training.rerank import JOINT, PLAIN
-from siamese_news.training.rerank_data import RerankCollection, Run, make_fold, read_reranking
+from siamese_news.training.rerank_data import (
+    RerankCollection,
+    Run,
+    make_fold,
+    read_reranking,
+)
 
 #: Option of ``conf/ranker`` -> name in the paper.
 RANKERS = {"bicnn": "BiCNN", "qatt": "QAtt", "patt": "PAtt"}
@@ -105,13 +110,20 @@ def train(
     Returns:
         ``command``; ``row``; ``topics``: suffix ("" or " +QL") -> metric -> topic -> figure.
     """
-    chosen = [f"experiment={experiment}", f"ranker={ranker}", f"fold={year}", f"seed={seed}"]
+    chosen = [
+        f"experiment={experiment}",
+        f"ranker={ranker}",
+        f"fold={year}",
+        f"seed={seed}",
+    ]
     if setting.data == "stories":
         chosen += SMALL
     chosen += options
     command = f"python -m siamese_news.train {' '.join(_without_folder(each) for each in chosen)}"
     if setting.data == "stories":
-        chosen.append(f"task.collection={stories_collection(folder.parent / 'collection')}")
+        chosen.append(
+            f"task.collection={stories_collection(folder.parent / 'collection')}"
+        )
     row = train_job(compose_training(chosen), folder)
     if row is None:
         raise RuntimeError("a run of one process returned no row")
@@ -139,7 +151,9 @@ def ensemble_name(experiment: str, ranker: str, year: int) -> str:
     return f"ensemble_{experiment}_{ranker}_{year}"
 
 
-def ensemble_jobs(setting: Setting, *, experiment: str, rankers: Sequence[str]) -> list[Job]:
+def ensemble_jobs(
+    setting: Setting, *, experiment: str, rankers: Sequence[str]
+) -> list[Job]:
     """For each ranker and test year, the ensemble of the seeds that `training_jobs` trains."""
     years = YEARS if setting.data == "shared" else (YEAR,)
 
@@ -158,7 +172,9 @@ def ensemble_jobs(setting: Setting, *, experiment: str, rankers: Sequence[str]) 
     return [job(ranker, year) for year in years for ranker in rankers]
 
 
-def ensemble(collection: RerankCollection, year: int, folders: Sequence[Path]) -> dict[str, Any]:
+def ensemble(
+    collection: RerankCollection, year: int, folders: Sequence[Path]
+) -> dict[str, Any]:
     """The figures of the mean probability of several trained rankers, alone and with QL.
 
     The weight of QL is tuned on the topics that the rankers' training held out, as for one ranker.
@@ -166,7 +182,9 @@ def ensemble(collection: RerankCollection, year: int, folders: Sequence[Path]) -
     Returns:
         ``topics``: suffix ("" or " +QL") -> metric -> topic -> figure; ``weight``: of QL.
     """
-    held_out = json.loads((folders[0] / "topics.json").read_text(encoding="utf-8"))["dev"]
+    held_out = json.loads((folders[0] / "topics.json").read_text(encoding="utf-8"))[
+        "dev"
+    ]
     fold = make_fold(collection, year, share=0.15, seed=0, named=held_out)
     dev, test = (
         mean_run([read_run(folder / f"{part}.run.gz") for folder in folders])
@@ -174,7 +192,9 @@ def ensemble(collection: RerankCollection, year: int, folders: Sequence[Path]) -
     )
     first = collection.peer("ql", sorted(set(collection.years.values())))
     convert, grid = SCALES["probability"]
-    joint, weight = interpolated(collection, fold, convert(dev), convert(test), first, grid)
+    joint, weight = interpolated(
+        collection, fold, convert(dev), convert(test), first, grid
+    )
     judged = collection.judged(fold.test)
     topics = {
         suffix: _rounded(evaluate_run(run, judged))
@@ -194,7 +214,9 @@ def mean_run(runs: Sequence[Run]) -> Run:
     """
     mean: Run = {}
     for topic, posts in runs[0].items():
-        rows = np.array([[run[topic][post] for post in posts] for run in runs], np.float32)
+        rows = np.array(
+            [[run[topic][post] for post in posts] for run in runs], np.float32
+        )
         mean[topic] = dict(zip(posts, log_of_mean(rows).tolist(), strict=True))
     return mean
 
@@ -243,7 +265,9 @@ def peer_figures(collection: RerankCollection) -> dict[str, Any]:
             systems[title][str(year)] = _rounded(evaluate_run(tested, qrels))
         if strong := there.get("MP-HCNN"):
             alone = {query: strong[query] for query in fold.test}
-            mixed, weight = interpolated(collection, fold, strong, alone, there["QL"], GRID)
+            mixed, weight = interpolated(
+                collection, fold, strong, alone, there["QL"], GRID
+            )
             figures = _rounded(evaluate_run(mixed, qrels))
             systems.setdefault("MP-HCNN +QL", {})[str(year)] = figures
             weights[str(year)] = weight

@@ -22,11 +22,15 @@ BATCH = 300  # the paper's
 
 def settings(ranker: str) -> dict[str, Any]:
     """The settings of ``conf/ranker``."""
-    options = compose_training(["experiment=rerank_samcnn", f"ranker={ranker}"])["ranker"]
+    options = compose_training(["experiment=rerank_samcnn", f"ranker={ranker}"])[
+        "ranker"
+    ]
     return {name: value for name, value in options.items() if name != "_target_"}
 
 
-def make_pair(posts: int, query_words: int, post_words: int = 15, size: int = 100) -> Pair:
+def make_pair(
+    posts: int, query_words: int, post_words: int = 15, size: int = 100
+) -> Pair:
     """Random pairs of 40 queries, of the collection's mean shape by default."""
     queries = 40
     return Pair(
@@ -80,10 +84,15 @@ def measure(turns: int = TURNS) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     pair = make_pair(BATCH, 4)
-    models = {"PAtt": PAtt(input_dim=100, **settings("patt")), "MP-HCNN": MPHCNN(input_dim=100)}
+    models = {
+        "PAtt": PAtt(input_dim=100, **settings("patt")),
+        "MP-HCNN": MPHCNN(input_dim=100),
+    }
     rows = []
     for what, train in (("train", True), ("score", False)):
-        seconds = fastest({name: step(m, pair, train) for name, m in models.items()}, turns)
+        seconds = fastest(
+            {name: step(m, pair, train) for name, m in models.items()}, turns
+        )
         for name, value in seconds.items():
             rows.append(
                 {
@@ -101,7 +110,9 @@ def _jobs(setting: Setting) -> list[Job]:
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
         return {"rows": measure()}
 
-    return [Job(JOB, run, minutes=0.5, data="random pairs of the collection's mean shape")]
+    return [
+        Job(JOB, run, minutes=0.5, data="random pairs of the collection's mean shape")
+    ]
 
 
 def _lay_out(results: Results) -> Content:

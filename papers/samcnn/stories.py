@@ -33,7 +33,9 @@ def stories_collection(folder: Path) -> Path:
             qrels.setdefault(article, {}).update(posts)
     texts = [_words(post.text) for post in collection.posts.values()]
     ids = list(collection.posts)
-    queries = {name: _words(article.title) for name, article in collection.articles.items()}
+    queries = {
+        name: _words(article.title) for name, article in collection.articles.items()
+    }
     years = {query: YEARS[place % len(YEARS)] for place, query in enumerate(queries)}
     likelihood = QueryLikelihood().fit(texts)
     scores = likelihood.scores(list(queries.values()), 0, len(texts))
@@ -45,7 +47,9 @@ def stories_collection(folder: Path) -> Path:
         pools[query] = {ids[column]: float(scores[row, column]) for column in best}
         again = feedback.rerank(words, best).tolist()
         expanded[query] = dict(zip(pools[query], again, strict=True))
-    topics = (_record(query, words, year=years[query]) for query, words in queries.items())
+    topics = (
+        _record(query, words, year=years[query]) for query, words in queries.items()
+    )
     _write(folder / "queries.jsonl.gz", topics)
     corpus = (_record(post, words) for post, words in zip(ids, texts, strict=True))
     _write(folder / "corpus.jsonl.gz", corpus)
@@ -54,7 +58,9 @@ def stories_collection(folder: Path) -> Path:
         for name, run in (("candidates", pools), ("ql", pools), ("rm3", expanded)):
             path = folder / "runs" / f"{name}.{year}.txt.gz"
             write_run(path, {query: run[query] for query in own}, name)
-        judged = ((query, *pair) for query in own for pair in qrels.get(query, {}).items())
+        judged = (
+            (query, *pair) for query in own for pair in qrels.get(query, {}).items()
+        )
         lines = (f"{query} 0 {post} {grade}" for query, post, grade in judged)
         _write(folder / _QRELS.format(year), lines)
     return folder

@@ -8,7 +8,14 @@ import numpy as np
 
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.samcnn.published import CANDIDATES, PAPER, PERCENT_RELEVANT, RELEVANT, TOPICS, YEARS
+from papers.samcnn.published import (
+    CANDIDATES,
+    PAPER,
+    PERCENT_RELEVANT,
+    RELEVANT,
+    TOPICS,
+    YEARS,
+)
 from papers.samcnn.runs import collection_of, data_of
 from siamese_news.training.rerank_data import RerankCollection
 
@@ -20,8 +27,12 @@ def count(collection: RerankCollection) -> list[dict[str, Any]]:
     rows = []
     for year in sorted(set(collection.years.values())):
         topics = collection.of_year(year)
-        pool = [(query, post) for query in topics for post in collection.candidates[query]]
-        relevant = sum(collection.qrels.get(query, {}).get(post, 0) >= 1 for query, post in pool)
+        pool = [
+            (query, post) for query in topics for post in collection.candidates[query]
+        ]
+        relevant = sum(
+            collection.qrels.get(query, {}).get(post, 0) >= 1 for query, post in pool
+        )
         words = [len(collection.queries[query].split()) for query in topics]
         lengths = [len(collection.posts[post].split()) for _, post in pool]
         rows.append(
@@ -57,7 +68,11 @@ def _lay_out(results: Results) -> Content:
         return Content()
     rows = [_with_percent(row) for row in results[JOB]["rows"]]
     counted = {row["year"]: row for row in rows}
-    same = [str(year) for year in YEARS if counted[str(year)]["candidates"] == CANDIDATES[year]]
+    same = [
+        str(year)
+        for year in YEARS
+        if counted[str(year)]["candidates"] == CANDIDATES[year]
+    ]
     found = ", ".join(f"{counted[str(year)]['relevant']:,} ({year})" for year in YEARS)
     return Content(
         tables=[Table("The collection, counted", rows)],

@@ -20,7 +20,9 @@ def settings_here(experiment: str) -> dict[str, str]:
     stop = f", stopping after {patience} validations without a better one"
     return {
         "word vectors": f"{vectors['source']}, {trained}",
-        "words without a vector": "unit vectors" if bound is None else f"U[-{bound}, {bound}]",
+        "words without a vector": "unit vectors"
+        if bound is None
+        else f"U[-{bound}, {bound}]",
         "filters": str(ranker["filters"]),
         "window width": ", ".join(map(str, ranker["widths"])),
         "size of a text's vector": str(ranker["hidden"]),
@@ -37,7 +39,9 @@ def settings_here(experiment: str) -> dict[str, str]:
 def _interval(task: Mapping[str, Any]) -> str:
     """What lies between two validations, in words."""
     if task["validate_queries"] is not None:
-        return f"{task['validate_queries']} queries, selected by {task['select'].upper()}"
+        return (
+            f"{task['validate_queries']} queries, selected by {task['select'].upper()}"
+        )
     return f"{task['validate_every']:g} epochs, selected by {task['select'].upper()}"
 
 
@@ -46,14 +50,17 @@ def rows() -> list[dict[str, Any]]:
     experiments = ("rerank_samcnn", "rerank_authors")
     here = {experiment: settings_here(experiment) for experiment in experiments}
     return [
-        {"setting": name} | {experiment: here[experiment][name] for experiment in experiments}
+        {"setting": name}
+        | {experiment: here[experiment][name] for experiment in experiments}
         for name in SETTINGS
     ]
 
 
 def _lay_out(results: Results) -> Content:
     return Content(
-        tables=[Table("The settings", rows(), note="Read from conf/ when the page is made.")],
+        tables=[
+            Table("The settings", rows(), note="Read from conf/ when the page is made.")
+        ],
         outcome=(
             "Every setting that the paper prints is used here except for its vectors: 100-d GloVe "
             "for 300-d."
@@ -79,7 +86,11 @@ EXHIBIT = Exhibit(
             Table(
                 "As printed, and the defaults of the released code",
                 [
-                    {"setting": name, "the paper": printed, "the released code": released}
+                    {
+                        "setting": name,
+                        "the paper": printed,
+                        "the released code": released,
+                    }
                     for name, (printed, released) in SETTINGS.items()
                 ],
             )

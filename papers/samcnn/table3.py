@@ -8,7 +8,14 @@ import numpy as np
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import PAPER, SYSTEMS, YEARS, Printed
-from papers.samcnn.runs import FIGURES, PEERS, RANKERS, by_topic, peers_job, training_jobs
+from papers.samcnn.runs import (
+    FIGURES,
+    PEERS,
+    RANKERS,
+    by_topic,
+    peers_job,
+    training_jobs,
+)
 from siamese_news.metrics import randomization_test
 from siamese_news.training.rerank import JOINT, PLAIN
 
@@ -34,7 +41,9 @@ def peer_systems(results: Results) -> dict[str, Figures]:
         return {}
     return {
         name: {
-            (int(year), metric): {topic: [value] for topic, value in by_metric[metric].items()}
+            (int(year), metric): {
+                topic: [value] for topic, value in by_metric[metric].items()
+            }
             for year, by_metric in by_year.items()
             for metric in FIGURES.values()
         }
@@ -54,7 +63,9 @@ def ranker_systems(
                 for year in YEARS
                 for metric in FIGURES.values()
                 if (
-                    values := by_topic(results, option, year, suffix, metric, experiment=experiment)
+                    values := by_topic(
+                        results, option, year, suffix, metric, experiment=experiment
+                    )
                 )
             }
             if figures:
@@ -76,7 +87,8 @@ def significant(
     """
     marks: list[tuple[list[int], list[int]]] = [([], []) for _ in values]
     means = [
-        {topic: float(np.mean(seeds)) for topic, seeds in figures.items()} for figures in values
+        {topic: float(np.mean(seeds)) for topic, seeds in figures.items()}
+        for figures in values
     ]
     for i, figures in enumerate(means):
         for j in range(i):
@@ -96,10 +108,14 @@ def mean_over_topics(values: Mapping[str, Sequence[float]]) -> str | None:
     if not values:
         return None
     seeds = np.array(list(values.values())).mean(axis=0)
-    return f"{seeds.mean():.4f}" + (f" ±{seeds.std(ddof=1):.4f}" if len(seeds) > 1 else "")
+    return f"{seeds.mean():.4f}" + (
+        f" ±{seeds.std(ddof=1):.4f}" if len(seeds) > 1 else ""
+    )
 
 
-def system_rows(systems: Mapping[str, Figures], *, samples: int = SAMPLES) -> list[dict[str, Any]]:
+def system_rows(
+    systems: Mapping[str, Figures], *, samples: int = SAMPLES
+) -> list[dict[str, Any]]:
     """One row a system: number, name, seeds, and each figure with its marks.
 
     A system of the paper's Table 3 has its number there, and the rows go by number; the others
@@ -112,7 +128,11 @@ def system_rows(systems: Mapping[str, Figures], *, samples: int = SAMPLES) -> li
     for name, figures in systems.items():
         counts = sorted({_seeds(by_topic) for by_topic in figures.values()})
         rows.append(
-            {"system": name, "row": str(numbers[name]), "seeds": ", ".join(map(str, counts))}
+            {
+                "system": name,
+                "row": str(numbers[name]),
+                "seeds": ", ".join(map(str, counts)),
+            }
         )
     for year in YEARS:
         for column, metric in FIGURES.items():
@@ -132,7 +152,9 @@ def _numbers(systems: Iterable[str]) -> dict[str, int]:
     """The numbers of some systems in the paper's Table 3; those that it lacks have the next."""
     printed = {name: number for number, name in enumerate(SYSTEMS, start=1)}
     further = [name for name in systems if name not in printed]
-    return printed | {name: number for number, name in enumerate(further, len(SYSTEMS) + 1)}
+    return printed | {
+        name: number for number, name in enumerate(further, len(SYSTEMS) + 1)
+    }
 
 
 def _seeds(values: Mapping[str, Sequence[float]]) -> int:
@@ -159,10 +181,16 @@ def _printed(figure: Printed) -> str:
     return f"{figure.value:.4f}" + (f" ↑{rows}" if rows else "")
 
 
-def mean_of(systems: Mapping[str, Figures], name: str, year: int, metric: str) -> float | None:
+def mean_of(
+    systems: Mapping[str, Figures], name: str, year: int, metric: str
+) -> float | None:
     """The mean of a system over topics and seeds, if it has any."""
     values = systems.get(name, {}).get((year, metric))
-    return float(np.mean([np.mean(seeds) for seeds in values.values()])) if values else None
+    return (
+        float(np.mean([np.mean(seeds) for seeds in values.values()]))
+        if values
+        else None
+    )
 
 
 def _jobs(setting: Setting) -> list[Job]:
@@ -194,7 +222,9 @@ def details(systems: Mapping[str, Figures]) -> str:
             for column, metric in FIGURES.items()
             if (mean := mean_of(systems, name, year, metric)) is not None
         }
-        if ours and all(f"{m:.4f}" == f"{printed[place].value:.4f}" for place, m in ours.items()):
+        if ours and all(
+            f"{m:.4f}" == f"{printed[place].value:.4f}" for place, m in ours.items()
+        ):
             same.append(name)
             count += len(ours)
         elif ours:
@@ -204,7 +234,9 @@ def details(systems: Mapping[str, Figures]) -> str:
                 if column == "AP"
             ]
             parts.append(f"{name} {', '.join(values)}")
-    sentences = [f"As printed to four places, all {count} figures: {', '.join(same)}."] * bool(same)
+    sentences = [
+        f"As printed to four places, all {count} figures: {', '.join(same)}."
+    ] * bool(same)
     if parts:
         sentences.append(f"AP, as printed in brackets: {'; '.join(parts)}.")
     attentive = (_against_ql(systems, name) for name in ("QAtt", "PAtt"))
@@ -217,7 +249,11 @@ def _against_ql(systems: Mapping[str, Figures], name: str) -> str:
         year: (mean_of(systems, name, year, "AP"), mean_of(systems, "QL", year, "AP"))
         for year in YEARS
     }
-    there = {year: (a, b) for year, (a, b) in pairs.items() if a is not None and b is not None}
+    there = {
+        year: (a, b)
+        for year, (a, b) in pairs.items()
+        if a is not None and b is not None
+    }
     if not there:
         return ""
     above = sum(ours > ql for ours, ql in there.values())
@@ -267,7 +303,9 @@ EXHIBIT = Exhibit(
         "probably ensembles of ten (table=authors). table=own_vectors has QAtt and PAtt with other "
         "representations of words, which close part of the gap."
     ),
-    published=Published(f"{PAPER}, Table 3", [Table("As printed", published_rows(), note=MARKS)]),
+    published=Published(
+        f"{PAPER}, Table 3", [Table("As printed", published_rows(), note=MARKS)]
+    ),
     jobs=_jobs,
     lay_out=_lay_out,
 )

@@ -47,7 +47,9 @@ def count_patterns(
         for size in range(1, len(held) + 1):
             counts[is_relevant].update(combinations(held, size))
     patterns = sorted({*counts[True], *counts[False]}, key=lambda p: (-len(p), p))
-    return {pattern: (counts[True][pattern], counts[False][pattern]) for pattern in patterns}
+    return {
+        pattern: (counts[True][pattern], counts[False][pattern]) for pattern in patterns
+    }
 
 
 def topic_patterns(
@@ -68,7 +70,9 @@ def topic_patterns(
             [collection.posts[post].split() for post in posts],
             [grades.get(post, 0) >= 1 for post in posts],
         )
-        counted[part] = {" ".join(map(str, key)): list(pair) for key, pair in counts.items()}
+        counted[part] = {
+            " ".join(map(str, key)): list(pair) for key, pair in counts.items()
+        }
     return counted
 
 
@@ -79,7 +83,9 @@ def _job(setting: Setting) -> Job:
         worst = changes(results, seeds=(seed,))[-1][0]
         scores = read_run(trained(setting, folder.parent, RANKER) / "test.run.gz")
         topics = dict.fromkeys(topic for topic in (WORST, worst) if topic in scores)
-        counts = {topic: topic_patterns(collection, topic, scores[topic]) for topic in topics}
+        counts = {
+            topic: topic_patterns(collection, topic, scores[topic]) for topic in topics
+        }
         return {"worst": worst, "topics": counts}
 
     return Job(JOB, run, minutes=0.5, data=data_of(setting), seeds=setting.seeds[:1])
@@ -100,7 +106,9 @@ def pattern_rows(
     rows = []
     for pattern, (relevant, other) in counts["top"].items():
         places = [int(place) for place in pattern.split()]
-        named = [f"word {place + 1}" if words is None else words[place] for place in places]
+        named = [
+            f"word {place + 1}" if words is None else words[place] for place in places
+        ]
         rows.append(
             {
                 "holds at least": " + ".join(named),
@@ -136,7 +144,9 @@ def _lay_out(results: Results) -> Content:
             f"{_named(pattern)} {sum(top.get(pattern, (0, 0)))} ({count})"
             for pattern, count in PATTERNS.items()
         )
-        details = f"Of the top {TOP} posts of {WORST}, as printed in brackets: {counts}."
+        details = (
+            f"Of the top {TOP} posts of {WORST}, as printed in brackets: {counts}."
+        )
     return Content(tables=tables, outcome=outcome, details=details)
 
 
@@ -166,7 +176,10 @@ EXHIBIT = Exhibit(
         [
             Table(
                 f"Posts of the top {TOP}, topic {WORST}",
-                [{"match": _named(key), "count": count} for key, count in PATTERNS.items()],
+                [
+                    {"match": _named(key), "count": count}
+                    for key, count in PATTERNS.items()
+                ],
             )
         ],
         text=f"The caption numbers the topic {WORST_IN_CAPTION}, the text {WORST}. "

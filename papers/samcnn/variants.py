@@ -23,7 +23,9 @@ from papers.samcnn.table3 import (
 )
 
 BASE = "rerank_samcnn"
-WIDE = {f"{option}_multi": f"{name}, widths 1, 2, 3" for option, name in RANKERS.items()}
+WIDE = {
+    f"{option}_multi": f"{name}, widths 1, 2, 3" for option, name in RANKERS.items()
+}
 ATTENTIVE = {option: name for option, name in RANKERS.items() if option != "bicnn"}
 OWN = "rerank_own_vectors"
 # Chosen on held-out topics of fold 2013, the further options for one ranker each.
@@ -49,7 +51,13 @@ def _lay_out_widths(results: Results) -> Content:
         return Content()
     pairs = dict(zip(WIDE.values(), RANKERS.values(), strict=True))
     return Content(
-        tables=[Table("AP and P30 with one width and with three", system_rows(systems), note=NOTE)],
+        tables=[
+            Table(
+                "AP and P30 with one width and with three",
+                system_rows(systems),
+                note=NOTE,
+            )
+        ],
         outcome=f"With three widths, AP changes by at most {_largest_change(systems, pairs)}.",
         details=f"AP, with one width in brackets: {ap_beside(systems, pairs)}.",
     )
@@ -58,7 +66,9 @@ def _lay_out_widths(results: Results) -> Content:
 def _vectors(setting: Setting, runs: Path) -> list[str]:
     """The option that names the file of vectors, which is made where it does not exist."""
     path = runs.resolve() / "post_vectors.bin"
-    return [f"vectors.source={post_vectors(setting, collection_of(setting, runs), path)}"]
+    return [
+        f"vectors.source={post_vectors(setting, collection_of(setting, runs), path)}"
+    ]
 
 
 def _largest_change(systems: Mapping[str, Figures], pairs: Mapping[str, str]) -> str:

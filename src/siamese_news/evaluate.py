@@ -17,12 +17,19 @@ from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.evaluate"
 
-with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("eval", COMMAND):
+with (
+    one_line_errors() if __name__ == "__main__" else nullcontext(),
+    needs("eval", COMMAND),
+):
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import DictConfig, OmegaConf
 
-    from siamese_news.training.launch import composition_errors, is_first_process, share_stamp
+    from siamese_news.training.launch import (
+        composition_errors,
+        is_first_process,
+        share_stamp,
+    )
     from siamese_news.training.options import plain_options
 
 log = logging.getLogger(__name__)
@@ -61,7 +68,9 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
         raise InputError(f"relevance is {plain['relevance']!r}; expected own or event")
     for option, least in (("bootstrap", 0), ("randomization", 1)):
         if plain[option] < least:
-            raise InputError(f"{option}={plain[option]}: expected {least} or more samples")
+            raise InputError(
+                f"{option}={plain[option]}: expected {least} or more samples"
+            )
     data = SiameseDataModule(data=plain["data"], seed=plain["seed"])
     test = data.test if plain["split"] == "test" else data.dev
     if test is None:
@@ -75,7 +84,9 @@ def evaluate(config: DictConfig, out: Path) -> dict[str, Any]:
                 f"two systems are named {name}; name each model folder once, or rename one"
             )
         log.info("evaluating %s on %s", name, test.name)
-        results.append(evaluate_system(name, kind, blocks, test, bootstrap=plain["bootstrap"]))
+        results.append(
+            evaluate_system(name, kind, blocks, test, bootstrap=plain["bootstrap"])
+        )
     if not results:
         raise InputError("nothing to evaluate: give model=DIR or peers=[bm25]")
     first = results[0].evaluation.per_article["AP"]
@@ -102,14 +113,18 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
 
     for name in config["peers"]:  # before hours of work on the others
         if name not in PEERS:
-            raise InputError(f"peer {name!r} is unknown; expected one of {', '.join(PEERS)}")
+            raise InputError(
+                f"peer {name!r} is unknown; expected one of {', '.join(PEERS)}"
+            )
     chosen = config["model"] or []
     folders: Sequence[str] = [chosen] if isinstance(chosen, str) else chosen
     names = [Path(folder).resolve().name for folder in folders]
     if len(set(names)) < len(names):  # …/0/model, …/1/model
         names = ["-".join(Path(folder).resolve().parts[-2:]) for folder in folders]
     # A name is the tag of a run, which is one word.
-    for folder, name in zip(folders, ("_".join(name.split()) for name in names), strict=True):
+    for folder, name in zip(
+        folders, ("_".join(name.split()) for name in names), strict=True
+    ):
         model = open_model(folder)
         if not (config["allow_overlap"] or isinstance(model, ExternalModel)):
             refuse_overlap(model, test, folder)
@@ -172,10 +187,16 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
 
     trained_on = model.trained_on
     collection = test.name.partition("/")[0]
-    same = trained_on.has_articles(collection, (article.id for article in test.articles))
-    same |= trained_on.has_fingerprints(fingerprint(article.full_text) for article in test.articles)
+    same = trained_on.has_articles(
+        collection, (article.id for article in test.articles)
+    )
+    same |= trained_on.has_fingerprints(
+        fingerprint(article.full_text) for article in test.articles
+    )
     articles = int(same.sum())
-    posts = int(trained_on.has_posts(collection, (post.id for post in test.posts)).sum())
+    posts = int(
+        trained_on.has_posts(collection, (post.id for post in test.posts)).sum()
+    )
     if articles or posts:
         raise InputError(
             f"{folder} was trained on {articles} of the {len(test.articles)} articles and {posts} "
@@ -184,7 +205,9 @@ def refuse_overlap(model: Any, test: Any, folder: str | Path) -> None:
         )
 
 
-@hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate")
+@hydra.main(
+    version_base="1.3", config_path="pkg://siamese_news.conf", config_name="evaluate"
+)
 def _compose_and_evaluate(config: DictConfig) -> None:
     quiet_libraries()
     with one_line_errors(log), needs("eval", COMMAND):

@@ -18,7 +18,10 @@ from siamese_news.utils.terminal import one_line_errors, quiet_libraries
 
 COMMAND = "python -m siamese_news.train"
 
-with one_line_errors() if __name__ == "__main__" else nullcontext(), needs("train", COMMAND):
+with (
+    one_line_errors() if __name__ == "__main__" else nullcontext(),
+    needs("train", COMMAND),
+):
     import hydra
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
@@ -53,7 +56,9 @@ def main() -> None:
             _compose_and_train()
 
 
-@hydra.main(version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train")
+@hydra.main(
+    version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train"
+)
 def _compose_and_train(config: DictConfig) -> None:
     quiet_libraries()
     settings = HydraConfig.get()
@@ -89,7 +94,9 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     if HydraConfig.initialized():  # the names of the options on the command line
         settings = HydraConfig.get()
         plain["labels"] = OmegaConf.to_container(settings.runtime.choices)
-        overrides = [word for word in settings.overrides.task if not word.startswith("resume=")]
+        overrides = [
+            word for word in settings.overrides.task if not word.startswith("resume=")
+        ]
     row: dict[str, Any] | None = result_of(plain, out)
     if row is not None:
         log.info(
@@ -102,13 +109,19 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     claim(plain, out, continues=run.task.continues)
     row = run(plain, out)
     if row is not None:
-        write_json(out / ROW, {**row, "overrides": overrides, "config": {**plain, "resume": None}})
+        write_json(
+            out / ROW,
+            {**row, "overrides": overrides, "config": {**plain, "resume": None}},
+        )
     return row
 
 
 def check_groups(options: Mapping[str, Any], overrides: Sequence[str]) -> None:
     """Refuse options of the command line that the task does not read, and name idle ones."""
-    names = {override.lstrip("+~").partition("=")[0].partition(".")[0] for override in overrides}
+    names = {
+        override.lstrip("+~").partition("=")[0].partition(".")[0]
+        for override in overrides
+    }
     groups = {name.partition("@")[0].partition("/")[0] for name in names}
     reads = class_of(options["task"], "task").task.groups
     if unread := sorted(groups & READ_BY_SOME - reads):
@@ -117,7 +130,9 @@ def check_groups(options: Mapping[str, Any], overrides: Sequence[str]) -> None:
             f"{', '.join(unread)}=… changes nothing in task={target}, which reads "
             f"{', '.join(sorted(reads))}; leave it out"
         )
-    if options["init"] and (unused := groups & {"encoder", "sparsity", "vectors", "terms"}):
+    if options["init"] and (
+        unused := groups & {"encoder", "sparsity", "vectors", "terms"}
+    ):
         log.warning(
             "%s=… changes nothing: the model of init=%s has its own",
             ", ".join(sorted(unused)),
@@ -147,12 +162,16 @@ def last_lines(out: Path, row: Mapping[str, Any]) -> list[str]:
     figures = [
         f"{name} {value:.4f}"
         for name, value in row.items()
-        if isinstance(value, float) and name != "minutes" and not name.startswith("dev ")
+        if isinstance(value, float)
+        and name != "minutes"
+        and not name.startswith("dev ")
     ]
     if figures:
         lines.append(f"figures: {', '.join(figures)}")
     if (out / "model").is_dir():
-        command = "rerank --query WORDS" if "ranker" in row else "rank --articles ARTICLES"
+        command = (
+            "rerank --query WORDS" if "ranker" in row else "rank --articles ARTICLES"
+        )
         folder = shlex.quote(str(out / "model"))
         lines.append(f"model: {out / 'model'}")
         lines.append(f"next: siamese-news {command} --model {folder} --posts POSTS")
@@ -167,8 +186,16 @@ def _refuse_ddp(config: DictConfig) -> None:
             "process would run the whole sweep; start one command for each job of the sweep"
         )
     strategy, devices = str(config.trainer.strategy), config.trainer.devices
-    several = devices != 1 if strategy.startswith("ddp") else devices not in (1, "1", -1, "auto")
-    if several and (strategy == "auto" or strategy.startswith("ddp")) and "spawn" not in strategy:
+    several = (
+        devices != 1
+        if strategy.startswith("ddp")
+        else devices not in (1, "1", -1, "auto")
+    )
+    if (
+        several
+        and (strategy == "auto" or strategy.startswith("ddp"))
+        and "spawn" not in strategy
+    ):
         raise InputError(
             f"trainer.strategy={strategy} trainer.devices={devices} cannot run in a multirun: "
             "every process it starts would run the whole sweep again; use trainer=ddp_spawn (CPU) "

@@ -30,7 +30,9 @@ def test_bm25_equals_its_formula(back, repeats):
         q = q if repeats else set(q)
         for p, score in zip(POSTS, row, strict=True):
             norm = 0.9 * (1 - 0.4 + 0.4 * len(p) / mean)
-            want = sum(idf(t, back or POSTS) * p.count(t) / (p.count(t) + norm) for t in q)
+            want = sum(
+                idf(t, back or POSTS) * p.count(t) / (p.count(t) + norm) for t in q
+            )
             assert score == pytest.approx(want, abs=1e-5)
 
 
@@ -76,7 +78,9 @@ def test_bad_input():
     with pytest.raises(InputError, match="background"):
         TfIdf().fit(POSTS, [])
     for model in (BM25(), TfIdf()):
-        with pytest.raises(InputError, match="a text is the string 'river flood'; expected a list"):
+        with pytest.raises(
+            InputError, match="a text is the string 'river flood'; expected a list"
+        ):
             model.fit(["river flood"])
 
 
@@ -84,7 +88,9 @@ def test_the_stop_words_are_those_of_scikit_learn():
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     assert OURS == ENGLISH_STOP_WORDS
-    assert content_words([*sorted(ENGLISH_STOP_WORDS), "flood", "!", "n't"]) == ["flood"]
+    assert content_words([*sorted(ENGLISH_STOP_WORDS), "flood", "!", "n't"]) == [
+        "flood"
+    ]
 
 
 def test_a_package_says_what_it_lacks():

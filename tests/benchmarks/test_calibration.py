@@ -31,7 +31,9 @@ def pool(name, seed, *, events, wrong=False):
 
 def test_the_weights_of_known_probabilities_are_found():
     table = fitted([pool(str(n), n, events=n < 3) for n in range(6)])
-    np.testing.assert_allclose(list(table.weights["many"].values()), [3, 2, 4, 1], atol=0.6)
+    np.testing.assert_allclose(
+        list(table.weights["many"].values()), [3, 2, 4, 1], atol=0.6
+    )
     found = table.weights["few"]
     assert found["score"] + found["above"] == pytest.approx(3, abs=0.3)
     assert table.languages == ("en",)
@@ -49,9 +51,15 @@ def test_a_pool_left_out_is_judged_by_the_others():
     assert [one.name for one in results] == [*"abcde", "opposite"]
     (*good, bad) = results
     assert all(one.error < bad.error for one in good) and bad.error > 0.2
-    some = [pool("a", 0, events=True), pool("b", 1, events=True), pool("d", 4, events=False)]
+    some = [
+        pool("a", 0, events=True),
+        pool("b", 1, events=True),
+        pool("d", 4, events=False),
+    ]
     alone = judged(fitted(some), pool("c", 2, events=True))
-    assert alone.error < 0.03 and alone.precision == pytest.approx(alone.expected, abs=0.05)
+    assert alone.error < 0.03 and alone.precision == pytest.approx(
+        alone.expected, abs=0.05
+    )
     assert "| opposite |" in table_of(results)
     picture = diagrams(results)
     assert picture.count("<polyline") == 6 and ">opposite<" in picture

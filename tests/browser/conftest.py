@@ -6,14 +6,28 @@ from pathlib import Path
 
 import pytest
 
-sys.path += [str(Path(__file__).parents[1] / room) for room in ("browser", "desk", "search")]
+sys.path += [
+    str(Path(__file__).parents[1] / room) for room in ("browser", "desk", "search")
+]
 from hostile import HOSTILE, hostile_text
 from served import Served
 from steps import PATIENCE
 
-from siamese_news.search.report import Histogram, ReportData, ReportPost, Seed, write_report
+from siamese_news.search.report import (
+    Histogram,
+    ReportData,
+    ReportPost,
+    Seed,
+    write_report,
+)
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
 
 
 def _hostile_posts(count):
@@ -29,7 +43,9 @@ def _hostile_posts(count):
             cluster=cluster,
             cluster_size=2 if number % 10 in (8, 9) else 1,
             seed=HOSTILE[number % 7],
-            created_at=f"2026-03-{1 + number % 28:02}T10:00:00Z" if number % 3 else text[:50],
+            created_at=f"2026-03-{1 + number % 28:02}T10:00:00Z"
+            if number % 3
+            else text[:50],
             lang=text[:30],
             terms=["window", text[:12], "<script>"],
             place=(number % 71, number % 97) if number < 500 else None,
@@ -41,9 +57,14 @@ def _hostile_data(count):
         title=HOSTILE[3] + HOSTILE[0],
         command=HOSTILE[1] + "x" * 5000,
         provenance={HOSTILE[4]: HOSTILE[2], "long": "y" * 5000},
-        seeds=[Seed(seed, title) for seed, title in zip(HOSTILE[:7], HOSTILE[7:], strict=False)],
+        seeds=[
+            Seed(seed, title)
+            for seed, title in zip(HOSTILE[:7], HOSTILE[7:], strict=False)
+        ],
         posts=list(_hostile_posts(count)),
-        histogram=Histogram([i / 20 for i in range(21)], [10**6 >> i for i in range(20)]),
+        histogram=Histogram(
+            [i / 20 for i in range(21)], [10**6 >> i for i in range(20)]
+        ),
         threshold=0.5,
         counts={HOSTILE[0]: 5},
         remarks=[HOSTILE[2], "z" * 5000],
@@ -64,13 +85,17 @@ def hostile_page(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed"
+    )
     binary = next(filter(None, map(shutil.which, NAMES)), None)
     if binary is None:
         pytest.skip(f"no Chromium on the PATH (looked for {', '.join(NAMES)})")
     with sync_api.sync_playwright() as playwright:
         # Inside a container there is nothing to sandbox with; the page is a file of ours.
-        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=binary, args=["--no-sandbox"]
+        )
         yield browser
         browser.close()
 

@@ -13,7 +13,9 @@ def drop(page, kind, name, text):
         dropped.items.add(new File([text], name)); return dropped; }""",
         [name, text],
     )
-    page.locator(f".drop[data-kind={kind}]").dispatch_event("drop", {"dataTransfer": transfer})
+    page.locator(f".drop[data-kind={kind}]").dispatch_event(
+        "drop", {"dataTransfer": transfer}
+    )
     page.locator(f"#{kind}-files", has_text=name.replace("?", "？")).wait_for()
 
 

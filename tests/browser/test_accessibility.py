@@ -17,12 +17,16 @@ def path(hostile_page):
 @pytest.fixture
 def audited(visit, path):
     """What axe-core finds wrong with the page, as text; empty where nothing is."""
-    axe = pytest.importorskip(AXE, reason="axe-playwright-python is not installed").AXE_SCRIPT
+    axe = pytest.importorskip(
+        AXE, reason="axe-playwright-python is not installed"
+    ).AXE_SCRIPT
 
     def go(**options):
         page = visit(path, **options)
         page.locator("#toggle").click()
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        page.evaluate(
+            "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+        )
         lay_out(page)
         page.evaluate(axe)
         result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -44,7 +48,9 @@ def test_axe_finds_nothing(audited, scheme, width):
 
 def test_axe_would_find_something(visit, path):
     """A control without a name and gray on white: the audit does bite."""
-    axe = pytest.importorskip(AXE, reason="axe-playwright-python is not installed").AXE_SCRIPT
+    axe = pytest.importorskip(
+        AXE, reason="axe-playwright-python is not installed"
+    ).AXE_SCRIPT
     page = visit(path)
     page.evaluate(
         """() => { document.querySelector("label").replaceWith(document.querySelector("#filter"));
@@ -52,7 +58,9 @@ def test_axe_would_find_something(visit, path):
         document.querySelector("h1").style.color = "#bbb"; }"""
     )
     page.evaluate(axe)
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")[
+        "violations"
+    ]
     assert {"label", "color-contrast"} <= {broken["id"] for broken in found}
 
 

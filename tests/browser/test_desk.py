@@ -27,7 +27,9 @@ def _run(*arguments, folder):
     )
 
 
-def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serve, open_page):
+def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(
+    tmp_path, serve, open_page
+):
     truth = found_before(tmp_path / "storm")
     served = serve(tmp_path / "storm")
     page = open_page(served)
@@ -55,7 +57,10 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(tmp_path, serv
     page.goto(again.base + "label")
     until(page, "document.querySelector('#progress').value.includes('relevant')")
     numbers = page.locator("#progress").inner_text()
-    assert sum(int(word) for word in numbers.replace(",", "").split() if word.isdigit()) == 2
+    assert (
+        sum(int(word) for word in numbers.replace(",", "").split() if word.isdigit())
+        == 2
+    )
     assert not [message for message in page.complaints if "favicon" not in message]
     assert again.end() in (0, 130)
 
@@ -84,7 +89,9 @@ def test_every_post_can_be_labeled_whatever_its_id_holds(tmp_path, serve, open_p
     ids = [*ODD_IDS, *(f"{name}0" for name in ODD_IDS)]
     truth = found_before(tmp_path / "storm", relevant=len(ids) - 5, other=5, ids=ids)
     served = serve(tmp_path / "storm")
-    served.json("/api/plan", {"precision": ".5", "confidence": ".9", "budget": len(ids)})
+    served.json(
+        "/api/plan", {"precision": ".5", "confidence": ".9", "budget": len(ids)}
+    )
     page = open_page(served)
     page.goto(served.base + "label")
     asked = label(page, truth, 8)
@@ -97,23 +104,34 @@ def test_every_post_can_be_labeled_whatever_its_id_holds(tmp_path, serve, open_p
     assert asked - 1 + label(page, truth, 99) == len(ids)
     page.goto(served.base + "posts")
     page.get_by_label("group near-duplicates").uncheck()
-    until(page, "n => document.querySelectorAll('#clusters > .item').length === n", len(ids))
+    until(
+        page,
+        "n => document.querySelectorAll('#clusters > .item').length === n",
+        len(ids),
+    )
     item = page.locator("#clusters > .item[data-post='a%01b']")
     item.focus()
     page.keyboard.press("u")
-    until(page, "document.querySelectorAll('#clusters > .item[data-label=\"\"]').length === 1")
+    until(
+        page,
+        "document.querySelectorAll('#clusters > .item[data-label=\"\"]').length === 1",
+    )
     assert page.complaints == []
     served.kill()
     served = serve(tmp_path / "storm")
     served.json("/api/certify", {})
-    rows = [json.loads(row) for row in (tmp_path / "storm/labels.jsonl").open(newline="\n")]
+    rows = [
+        json.loads(row) for row in (tmp_path / "storm/labels.jsonl").open(newline="\n")
+    ]
     gone = {row["undo"] for row in rows if "undo" in row}
     left = [row for row in rows if "undo" not in row and row["n"] not in gone]
     said = {row["post"]: row["label"] == "yes" for row in left}
     assert len(said) == len(ids) - 1 and said.items() <= truth.items()
 
 
-def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, open_page):
+def test_numbers_as_people_write_them_and_the_certified_list(
+    tmp_path, serve, open_page
+):
     truth = found_before(tmp_path / "storm")
     served = serve(tmp_path / "storm")
     page = open_page(served)
@@ -131,7 +149,9 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     page.get_by_label("Posts I am willing to label").fill("40")
     page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
-    assert json.loads((tmp_path / "storm/project.json").read_text())["threshold"] == 0.25
+    assert (
+        json.loads((tmp_path / "storm/project.json").read_text())["threshold"] == 0.25
+    )
     label(page, truth, 40)
     page.goto(served.base + "decide")
     assert "--precision 0.8 --precision 0.9" in page.locator("#command").inner_text()
@@ -146,7 +166,9 @@ def test_numbers_as_people_write_them_and_the_certified_list(tmp_path, serve, op
     page.locator("#certified").wait_for()
     listed = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))
     assert f"{len(listed)} certified posts" == certified
-    certificate = json.loads((tmp_path / "storm/searches/1/sheet.certificate.json").read_text())
+    certificate = json.loads(
+        (tmp_path / "storm/searches/1/sheet.certificate.json").read_text()
+    )
     assert len(listed) in {claim["posts"] for claim in certificate["claims"]}
     # What a reviewer asks, and the paragraph that is pasted into the paper.
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -167,7 +189,8 @@ def test_what_is_labeled_blind_shows_nothing_of_the_score(tmp_path, serve, open_
     served = serve(tmp_path / "storm")
     copied = list(truth)[10]  # the next one is its copy
     served.json(
-        "/api/labels", {"post": copied, "label": "no", "annotator": "ana", "together": True}
+        "/api/labels",
+        {"post": copied, "label": "no", "annotator": "ana", "together": True},
     )
     page = open_page(served)
     page.goto(served.base + "label")
@@ -197,7 +220,9 @@ def test_what_got_its_label_together_does_not_come(tmp_path, serve, open_page):
     page.get_by_label("near-duplicates get the same label").check()
     page.locator("#card .item").focus()
     asked = label(
-        page, dict.fromkeys((str(9_007_199_254_740_993 + n * 7) for n in range(60)), True), 99
+        page,
+        dict.fromkeys((str(9_007_199_254_740_993 + n * 7) for n in range(60)), True),
+        99,
     )
     assert asked == 57  # three of the sixty are near-duplicates of others
     assert page.locator("#problem").is_hidden() and page.complaints == []
@@ -219,7 +244,9 @@ def test_a_bar_is_a_day_and_filters_leave_out(tmp_path, serve, open_page):
     number = bar.locator("title").text_content().split()[3]
     bar.dispatch_event("click")
     until(page, found, f"{number} found")
-    dates = page.locator("#clusters time").evaluate_all("all => all.map(t => t.dateTime)")
+    dates = page.locator("#clusters time").evaluate_all(
+        "all => all.map(t => t.dateTime)"
+    )
     assert {date[:10] for date in dates} == {"2026-03-05"} and len(dates) == int(number)
     assert page.get_by_label("From", exact=True).input_value() == "2026-03-05"
     page.get_by_role("button", name="All dates").click()
@@ -268,7 +295,9 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.get_by_role("link", name="Decide").first.click()
     page.get_by_label("Share of relevant posts").fill(".9")
     page.get_by_label("Posts I am willing to label").fill("120")
-    page.get_by_label("What counts as relevant").fill("about the sea wall at Quayle Sands")
+    page.get_by_label("What counts as relevant").fill(
+        "about the sea wall at Quayle Sands"
+    )
     page.get_by_role("button", name="Fix the target").click()
     page.wait_for_url("**/label")
     given = label(page, truth, 25)
@@ -279,7 +308,9 @@ def test_the_whole_way(tmp_path, serve, open_page):
     page.goto(served.base + "label")
     given += label(page, truth, 200)
     assert 50 <= given <= 120
-    rows = [json.loads(line) for line in (project / "labels.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (project / "labels.jsonl").read_text().splitlines()
+    ]
     assert {row["post"]: row["label"] == "yes" for row in rows} == {
         row["post"]: truth[row["post"]] for row in rows
     }
@@ -297,9 +328,9 @@ def test_the_whole_way(tmp_path, serve, open_page):
             page.get_by_role("link", name=name, exact=True).click()
         files[name] = Path(download.value.path()).read_bytes()
     assert page.complaints == []
-    assert {address.split("/")[2] for address in page.asked if address.startswith("http")} == {
-        f"127.0.0.1:{served.port}"
-    }
+    assert {
+        address.split("/")[2] for address in page.asked if address.startswith("http")
+    } == {f"127.0.0.1:{served.port}"}
 
     # The same labels through the commands: the same sentence, the same list.
     copied = tmp_path / "copied"
@@ -307,7 +338,9 @@ def test_the_whole_way(tmp_path, serve, open_page):
     said = _run("certify", "--labels", "searches/1/sheet.jsonl", folder=copied)
     assert sentence in said.stdout
     page_says = json.loads(files["Certificate"])
-    command_says = json.loads((copied / "searches/1/sheet.certificate.json").read_text())
+    command_says = json.loads(
+        (copied / "searches/1/sheet.certificate.json").read_text()
+    )
     assert page_says["claims"] == command_says["claims"]
     assert page_says["labels"]["used"] == command_says["labels"]["used"] == given
     # The list on the page is the certified one, not all posts over the threshold.
@@ -316,7 +349,10 @@ def test_the_whole_way(tmp_path, serve, open_page):
         assert sorted(listed) == sorted(row["post"] for row in csv.DictReader(stream))
     assert len(listed) == page_says["claims"][0]["posts"]
     # With these labels the statement is also true.
-    assert sum(truth[post] for post in listed) >= page_says["claims"][0]["relevant_at_least"]
+    assert (
+        sum(truth[post] for post in listed)
+        >= page_says["claims"][0]["relevant_at_least"]
+    )
 
     # The folder opens elsewhere, with every label.
     elsewhere = serve(copied)
@@ -327,13 +363,17 @@ def test_the_whole_way(tmp_path, serve, open_page):
 
 @pytest.mark.slow
 def test_axe_finds_nothing_on_any_view(tmp_path, serve, open_page):
-    axe = pytest.importorskip(AXE, reason="axe-playwright-python is not installed").AXE_SCRIPT
+    axe = pytest.importorskip(
+        AXE, reason="axe-playwright-python is not installed"
+    ).AXE_SCRIPT
     found_before(tmp_path / "storm")
     served = serve(tmp_path / "storm")
     wrong = []
     for planned in (False, True):
         if planned:
-            served.json("/api/plan", {"precision": ".8", "confidence": ".9", "budget": 40})
+            served.json(
+                "/api/plan", {"precision": ".8", "confidence": ".9", "budget": 40}
+            )
         for scheme in ("light", "dark"):
             for width in (1280, 380):
                 viewport = {"width": width, "height": 900}
@@ -347,16 +387,22 @@ def test_axe_finds_nothing_on_any_view(tmp_path, serve, open_page):
                     )
                     lay_out(page)
                     page.evaluate(axe)
-                    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+                    found = page.evaluate(
+                        "axe.run(document, {resultTypes: ['violations']})"
+                    )
                     assert len(found["passes"]) > 20
                     wrong += [
                         (view, scheme, width, broken["id"], node["html"][:200])
                         for broken in found["violations"]
                         for node in broken["nodes"]
                     ]
-                    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+                    wide = page.evaluate(
+                        "document.documentElement.scrollWidth > innerWidth"
+                    )
                     wrong += [(view, scheme, width, "wider than the window")] * wide
-                    out = page.locator(".panel :is(input, select, button, textarea)").evaluate_all(
+                    out = page.locator(
+                        ".panel :is(input, select, button, textarea)"
+                    ).evaluate_all(
                         """all => { const right = e => e.getBoundingClientRect().right;
                         return all.filter(e => e.checkVisibility()
                         && !e.matches(".visually-hidden")
@@ -382,7 +428,9 @@ def test_tab_reaches_every_control_and_shows_where_it_is(tmp_path, serve, open_p
             "all => all.filter(e => e.checkVisibility() && !e.disabled).length"
         )
         page.locator("#main").focus()
-        page.evaluate("document.activeElement.blur(); window.getSelection().removeAllRanges()")
+        page.evaluate(
+            "document.activeElement.blur(); window.getSelection().removeAllRanges()"
+        )
         for _ in range(wanted + 30):
             page.keyboard.press("Tab")
             page.evaluate(
@@ -393,7 +441,9 @@ def test_tab_reaches_every_control_and_shows_where_it_is(tmp_path, serve, open_p
             )
         reached = page.locator("[data-stop]").count()
         assert reached >= wanted, view
-        unseen = page.locator("[data-stop=unseen]").evaluate_all("all => all.map(e => e.outerHTML)")
+        unseen = page.locator("[data-stop=unseen]").evaluate_all(
+            "all => all.map(e => e.outerHTML)"
+        )
         assert [html[:150] for html in unseen if "item" not in html] == [], view
 
 
@@ -417,13 +467,20 @@ def test_hostile_posts_stay_text(tmp_path, serve, open_page):
     for _ in range(20):
         before = page.locator("#clusters > .item").count()
         page.evaluate("document.querySelector('#end').scrollIntoView()")
-        until(page, "n => document.querySelectorAll('#clusters > .item').length > n", before)
+        until(
+            page,
+            "n => document.querySelectorAll('#clusters > .item').length > n",
+            before,
+        )
     assert page.locator("#clusters > .item").count() >= 1000
     assert page.complaints == []
-    assert page.locator("#clusters :is(script, img, iframe, object, style, a)").count() == 0
-    assert {address.split("/")[2] for address in page.asked if address.startswith("http")} == {
-        f"127.0.0.1:{served.port}"
-    }
+    assert (
+        page.locator("#clusters :is(script, img, iframe, object, style, a)").count()
+        == 0
+    )
+    assert {
+        address.split("/")[2] for address in page.asked if address.startswith("http")
+    } == {f"127.0.0.1:{served.port}"}
 
 
 @pytest.mark.slow
@@ -482,6 +539,9 @@ def test_a_machine_and_two_coders_among_ten_thousand_posts(tmp_path, serve, open
     assert "gpt: labels of 10,000 of 10,000 posts." in said and "me and Ida" not in said
     assert "Ida and me both labeled 16 posts and differ on 0." in said
     assert "1 labels were changed" not in said and "1 label was changed" in said
-    rows = [json.loads(line) for line in (tmp_path / "storm/labels.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "storm/labels.jsonl").read_text().splitlines()
+    ]
     assert len(rows) == 15 + 1 + 1 + 16 + 24
     assert page.complaints == second.complaints == []

@@ -109,7 +109,9 @@ def test_every_page_is_quiet_and_fits(opened, site, width):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
 def test_axe_finds_nothing(opened, scheme, width):
-    axe = pytest.importorskip(AXE, reason="axe-playwright-python is not installed").AXE_SCRIPT
+    axe = pytest.importorskip(
+        AXE, reason="axe-playwright-python is not installed"
+    ).AXE_SCRIPT
     page, found = None, []
     for name in KINDS:
         view = {"width": width, "height": 900}
@@ -132,20 +134,26 @@ def test_the_search_finds_a_page(opened):
     page = opened("index.html", viewport={"width": 1280, "height": 900})
     page.locator(".md-search__input").click()
     page.locator(".md-search__input").fill("certify a threshold")
-    page.locator(".md-search-result__item a[href*='certify.html']").first.wait_for(timeout=240_000)
+    page.locator(".md-search-result__item a[href*='certify.html']").first.wait_for(
+        timeout=240_000
+    )
     assert page.elsewhere == []
 
 
 def test_a_broken_link_or_an_undocumented_name_stops_the_build(tmp_path):
     pytest.importorskip("mkdocs", reason="the group docs is not installed")
     for name in ("docs", "src/siamese_news"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("pretrained"))
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("pretrained")
+        )
     for name in ("conf", "notebooks", "benchmarks", *map(str, ROOT.glob("*.md"))):
         (tmp_path / Path(name).name).symlink_to(ROOT / name)
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)  # a link would build from where it leads
     with (tmp_path / "docs" / "start.md").open("a", encoding="utf-8") as page:
         page.write("\n[Nothing](nowhere.md) and [less](certify.md#no-such-heading).\n")
-    with (tmp_path / "src/siamese_news/encoders/__init__.py").open("a", encoding="utf-8") as code:
+    with (tmp_path / "src/siamese_news/encoders/__init__.py").open(
+        "a", encoding="utf-8"
+    ) as code:
         code.write('EXTRA = 1\n__all__ += ["EXTRA"]\n')
     done = build(tmp_path, tmp_path / "site")
     assert done.returncode == 1

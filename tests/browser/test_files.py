@@ -20,7 +20,9 @@ def refused(page, kind):
     return page.locator(f"#{kind}-refused li span").all_inner_texts()
 
 
-def test_every_refused_file_keeps_its_message_until_it_is_dismissed(tmp_path, serve, open_page):
+def test_every_refused_file_keeps_its_message_until_it_is_dismissed(
+    tmp_path, serve, open_page
+):
     served = serve(tmp_path / "storm")
     page = open_page(served)
     files = [("empty.txt", ""), ("photo.png", "x"), (ODD, ARTICLE), ("run.py", "x")]
@@ -42,7 +44,9 @@ def test_every_refused_file_keeps_its_message_until_it_is_dismissed(tmp_path, se
     assert refused(page, "articles") == [run]
     page.get_by_role("button", name=f"Remove {STORED}").click()
     until(page, "document.querySelectorAll('#articles-files .file').length === 1")
-    assert [path.name for path in (tmp_path / "storm/inputs/articles").iterdir()] == ["empty.txt"]
+    assert [path.name for path in (tmp_path / "storm/inputs/articles").iterdir()] == [
+        "empty.txt"
+    ]
     # What the server refuses is in the browser's own log; nothing else is.
     assert {text for text in page.complaints if "status of 400" not in text} == set()
 
@@ -58,7 +62,10 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_selector("#state[data-state=failed]", timeout=1000 * PATIENCE)
     said = page.locator("#state").inner_text()
-    assert f"{STORED}: the article is empty" in said and "b？.txt: the article is empty" in said
+    assert (
+        f"{STORED}: the article is empty" in said
+        and "b？.txt: the article is empty" in said
+    )
     page.get_by_role("button", name="Remove b？.txt").click()
     page.get_by_role("button", name=f"Remove {STORED}").click()
     until(page, "document.querySelectorAll('#articles-files .file').length === 0")
@@ -85,7 +92,10 @@ def test_an_odd_name_is_read_in_results_report_and_messages(tmp_path, serve, ope
 
 def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_page):
     rows = [("N1", "Küste", "2026-03-01 10:00", "Sea wall at Quayle Sands has gone")]
-    rows += [(f"N{n}", "Stadt", "2026-03-02 11:00", f"New bakery in my street {n}") for n in (2, 3)]
+    rows += [
+        (f"N{n}", "Stadt", "2026-03-02 11:00", f"New bakery in my street {n}")
+        for n in (2, 3)
+    ]
     table = "\n".join(
         ";".join(row) for row in [("Kennung", "Rubrik", "Zeitpunkt", "Wortlaut"), *rows]
     )
@@ -106,7 +116,9 @@ def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_pa
         "·",
         *rows[2][3].split(),
     ]
-    page.locator("#posts-files").get_by_role("button", name="Remove known.jsonl").click()
+    page.locator("#posts-files").get_by_role(
+        "button", name="Remove known.jsonl"
+    ).click()
     page.locator("#columns [data-field=text_field]").select_option("Wortlaut")
     page.locator("#columns [data-field=id_field]").select_option("Kennung")
     page.locator("#columns [data-field=date_field]").select_option("Zeitpunkt")
@@ -118,6 +130,8 @@ def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_pa
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
     listed = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))
-    assert {row["post"]: row["text"] for row in listed} == {row[0]: row[3] for row in rows}
+    assert {row["post"]: row["text"] for row in listed} == {
+        row[0]: row[3] for row in rows
+    }
     assert {row["created_at"][:10] for row in listed} == {"2026-03-01", "2026-03-02"}
     assert page.complaints == []

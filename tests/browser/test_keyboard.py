@@ -12,7 +12,9 @@ from steps import PATIENCE, label, until
 def go(page, selector, key=None):
     """Press Tab until something that fits has the focus; then the key."""
     for _ in range(200):
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+        if page.evaluate(
+            "selector => document.activeElement.matches(selector)", selector
+        ):
             break
         page.keyboard.press("Tab")
     else:
@@ -46,11 +48,17 @@ def test_by_keyboard_alone(tmp_path, serve, open_page):
     go(page, "#cut", "ArrowRight")
     go(page, "#words")
     page.keyboard.type("lantern")
-    until(page, "document.querySelector('#clusters .item')?.textContent.includes('Lantern')")
+    until(
+        page,
+        "document.querySelector('#clusters .item')?.textContent.includes('Lantern')",
+    )
     until(page, "document.querySelector('#found').value.endsWith('found')")
     go(page, "#clusters .item", "y")
     page.wait_for_selector("#clusters .item[data-label=yes]")
-    until(page, "document.activeElement === document.querySelectorAll('#clusters > .item')[1]")
+    until(
+        page,
+        "document.activeElement === document.querySelectorAll('#clusters > .item')[1]",
+    )
     page.keyboard.press("u")
     page.wait_for_selector("#clusters .item[data-label=yes]", state="detached")
 
@@ -75,6 +83,10 @@ def test_by_keyboard_alone(tmp_path, serve, open_page):
     page.wait_for_url("**/hand-over")
     with page.expect_download() as download:
         go(page, "a[href='/files/csv']", "Enter")
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
-    assert len(rows) > 100 and sum(truth[row["post"]] for row in rows) >= 0.9 * len(rows)
+    rows = list(
+        csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8")))
+    )
+    assert len(rows) > 100 and sum(truth[row["post"]] for row in rows) >= 0.9 * len(
+        rows
+    )
     assert page.complaints == []

@@ -30,7 +30,10 @@ TRAPS = [
 def rows(count, days=40):
     """Results of two seeds; every tenth post is a copy of the one before it."""
     for number in range(count):
-        words = [WORDS[(number * 7 + k * k + number // 24 * k) % len(WORDS)] for k in range(30)]
+        words = [
+            WORDS[(number * 7 + k * k + number // 24 * k) % len(WORDS)]
+            for k in range(30)
+        ]
         text = f"{' '.join(words)} n{number}"
         yield {
             "article": "ab"[number % 2],
@@ -54,13 +57,24 @@ def rows(count, days=40):
 def report(folder, records, name="found"):
     """The page that the command makes of these results."""
     results = folder / f"{name}.jsonl"
-    results.write_text("".join(json.dumps(row) + "\n" for row in records), encoding="utf-8")
+    results.write_text(
+        "".join(json.dumps(row) + "\n" for row in records), encoding="utf-8"
+    )
     return command(results, folder / f"{name}.html")
 
 
 def command(results, out):
     done = subprocess.run(
-        [sys.executable, "-m", "siamese_news", "report", "--results", results, "--out", out],
+        [
+            sys.executable,
+            "-m",
+            "siamese_news",
+            "report",
+            "--results",
+            results,
+            "--out",
+            out,
+        ],
         capture_output=True,
         text=True,
     )
@@ -79,16 +93,19 @@ def shown(page):
 
 def test_the_dates_are_said_and_a_click_on_a_day_lists_its_posts(visit, long):
     page = visit(long)
-    assert page.locator(".range").inner_text() == "Posts from 2026-03-01 to 2026-04-12 (UTC)"
+    assert (
+        page.locator(".range").inner_text()
+        == "Posts from 2026-03-01 to 2026-04-12 (UTC)"
+    )
     bar = page.locator("#time-chart [data-slot='4']")
     assert bar.get_attribute("aria-label").startswith("05 Mar 2026: ")
     bar.click()
     assert bar.get_attribute("aria-pressed") == "true"
     listed = page.locator(".cluster:visible")
     assert listed.count() == 33
-    assert {d[:10] for d in listed.evaluate_all("all => all.map(c => c.dataset.date)")} == {
-        "2026-03-05"
-    }
+    assert {
+        d[:10] for d in listed.evaluate_all("all => all.map(c => c.dataset.date)")
+    } == {"2026-03-05"}
     assert page.locator("#found").inner_text() == "33 of 1,170 shown"
     assert "05 Mar 2026" in page.locator("#period").inner_text()
     # With words: both hold.
@@ -150,8 +167,13 @@ def test_more_than_500_clusters_have_pages(visit, long):
     assert (shown(page), page.locator("#post-0").is_visible()) == (500, False)
     page.locator("#next").click()
     assert (shown(page), page.locator("#next").is_disabled()) == (170, True)
-    assert page.locator("#found").inner_text() == "1,170 of 1,170 match, 1,001 to 1,170 shown"
-    page.locator("#order").select_option("oldest")  # another order begins at its first page
+    assert (
+        page.locator("#found").inner_text()
+        == "1,170 of 1,170 match, 1,001 to 1,170 shown"
+    )
+    page.locator("#order").select_option(
+        "oldest"
+    )  # another order begins at its first page
     assert page.locator("#place").inner_text().startswith("Page 1 of 3")
     page.locator("#filter").fill("n77")
     assert page.locator("#pager").is_hidden()
@@ -194,7 +216,14 @@ def test_what_is_listed_can_be_saved_as_the_results_have_it(visit, tmp_path):
     assert len(found) == 1300
     for post in found:
         row = given[post.id]
-        assert (post.seed, post.rank, post.score, post.text, post.cluster_size, post.link) == (
+        assert (
+            post.seed,
+            post.rank,
+            post.score,
+            post.text,
+            post.cluster_size,
+            post.link,
+        ) == (
             row["article"],
             row["rank"],
             row["score"],
@@ -203,7 +232,9 @@ def test_what_is_listed_can_be_saved_as_the_results_have_it(visit, tmp_path):
             row["link"],
         )
         assert (post.created_at or "")[:19] == (row["created_at"] or "")[:19]
-        assert set(post.terms) <= {"bridge", "word"} and (post.terms or "bridge" not in post.text)
+        assert set(post.terms) <= {"bridge", "word"} and (
+            post.terms or "bridge" not in post.text
+        )
     command(target, tmp_path / "again.html")
 
 
@@ -214,7 +245,12 @@ def test_the_filters_hold_for_the_table(visit, tmp_path):
     target = tmp_path / "shown.csv"
     saved(page).save_as(target)
     # 8 and its copy 9, and 48 with its copy 49: both seeds, for a cluster stays whole.
-    assert [post.id[-2:] for post in read_results(target).posts] == ["08", "09", "48", "49"]
+    assert [post.id[-2:] for post in read_results(target).posts] == [
+        "08",
+        "09",
+        "48",
+        "49",
+    ]
 
 
 def test_hostile_posts_can_be_saved(visit, hostile_page, tmp_path):
@@ -228,7 +264,9 @@ def test_1300_posts_are_at_most_ten_pages_of_paper(visit, long, script):
     pypdf = pytest.importorskip("pypdf")
     page = visit(long, java_script_enabled=script)
     # What is folded may be open; paper has the clusters alone.
-    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+    )
     pages = pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages
     assert 3 < len(pages) <= 10
     text = "".join(part.extract_text() for part in pages)
@@ -246,7 +284,9 @@ def test_paper_says_what_stands_on_it(visit, long):
         "This printout has clusters 1 to 1 of 1 with the words “n1299”, and the beginning of "
         "each post."
     )
-    page.locator("#filter").evaluate("e => { e.value = ''; e.dispatchEvent(new Event('input')); }")
+    page.locator("#filter").evaluate(
+        "e => { e.value = ''; e.dispatchEvent(new Event('input')); }"
+    )
     assert "clusters 1 to 500 of 1,170" in page.locator("#paper").inner_text()
     page.locator("#next").evaluate("e => e.click()")
     page.locator("#next").evaluate("e => e.click()")

@@ -15,9 +15,13 @@ _EDGES = """() => [...document.querySelectorAll('.descent:not(.wide) th, main > 
 def certified(tmp_path_factory):
     """A page with a certificate, whose sets have four digits."""
     for served, truth, folder in begun(tmp_path_factory.mktemp("page"), 1100, 300):
-        served.json("/api/plan", {"precision": ".8 .9", "confidence": ".95", "budget": 60})
+        served.json(
+            "/api/plan", {"precision": ".8 .9", "confidence": ".95", "budget": 60}
+        )
         for _ in range(25):
-            post = served.json("/api/queue?kind=sample&annotator=a&leave=[]")["posts"][0]["post"]
+            post = served.json("/api/queue?kind=sample&annotator=a&leave=[]")["posts"][
+                0
+            ]["post"]
             label = "yes" if truth[post] else "no"
             served.json("/api/labels", {"post": post, "label": label, "annotator": "a"})
         served.json("/api/certify", {})

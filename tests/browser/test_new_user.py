@@ -30,7 +30,9 @@ def _pool(folder):
 
 def _page(article):
     """As a browser saves one: a page with navigation, and the article in it."""
-    parts = "".join(f"<p>{html.escape(part)}</p>" for part in article["text"].split("\n"))
+    parts = "".join(
+        f"<p>{html.escape(part)}</p>" for part in article["text"].split("\n")
+    )
     title = html.escape(article["title"])
     return (
         f"<!doctype html><html lang=en><head><title>{title}</title></head><body>"
@@ -93,7 +95,9 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
     page.wait_for_url("**/hand-over")
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV", exact=True).click()
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8"))))
+    rows = list(
+        csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8")))
+    )
     with page.expect_download() as download:
         page.get_by_role("link", name="Report", exact=True).click()
     report = Path(download.value.path()).read_text("utf-8")
@@ -102,7 +106,9 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
     assert set(re.findall(r"<code><bdi>([^<]+)</bdi></code></span>", report)) >= {
         row["post"] for row in rows if row["cluster_size"] == "1"
     }
-    certificate = json.loads((project / "searches/1/sheet.certificate.json").read_text())
+    certificate = json.loads(
+        (project / "searches/1/sheet.certificate.json").read_text()
+    )
     (claim,) = certificate["claims"]
     # The exported list is the certified one. Whether such promises hold is for tests/decide, which
     # replays thousands of orders: one order in twenty may break one.

@@ -58,7 +58,9 @@ def test_a_script_that_got_in_would_not_run(opened):
 def test_the_posts_stand_there_as_text(opened):
     page = opened()
     assert page.title() == visible(HOSTILE[3] + HOSTILE[0])
-    shown = page.locator("#clusters p.text").evaluate_all("all => all.map(p => p.textContent)")
+    shown = page.locator("#clusters p.text").evaluate_all(
+        "all => all.map(p => p.textContent)"
+    )
     for number in range(200):
         text = hostile_text(number)
         if len(text) <= 700:
@@ -71,7 +73,9 @@ def test_the_posts_stand_there_as_text(opened):
 
 def test_nothing_sticks_out_sideways(opened):
     page = opened()
-    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+    )
     for width in (320, 768, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -118,7 +122,9 @@ def test_the_order_can_be_changed(opened):
     oldest = [date for date in found if date]
     assert oldest == sorted(oldest) and found[: len(oldest)] == oldest
     page.locator("#order").select_option("size")
-    counted = "() => [...document.querySelectorAll('.cluster')].map(c => +c.dataset.size)"
+    counted = (
+        "() => [...document.querySelectorAll('.cluster')].map(c => +c.dataset.size)"
+    )
     sizes = [size for part in pages(page, counted) for size in part]
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) > 1
     page.locator("#seed").select_option("3")

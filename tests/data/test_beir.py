@@ -55,7 +55,9 @@ def test_missing_parts(small, tmp_path):
         read_collection(tmp_path / "nowhere")
     with (small / "corpus.jsonl").open("a") as file:
         file.write('{"_id": "p0-0-0", "text": "again"}\n')
-    with pytest.raises(InputError, match=r"corpus\.jsonl:41: .* that of another post, in .*:1;"):
+    with pytest.raises(
+        InputError, match=r"corpus\.jsonl:41: .* that of another post, in .*:1;"
+    ):
         read_collection(small)
     (small / "corpus.jsonl").unlink()
     with pytest.raises(InputError, match=r"corpus\.jsonl: no such file, nor"):
@@ -85,7 +87,9 @@ def test_the_bundled_corpus():
         pytest.skip(str(error))
     assert len(collection.articles) >= 48
     assert set(collection.qrels) == {"train", "dev", "test"}
-    assert all(article.metadata.get("event") for article in collection.articles.values())
+    assert all(
+        article.metadata.get("event") for article in collection.articles.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,4 +103,8 @@ def test_the_bundled_corpus():
 def test_the_shared_collections(data_dir, name, articles, posts, pairs):
     collection = read_collection(data_dir / name)
     found = sum(len(relevant_pairs(qrels)) for qrels in collection.qrels.values())
-    assert (len(collection.articles), len(collection.posts), found) == (articles, posts, pairs)
+    assert (len(collection.articles), len(collection.posts), found) == (
+        articles,
+        posts,
+        pairs,
+    )

@@ -25,13 +25,17 @@ def stories(tmp_path_factory):
         for number in range(count):
             article = f"a{event}{number}"
             text = f"event{event} article{event}{number}"
-            articles.append({"_id": article, "text": text, "metadata": {"event": f"e{event}"}})
+            articles.append(
+                {"_id": article, "text": text, "metadata": {"event": f"e{event}"}}
+            )
             for n in range(each):
                 post = f"p{event}{number}x{n:02}"
                 posts.append({"_id": post, "text": f"{text} post{n}"})
                 rows[split].append(f"{article}\t{post}\t1\n")
     for name, records in (("queries", articles), ("corpus", posts)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+        (folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(r) + "\n" for r in records)
+        )
     for split, lines in rows.items():
         text = "query-id\tcorpus-id\tscore\n" + "".join(lines)
         (folder / "qrels" / f"{split}.tsv").write_text(text)
@@ -48,7 +52,9 @@ def pools(stories):
 
 def shared_words(articles, posts):
     sets = [set(text.split()) for text in posts]
-    return np.array([[len(set(a.split()) & words) for words in sets] for a in articles], float)
+    return np.array(
+        [[len(set(a.split()) & words) for words in sets] for a in articles], float
+    )
 
 
 def named(pools, name):
@@ -60,7 +66,9 @@ def texts_of(pool, ranking, *, relevant):
 
 
 def test_no_text_of_the_test_split_is_in_a_pool(pools):
-    assert not any("event2" in text for pool in pools for text in [*pool.articles, *pool.posts])
+    assert not any(
+        "event2" in text for pool in pools for text in [*pool.articles, *pool.posts]
+    )
 
 
 def test_links_are_own_posts_against_other_events(pools):
@@ -70,7 +78,9 @@ def test_links_are_own_posts_against_other_events(pools):
     for ranking in links:
         article = everything.articles[ranking.rows[0]]
         event = article.split()[0]
-        assert all(t.startswith(article) for t in texts_of(everything, ranking, relevant=True))
+        assert all(
+            t.startswith(article) for t in texts_of(everything, ranking, relevant=True)
+        )
         others = texts_of(everything, ranking, relevant=False)
         assert not any(event in text.split() for text in others)
         assert set(NOISE) < set(others)
@@ -84,7 +94,9 @@ def test_topic_posts_are_those_of_other_articles_of_the_event(pools):
     for ranking in topic:
         event, own = everything.articles[ranking.rows[0]].split()
         relevant = texts_of(everything, ranking, relevant=True)
-        assert all(event in text.split() and own not in text.split() for text in relevant)
+        assert all(
+            event in text.split() and own not in text.split() for text in relevant
+        )
         assert len(relevant) == (20 if event == "event0" else 12)
     draws = [frozenset(r.columns[r.relevant]) for r in topic if r.rows[0] == 0]
     assert len(set(draws)) == 4
@@ -114,7 +126,15 @@ def test_the_same_seed_draws_the_same(stories, pools):
 
 def test_figures_of_a_scorer(stories, pools):
     found = evaluate_pools([*pools, pair_pool("pairs", stories, "train")], shared_words)
-    for figure in ("links", "links_micro", "topic", "event", "own@0.3", "event@0.9", "pairs"):
+    for figure in (
+        "links",
+        "links_micro",
+        "topic",
+        "event",
+        "own@0.3",
+        "event@0.9",
+        "pairs",
+    ):
         assert found[figure] == pytest.approx(1.0), figure
     blind = evaluate_pools(pools, lambda a, p: np.zeros((len(a), len(p))))
     assert blind["event@0.3"] == pytest.approx(0.3, abs=0.01)
@@ -155,7 +175,9 @@ def test_distractors_leave_out_texts_and_years(tmp_path: Path, monkeypatch):
         {"_id": f"{int(old) + 2}", "text": "known to the test"},
         {"_id": new, "text": "from another year"},
     ]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "corpus.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     monkeypatch.setenv("SIAMESE_NEWS_DATA", str(tmp_path))
     taken = {same_text_key("RT @me Known to the test!")}
     assert trec_posts(10, without=taken) == ["kept bbc http://t.co/x"]

@@ -34,8 +34,13 @@ def write(folder, content, name="corpus.jsonl"):
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_plain_and_compressed_read_alike(tmp_path, ending):
-    path = write(tmp_path, GOOD + "\r\n" + GOOD.replace("1", "2"), f"corpus.jsonl{ending}")
-    assert [(p.id, p.text) for p in read_posts(path)] == [("1", "a post"), ("2", "a post")]
+    path = write(
+        tmp_path, GOOD + "\r\n" + GOOD.replace("1", "2"), f"corpus.jsonl{ending}"
+    )
+    assert [(p.id, p.text) for p in read_posts(path)] == [
+        ("1", "a post"),
+        ("2", "a post"),
+    ]
 
 
 def test_bom_and_crlf(tmp_path):
@@ -57,11 +62,17 @@ def test_bom_and_crlf(tmp_path):
         ('{"_id": "2", "text": null}', r":2: field 'text' is null"),
         ('{"_id": "2", "text": NaN}', r":2: field 'text' is null"),
         ('{"_id": NaN, "text": ""}', r":2: field '_id' is null"),
-        ('{"_id": "2", "text": "", "metadata": 3}', r":2: field 'metadata' is a number"),
+        (
+            '{"_id": "2", "text": "", "metadata": 3}',
+            r":2: field 'metadata' is a number",
+        ),
         ('{"_id": 1.5, "text": ""}', r":2: field '_id' is a number"),
         ('{"_id": true, "text": ""}', r":2: field '_id' is a boolean"),
         ('{"_id": "", "text": ""}', r":2: field '_id' is empty"),
-        ('{"_id": "a b", "text": ""}', r":2: field '_id' is 'a b', which contains white space"),
+        (
+            '{"_id": "a b", "text": ""}',
+            r":2: field '_id' is 'a b', which contains white space",
+        ),
         ('{"_id": "a\\u0000", "text": ""}', r":2: field '_id' is"),
         ('{"_id": "\\ud800", "text": ""}', r":2: field '_id' is"),
         ('{"_id": "2", "text": "", "title": 5}', r":2: field 'title' is a number"),
@@ -88,11 +99,15 @@ def test_missing_empty_and_blank_files(tmp_path):
 
 
 def test_truncated_and_damaged_gzip(tmp_path):
-    lines = "".join(json.dumps({"_id": str(n), "text": str(n**9)}) + "\n" for n in range(5000))
+    lines = "".join(
+        json.dumps({"_id": str(n), "text": str(n**9)}) + "\n" for n in range(5000)
+    )
     path = write(tmp_path, lines, "corpus.jsonl.gz")
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"corpus\.jsonl\.gz:\d+: .*damaged or cut off"):
+    with pytest.raises(
+        InputError, match=r"corpus\.jsonl\.gz:\d+: .*damaged or cut off"
+    ):
         list(read_posts(path))
     path.write_bytes(whole[:5000] + bytes(50) + whole[5050:])
     with pytest.raises(InputError, match=r"corpus\.jsonl\.gz:\d+:"):
@@ -125,13 +140,17 @@ def test_bytes_that_are_not_utf8(tmp_path):
 
 def test_ids_keep_every_digit(tmp_path):
     number = 2**53 + 1
-    content = f'{{"_id": {number}, "text": "a"}}\n{{"_id": {"9" * 4000}, "text": "b"}}\n'
+    content = (
+        f'{{"_id": {number}, "text": "a"}}\n{{"_id": {"9" * 4000}, "text": "b"}}\n'
+    )
     first, second = read_posts(write(tmp_path, content))
     assert first.id == "9007199254740993"
     assert type(first.id) is str
     assert second.id == "9" * 4000
     with pytest.raises(InputError, match=r":1: a number has more than 4,300 digits"):
-        list(read_posts(write(tmp_path, content.replace("9007199254740993", "9" * 6000))))
+        list(
+            read_posts(write(tmp_path, content.replace("9007199254740993", "9" * 6000)))
+        )
 
 
 def test_metadata_numbers_are_numbers(tmp_path):
@@ -148,7 +167,9 @@ def test_texts_are_cleaned(tmp_path):
 
 
 def test_a_long_post_and_an_empty_one_are_read(tmp_path):
-    content = json.dumps({"id": "1", "text": "x" * 10**6}) + '\n{"id": "2", "text": ""}\n'
+    content = (
+        json.dumps({"id": "1", "text": "x" * 10**6}) + '\n{"id": "2", "text": ""}\n'
+    )
     assert [len(p.text) for p in read_posts(write(tmp_path, content))] == [10**6, 0]
 
 
@@ -162,7 +183,11 @@ def test_articles_from_text_files(tmp_path):
     one = write(tmp_path, "\nThe title\n\nFirst.\nSecond.\n", "the story.txt")
     two = write(tmp_path, "Only one line.", "b.v2.txt.gz")
     first, second = read_articles([one, two])
-    assert (first.id, first.title, first.text) == ("the-story", "The title", "First.\nSecond.")
+    assert (first.id, first.title, first.text) == (
+        "the-story",
+        "The title",
+        "First.\nSecond.",
+    )
     assert first.full_text == "The title\nFirst.\nSecond."
     assert (second.id, second.title, second.text) == ("b.v2", "", "Only one line.")
     assert second.full_text == second.text
@@ -190,13 +215,17 @@ def test_articles_that_are_refused(tmp_path):
     with pytest.raises(InputError, match="no article came"):
         read_articles([])
     a, other = write(tmp_path, "x", "a.txt"), write(tmp_path, "y", "a.md")
-    with pytest.raises(InputError, match=r"a\.md: the id 'a' was already used at .*a\.txt"):
+    with pytest.raises(
+        InputError, match=r"a\.md: the id 'a' was already used at .*a\.txt"
+    ):
         read_articles([a, other])
 
 
 values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 records = st.fixed_dictionaries(
@@ -205,8 +234,13 @@ records = st.fixed_dictionaries(
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(content=st.binary(max_size=200) | st.lists(records, max_size=3), ascii_only=st.booleans())
-def test_whatever_comes_is_read_or_refused_by_line(tmp_path_factory, content, ascii_only):
+@given(
+    content=st.binary(max_size=200) | st.lists(records, max_size=3),
+    ascii_only=st.booleans(),
+)
+def test_whatever_comes_is_read_or_refused_by_line(
+    tmp_path_factory, content, ascii_only
+):
     if isinstance(content, list):
         lines = "".join(json.dumps(r, ensure_ascii=ascii_only) + "\n" for r in content)
         content = lines.encode("utf-8", "surrogatepass")

@@ -25,10 +25,15 @@ def test_texts_become_articles_and_posts_once(tmp_path):
         "The river floods, the town",
         "Fire at night",
     ]
-    assert pairs.qrels == {"train": {"a1": {"p1": 1, "p2": 1}}, "dev": {"a2": {"p3": 1}}}
+    assert pairs.qrels == {
+        "train": {"a1": {"p1": 1, "p2": 1}},
+        "dev": {"a2": {"p3": 1}},
+    }
     assert set(open_posts_of(str(path))) == {"p1", "p2", "p3"}
     packed = tmp_path / "mine.tsv.gz"
-    packed.write_bytes(gzip.compress(b"post\ttitle\tarticle\tscore\nx\tT\tA\t2\ny\tT\tA\t0\n"))
+    packed.write_bytes(
+        gzip.compress(b"post\ttitle\tarticle\tscore\nx\tT\tA\t2\ny\tT\tA\t0\n")
+    )
     (article,) = read_pairs(packed).articles.values()
     assert article.full_text == "T\nA" and read_pairs(packed).qrels["train"]["a1"] == {
         "p1": 2,
@@ -38,7 +43,9 @@ def test_texts_become_articles_and_posts_once(tmp_path):
 
 def test_ids_take_their_texts_from_two_tables(tmp_path):
     (tmp_path / "links.csv").write_text("post_id,article_id\np1,a\np2,a\np3,b\n")
-    (tmp_path / "articles.csv").write_text("id,title,text\na,Flood,The river\nb,Fire,At night\n")
+    (tmp_path / "articles.csv").write_text(
+        "id,title,text\na,Flood,The river\nb,Fire,At night\n"
+    )
     posts = "".join(f"p{n}\tpost {n}\n" for n in range(1, 5))
     (tmp_path / "posts.tsv").write_text(f"id\ttext\n{posts}")
     pairs = read_pairs(tmp_path / "links.csv")
@@ -49,17 +56,29 @@ def test_ids_take_their_texts_from_two_tables(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("article,text\nA,B\n", r":1: no column 'post', only article, text; expected article and"),
+        (
+            "article,text\nA,B\n",
+            r":1: no column 'post', only article, text; expected article and",
+        ),
         ("post\nB\n", r":1: no column 'article', only post; "),
         ("article,post\n", "no pair in the file, only a header"),
         ("", "the file is empty, expected at least one line"),
         ("article,post\nA,B\n,C\n", r":3: field 'article' is empty"),
         ("article,post\nA, \n", r":2: field 'post' is empty"),
-        ("article,post,score\nA,B,yes\n", r":2: grade is 'yes', expected a whole number"),
+        (
+            "article,post,score\nA,B,yes\n",
+            r":2: grade is 'yes', expected a whole number",
+        ),
         ("article,post\nA,B,C\n", r":2: 3 columns, expected 2"),
         ("article,article,post\nA,A,B\n", "two columns are called 'article'"),
-        ("article_id,post_id\na,p\n", r"looked for in .*articles\.csv \(or \.tsv, \.jsonl\)"),
-        ("article_id,article,post\na,A,x\na,B,y\n", r":3: field 'article_id' is 'a', which an ear"),
+        (
+            "article_id,post_id\na,p\n",
+            r"looked for in .*articles\.csv \(or \.tsv, \.jsonl\)",
+        ),
+        (
+            "article_id,article,post\na,A,x\na,B,y\n",
+            r":3: field 'article_id' is 'a', which an ear",
+        ),
         ("article_id,article,post\n,A,x\n", r":2: field 'article_id' is empty"),
     ],
 )
@@ -75,7 +94,9 @@ def test_an_id_in_one_table_only_is_named(tmp_path):
     (tmp_path / "links.csv").write_text("article_id,post_id\na,p1\na,p9\n")
     (tmp_path / "articles.csv").write_text("id,text\na,The river\n")
     (tmp_path / "posts.csv").write_text("id,text\np1,post\n")
-    with pytest.raises(InputError, match=r"links\.csv:3: field 'post_id' is 'p9', which the table"):
+    with pytest.raises(
+        InputError, match=r"links\.csv:3: field 'post_id' is 'p9', which the table"
+    ):
         read_pairs(tmp_path / "links.csv")
 
 
@@ -84,13 +105,19 @@ def test_the_data_module_keeps_splits_and_cuts_new_ones(tmp_path):
     path.write_text(TEXTS + "Strike,trains stand,train\n")
     data = SiameseDataModule(path)
     assert data.sizes() == "train 2, dev 1" and data.test is None
-    path.write_text("article,post\n" + "".join(f"Article {n},post {n}\n" for n in range(20)))
+    path.write_text(
+        "article,post\n" + "".join(f"Article {n},post {n}\n" for n in range(20))
+    )
     assert SiameseDataModule(path).sizes() == "train 12, dev 3, test 5"
     with pytest.raises(InputError, match="no such folder or file"):
         SiameseDataModule(tmp_path / "nowhere.csv")
     path.write_text("article,post,score\nA,x,0\nB,y,0\n")
-    with pytest.raises(InputError, match="has 2 articles to split, expected at least 3"):
+    with pytest.raises(
+        InputError, match="has 2 articles to split, expected at least 3"
+    ):
         SiameseDataModule(path).sizes()
     path.write_text("article,post,score,split\nA,x,0,train\nB,y,1,dev\n")
-    with pytest.raises(InputError, match=r"split 'train' of '.*mine\.csv': no pair to train on"):
+    with pytest.raises(
+        InputError, match=r"split 'train' of '.*mine\.csv': no pair to train on"
+    ):
         SiameseDataModule(path).sizes()

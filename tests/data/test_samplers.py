@@ -30,12 +30,19 @@ def bigram_ids(batches):
 
 
 shared = st.lists(
-    st.lists(st.integers(0, 25), min_size=1, max_size=6, unique=True), min_size=2, max_size=12
+    st.lists(st.integers(0, 25), min_size=1, max_size=6, unique=True),
+    min_size=2,
+    max_size=12,
 )
 
 
 @settings(max_examples=80, deadline=None)
-@given(counts=own_posts, size=st.integers(2, 6), m=st.integers(1, 4), epoch=st.integers(0, 3))
+@given(
+    counts=own_posts,
+    size=st.integers(2, 6),
+    m=st.integers(1, 4),
+    epoch=st.integers(0, 3),
+)
 def test_every_pair_once_and_no_article_twice(counts, size, m, epoch):
     posts = separate(counts)
     try:
@@ -45,7 +52,9 @@ def test_every_pair_once_and_no_article_twice(counts, size, m, epoch):
         assert sum(-(-n // m) for n in counts) < 2 * max(-(-n // m) for n in counts)
         return
     batches = sampler.global_batches(epoch)
-    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert bigram_ids(batches) == Counter(
+        (a, p) for a, own in enumerate(posts) for p in own
+    )
     assert len(batches) == len(sampler)
     sizes = [len(batch) for batch in batches]
     assert max(sizes) <= max(size, 3)
@@ -94,7 +103,9 @@ def test_articles_with_nothing_but_what_all_have_take_no_part():
     posts = [[n, 60] if n < 40 else [60] for n in range(60)]
     seen = bigram_ids(make(posts).global_batches(0))
     assert seen == Counter((n, n) for n in range(40))
-    with pytest.raises(InputError, match="0 of 60 training articles have posts once the posts"):
+    with pytest.raises(
+        InputError, match="0 of 60 training articles have posts once the posts"
+    ):
         make([[60]] * 60)
 
 
@@ -120,7 +131,9 @@ def test_batches_of_pairs_have_a_negative(counts, size, epoch):
         assert "one article alone" in str(error)
         return
     assert len(batches) == len(sampler)
-    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert bigram_ids(batches) == Counter(
+        (a, p) for a, own in enumerate(posts) for p in own
+    )
     assert all(len({a for a, _ in batch}) >= 2 for batch in batches)
 
 
@@ -225,9 +238,14 @@ def test_batches_hold_articles_of_similar_length():
     rng = np.random.default_rng(0)
     lengths = rng.integers(10, 1000, 400)
     sampler = ArticleBatchSampler(
-        posts=separate([1] * 400), lengths=lengths, articles_per_batch=10, posts_per_article=1
+        posts=separate([1] * 400),
+        lengths=lengths,
+        articles_per_batch=10,
+        posts_per_article=1,
     )
-    spread = [np.ptp([lengths[a] for a, _ in batch]) for batch in sampler.global_batches(0)]
+    spread = [
+        np.ptp([lengths[a] for a, _ in batch]) for batch in sampler.global_batches(0)
+    ]
     assert np.mean(spread) < 250  # of 990; random batches: about 810
 
 
@@ -236,9 +254,12 @@ def test_pair_batches_hold_every_pair_once_and_ranks_share():
     sampler = PairBatchSampler(posts=posts, pairs_per_batch=5)
     batches = list(sampler)
     assert [len(batch) for batch in batches] == [5, 5, 5, 5, 4]
-    assert bigram_ids(batches) == Counter((a, p) for a, own in enumerate(posts) for p in own)
+    assert bigram_ids(batches) == Counter(
+        (a, p) for a, own in enumerate(posts) for p in own
+    )
     ranks = [
-        list(PairBatchSampler(posts=posts, pairs_per_batch=5, rank=r, world=2)) for r in (0, 1)
+        list(PairBatchSampler(posts=posts, pairs_per_batch=5, rank=r, world=2))
+        for r in (0, 1)
     ]
     assert [len(b) for b in ranks[0]] == [len(b) for b in ranks[1]] == [5, 5, 2]
     assert bigram_ids(ranks[0] + ranks[1]) == bigram_ids(batches)

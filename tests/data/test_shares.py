@@ -29,7 +29,10 @@ def test_each_line_is_one_parts(lines, ends, count, stretch, cap):
         patch.setattr(rows, "_STRETCH", stretch)
         patch.setattr(rows, "_STEP", 3)
         patch.setattr(lines_module, "LINE_CAP", cap)
-        whole = [(n, getattr(line, "reason", line)) for n, line in raw_lines(io.BytesIO(content))]
+        whole = [
+            (n, getattr(line, "reason", line))
+            for n, line in raw_lines(io.BytesIO(content))
+        ]
         parts = []
         for index in range(count):
             mine = SharedLines(io.BytesIO(content), Share(index, count))
@@ -42,14 +45,22 @@ def test_each_line_is_one_parts(lines, ends, count, stretch, cap):
 def test_files_go_to_parts_of_like_size(sizes, count):
     found = owners(sizes, count)
     loads = [
-        sum(s for s, owner in zip(sizes, found, strict=True) if owner == n) for n in range(count)
+        sum(s for s, owner in zip(sizes, found, strict=True) if owner == n)
+        for n in range(count)
     ]
-    assert all(sizes[n] > sum(sizes) / count / 2 for n, owner in enumerate(found) if owner is None)
+    assert all(
+        sizes[n] > sum(sizes) / count / 2
+        for n, owner in enumerate(found)
+        if owner is None
+    )
     assert max(loads) - min(loads) <= max(sum(sizes) / count / 2, 0)
 
 
 def posts(count):
-    return [{"id": f"i{n % 900}", "text": f"river {n}" if n % 11 else None} for n in range(count)]
+    return [
+        {"id": f"i{n % 900}", "text": f"river {n}" if n % 11 else None}
+        for n in range(count)
+    ]
 
 
 def written(folder, rows):
@@ -62,7 +73,9 @@ def written(folder, rows):
         out = csv.writer(stream)
         out.writerow(["id", "text"])
         out.writerows([f"c{n}", f"a text\nof {n} lines"] for n in range(300))
-    (folder / "d.json").write_text(json.dumps([{"id": f"d{n}", "text": "x"} for n in range(90)]))
+    (folder / "d.json").write_text(
+        json.dumps([{"id": f"d{n}", "text": "x"} for n in range(90)])
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -85,7 +98,9 @@ def test_the_parts_of_files_of_all_kinds(tmp_path, monkeypatch, count):
 
 
 def test_an_id_that_another_part_has_is_a_duplicate(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"id": "1", "text": "a"}\n{"id": "2", "text": "b"}\n')
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": "1", "text": "a"}\n{"id": "2", "text": "b"}\n'
+    )
     stream = open_posts([tmp_path], share=Share(0, 1), taken=["2"])
     assert [post.id for post in stream] == ["1"]
     assert stream.counts.reasons == {"duplicate id": 1}

@@ -29,7 +29,9 @@ def test_an_unset_variable_says_how_to_set_it(monkeypatch, tmp_path, small):
     assert open_source("small").name == "small"
 
 
-def test_a_table_is_looked_for_in_the_current_folder_first(monkeypatch, tmp_path, small):
+def test_a_table_is_looked_for_in_the_current_folder_first(
+    monkeypatch, tmp_path, small
+):
     data, work = tmp_path, tmp_path / "work"
     (work / "tables").mkdir(parents=True)
     monkeypatch.chdir(work)
@@ -40,7 +42,9 @@ def test_a_table_is_looked_for_in_the_current_folder_first(monkeypatch, tmp_path
             monkeypatch.setenv("SIAMESE_NEWS_DATA", variable)
         with pytest.raises(InputError, match=r"pairs\.csv: no such folder or file"):
             open_source("tables/pairs.csv")
-    (work / "tables" / "pairs.csv").write_text("article,post\na flood in the town,the river rose\n")
+    (work / "tables" / "pairs.csv").write_text(
+        "article,post\na flood in the town,the river rose\n"
+    )
     assert len(open_source("tables/pairs.csv").posts) == 1
     # A bare name is always a collection, so a folder that lies here by chance is not read.
     (work / "small").mkdir()
@@ -113,10 +117,22 @@ def test_configurations_are_there():
         ),
         ({"limits.keep": "middle"}, "data.limits.keep=middle: expected first or last"),
         ({"limits.post_tokens": 0}, "post_tokens is 0"),
-        ({"batching.kind": "words"}, "data.batching.kind=words: expected articles or pairs"),
-        ({"train": [{"folder": "x"}]}, r"data.train\[0\]: split is missing; expected folder, "),
-        ({"train": [{"folder": 3, "split": "a"}]}, r"data.train\[0\].folder=3: expected text"),
-        ({"dev": {"folder": "x"}}, "data.dev: split is missing; expected folder, split, pool, "),
+        (
+            {"batching.kind": "words"},
+            "data.batching.kind=words: expected articles or pairs",
+        ),
+        (
+            {"train": [{"folder": "x"}]},
+            r"data.train\[0\]: split is missing; expected folder, ",
+        ),
+        (
+            {"train": [{"folder": 3, "split": "a"}]},
+            r"data.train\[0\].folder=3: expected text",
+        ),
+        (
+            {"dev": {"folder": "x"}},
+            "data.dev: split is missing; expected folder, split, pool, ",
+        ),
     ],
 )
 def test_wrong_options_are_named(change, message):

@@ -4,13 +4,20 @@ from hypothesis import strategies as st
 
 from benchmarks.leaks import leak_report, leaks
 from siamese_news.data import Article, Collection, Post, read_collection
-from siamese_news.data.splits import SPLITS, pool_qrels, relevant_pairs, resplit, same_text_key
+from siamese_news.data.splits import (
+    SPLITS,
+    pool_qrels,
+    relevant_pairs,
+    resplit,
+    same_text_key,
+)
 from siamese_news.errors import InputError
 
 
 def collection_of(counts, per_event=2):
     articles = {
-        f"a{n}": Article(f"a{n}", "x", "", {"event": n // per_event}) for n in range(len(counts))
+        f"a{n}": Article(f"a{n}", "x", "", {"event": n // per_event})
+        for n in range(len(counts))
     }
     qrels = {f"a{n}": {f"p{n}-{i}": 1 for i in range(k)} for n, k in enumerate(counts)}
     posts = {p: Post(p, f"text {p}") for judged in qrels.values() for p in judged}
@@ -21,7 +28,11 @@ counts = st.lists(st.integers(1, 6), min_size=8, max_size=20)
 
 
 @settings(max_examples=50, deadline=None)
-@given(counts=counts, by=st.sampled_from(["pair", "article", "event"]), seed=st.integers(0, 3))
+@given(
+    counts=counts,
+    by=st.sampled_from(["pair", "article", "event"]),
+    seed=st.integers(0, 3),
+)
 def test_splits_partition_the_pairs_and_keep_units_together(counts, by, seed):
     collection = collection_of(counts)
     cut = resplit(collection, by=by, seed=seed)
@@ -45,7 +56,9 @@ def test_the_order_of_lines_does_not_matter():
     )
     for by in ("pair", "article", "event"):
         assert resplit(collection, by=by).qrels == resplit(turned, by=by).qrels
-        assert resplit(collection, by=by).qrels != resplit(collection, by=by, seed=1).qrels
+        assert (
+            resplit(collection, by=by).qrels != resplit(collection, by=by, seed=1).qrels
+        )
 
 
 def test_given_changes_nothing_and_fractions_count():
@@ -85,7 +98,10 @@ def test_pooling_keeps_the_higher_grade():
 
 
 def test_leaks_by_hand():
-    articles = {n: Article(n, t, "", {"event": e}) for n, t, e in [("a", "x", 1), ("b", "X!", 1)]}
+    articles = {
+        n: Article(n, t, "", {"event": e})
+        for n, t, e in [("a", "x", 1), ("b", "X!", 1)]
+    }
     posts = {
         "p": Post("p", "RT @you: Big news https://t.co/a"),
         "q": Post("q", "big NEWS"),

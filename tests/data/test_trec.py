@@ -9,12 +9,17 @@ def test_a_run_survives(tmp_path, name):
     run = {"9007199254740993": {"10": 0.5, "9": 0.5000001, "é": 2.0}}
     write_run(tmp_path / name, run, "tag")
     found = read_run(tmp_path / name)
-    assert list(found["9007199254740993"].items()) == [("é", 2.0), ("9", 0.5), ("10", 0.5)]
+    assert list(found["9007199254740993"].items()) == [
+        ("é", 2.0),
+        ("9", 0.5),
+        ("10", 0.5),
+    ]
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(
-    "line", ["1 Q0 d 1 nan t", "1 Q0 d 1 x t", "1 Q0 d 1 2", "1 Q0 a 1 2 t", "1 Q0 d 1 inf t"]
+    "line",
+    ["1 Q0 d 1 nan t", "1 Q0 d 1 x t", "1 Q0 d 1 2", "1 Q0 a 1 2 t", "1 Q0 d 1 inf t"],
 )
 def test_bad_lines_are_named(tmp_path, line):
     path = tmp_path / "r"
@@ -32,7 +37,9 @@ def test_qrels(tmp_path):
         read_qrels(path)
 
 
-@pytest.mark.parametrize("run", [{"1": {"a": float("nan")}}, {"1": {"a b": 1.0}}, {"": {"a": 1.0}}])
+@pytest.mark.parametrize(
+    "run", [{"1": {"a": float("nan")}}, {"1": {"a b": 1.0}}, {"": {"a": 1.0}}]
+)
 def test_nothing_is_half_written(tmp_path, run):
     with pytest.raises(InputError):
         write_run(tmp_path / "r", run, "t")

@@ -15,7 +15,15 @@ def run(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
-def scored(path, *, size=600, cut=300, ids=lambda n: f"p{n}", text=lambda n: f"text {n}", ties=1):
+def scored(
+    path,
+    *,
+    size=600,
+    cut=300,
+    ids=lambda n: f"p{n}",
+    text=lambda n: f"text {n}",
+    ties=1,
+):
     """A results file; returns the ids of the relevant posts."""
     generator = np.random.default_rng(0)
     chance = 1 / (1 + np.exp((np.arange(size) - cut) / (cut / 8)))
@@ -42,7 +50,9 @@ def scored(path, *, size=600, cut=300, ids=lambda n: f"p{n}", text=lambda n: f"t
 
         pq.write_table(pa.Table.from_pylist(rows), path)
     else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        path.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
     return {str(ids(n)) for n in np.flatnonzero(relevant)}
 
 
@@ -81,7 +91,11 @@ def start(folder, *more, results="scored.jsonl", precision=".8", out="sheet.csv"
 
 
 def certify(folder, *sheets, more=()):
-    given = [part for sheet in sheets or ("sheet.csv",) for part in ("--labels", folder / sheet)]
+    given = [
+        part
+        for sheet in sheets or ("sheet.csv",)
+        for part in ("--labels", folder / sheet)
+    ]
     return run("certify", *given, *more)
 
 

@@ -103,11 +103,18 @@ def test_keys_undo_skip_note_and_going_on(pool):
 
 @pytest.mark.parametrize(
     ("key", "status", "words"),
-    [("\x03", 130, "interrupted; all labels are on disk"), ("\x04", 0, "all labels are on disk")],
+    [
+        ("\x03", 130, "interrupted; all labels are on disk"),
+        ("\x04", 0, "all labels are on disk"),
+    ],
 )
-def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(pool, key, status, words):
+def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(
+    pool, key, status, words
+):
     folder, _ = pool
-    child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
+    child = spawn(
+        folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl"
+    )
     assert posted(child) == "p0"
     for typed in ("\x1b[A", "\x1by", "yes, she says so"):  # up, Alt-y, a pasted text
         press(child, typed)
@@ -124,7 +131,9 @@ def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(pool, key, st
 
 def test_a_terminal_that_is_closed_ends_the_command(pool):
     folder, _ = pool
-    child = spawn(folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl")
+    child = spawn(
+        folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl"
+    )
     posted(child)
     press(child, "y")
     posted(child)
@@ -148,8 +157,18 @@ def test_labels_without_the_modules_that_only_unix_has(pool):
         "from siamese_news.__main__ import main\n"
         "main()\n"
     )
-    arguments = ["annotate", "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl"]
-    child = pexpect.spawn(sys.executable, ["-c", code, *arguments], cwd=str(folder), timeout=60)
+    arguments = [
+        "annotate",
+        "--results",
+        "scored.jsonl",
+        "--find",
+        "5",
+        "--labels",
+        "mine.jsonl",
+    ]
+    child = pexpect.spawn(
+        sys.executable, ["-c", code, *arguments], cwd=str(folder), timeout=60
+    )
     child.expect("all labels are on disk")
     child.expect(pexpect.EOF)
     assert [row["label"] for row in said(folder)[1:]] == ["yes"]
@@ -161,7 +180,8 @@ def test_two_people_with_one_plan_do_not_overwrite_what_the_other_drew(pool):
     (folder / "sheet.csv").unlink()
     names = ("ana", "ben")
     children = [
-        spawn(folder, "--plan", "sheet.plan.json", "--labels", f"{name}.jsonl") for name in names
+        spawn(folder, "--plan", "sheet.plan.json", "--labels", f"{name}.jsonl")
+        for name in names
     ]
     given = {}
     for turn in range(20):
@@ -265,7 +285,9 @@ def test_recall_names_its_posts_and_counts_labels_changed_in_the_file(pool):
     deepest["label"] = "no"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = run_with_input(folder, "n" * 300, *options)
-    assert "done: the goal is reached, among the 300 posts of scored.jsonl" in done.stderr
+    assert (
+        "done: the goal is reached, among the 300 posts of scored.jsonl" in done.stderr
+    )
     assert "1 verdict was changed after the result had been seen" in done.stderr
 
 
@@ -273,7 +295,9 @@ def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
     folder, _ = pool
     relevant = scored(folder / "scored.jsonl", size=400, cut=150)
     options = ("--recall", ".8", "--positives", "40", "--confidence", ".9")
-    child = spawn(folder, "--results", "scored.jsonl", "--labels", "mine.jsonl", *options)
+    child = spawn(
+        folder, "--results", "scored.jsonl", "--labels", "mine.jsonl", *options
+    )
     shown, labeled = "", 0
     while not child.expect([r"text (\d+)\r\n", pexpect.EOF]):
         shown += child.before
@@ -299,7 +323,9 @@ def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
     assert content["labels"]["relevant"] == found and content["recall_at_least"] == 0.8
     # The bound on the way is a bound: no number was told that the truth contradicts.
     bounds = re.findall(r"at most ([\d,]+) relevant posts; the (\d+) labeled", shown)
-    assert bounds and all(int(most.replace(",", "")) >= len(relevant) for most, _ in bounds)
+    assert bounds and all(
+        int(most.replace(",", "")) >= len(relevant) for most, _ in bounds
+    )
 
 
 @pytest.mark.parametrize("rule", ["random-first", "learn-first"])
@@ -309,13 +335,17 @@ def test_one_random_post_tells_nothing(pool, rule):
     keys = "n" if rule == "random-first" else "y" * 10 + "n" * 60
     done = run_with_input(folder, keys, "--recall", ".8", "--rule", rule)
     assert done.exit_code == 0, done.stderr
-    assert "of about" not in done.stdout and "at most" not in done.stdout.split("[q]")[1]
+    assert (
+        "of about" not in done.stdout and "at most" not in done.stdout.split("[q]")[1]
+    )
 
 
 def test_a_whole_pool_that_is_labeled_has_every_relevant_post(pool):
     folder, _ = pool
     scored(folder / "scored.jsonl", size=30)
-    done = run_with_input(folder, "yn" * 14 + "ns", "--recall", ".8", "--positives", "20")
+    done = run_with_input(
+        folder, "yn" * 14 + "ns", "--recall", ".8", "--positives", "20"
+    )
     assert "They are all relevant ones, which is certain" in done.stdout
     assert "14 of these are relevant" in done.stdout
     assert "1 skipped post counts as not relevant" in done.stdout
@@ -377,7 +407,12 @@ def run_with_input(folder, keys, *more, labels="mine.jsonl"):
 
     from siamese_news.cli import app
 
-    files = ("--results", str(folder / "scored.jsonl"), "--labels", str(folder / labels))
+    files = (
+        "--results",
+        str(folder / "scored.jsonl"),
+        "--labels",
+        str(folder / labels),
+    )
     return CliRunner().invoke(app, ["annotate", *files, *more], input=keys)
 
 
@@ -417,7 +452,10 @@ def test_two_people_may_look_for_the_same_number_of_posts(pool):
 
 def test_the_goal_cannot_be_changed_after_the_first_label(pool):
     folder, _ = pool
-    assert run_with_input(folder, "y", "--recall", ".5", "--positives", "10").exit_code == 0
+    assert (
+        run_with_input(folder, "y", "--recall", ".5", "--positives", "10").exit_code
+        == 0
+    )
     done = run_with_input(folder, "y", "--recall", ".6", "--positives", "10")
     assert done.exit_code == 2 and "this file has another plan" in done.stderr
 
@@ -427,19 +465,25 @@ def test_recall_that_is_tried_again_says_what_confidence_is_left(pool):
     recall = ("--recall", ".5", "--positives", "10")
     first = run_with_input(folder, "y", *recall, labels="first.jsonl")
     assert "confidence" not in first.stdout
-    again = run_with_input(folder, "y", *recall, "--seed", "2", "--again", labels="second.jsonl")
+    again = run_with_input(
+        folder, "y", *recall, "--seed", "2", "--again", labels="second.jsonl"
+    )
     assert again.exit_code == 0, again.stderr
     assert "the confidence of the recall is 0.9, after 1 earlier plan" in again.stdout
 
 
 def test_a_number_of_posts_promises_nothing_so_a_later_plan_does_not_pay_for_it(pool):
     folder, _ = pool
-    assert run_with_input(folder, "y", "--find", "5", labels="found.jsonl").exit_code == 0
+    assert (
+        run_with_input(folder, "y", "--find", "5", labels="found.jsonl").exit_code == 0
+    )
     recall = ("--recall", ".5", "--positives", "10")
     first = run_with_input(folder, "y", *recall, labels="recall.jsonl")
     assert first.exit_code == 0, first.stderr
     second = run_with_input(folder, "y", *recall, "--seed", "2", labels="second.jsonl")
-    assert second.exit_code == 2 and "already a plan over the same posts" in second.stderr
+    assert (
+        second.exit_code == 2 and "already a plan over the same posts" in second.stderr
+    )
 
 
 def test_a_certificate_and_other_goals_from_the_same_labels(pool):
@@ -478,7 +522,13 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
     # A recall is promised for 19 of 20 orders at least: 8 of the first 300 seeds miss it here, and
     # the default seed is one of them.
     assert sum(rows.values()) >= 0.8 * len(relevant)
-    alone = run("certify", "--plan", folder / "sheet.plan.json", "--labels", folder / "mine.jsonl")
+    alone = run(
+        "certify",
+        "--plan",
+        folder / "sheet.plan.json",
+        "--labels",
+        folder / "mine.jsonl",
+    )
     assert alone.exit_code == 0, alone.stderr
     found = certificate(folder)
     assert found["labels"]["used"] == len(asked) > 40
@@ -492,5 +542,10 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
 
 def run_with_plan(folder, *more):
     return run(
-        "annotate", "--plan", folder / "sheet.plan.json", "--labels", folder / "mine.jsonl", *more
+        "annotate",
+        "--plan",
+        folder / "sheet.plan.json",
+        "--labels",
+        folder / "mine.jsonl",
+        *more,
     )

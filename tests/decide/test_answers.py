@@ -53,7 +53,9 @@ def label_sheet(path, relevant, who=""):
 
 
 def to_the_end(folder, relevant, *more):
-    start(folder, "--budget", "150", "--criteria", "it is about the flood", precision=".8")
+    start(
+        folder, "--budget", "150", "--criteria", "it is about the flood", precision=".8"
+    )
     sheets = ["sheet.csv"]
     while True:
         label_sheet(folder / sheets[-1], relevant, who=("ana", "ben")[len(sheets) % 2])
@@ -121,20 +123,32 @@ def test_the_answers_of_a_certificate_add_up(tmp_path):
     truth = len(listed & relevant) / len(listed)
     row = answer["interval"]
     assert row["posts"] == claim["posts"] == len(listed)
-    assert row["low"] <= truth <= row["high"] and row["low"] <= row["estimate"] <= row["high"]
+    assert (
+        row["low"] <= truth <= row["high"]
+        and row["low"] <= row["estimate"] <= row["high"]
+    )
     assert [group["column"] for group in answer["groups"]] == ["lang", "month"]
     for group in answer["groups"]:
         assert sum(row["posts"] for row in group["rows"]) == claim["posts"]
         assert all(0 <= row["low"] <= row["high"] <= 1 for row in group["rows"])
         assert sum(row["labels"] for row in group["rows"]) >= row["labels"]
     bands = answer["bands"]
-    assert bands[0]["to"] == 0.9 and all(a["from"] > b["to"] for a, b in pairwise(bands))
-    assert content["answers"]["spent"][-1] == [content["labels"]["used"], [claim["posts"]]]
+    assert bands[0]["to"] == 0.9 and all(
+        a["from"] > b["to"] for a, b in pairwise(bands)
+    )
+    assert content["answers"]["spent"][-1] == [
+        content["labels"]["used"],
+        [claim["posts"]],
+    ]
     assert content["answers"]["spent"][0] == [0, [0]]
     flow = dict(content["flow"])
     assert flow["posts read"] == 990 and flow["rows with the id of another post"] == 85
     assert flow["of these, without a text"] == 3 and flow["posts without a date"] == 90
-    assert flow["labeled"] == flow["labeled relevant"] + flow["labeled not relevant"] == 150
+    assert (
+        flow["labeled"]
+        == flow["labeled relevant"] + flow["labeled not relevant"]
+        == 150
+    )
     assert flow["in the list for a precision of .8"] == claim["posts"]
     people = content["answers"]["people"]
     assert [one["name"] for one in people["annotators"]] == ["ana", "ben"]
@@ -145,7 +159,10 @@ def test_the_answers_of_a_certificate_add_up(tmp_path):
     assert f"ana {people['annotators'][0]['labels']}, ben" in page
     paragraph = methods_of(content)[0]
     assert paragraph in page and "it is about the flood" in paragraph
-    for number in (f"{claim['posts']} of 900 posts", f"{claim['relevant_at_least']} of them"):
+    for number in (
+        f"{claim['posts']} of 900 posts",
+        f"{claim['relevant_at_least']} of them",
+    ):
         assert number in paragraph
     assert run("certify", "--check", tmp_path / "sheet.certificate.json").exit_code == 0
     (tmp_path / "scored.jsonl.meta.json").unlink()
@@ -163,7 +180,9 @@ def test_two_annotators_of_the_same_posts_are_counted_and_compared(tmp_path):
             row |= {"label": "1" if said else "0", "annotator": who}
         save(tmp_path / f"{who}.csv", rows)
     (tmp_path / "sheet.csv").unlink()
-    done = certify(tmp_path, "ana.csv", "ben.csv", more=("--plan", tmp_path / "sheet.plan.json"))
+    done = certify(
+        tmp_path, "ana.csv", "ben.csv", more=("--plan", tmp_path / "sheet.plan.json")
+    )
     assert done.exit_code == 0, done.stderr
     content = certificate(tmp_path)
     people = content["answers"]["people"]
@@ -173,7 +192,10 @@ def test_two_annotators_of_the_same_posts_are_counted_and_compared(tmp_path):
     ]
     shared = people["shared"]
     assert (shared["posts"], shared["pairs"][0]["disagreements"]) == (25, 3)
-    assert dict(content["flow"])["with contradicting labels, which counts as not relevant"] == 3
+    assert (
+        dict(content["flow"])["with contradicting labels, which counts as not relevant"]
+        == 3
+    )
     page = plain((tmp_path / "sheet.certificate.html").read_text())
     assert f"Krippendorff's alpha is {shared['alpha']:.3f}" in page
     assert "ana and ben both labeled 25 posts and differ on 3" in page
@@ -195,7 +217,10 @@ def test_a_column_is_chosen_and_an_unknown_one_is_named(tmp_path):
     done = certify(tmp_path, more=("--by", "site", "--by", "site"))
     assert done.exit_code == 2 and "names a column twice" in done.stderr
     done = certify(tmp_path, more=("--by", "plat"))
-    assert done.exit_code == 2 and "has no column 'plat' (--by); expected one of" in done.stderr
+    assert (
+        done.exit_code == 2
+        and "has no column 'plat' (--by); expected one of" in done.stderr
+    )
     assert (tmp_path / "sheet.certificate.json").read_bytes() == before
 
 
@@ -207,7 +232,9 @@ def test_precision_and_recall_in_one_sentence(tmp_path):
     drawn = ("audit", "--results", tmp_path / "scored.jsonl", "--certificate", path)
     done = run(*drawn, "--out", tmp_path / "recall.csv")
     assert done.exit_code == 2 and "give --population N" in done.stderr
-    done = run(*drawn, "--population", 900, "--budget", 120, "--out", tmp_path / "recall.csv")
+    done = run(
+        *drawn, "--population", 900, "--budget", 120, "--out", tmp_path / "recall.csv"
+    )
     assert done.exit_code == 0, done.stderr
     (claim,) = certificate(tmp_path)["claims"]
     rows = rows_of(tmp_path / "recall.csv")
@@ -221,16 +248,32 @@ def test_precision_and_recall_in_one_sentence(tmp_path):
     truth = len(listed & relevant) / len(relevant)
     assert 0.3 < found["recall_at_least"] <= truth and found["joint_confidence"] == 0.9
     sentence = done.stdout.strip()
-    assert f"at least {claim['relevant_at_least']} are relevant (precision .8 or more)" in sentence
+    assert (
+        f"at least {claim['relevant_at_least']} are relevant (precision .8 or more)"
+        in sentence
+    )
     assert "The confidence of both together is 0.9" in sentence
     out = tmp_path / "report.html"
-    asked = ("report", "--results", tmp_path / "scored.jsonl", "--certificate", path, "--out", out)
+    asked = (
+        "report",
+        "--results",
+        tmp_path / "scored.jsonl",
+        "--certificate",
+        path,
+        "--out",
+        out,
+    )
     done = run(*asked, "--audit", tmp_path / "recall.audit.json")
     assert done.exit_code == 0, done.stderr
     page = plain(out.read_text())
-    assert page.count(sentence) == 2  # by itself, and in the paragraph for the methods section
     assert (
-        plain((tmp_path / "sheet.certificate.html").read_text()).count("Answers to a reviewer") == 1
+        page.count(sentence) == 2
+    )  # by itself, and in the paragraph for the methods section
+    assert (
+        plain((tmp_path / "sheet.certificate.html").read_text()).count(
+            "Answers to a reviewer"
+        )
+        == 1
     )
     # An audit of another certificate, and a changed one.
     audit = json.loads((tmp_path / "recall.audit.json").read_text())
@@ -259,7 +302,16 @@ def test_the_recall_of_a_list_of_labeled_posts(tmp_path):
     path = tmp_path / "sheet.certificate.json"
     (claim,) = certificate(tmp_path)["claims"]
     assert claim["threshold"] is None
-    more = ("--population", 300, "--budget", 150, "--seed", 3, "--out", tmp_path / "recall.csv")
+    more = (
+        "--population",
+        300,
+        "--budget",
+        150,
+        "--seed",
+        3,
+        "--out",
+        tmp_path / "recall.csv",
+    )
     run("audit", "--results", tmp_path / "scored.jsonl", "--certificate", path, *more)
     label_sheet(tmp_path / "recall.csv", relevant)
     done = run("audit", "--labels", tmp_path / "recall.csv")
@@ -289,7 +341,9 @@ def test_intervals_of_lists_and_groups_hold(tmp_path, monkeypatch):
         labels = Labels()
         while ranks := work.next_posts(labels, at_least=20):
             for drawn in work.sampled.draw(work.texts.units(ranks)):
-                labels.of[drawn.name] = Label(drawn, "yes" if drawn.post in relevant else "no")
+                labels.of[drawn.name] = Label(
+                    drawn, "yes" if drawn.post in relevant else "no"
+                )
         claims = work.claims(labels)
         (answer,) = answers_of(work, claims, labels)["lists"]
         band = answer["bands"][0]
@@ -297,7 +351,9 @@ def test_intervals_of_lists_and_groups_hold(tmp_path, monkeypatch):
         wrong["band"] += not band["low"] - 1e-9 <= share <= band["high"] + 1e-9
         if not claims[0].size:
             continue
-        ranks = set(range(claims[0].size)) - set(claims[0].taken_out) | set(claims[0].put_in)
+        ranks = set(range(claims[0].size)) - set(claims[0].taken_out) | set(
+            claims[0].put_in
+        )
         names = {
             rank: int(name[1:])
             for rank, name in zip(
@@ -316,4 +372,9 @@ def test_intervals_of_lists_and_groups_hold(tmp_path, monkeypatch):
 
 
 def test_a_share_is_never_rounded_to_one():
-    assert [share_text(x) for x in (None, 1.0, 0.99999, 0.5)] == ["unknown", "1", "0.999", "0.500"]
+    assert [share_text(x) for x in (None, 1.0, 0.99999, 0.5)] == [
+        "unknown",
+        "1",
+        "0.999",
+        "0.500",
+    ]

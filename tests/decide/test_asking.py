@@ -10,7 +10,9 @@ SCORES = -np.arange(3000.0)
 ALONE = np.arange(3000)
 
 
-def asked(count=40, mix="1:1:2", odds=None, labeled=(), groups=ALONE, seed=0, said=None):
+def asked(
+    count=40, mix="1:1:2", odds=None, labeled=(), groups=ALONE, seed=0, said=None
+):
     known = dict.fromkeys(labeled, said)
     return next_posts(SCORES, odds, groups, known, count, mix=mix, seed=seed)
 
@@ -51,7 +53,9 @@ def test_a_small_pool_is_asked_for_whole_and_other_seeds_ask_for_others():
     assert asked() == asked() and asked() != asked(seed=1)
 
 
-@pytest.mark.parametrize("mix", ["", "1:1", "0:0:0", "1:-1:2", "a:b:c", "1:1:1:1", "1.5:1:1"])
+@pytest.mark.parametrize(
+    "mix", ["", "1:1", "0:0:0", "1:-1:2", "a:b:c", "1:1:1:1", "1.5:1:1"]
+)
 def test_a_mix_that_is_none(mix):
     with pytest.raises(InputError, match="expected three whole numbers"):
         asked(mix=mix)

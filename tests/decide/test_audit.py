@@ -17,7 +17,12 @@ from siamese_news.decide.bounds.hypergeometric import (
     recall_bound,
     upper_bound,
 )
-from siamese_news.decide.bounds.label_noise import RESERVED, _errors, _largest, noisy_nulls
+from siamese_news.decide.bounds.label_noise import (
+    RESERVED,
+    _errors,
+    _largest,
+    noisy_nulls,
+)
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import least_errors, nested_sets
 from siamese_news.decide.simulation import random_order, replay
@@ -37,7 +42,9 @@ def test_the_lower_bound_is_the_first_number_that_is_not_ruled_out(size, drawn):
     for seen in range(drawn + 1):
         bound = lower_bound(size, drawn, seen, 0.05)
         possible = range(seen, size - (drawn - seen) + 1)
-        assert bound == next(m for m in possible if tail(size, m, drawn, seen) > Fraction(1, 20))
+        assert bound == next(
+            m for m in possible if tail(size, m, drawn, seen) > Fraction(1, 20)
+        )
         assert upper_bound(size, drawn, drawn - seen, 0.05) == size - bound
 
 
@@ -46,7 +53,9 @@ def test_the_bound_covers_as_often_as_it_says():
         wrong = sum(
             tail(40, relevant, 15, x) - tail(40, relevant, 15, x + 1)
             for x in range(16)
-            if x <= relevant and 15 - x <= 40 - relevant and lower_bound(40, 15, x, 0.05) > relevant
+            if x <= relevant
+            and 15 - x <= 40 - relevant
+            and lower_bound(40, 15, x, 0.05) > relevant
         )
         assert wrong <= Fraction(1, 20)
 
@@ -59,7 +68,9 @@ def test_recall_has_a_finite_bound_with_no_hit_below():
 
 
 def test_rule_of_thumb_for_everything():
-    assert labels_for_recall(Fraction(4, 5), 1081, 2_002_955) == pytest.approx(22_000, rel=0.02)
+    assert labels_for_recall(Fraction(4, 5), 1081, 2_002_955) == pytest.approx(
+        22_000, rel=0.02
+    )
 
 
 def test_agreement_of_two_annotators():
@@ -94,7 +105,9 @@ def chance(texts, rate):
     return found
 
 
-@pytest.mark.parametrize("texts", [{1: 40}, {5: 8, 1: 30}, {20: 6, 3: 4}, {50: 1, 2: 25}])
+@pytest.mark.parametrize(
+    "texts", [{1: 40}, {5: 8, 1: 30}, {20: 6, 3: 4}, {50: 1, 2: 25}]
+)
 @pytest.mark.parametrize("rate", [0.02, 0.2, 0.6])
 def test_errors_of_copies_are_bounded_with_the_chance_that_is_kept(texts, rate):
     exact, half = chance(texts, rate), float(RESERVED) / 2
@@ -103,11 +116,15 @@ def test_errors_of_copies_are_bounded_with_the_chance_that_is_kept(texts, rate):
 
 
 def test_the_texts_with_the_most_copies_are_those_in_question():
-    copies = np.array([1, 1, 2, 3, 1, 2, 4, 1, 1, 1])  # texts of 4, 2, 1, 1, 1 and 1 posts
+    copies = np.array(
+        [1, 1, 2, 3, 1, 2, 4, 1, 1, 1]
+    )  # texts of 4, 2, 1, 1, 1 and 1 posts
     assert _largest(np.array([4, 1, 0, 1]), 5) == {4: 1, 1: 1}
     assert _largest(np.array([4, 1, 0, 1]), 8) == {4: 1, 2: 1, 1: 2}
     sizes, nulls = np.array([10]), np.array([6])
-    assert noisy_nulls(sizes, nulls, 0.05, 0.0, copies) < noisy_nulls(sizes, nulls, 0.05, 0.0)
+    assert noisy_nulls(sizes, nulls, 0.05, 0.0, copies) < noisy_nulls(
+        sizes, nulls, 0.05, 0.0
+    )
 
 
 def false_certificates(copies_of_a_text, rate, runs, *, known=True):
@@ -118,7 +135,9 @@ def false_certificates(copies_of_a_text, rate, runs, *, known=True):
     sizes = nested_sets(scores)
     bad, text = np.flatnonzero(~relevant), np.arange(len(relevant))
     text[bad] = bad[np.arange(len(bad)) // copies_of_a_text * copies_of_a_text]
-    copies = np.array([np.count_nonzero(text[: n + 1] == text[n]) for n in range(len(text))])
+    copies = np.array(
+        [np.count_nonzero(text[: n + 1] == text[n]) for n in range(len(text))]
+    )
     plain = np.array([least_errors(size, target) for size in sizes.tolist()])
     nulls = noisy_nulls(sizes, plain, rate, 0.0, copies if known else None)
     error = 0.05 - float(RESERVED)
@@ -133,33 +152,46 @@ def false_certificates(copies_of_a_text, rate, runs, *, known=True):
 
 
 def test_an_annotator_who_errs_on_copies_alike():
-    assert false_certificates(20, 0.2, 150, known=False) > 15  # as if copies were apart: 20%
+    assert (
+        false_certificates(20, 0.2, 150, known=False) > 15
+    )  # as if copies were apart: 20%
     assert false_certificates(20, 0.2, 150) <= 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("copies", "rate"), [(1, 0.05), (5, 0.05), (20, 0.2), (20, 0.05)])
+@pytest.mark.parametrize(
+    ("copies", "rate"), [(1, 0.05), (5, 0.05), (20, 0.2), (20, 0.05)]
+)
 def test_certificates_of_an_annotator_who_errs_hold(copies, rate):
     wrong = false_certificates(copies, rate, 2000)
     assert interval(wrong, 2000)[1] <= 0.05
 
 
 def start(folder, *more, out="a.csv"):
-    return run("audit", "--results", folder / "scored.jsonl", "--out", folder / out, *more)
+    return run(
+        "audit", "--results", folder / "scored.jsonl", "--out", folder / out, *more
+    )
 
 
 def test_an_audit_of_a_list(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl")
     assert start(tmp_path, "--budget", "80").exit_code == 0
-    assert "a plan over the same posts" in start(tmp_path, "--seed", "1", out="b.csv").stderr
+    assert (
+        "a plan over the same posts"
+        in start(tmp_path, "--seed", "1", out="b.csv").stderr
+    )
     rows = fill(tmp_path / "a.csv", relevant)
     assert len(rows) == 80
     hits = sum(row["label"] == "1" for row in rows)
     done = run("audit", "--labels", tmp_path / "a.csv")
     assert done.exit_code == 0, done.stderr
     found = json.loads((tmp_path / "a.audit.json").read_text())
-    assert found["relevant_at_least"] == lower_bound(600, 80, hits, 0.05) <= len(relevant)
-    assert f"At least {found['relevant_at_least']:,} of all" in " ".join(done.stdout.split())
+    assert (
+        found["relevant_at_least"] == lower_bound(600, 80, hits, 0.05) <= len(relevant)
+    )
+    assert f"At least {found['relevant_at_least']:,} of all" in " ".join(
+        done.stdout.split()
+    )
     rows[0]["label"] = "0" if rows[0]["label"] == "1" else "1"
     save(tmp_path / "a.csv", rows)
     done = run("audit", "--labels", tmp_path / "a.csv")
@@ -186,7 +218,9 @@ def test_recall_names_its_population_or_is_refused(tmp_path):
     assert done.exit_code == 2
     assert "--population" in done.stderr and "labels below the threshold" in done.stderr
     assert not (tmp_path / "a.csv").exists()
-    done = start(tmp_path, "--threshold", "0.5", "--population", "500", "--budget", "150")
+    done = start(
+        tmp_path, "--threshold", "0.5", "--population", "500", "--budget", "150"
+    )
     assert done.exit_code == 0, done.stderr
     rows = rows_of(tmp_path / "a.csv")
     above = {f"p{n}" for n in range(600) if round(0.9 - n / 600, 6) >= 0.5}
@@ -198,7 +232,10 @@ def test_recall_names_its_population_or_is_refused(tmp_path):
     best = {f"p{n}" for n in range(500)} & relevant
     assert found["recall_at_least"] <= len(best & above) / len(best) <= 1
     assert found["recall_at_least"] > 0.4
-    assert "Among the best 500 posts" in done.stdout and "says nothing about" in done.stdout
+    assert (
+        "Among the best 500 posts" in done.stdout
+        and "says nothing about" in done.stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,7 +259,13 @@ def test_an_audit_that_is_tried_again_pays(tmp_path):
     start(tmp_path)
     fill(tmp_path / "a.csv", relevant)
     run("audit", "--labels", tmp_path / "a.csv")
-    second = ("audit", "--results", tmp_path / "scored.jsonl", "--out", tmp_path / "b.csv")
+    second = (
+        "audit",
+        "--results",
+        tmp_path / "scored.jsonl",
+        "--out",
+        tmp_path / "b.csv",
+    )
     assert run(*second, "--seed", "1").exit_code == 2
     assert run(*second, "--seed", "1", "--again").exit_code == 0
     fill(tmp_path / "b.csv", relevant)
@@ -234,10 +277,18 @@ def test_the_best_of_several_lists_of_a_ranking_pays(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl")
     rows = map(json.loads, (tmp_path / "scored.jsonl").read_text().splitlines())
     best = sorted(rows, key=lambda row: -row["score"])[:150]
-    (tmp_path / "best.jsonl").write_text("".join(json.dumps(row) + "\n" for row in best))
+    (tmp_path / "best.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in best)
+    )
     start(tmp_path)
     recall = ("--threshold", "0.65", "--population", "400", "--budget", "60")
-    second = ("audit", "--results", tmp_path / "best.jsonl", "--out", tmp_path / "b.csv")
+    second = (
+        "audit",
+        "--results",
+        tmp_path / "best.jsonl",
+        "--out",
+        tmp_path / "b.csv",
+    )
     done = run(*second)
     assert done.exit_code == 2 and "a plan over the same posts" in done.stderr
     assert run(*second, "--again").exit_code == 0
@@ -245,12 +296,18 @@ def test_the_best_of_several_lists_of_a_ranking_pays(tmp_path):
     assert "confidence 0.9" in run("audit", "--labels", tmp_path / "b.csv").stdout
     # Recall in a pool is another question than the precision of its head.
     (tmp_path / "pool").mkdir()
-    scored(tmp_path / "pool/scored.jsonl", ids=lambda n: f"q{n}", text=lambda n: f"pool {n}")
+    scored(
+        tmp_path / "pool/scored.jsonl",
+        ids=lambda n: f"q{n}",
+        text=lambda n: f"pool {n}",
+    )
     assert start(tmp_path / "pool", *recall).exit_code == 0
     head = tmp_path / "pool/best.jsonl"
     text = (tmp_path / "best.jsonl").read_text()
     head.write_text(
-        text.replace('"post": "p', '"post": "q').replace('"text": "text', '"text": "pool')
+        text.replace('"post": "p', '"post": "q').replace(
+            '"text": "text', '"text": "pool'
+        )
     )
     done = run("audit", "--results", head, "--out", tmp_path / "pool/b.csv")
     assert done.exit_code == 0 and "confidence" not in done.stderr, done.stderr
@@ -259,7 +316,14 @@ def test_the_best_of_several_lists_of_a_ranking_pays(tmp_path):
 def test_audits_end_before_the_confidence_does(tmp_path):
     scored(tmp_path / "scored.jsonl")
     start(tmp_path, "--confidence", ".4")
-    again = ("audit", "--results", tmp_path / "scored.jsonl", "--again", "--confidence", ".6")
+    again = (
+        "audit",
+        "--results",
+        tmp_path / "scored.jsonl",
+        "--again",
+        "--confidence",
+        ".6",
+    )
     done = run(*again, "--out", tmp_path / "b.csv", "--seed", "1")
     assert done.exit_code == 2 and "no confidence is left" in done.stderr
 
@@ -271,9 +335,14 @@ def test_two_annotators_through_the_command(tmp_path):
     for row in rows[:10]:
         row["label"] = "0" if row["label"] == "1" else "1"
     save(tmp_path / "second.csv", rows)
-    done = run("audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "second.csv")
+    done = run(
+        "audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "second.csv"
+    )
     assert done.exit_code == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "200 posts labeled twice, 10 of them differently" in text and "0.012 to 0.047" in text
+    assert (
+        "200 posts labeled twice, 10 of them differently" in text
+        and "0.012 to 0.047" in text
+    )
     done = run("audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "a.csv")
     assert done.exit_code == 2 and "a.csv: is given for both annotators" in done.stderr

@@ -20,7 +20,14 @@ def certified(tmp_path):
 
 
 def packed(folder, out, *more):
-    done = run("bundle", "--certificate", folder / "sheet.certificate.json", "--out", out, *more)
+    done = run(
+        "bundle",
+        "--certificate",
+        folder / "sheet.certificate.json",
+        "--out",
+        out,
+        *more,
+    )
     assert done.exit_code == 0, done.output
     return out
 
@@ -44,7 +51,9 @@ def manifest_of(path):
 
 @pytest.mark.parametrize("texts", [False, True])
 def test_a_bundle_holds_in_an_empty_folder(certified, tmp_path, texts):
-    path = packed(certified, tmp_path / "supplement.zip", *(["--texts"] if texts else []))
+    path = packed(
+        certified, tmp_path / "supplement.zip", *(["--texts"] if texts else [])
+    )
     done = run("bundle", "--check", path)
     assert done.exit_code == 0, done.output
     assert "holds" in done.output and "follows from the plan" in done.output
@@ -87,7 +96,9 @@ def test_labels_and_their_hash_changed_together_are_found(certified, tmp_path):
     done = run(
         "bundle",
         "--check",
-        changed(path, bad, labels_csv=labels, manifest_json=json.dumps(manifest).encode()),
+        changed(
+            path, bad, labels_csv=labels, manifest_json=json.dumps(manifest).encode()
+        ),
     )
     assert done.exit_code == 2 and "another certificate follows" in done.output
 
@@ -98,21 +109,37 @@ def test_bad_input(certified, tmp_path):
         (("--out", tmp_path / "a.zip"), "nothing to pack"),
         (("--check", tmp_path / "none.zip"), "no such file"),
         (("--check", tmp_path), "is a folder; expected a zip"),
-        (("--out", tmp_path / "a.zip", "--certificate", tmp_path / "none.json"), "cannot be read"),
-        (("--out", tmp_path / "a.zip", "--results", "a.jsonl"), "it packs certificates"),
+        (
+            ("--out", tmp_path / "a.zip", "--certificate", tmp_path / "none.json"),
+            "cannot be read",
+        ),
+        (
+            ("--out", tmp_path / "a.zip", "--results", "a.jsonl"),
+            "it packs certificates",
+        ),
     ):
         done = run("bundle", *arguments)
         assert done.exit_code == 2 and said in done.output, done.output
     assert not (tmp_path / "a.zip").exists()
     path = packed(certified, tmp_path / "good.zip")
     (tmp_path / "half.zip").write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    assert "cannot be read as a zip" in run("bundle", "--check", tmp_path / "half.zip").output
+    assert (
+        "cannot be read as a zip"
+        in run("bundle", "--check", tmp_path / "half.zip").output
+    )
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as pack:
         pack.writestr("a.txt", "text")
-    assert "has no manifest.json" in run("bundle", "--check", tmp_path / "other.zip").output
+    assert (
+        "has no manifest.json"
+        in run("bundle", "--check", tmp_path / "other.zip").output
+    )
     newer = manifest_of(path) | {"format": 9, "version": "7.0"}
-    bad = changed(path, tmp_path / "newer.zip", manifest_json=json.dumps(newer).encode())
-    assert "written by siamese_news 7.0" in run("bundle", "--check", bad).output.replace("\n", " ")
+    bad = changed(
+        path, tmp_path / "newer.zip", manifest_json=json.dumps(newer).encode()
+    )
+    assert "written by siamese_news 7.0" in run(
+        "bundle", "--check", bad
+    ).output.replace("\n", " ")
     assert "already exists" in run(
         "bundle", "--out", path, "--certificate", certified / "sheet.certificate.json"
     ).output.replace("\n", " ")
@@ -124,7 +151,11 @@ def test_labels_that_were_changed_after_the_certificate_are_refused(tmp_path):
     finish(tmp_path, relevant)
     fill(tmp_path / "sheet.csv", set())
     done = run(
-        "bundle", "--certificate", tmp_path / "sheet.certificate.json", "--out", tmp_path / "a.zip"
+        "bundle",
+        "--certificate",
+        tmp_path / "sheet.certificate.json",
+        "--out",
+        tmp_path / "a.zip",
     )
     assert done.exit_code == 2 and "is not the file from which" in done.output
 
@@ -132,4 +163,7 @@ def test_labels_that_were_changed_after_the_certificate_are_refused(tmp_path):
 def test_a_bundle_is_a_zip_by_name(tmp_path):
     out = tmp_path / "supplement.csv"
     done = run("bundle", "--certificate", tmp_path / "none.json", "--out", out)
-    assert done.exit_code == 2 and f"{out}: expected a name that ends with .zip" in done.stderr
+    assert (
+        done.exit_code == 2
+        and f"{out}: expected a name that ends with .zip" in done.stderr
+    )

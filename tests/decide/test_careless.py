@@ -38,7 +38,9 @@ def corpus(folder, generator, even=False):
         for n, post in enumerate(names)
     ]
     write(folder / "scored.jsonl", rows)
-    return rows, dict(zip([row["text"] for row in rows], relevant.tolist(), strict=True))
+    return rows, dict(
+        zip([row["text"] for row in rows], relevant.tolist(), strict=True)
+    )
 
 
 def write(path, rows):
@@ -52,7 +54,9 @@ def labeled(work, truth):
     while ranks := work.next_posts(labels, at_least=25):
         for unit in work.texts.units(ranks):
             drawn = SampledPost("", unit.name)
-            labels.of[unit.name] = Label(drawn, "yes" if truth[unit.text.strip()] else "no")
+            labels.of[unit.name] = Label(
+                drawn, "yes" if truth[unit.text.strip()] else "no"
+            )
     return labels
 
 
@@ -62,11 +66,16 @@ def passes_wrongly(work, truth):
     The list of such a set may still reach the target, because more errors were found than were due;
     so lists below the target are rarer.
     """
-    relevant = [truth[u.text.strip()] for u in work.texts.units(range(len(work.population)))]
+    relevant = [
+        truth[u.text.strip()] for u in work.texts.units(range(len(work.population)))
+    ]
     errors = np.cumsum(~np.array(relevant))[work.sizes - 1]
     claims = work.claims(labeled(work, truth))
     return any(
-        any(step.certified for step in claim.outcome.steps[np.argmax(errors >= tables.nulls) :])
+        any(
+            step.certified
+            for step in claim.outcome.steps[np.argmax(errors >= tables.nulls) :]
+        )
         for claim, tables in zip(claims, work.tables, strict=True)
         if (errors >= tables.nulls).any()
     )
@@ -97,7 +106,9 @@ def other_decimals(folder, rows, truth):
         moved = [{**row, "score": row["score"] + number * 1e-7} for row in rows]
         results = write(folder / f"scored.{number}.jsonl", moved)
         try:
-            found.append(Certification.start(results, folder / f"{number}.plan.json", chosen(0)))
+            found.append(
+                Certification.start(results, folder / f"{number}.plan.json", chosen(0))
+            )
         except InputError:
             continue
     return found
@@ -114,7 +125,11 @@ def withdraws(folder, rows, truth):
         given_up.append(path)
         if any(claim.size for claim in work.claims(labeled(work, truth))):
             break
-    return [Certification.resume(path, results=work.results) for path in given_up if usable(path)]
+    return [
+        Certification.resume(path, results=work.results)
+        for path in given_up
+        if usable(path)
+    ]
 
 
 def usable(path):
@@ -203,12 +218,17 @@ def run(folder, user, repeats):
     for number in range(repeats):
         own = folder / str(number)
         own.mkdir()
-        rows, truth = corpus(own, np.random.default_rng([7, number]), even=user is filters)
+        rows, truth = corpus(
+            own, np.random.default_rng([7, number]), even=user is filters
+        )
         plans = user(own, rows, truth)
         allowed += max(float(work.joint_error) for work in plans)
         wrong = [work for work in plans if passes_wrongly(work, truth)]
         silent = [work for work in wrong if not work.charged.other_criteria]
-        counts += [any(work.joint_error == Fraction(1, 20) for work in silent), bool(silent)]
+        counts += [
+            any(work.joint_error == Fraction(1, 20) for work in silent),
+            bool(silent),
+        ]
     return counts.tolist(), allowed
 
 
@@ -250,7 +270,8 @@ CHANGES = ("none", "seed", "decimal", "name", "rows", "head", "target")
 @settings(max_examples=40)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(CHANGES), st.sampled_from(("", "again", "withdraw"))), max_size=5
+        st.tuples(st.sampled_from(CHANGES), st.sampled_from(("", "again", "withdraw"))),
+        max_size=5,
     )
 )
 def test_whatever_is_tried_the_later_plan_pays_for_the_earlier_ones(tries):
@@ -276,7 +297,10 @@ def test_whatever_is_tried_the_later_plan_pays_for_the_earlier_ones(tries):
                 results = folder / f"{number}.jsonl"
             results.write_text("".join(json.dumps(row) + "\n" for row in mine))
             asked = Settings((target,), ".95", 20, first=40, ratio="2", seed=seed)
-            path, active = folder / f"{number}.plan.json", [p for p, _ in made if p not in given_up]
+            path, active = (
+                folder / f"{number}.plan.json",
+                [p for p, _ in made if p not in given_up],
+            )
             withdraw = active if how == "withdraw" else ()
             try:
                 work = Certification.start(

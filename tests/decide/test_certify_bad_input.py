@@ -6,7 +6,17 @@ import re
 import shutil
 
 import pytest
-from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
+from sheet_commands import (
+    certificate,
+    certify,
+    fill,
+    finish,
+    rows_of,
+    run,
+    save,
+    scored,
+    start,
+)
 
 from siamese_news.decide.plan.files import SEAL, read_sealed, write_sealed
 from siamese_news.labels.journal import LabelJournal
@@ -31,15 +41,22 @@ def test_a_misspelled_label(pool):
     rows = fill(folder / "sheet.csv", relevant)
     rows[4]["label"] = "yess"
     save(folder / "sheet.csv", rows)
-    refused(certify(folder), "sheet.csv:6", "'yess'", "expected one of 1, 1.0, yes", "ja")
+    refused(
+        certify(folder), "sheet.csv:6", "'yess'", "expected one of 1, 1.0, yes", "ja"
+    )
 
 
 @pytest.mark.parametrize("command", ["certify", "audit"])
 def test_a_missing_sheet_is_named_rather_than_its_plan(pool, command):
     folder, _ = pool
     missing = folder / "nowhere.csv"
-    refused(run(command, "--labels", missing), f"{missing}: no such sheet; check the path")
-    refused(run(command, "--labels", folder), f"{folder}: is a folder, expected a labeled sheet")
+    refused(
+        run(command, "--labels", missing), f"{missing}: no such sheet; check the path"
+    )
+    refused(
+        run(command, "--labels", folder),
+        f"{folder}: is a folder, expected a labeled sheet",
+    )
 
 
 def test_labels_in_another_column(pool):
@@ -87,7 +104,9 @@ def test_two_coders_in_one_journal_are_counted_the_same_way_by_every_command(poo
     for row in rows:
         log.add(row["post"], "yes", "ana")
         log.add(row["post"], "no" if row is rows[0] else "yes", "ben")
-    said = f"1 post with labels that contradict each other, such as '{rows[0]['post']}': "
+    said = (
+        f"1 post with labels that contradict each other, such as '{rows[0]['post']}': "
+    )
     done = run("annotate", "--plan", plan, "--labels", labels)
     assert done.exit_code == 0 and f"{said}counted as not relevant" in done.stderr
     done = run("certify", "--plan", plan, "--labels", labels)
@@ -108,7 +127,9 @@ def test_labels_of_posts_that_were_not_drawn_are_not_used(pool):
     drawn = {row["post"] for row in rows}
     new = folder / "sheet.2.csv"
     drawn |= {row["post"] for row in rows_of(new)} if new.exists() else set()
-    extra = [{"post": f"p{n}", "label": "1"} for n in range(600) if f"p{n}" not in drawn]
+    extra = [
+        {"post": f"p{n}", "label": "1"} for n in range(600) if f"p{n}" not in drawn
+    ]
     save(folder / "sheet.csv", rows + extra)
     new.unlink(missing_ok=True)
     done = certify(folder)
@@ -154,7 +175,8 @@ def test_a_skipped_post_counts_as_not_relevant(pool):
 
 
 @pytest.mark.parametrize(
-    "change", [("--budget", "200"), ("--seed", "1"), ("--confidence", ".9"), ("--first", "200")]
+    "change",
+    [("--budget", "200"), ("--seed", "1"), ("--confidence", ".9"), ("--first", "200")],
 )
 def test_what_is_fixed_cannot_be_changed_after_the_first_label(pool, change):
     folder, relevant = pool
@@ -162,7 +184,10 @@ def test_what_is_fixed_cannot_be_changed_after_the_first_label(pool, change):
     fill(folder / "sheet.csv", relevant)
     done = start(folder, *change, out="other.csv")
     refused(done, f"{change[0][2:]} was", "--again", "21%")
-    assert not (folder / "other.csv").exists() and not (folder / "other.plan.json").exists()
+    assert (
+        not (folder / "other.csv").exists()
+        and not (folder / "other.plan.json").exists()
+    )
 
 
 def test_another_target_after_the_first_label(pool):
@@ -179,13 +204,23 @@ def test_a_blank_sheet_frees_no_plan_and_a_withdrawn_one_is_refused_for_good(poo
     refused(start(folder, "--seed", "1", out="b.csv"), "seed was 0, is 1", "--withdraw")
     assert not (folder / "b.plan.json").exists()
     # Another target alone draws the same posts: each is tested once, like those of one plan.
-    done = start(folder, "--withdraw", folder / "sheet.plan.json", precision=".7", out="b.csv")
+    done = start(
+        folder, "--withdraw", folder / "sheet.plan.json", precision=".7", out="b.csv"
+    )
     assert done.exit_code == 0
-    assert "0.95 for each target, 0.9 for all together, after 1 withdrawn plan" in done.stderr
-    drawn = [[row["post"] for row in rows_of(folder / name)] for name in ("sheet.csv", "b.csv")]
+    assert (
+        "0.95 for each target, 0.9 for all together, after 1 withdrawn plan"
+        in done.stderr
+    )
+    drawn = [
+        [row["post"] for row in rows_of(folder / name)]
+        for name in ("sheet.csv", "b.csv")
+    ]
     assert drawn[0][:5] == drawn[1][:5]
     # Another order is not free, and neither is a third one.
-    done = start(folder, "--seed", "1", "--withdraw", folder / "b.plan.json", out="c.csv")
+    done = start(
+        folder, "--seed", "1", "--withdraw", folder / "b.plan.json", out="c.csv"
+    )
     assert "confidence: 0.85 for each target" in done.stderr, done.stderr
     fill(folder / "sheet.csv", relevant)
     refused(certify(folder), "sheet.plan.json", "was withdrawn")
@@ -195,7 +230,9 @@ def test_a_blank_sheet_frees_no_plan_and_a_withdrawn_one_is_refused_for_good(poo
     refused(start(folder, "--again", out="d.csv"), "was withdrawn")
 
 
-@pytest.mark.parametrize("change", ["name", "seventh decimal", "folder", "rows", "threshold"])
+@pytest.mark.parametrize(
+    "change", ["name", "seventh decimal", "folder", "rows", "threshold"]
+)
 def test_scores_of_the_same_posts_share_one_list(pool, change):
     folder, _ = pool
     start(folder)
@@ -216,8 +253,12 @@ def test_scores_of_the_same_posts_share_one_list(pool, change):
     assert "confidence: 0.9 " in done.stderr
 
 
-@pytest.mark.parametrize("damage", ["at the end", "between", "of another kind", "no line end"])
-def test_a_damaged_list_of_plans_blocks_no_plan_for_good(pool, monkeypatch, tmp_path, damage):
+@pytest.mark.parametrize(
+    "damage", ["at the end", "between", "of another kind", "no line end"]
+)
+def test_a_damaged_list_of_plans_blocks_no_plan_for_good(
+    pool, monkeypatch, tmp_path, damage
+):
     """NULs, as a power cut leaves them, are passed over; for the rest there is a remedy."""
     folder, _ = pool
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -226,7 +267,9 @@ def test_a_damaged_list_of_plans_blocks_no_plan_for_good(pool, monkeypatch, tmp_
     line = own.read_bytes()
     garbage = {"of another kind": b'{"sha256": 7}\n', "no line end": b"half a line"}
     own.write_bytes(
-        {"at the end": line + 512 * b"\0", "between": 512 * b"\0" + b"\n" + line}.get(damage)
+        {"at the end": line + 512 * b"\0", "between": 512 * b"\0" + b"\n" + line}.get(
+            damage
+        )
         or line + garbage[damage]
     )
     other = folder / "other"
@@ -234,10 +277,18 @@ def test_a_damaged_list_of_plans_blocks_no_plan_for_good(pool, monkeypatch, tmp_
     scored(other / "scored.jsonl")
     more = ("--seed", "1")
     if damage in garbage:
-        refused(start(other, *more), "plans.jsonl", "remove what is damaged", "still count")
+        refused(
+            start(other, *more), "plans.jsonl", "remove what is damaged", "still count"
+        )
         own.write_bytes(own.read_bytes().replace(garbage[damage], b""))
-    refused(start(other, *more), "a plan over the same posts")  # what is readable still counts
-    scored(other / "others.jsonl", ids=lambda n: f"q{n}", text=lambda n: f"word {n} of others")
+    refused(
+        start(other, *more), "a plan over the same posts"
+    )  # what is readable still counts
+    scored(
+        other / "others.jsonl",
+        ids=lambda n: f"q{n}",
+        text=lambda n: f"word {n} of others",
+    )
     done = start(other, results="others.jsonl")
     assert done.exit_code == 0, done.output
 
@@ -268,9 +319,16 @@ def test_the_users_own_list_holds_hashes_alone(pool, monkeypatch, tmp_path):
 def test_other_posts_and_other_criteria_are_another_question(pool):
     folder, _ = pool
     start(folder, "--criteria", "the flood")
-    scored(folder / "other.jsonl", ids=lambda n: f"q{n}", text=lambda n: f"another text {n}")
+    scored(
+        folder / "other.jsonl",
+        ids=lambda n: f"q{n}",
+        text=lambda n: f"another text {n}",
+    )
     assert start(folder, results="other.jsonl", out="b.csv").exit_code == 0
-    assert start(folder, "--seed", "1", "--criteria", "The strike", out="c.csv").exit_code == 0
+    assert (
+        start(folder, "--seed", "1", "--criteria", "The strike", out="c.csv").exit_code
+        == 0
+    )
     more = ("--seed", "2", "--criteria", "the  FLOOD")
     refused(start(folder, *more, out="d.csv"), "a plan over the same posts")
     refused(start(folder, "--seed", "2", out="d.csv"), "need --criteria of their own")
@@ -280,7 +338,11 @@ def test_a_plan_without_criteria_is_about_every_story(pool):
     folder, _ = pool
     start(folder)
     later = start(folder, "--seed", "1", "--criteria", "the flood", out="b.csv")
-    refused(later, "over the same posts (sheet.plan.json", "the earlier one has none, so it counts")
+    refused(
+        later,
+        "over the same posts (sheet.plan.json",
+        "the earlier one has none, so it counts",
+    )
 
 
 @pytest.mark.parametrize("typed", ["90%", "0,9", "90"])
@@ -364,7 +426,14 @@ def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
         start(folder, "--budget", "40", "--at-least", "40")
     elif change == "replaced for free":
         sheet = "b.csv"
-        more = ("--budget", "40", "--at-least", "40", "--withdraw", folder / "sheet.plan.json")
+        more = (
+            "--budget",
+            "40",
+            "--at-least",
+            "40",
+            "--withdraw",
+            folder / "sheet.plan.json",
+        )
         start(folder, *more, precision=".75", out=sheet)
         fill(folder / sheet, set())
         assert "changed after" not in certify(folder, sheet).stdout
@@ -393,7 +462,10 @@ def test_other_criteria_are_other_verdicts(pool, tmp_path):
     other = folder / "other"
     other.mkdir()
     shutil.copy(folder / "scored.jsonl", other)
-    for place, words, said in ((folder, "the flood", set()), (other, "the strike", relevant)):
+    for place, words, said in (
+        (folder, "the flood", set()),
+        (other, "the strike", relevant),
+    ):
         assert start(place, "--criteria", words).exit_code == 0
         fill(place / "sheet.csv", said)
         assert "changed after" not in certify(place).stdout
@@ -410,7 +482,10 @@ def test_columns_that_were_sorted_or_moved_alone_are_refused(pool, column):
         column, words = "label", [f"sheet.csv:{len(rows) + 1}", "without key and post"]
     else:
         cells = sorted(row[column] for row in rows)
-        words = ["sheet.csv:2", {"label": "are sorted", "post": "mixed up"}.get(column, "check")]
+        words = [
+            "sheet.csv:2",
+            {"label": "are sorted", "post": "mixed up"}.get(column, "check"),
+        ]
     for row, cell in zip(rows, cells, strict=True):
         row[column] = cell
     save(folder / "sheet.csv", rows)
@@ -421,7 +496,9 @@ def test_whole_rows_may_be_sorted_and_old_sheets_still_count(pool):
     folder, relevant = pool
     start(folder)
     rows = fill(folder / "sheet.csv", relevant)
-    save(folder / "sheet.csv", sorted(rows, key=lambda row: (row["label"], row["text"])))
+    save(
+        folder / "sheet.csv", sorted(rows, key=lambda row: (row["label"], row["text"]))
+    )
     done = certify(folder)
     assert done.exit_code == 0 and "check" not in done.stderr
     (folder / "sheet.2.csv").unlink(missing_ok=True)
@@ -429,7 +506,10 @@ def test_whole_rows_may_be_sorted_and_old_sheets_still_count(pool):
         del row["check"]
     save(folder / "sheet.csv", rows)
     done = certify(folder)
-    assert done.exit_code == 0 and f"{len(rows)} labels are in rows without a check" in done.stderr
+    assert (
+        done.exit_code == 0
+        and f"{len(rows)} labels are in rows without a check" in done.stderr
+    )
 
 
 def test_verdicts_in_other_languages(pool):
@@ -445,7 +525,12 @@ def test_verdicts_in_other_languages(pool):
         ("x", "N"),
     )
     # What spreadsheets in these languages make of TRUE and FALSE, and words of coders.
-    words += (("VRAI", "FAUX"), ("WAHR", "FALSCH"), ("VERDADERO", "FALSO"), ("1,0", "0,0"))
+    words += (
+        ("VRAI", "FAUX"),
+        ("WAHR", "FALSCH"),
+        ("VERDADERO", "FALSO"),
+        ("1,0", "0,0"),
+    )
     words += (("pertinent", "non pertinent"), ("Relevant", "nicht relevant"))
     for number, row in enumerate(rows[:-1]):
         yes, no = words[number % len(words)]
@@ -481,7 +566,11 @@ def test_the_head_of_a_list_is_not_another_population(pool):
     rows = [json.loads(line) for line in (folder / "scored.jsonl").open()]
     best = sorted(rows, key=lambda row: row["rank"])[:200]
     (folder / "best.jsonl").write_text("".join(json.dumps(row) + "\n" for row in best))
-    refused(start(folder, results="best.jsonl", out="b.csv"), "already a plan", "sheet.plan.json")
+    refused(
+        start(folder, results="best.jsonl", out="b.csv"),
+        "already a plan",
+        "sheet.plan.json",
+    )
     done = start(folder, "--again", results="best.jsonl", out="b.csv")
     assert done.exit_code == 0 and "confidence: 0.9 " in done.stderr
     # The head of the rest shares no post with it.
@@ -515,39 +604,63 @@ def test_plans_with_other_criteria_are_counted_where_the_certificate_is_read(poo
 def test_parts_of_a_corpus_are_counted_and_not_refused(pool):
     """A month, then another one, then all: months share no post, so only the whole pays."""
     folder, relevant = pool
-    rows = [json.loads(line) for line in (folder / "scored.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (folder / "scored.jsonl").read_text().splitlines()
+    ]
     for month in (0, 1):
         part = [row for row in rows if row["rank"] % 3 == month]
-        (folder / f"{month}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
-        done = start(folder, "--budget", "120", results=f"{month}.jsonl", out=f"m{month}.csv")
+        (folder / f"{month}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in part)
+        )
+        done = start(
+            folder, "--budget", "120", results=f"{month}.jsonl", out=f"m{month}.csv"
+        )
         assert done.exit_code == 0 and "confidence" not in done.stderr, done.stderr
     done, _ = finish(folder, relevant, sheet="m1.csv")
-    assert "There is also 1 plan over other posts: the confidence holds for" in done.stdout
+    assert (
+        "There is also 1 plan over other posts: the confidence holds for" in done.stdout
+    )
     done = start(folder)
     assert done.exit_code == 0, done.stderr
-    assert "confidence: 0.85 for each target, 0.85 for all together, after 2 earlier" in done.stderr
+    assert (
+        "confidence: 0.85 for each target, 0.85 for all together, after 2 earlier"
+        in done.stderr
+    )
     done, _ = finish(folder, relevant)
     assert "The confidence is 0.85: of a hundred such plans" in done.stdout
-    assert "This pays for 2 earlier plans over these posts or a part of them." in done.stdout
+    assert (
+        "This pays for 2 earlier plans over these posts or a part of them."
+        in done.stdout
+    )
 
 
 def test_targets_tried_on_the_same_labels_count_together(pool):
     folder, relevant = pool
     start(folder, precision=".9")
-    start(folder, "--withdraw", folder / "sheet.plan.json", precision=".85", out="b.csv")
+    start(
+        folder, "--withdraw", folder / "sheet.plan.json", precision=".85", out="b.csv"
+    )
     start(folder, "--withdraw", folder / "b.plan.json", precision=".8", out="c.csv")
     done, _ = finish(folder, relevant, sheet="c.csv")
     assert "The confidence is 0.95: of a hundred such plans" in done.stdout
     assert (
         "For this target and those of 2 withdrawn plans with the same labels together it is 0.85."
     ) in done.stdout
-    assert json.loads((folder / "c.certificate.json").read_text())["joint_confidence"] == 0.85
+    assert (
+        json.loads((folder / "c.certificate.json").read_text())["joint_confidence"]
+        == 0.85
+    )
 
 
 def test_tries_end_before_the_confidence_does(pool):
     folder, _ = pool
     start(folder, "--confidence", ".6")
-    assert start(folder, "--confidence", ".6", "--seed", "1", "--again", out="b.csv").exit_code == 0
+    assert (
+        start(
+            folder, "--confidence", ".6", "--seed", "1", "--again", out="b.csv"
+        ).exit_code
+        == 0
+    )
     done = start(folder, "--confidence", ".6", "--seed", "2", "--again", out="c.csv")
     refused(done, "c.plan.json", "2 earlier plans", "no confidence is left")
     assert not (folder / "c.plan.json").exists()
@@ -572,7 +685,12 @@ def test_labels_in_another_folder_are_found_again(pool):
     assert run("certify", "--plan", plan, "--labels", sheet).exit_code == 0
     done = run("certify", "--check", folder / "sheet.certificate.json")
     assert done.exit_code == 0, done.stderr
-    made = ["--certificate", folder / "sheet.certificate.json", "--out", folder / "b.zip"]
+    made = [
+        "--certificate",
+        folder / "sheet.certificate.json",
+        "--out",
+        folder / "b.zip",
+    ]
     assert run("bundle", *made).exit_code == 0
     assert run("bundle", "--check", folder / "b.zip").exit_code == 0
 
@@ -588,7 +706,9 @@ def test_a_plan_that_was_moved_without_its_drawn_posts(pool):
 def test_other_files_of_posts_than_planned(pool):
     folder, relevant = pool
     for name in ("a", "b"):
-        (folder / f"{name}.jsonl").write_text(json.dumps({"id": "p0", "text": "one text"}) + "\n")
+        (folder / f"{name}.jsonl").write_text(
+            json.dumps({"id": "p0", "text": "one text"}) + "\n"
+        )
     a, b = ("--posts", folder / "a.jsonl"), ("--posts", folder / "b.jsonl")
     start(folder, *a)
     fill(folder / "sheet.csv", relevant)
@@ -623,10 +743,14 @@ def test_scores_that_changed(pool):
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]))
     refused(certify(folder), "600 posts then, 599 now")
-    path.write_text("".join(line.replace('"score": 0.', '"score": 1.') for line in lines))
+    path.write_text(
+        "".join(line.replace('"score": 0.', '"score": 1.') for line in lines)
+    )
     refused(certify(folder), "that of post 150 from the top was")
     path.write_text("".join(reversed(lines)))
-    refused(run("certify", "--check", folder / "sheet.certificate.json"), "the file changed")
+    refused(
+        run("certify", "--check", folder / "sheet.certificate.json"), "the file changed"
+    )
 
 
 def test_a_model_that_changed(pool):
@@ -663,7 +787,9 @@ def test_a_plan_of_another_test_is_refused(pool):
     start(folder)
     path = folder / "sheet.plan.json"
     plan = json.loads(path.read_text())
-    write_sealed(path, plan | {"method": plan["method"].replace("version 4", "version 3")})
+    write_sealed(
+        path, plan | {"method": plan["method"].replace("version 4", "version 3")}
+    )
     refused(certify(folder), "sheet.plan.json", "with another test", "sample --again")
 
 
@@ -676,7 +802,10 @@ def test_no_positives_and_all_positives(tmp_path):
         done, _ = finish(own, relevant)
         claim = certificate(own)["claims"][0]
         if name == "none":
-            assert "No posts without a label are certified at a precision of .8" in done.stdout
+            assert (
+                "No posts without a label are certified at a precision of .8"
+                in done.stdout
+            )
             assert "No post was labeled relevant, so there is no list" in done.stdout
             assert claim["threshold"] is None and claim["posts"] == 0
         else:
@@ -697,7 +826,9 @@ def test_a_budget_above_the_pool_knows_everything(tmp_path):
     fill(tmp_path / "sheet.csv", relevant)
     done = certify(tmp_path)
     claim = certificate(tmp_path)["claims"][0]
-    assert claim["exact"] and claim["posts"] == claim["relevant_at_least"] == len(relevant)
+    assert claim["exact"] and claim["posts"] == claim["relevant_at_least"] == len(
+        relevant
+    )
     assert "This is certain" in done.stdout
 
 
@@ -706,7 +837,10 @@ def test_ties_are_not_cut(tmp_path):
     start(tmp_path)
     finish(tmp_path, relevant)
     claim = certificate(tmp_path)["claims"][0]
-    assert claim["posts"] and (claim["posts"] + claim["taken_out"] - claim["put_in"]) % 50 == 0
+    assert (
+        claim["posts"]
+        and (claim["posts"] + claim["taken_out"] - claim["put_in"]) % 50 == 0
+    )
 
 
 def test_ids_as_numbers_keep_their_digits(tmp_path):
@@ -748,7 +882,9 @@ def test_an_excel_file_is_named(tmp_path):
 
 
 def test_long_ids_in_scientific_notation(tmp_path):
-    relevant = scored(tmp_path / "scored.jsonl", ids=lambda n: str(32520820174002 * 10**4 + n))
+    relevant = scored(
+        tmp_path / "scored.jsonl", ids=lambda n: str(32520820174002 * 10**4 + n)
+    )
     start(tmp_path)
     rows = fill(tmp_path / "sheet.csv", relevant)
     for row in rows:
@@ -822,11 +958,17 @@ def test_packed_scores_that_are_cut_off(pool):
         (("--precision", "1"), "precision is 1"),
         (("--precision", ".80"), "twice"),
         (("--ratio", "1"), "ratio is"),
-        (("--precision", "80,90"), "precision is '80,90'; expected a share such as .9 or 90%"),
+        (
+            ("--precision", "80,90"),
+            "precision is '80,90'; expected a share such as .9 or 90%",
+        ),
         (("--confidence", "9,5"), "confidence is 9.5"),
         (("--confidence", ".3"), "at least .5"),
         (("--false-negative-rate", ".1"), "--false-positive-rate"),
-        (("--false-positive-rate", ".6", "--false-negative-rate", ".6"), "expected a sum below 1"),
+        (
+            ("--false-positive-rate", ".6", "--false-negative-rate", ".6"),
+            "expected a sum below 1",
+        ),
     ],
 )
 def test_options_that_cannot_be(pool, options, words):
@@ -851,14 +993,25 @@ def test_a_plan_with_the_random_order_of_another_version_is_refused(tmp_path):
     del plan["order"]
     write_sealed(path, plan)
     done = certify(tmp_path)
-    assert done.exit_code == 2 and "another version of the program made this plan" in done.stderr
+    assert (
+        done.exit_code == 2
+        and "another version of the program made this plan" in done.stderr
+    )
 
 
 @pytest.mark.parametrize(
     "name",
-    ["certificate.json", "certificate.html", "certificate.csv", "verdicts.jsonl", "drawn.jsonl"],
+    [
+        "certificate.json",
+        "certificate.html",
+        "certificate.csv",
+        "verdicts.jsonl",
+        "drawn.jsonl",
+    ],
 )
-def test_nothing_is_written_through_a_link_next_to_a_sheet(pool, tmp_path_factory, name):
+def test_nothing_is_written_through_a_link_next_to_a_sheet(
+    pool, tmp_path_factory, name
+):
     """A sheet that somebody else sent, with a link that leads to a file of this user."""
     folder, relevant = pool
     start(folder)

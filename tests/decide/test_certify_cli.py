@@ -6,7 +6,17 @@ import subprocess
 import sys
 
 import pytest
-from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
+from sheet_commands import (
+    certificate,
+    certify,
+    fill,
+    finish,
+    rows_of,
+    run,
+    save,
+    scored,
+    start,
+)
 
 from tests.commands import siamese_news
 
@@ -21,7 +31,16 @@ def test_the_sheet_shows_neither_score_nor_rank(pool):
     done = start(folder, "--criteria", "about the flood")
     assert done.exit_code == 0, done.stderr
     rows = rows_of(folder / "sheet.csv")
-    assert list(rows[0]) == ["key", "label", "text", "link", "article", "post", "note", "check"]
+    assert list(rows[0]) == [
+        "key",
+        "label",
+        "text",
+        "link",
+        "article",
+        "post",
+        "note",
+        "check",
+    ]
     assert all(row["text"].startswith("text ") and not row["label"] for row in rows)
     plan = json.loads((folder / "sheet.plan.json").read_text())
     assert plan["settings"]["budget"] == 300 and plan["criteria"] == "about the flood"
@@ -37,9 +56,14 @@ def test_from_scores_to_a_certificate_that_is_true(tmp_path, name):
     assert claim["posts"] > 200
     assert f"{claim['posts']} of 600 posts are certified" in done.stdout
     assert f"a score of {claim['threshold']:g} or more" in done.stdout
-    assert f"without the {claim['taken_out']} that were labeled not relevant" in done.stdout
+    assert (
+        f"without the {claim['taken_out']} that were labeled not relevant"
+        in done.stdout
+    )
     found = {row["post"] for row in rows_of(tmp_path / "sheet.certificate.csv")}
-    above = {f"p{n}" for n in range(600) if round(0.9 - n / 600, 6) >= claim["threshold"]}
+    above = {
+        f"p{n}" for n in range(600) if round(0.9 - n / 600, 6) >= claim["threshold"]
+    }
     said = [row for sheet in sheets for row in rows_of(tmp_path / sheet)]
     wrong = {row["post"] for row in said if row["post"] not in relevant}
     below = {row["post"] for row in said if row["post"] in relevant} - above
@@ -57,13 +81,20 @@ def test_from_scores_to_a_certificate_that_is_true(tmp_path, name):
     assert again.exit_code == 0 and "holds" in again.stderr
 
 
-def test_the_sentence_is_about_plans_and_names_a_score_that_selects_the_same_posts(tmp_path):
+def test_the_sentence_is_about_plans_and_names_a_score_that_selects_the_same_posts(
+    tmp_path,
+):
     """A certificate that few plans lead to is wrong more often than one in twenty of its kind."""
     relevant = scored(tmp_path / "scored.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "scored.jsonl").read_text().splitlines()
+    ]
     for row in rows:  # all scores are the same in six digits
         row["score"] = 0.75 - row["rank"] * 1e-9
-    (tmp_path / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "scored.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     start(tmp_path)
     done, _ = finish(tmp_path, relevant)
     assert (
@@ -93,7 +124,9 @@ def test_without_a_certificate_the_sentence_tells_what_the_user_holds(tmp_path, 
     assert "No posts without a label are certified at a precision of .8" in done.stdout
     said = f"The list is the {held} posts that were labeled relevant"
     more = (
-        "; some of them may not be so in truth" if noise else ": it is without an error as judged"
+        "; some of them may not be so in truth"
+        if noise
+        else ": it is without an error as judged"
     )
     assert said + more in done.stdout
     assert said + more in (tmp_path / "sheet.certificate.html").read_text()
@@ -119,7 +152,10 @@ def test_every_format_gives_the_same_certificate(tmp_path):
         assert done.exit_code == 0, done.stderr
         claims.append(certificate(own)["claims"])
         assert certificate(own)["labels"]["used"] == 30
-    assert all(claim == claims[0] for claim in claims) and claims[0][0]["sets_certified"] > 0
+    assert (
+        all(claim == claims[0] for claim in claims)
+        and claims[0][0]["sets_certified"] > 0
+    )
 
 
 def answer(sheet, ending, relevant):
@@ -128,14 +164,19 @@ def answer(sheet, ending, relevant):
         fill(sheet, relevant)
     elif ending == "jsonl":
         rows = [json.loads(line) for line in sheet.read_text().splitlines()]
-        lines = [json.dumps({**row, "label": row["post"] in relevant}) + "\n" for row in rows]
+        lines = [
+            json.dumps({**row, "label": row["post"] in relevant}) + "\n" for row in rows
+        ]
         sheet.write_text("".join(lines))
     elif ending == "json":
         tasks = json.loads(sheet.read_text())
         for number, task in enumerate(tasks, 1):
             choice = "relevant" if task["data"]["post"] in relevant else "not relevant"
             result = {"type": "choices", "value": {"choices": [choice]}}
-            task |= {"id": number, "annotations": [{"result": [result], "was_cancelled": False}]}
+            task |= {
+                "id": number,
+                "annotations": [{"result": [result], "was_cancelled": False}],
+            }
         sheet.write_text(json.dumps(tasks))
     else:
         rows = [json.loads(line) for line in sheet.read_text().splitlines()]
@@ -161,17 +202,23 @@ def test_more_labels_than_planned_go_on_with_the_same_plan(pool):
     start(folder, "--budget", "60")
     finish(folder, relevant)
     before = certificate(folder)
-    sheets = [path.name for path in folder.glob("sheet*.csv") if "cert" not in path.name]
+    sheets = [
+        path.name for path in folder.glob("sheet*.csv") if "cert" not in path.name
+    ]
     done = certify(folder, *sheets, more=("--more", "40"))
     assert "more posts to label" in done.stderr
     fill(folder / re.search(r"([^/\s]+): \d+ more posts", done.stderr)[1], relevant)
-    sheets = [path.name for path in folder.glob("sheet*.csv") if "cert" not in path.name]
+    sheets = [
+        path.name for path in folder.glob("sheet*.csv") if "cert" not in path.name
+    ]
     assert certify(folder, *sheets).exit_code == 0
     after = certificate(folder)
     assert after["labels"]["used"] > 60 >= before["labels"]["used"]
     # The set is no smaller; the list may be, for more errors are known.
     sets = [
-        found["claims"][0]["posts"] + found["claims"][0]["taken_out"] - found["claims"][0]["put_in"]
+        found["claims"][0]["posts"]
+        + found["claims"][0]["taken_out"]
+        - found["claims"][0]["put_in"]
         for found in (before, after)
     ]
     assert sets[1] >= sets[0] > 0
@@ -193,7 +240,9 @@ def test_several_targets_share_one_order_and_say_what_holds_together(pool):
 def test_the_next_command_can_be_copied_for_a_name_with_a_blank(pool):
     folder, _ = pool
     done = start(folder, out="my sheet.csv")
-    assert done.stderr.rstrip().endswith(f"certify --labels '{folder / 'my sheet.csv'}'")
+    assert done.stderr.rstrip().endswith(
+        f"certify --labels '{folder / 'my sheet.csv'}'"
+    )
     missing = run("certify", "--labels", folder / "my sheets.csv")
     assert missing.exit_code == 2 and "no such sheet" in missing.stderr
 
@@ -213,7 +262,9 @@ def test_a_text_is_labeled_once(tmp_path):
     start(tmp_path, "--at-least", "50", "--budget", "100")  # of 200 texts
     rows = rows_of(tmp_path / "sheet.csv")
     assert len({row["text"] for row in rows}) == len(rows)
-    done, _ = finish(tmp_path, {f"p{n}" for n in range(600) if f"p{n // 3 * 3}" in relevant})
+    done, _ = finish(
+        tmp_path, {f"p{n}" for n in range(600) if f"p{n // 3 * 3}" in relevant}
+    )
     used = certificate(tmp_path)
     (claim,) = used["claims"]
     assert 0 < claim["labels_given"] < claim["labels_of_the_set"]
@@ -244,7 +295,9 @@ def test_an_annotator_who_errs_on_copies_alike(tmp_path):
         found = json.loads((tmp_path / f"{copies}.certificate.json").read_text())
         assert "independent errors on different texts" in found["judged"]
         assert found["claims"][0]["posts"] > 0
-        nulls.append(json.loads((tmp_path / f"{copies}.plan.json").read_text())["nulls"][0][0])
+        nulls.append(
+            json.loads((tmp_path / f"{copies}.plan.json").read_text())["nulls"][0][0]
+        )
     assert 31 > nulls[0] > nulls[1] > 0
 
 
@@ -256,7 +309,10 @@ def test_both_declared_rates_are_in_the_sentence(tmp_path):
     done, _ = finish(tmp_path, {f"p{n}" for n in range(400) if n % 6})
     said = " ".join(done.stdout.split())
     assert "400 of 400 posts are certified" in said
-    assert "at most 0.01 of the irrelevant posts relevant and misses at least 0.3 of" in said
+    assert (
+        "at most 0.01 of the irrelevant posts relevant and misses at least 0.3 of"
+        in said
+    )
     # A post that is drawn but not labeled counts as an error, not as a copy.
     assert "because copies of a text share one label" not in said
 
@@ -272,18 +328,29 @@ def test_posts_without_words_are_no_copies(tmp_path):
 def test_texts_come_from_the_posts_where_the_results_have_none(tmp_path, named):
     (tmp_path / "dump").mkdir()
     relevant = scored(tmp_path / "full.jsonl")
-    rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()
+    ]
     posts = [
-        {"id": row["post"], "text": row["text"], "permalink": "https://x/" + row["post"]}
+        {
+            "id": row["post"],
+            "text": row["text"],
+            "permalink": "https://x/" + row["post"],
+        }
         for row in rows
     ]
-    (tmp_path / "dump" / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
+    (tmp_path / "dump" / "posts.jsonl").write_text(
+        "".join(json.dumps(p) + "\n" for p in posts)
+    )
     run_lines = [f"all Q0 {r['post']} {r['rank']} {r['score']} x\n" for r in rows]
     (tmp_path / "scored.run").write_text("".join(run_lines))
     done = start(tmp_path, "--posts", tmp_path / named, results="scored.run")
     assert done.exit_code == 0, done.stderr
     row = rows_of(tmp_path / "sheet.csv")[0]
-    assert row["text"] == "text " + row["post"][1:] and row["link"] == "https://x/" + row["post"]
+    assert (
+        row["text"] == "text " + row["post"][1:]
+        and row["link"] == "https://x/" + row["post"]
+    )
     fill(tmp_path / "sheet.csv", relevant)
     assert certify(tmp_path).exit_code == 0
     with (tmp_path / "dump" / "posts.jsonl").open("a") as stream:
@@ -358,11 +425,19 @@ def test_copies_do_not_end_a_sheet_early(tmp_path):
 def test_a_round_reads_the_posts_once(tmp_path, monkeypatch):
     from siamese_news.data import readers
 
-    relevant = scored(tmp_path / "full.jsonl", size=3000, cut=2500, text=lambda n: f"text {n // 2}")
-    rows = [json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()]
+    relevant = scored(
+        tmp_path / "full.jsonl", size=3000, cut=2500, text=lambda n: f"text {n // 2}"
+    )
+    rows = [
+        json.loads(line) for line in (tmp_path / "full.jsonl").read_text().splitlines()
+    ]
     posts = [{"id": row["post"], "text": row.pop("text")} for row in rows]
-    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(post) + "\n" for post in posts))
-    (tmp_path / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "posts.jsonl").write_text(
+        "".join(json.dumps(post) + "\n" for post in posts)
+    )
+    (tmp_path / "scored.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     own, read = readers.open_posts, []
 
     def counted(*given, **options):
@@ -370,7 +445,12 @@ def test_a_round_reads_the_posts_once(tmp_path, monkeypatch):
         return own(*given, **options)
 
     monkeypatch.setattr(readers, "open_posts", counted)
-    assert start(tmp_path, "--posts", tmp_path / "posts.jsonl", "--budget", "300").exit_code == 0
+    assert (
+        start(
+            tmp_path, "--posts", tmp_path / "posts.jsonl", "--budget", "300"
+        ).exit_code
+        == 0
+    )
     sheets = ["sheet.csv"]
     for _ in range(3):
         fill(tmp_path / sheets[-1], relevant)

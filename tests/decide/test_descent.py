@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news.decide.bounds.descent import UNKNOWN, Step, descend, first_look, likely_labels
+from siamese_news.decide.bounds.descent import (
+    UNKNOWN,
+    Step,
+    descend,
+    first_look,
+    likely_labels,
+)
 from siamese_news.decide.bounds.tables import Tables, turn_of
 from siamese_news.decide.plan.design import Order, least_errors, nested_sets
 from siamese_news.decide.simulation import replay
@@ -19,7 +25,9 @@ def world(relevant, *, target=".9", budget=300, first=200, seed=0, scores=None):
     sizes = nested_sets(scores, first=first)
     nulls = [least_errors(n, Fraction(target)) for n in sizes.tolist()]
     tables = Tables(sizes.tolist(), nulls, error=0.05, turn=turn_of(budget))
-    keys = np.random.default_rng(seed).integers(0, 2**63, len(relevant)).astype(np.uint64)
+    keys = (
+        np.random.default_rng(seed).integers(0, 2**63, len(relevant)).astype(np.uint64)
+    )
     return tables, Order(sizes, lambda a, b: keys[a:b]), relevant
 
 
@@ -50,14 +58,18 @@ def label_one_at_a_time(tables, order, relevant, budget):
 def falling(size, cut, seed=1):
     """Relevance falls with rank."""
     generator = np.random.default_rng(seed)
-    return generator.random(size) < 1 / (1 + np.exp((np.arange(size) - cut) / (cut / 4)))
+    return generator.random(size) < 1 / (
+        1 + np.exp((np.arange(size) - cut) / (cut / 4))
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_at_a_time_comes_to_what_a_replay_comes_to(seed):
     tables, order, relevant = world(falling(4000, 1200), seed=seed)
     outcome, _, spent = label_one_at_a_time(tables, order, relevant, 150)
-    again = replay(tables, order, relevant, target=Fraction(".9"), budget=150, stop=True)
+    again = replay(
+        tables, order, relevant, target=Fraction(".9"), budget=150, stop=True
+    )
     assert again.size == (outcome.certified.size if outcome.certified else 0)
     assert again.size > 200
     assert again.labels == spent <= 150
@@ -153,9 +165,14 @@ def test_border_corpora_are_certified_as_often_as_computed(target):
     tables, _, _ = world(relevant, target=target, budget=100)
     bad = 0
     for seed in range(600):
-        keys = np.random.default_rng([7, seed]).integers(0, 2**63, 2000).astype(np.uint64)
+        keys = (
+            np.random.default_rng([7, seed]).integers(0, 2**63, 2000).astype(np.uint64)
+        )
         order = Order(tables.sizes, lambda a, b, keys=keys: keys[a:b])
-        bad += replay(tables, order, relevant, target=Fraction(target), budget=100).size > 0
+        bad += (
+            replay(tables, order, relevant, target=Fraction(target), budget=100).size
+            > 0
+        )
     # 99.9% of binomial draws at .05 lie below.
     assert bad <= 49
 

@@ -27,7 +27,9 @@ def test_least_errors_in_whole_numbers():
     assert least_errors(200, Fraction(".95")) == 11
 
 
-@given(st.data(), st.integers(1, 400), st.fractions(Fraction(1, 100), Fraction(99, 100)))
+@given(
+    st.data(), st.integers(1, 400), st.fractions(Fraction(1, 100), Fraction(99, 100))
+)
 def test_least_errors_is_the_border(data, size, target):
     removed = data.draw(st.integers(0, size - 1))
     errors, kept = least_errors(size, target, removed), size - removed
@@ -35,14 +37,18 @@ def test_least_errors_is_the_border(data, size, target):
 
 
 @given(
-    st.integers(1, 5000), st.fractions(Fraction(1, 20), Fraction(199, 200)), st.integers(0, 2000)
+    st.integers(1, 5000),
+    st.fractions(Fraction(1, 20), Fraction(199, 200)),
+    st.integers(0, 2000),
 )
 def test_as_many_errors_are_due_as_make_the_list_true(size, target, budget):
     """With the due errors known, a list is false only if its test was to rule that out."""
     sizes = nested_sets(-np.arange(float(size)))
     nulls = planned_nulls(sizes, target, budget)
     due = errors_due(sizes, nulls, target)
-    for own, null, least in zip(sizes.tolist(), nulls.tolist(), due.tolist(), strict=True):
+    for own, null, least in zip(
+        sizes.tolist(), nulls.tolist(), due.tolist(), strict=True
+    ):
         assert least_errors(own, target, least) >= null >= least_errors(own, target)
         assert 2 * least <= own or own == size
         assert least == 0 or least_errors(own, target, least - 1) < null <= own
@@ -94,7 +100,9 @@ def test_keys_depend_on_seed_id_and_purpose_alone():
 def test_keys_look_random():
     keys = keys_of(0, [str(n) for n in range(20_000)])
     counts = np.histogram(keys.astype(float), bins=50, range=(0, 2.0**64))[0]
-    assert ((counts - 400) ** 2 / 400).sum() < 100  # chi-square with 49 degrees of freedom
+    assert (
+        (counts - 400) ** 2 / 400
+    ).sum() < 100  # chi-square with 49 degrees of freedom
 
 
 @pytest.mark.parametrize("hold", [1, 7, 1000])

@@ -23,7 +23,11 @@ def pool(path, *, telling, size=900, seed=0):
     score = relevant + generator.normal(0, 1.0, size)
     rows = []
     for number in np.argsort(-score).tolist():
-        word = "sandbags" if relevant[number] and telling and generator.random() < 0.8 else "today"
+        word = (
+            "sandbags"
+            if relevant[number] and telling and generator.random() < 0.8
+            else "today"
+        )
         text = " ".join([word, *generator.choice(WORDS, 6)])
         rows.append(
             {
@@ -66,7 +70,9 @@ def test_a_word_that_tells_makes_the_order_better_on_posts_without_labels(tmp_pa
     table = pq.read_table(tmp_path / "learned.parquet")
     rows = {row["post"]: row for row in table.to_pylist()}
     assert table.column("rank").to_pylist() == list(range(1, 901))
-    before = {r["post"]: r for r in pq.read_table(tmp_path / "found.parquet").to_pylist()}
+    before = {
+        r["post"]: r for r in pq.read_table(tmp_path / "found.parquet").to_pylist()
+    }
     assert all(rows[post]["rank_before"] == row["rank"] for post, row in before.items())
     unseen = [f"p{n}" for n in range(300, 900)]
     said = [truth[post] for post in unseen]
@@ -116,11 +122,23 @@ def test_copies_of_a_text_do_not_judge_themselves(tmp_path, seed):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda f: label(f / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"]), "at least 3"),
-        (lambda f: (f / "labels.csv").write_text("post,label\np1,perhaps\n"), "label is 'perhaps'"),
-        (lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"), "none of the labeled"),
+        (
+            lambda f: label(f / "labels.csv", {"p1": True, "p2": False}, ["p1", "p2"]),
+            "at least 3",
+        ),
+        (
+            lambda f: (f / "labels.csv").write_text("post,label\np1,perhaps\n"),
+            "label is 'perhaps'",
+        ),
+        (
+            lambda f: (f / "labels.csv").write_text("post,label\nq1,yes\n"),
+            "none of the labeled",
+        ),
         (lambda f: (f / "found.parquet").write_text("no"), "not a Parquet file"),
-        (lambda f: ((f / "found.parquet").unlink(), (f / "found.parquet").mkdir()), "is a folder"),
+        (
+            lambda f: ((f / "found.parquet").unlink(), (f / "found.parquet").mkdir()),
+            "is a folder",
+        ),
         (
             lambda f: pq.write_table(
                 pa.table({"post": ["a"], "score": [1.0]}), f / "found.parquet"
@@ -143,7 +161,8 @@ def test_too_few_labels_do_not_keep_back_the_next_posts(tmp_path):
     done = feedback(tmp_path, "--next", tmp_path / "second.csv")
     assert done.exit_code == 0, done.stderr
     assert (
-        "nothing is learned yet: " in done.stderr and "learned.parquet: not written" in done.stderr
+        "nothing is learned yet: " in done.stderr
+        and "learned.parquet: not written" in done.stderr
     )
     assert not (tmp_path / "learned.parquet").exists()
     posts = [row.post for row in read_rows(tmp_path / "second.csv")]
@@ -152,13 +171,18 @@ def test_too_few_labels_do_not_keep_back_the_next_posts(tmp_path):
     assert alone.exit_code == 2 and "at least 3" in alone.stderr
 
 
-LABEL_STUDIO = "annotation_id,annotator,created_at,id,lead_time,post,relevance,text,updated_at"
+LABEL_STUDIO = (
+    "annotation_id,annotator,created_at,id,lead_time,post,relevance,text,updated_at"
+)
 ASREVIEW = "record_id,post,abstract,asreview_prior,asreview_label,asreview_time"
 
 
 @pytest.mark.parametrize(
     ("header", "row"),
-    [(LABEL_STUDIO, "1,me,2024,1,2.5,{post},{word},x,2024"), (ASREVIEW, "1,{post},x,,{digit},1.5")],
+    [
+        (LABEL_STUDIO, "1,me,2024,1,2.5,{post},{word},x,2024"),
+        (ASREVIEW, "1,{post},x,,{digit},1.5"),
+    ],
 )
 def test_exports_of_other_programs_teach_as_a_sheet_does(tmp_path, header, row):
     truth = pool(tmp_path / "found.parquet", telling=True)
@@ -166,7 +190,9 @@ def test_exports_of_other_programs_teach_as_a_sheet_does(tmp_path, header, row):
     label(tmp_path / "labels.csv", truth, posts)
     expected = feedback(tmp_path)
     words = ("Not relevant", "Relevant")
-    rows = (row.format(post=p, word=words[truth[p]], digit=int(truth[p])) for p in posts)
+    rows = (
+        row.format(post=p, word=words[truth[p]], digit=int(truth[p])) for p in posts
+    )
     (tmp_path / "labels.csv").write_text("\n".join((header, *rows)))
     done = feedback(tmp_path, "--force")
     assert done.exit_code == 0 and done.stdout == expected.stdout
@@ -205,8 +231,13 @@ def test_labels_of_the_top_alone_do_not_turn_the_order_over(tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "random posts from far down, taken as not relevant" in done.stdout
     assert (tmp_path / "learned.parquet").exists()
-    after = {r["post"]: r["score"] for r in pq.read_table(tmp_path / "learned.parquet").to_pylist()}
-    rest = [row for row in rows if int(row["post"][1:]) >= 300 or int(row["post"][1:]) % 2]
+    after = {
+        r["post"]: r["score"]
+        for r in pq.read_table(tmp_path / "learned.parquet").to_pylist()
+    }
+    rest = [
+        row for row in rows if int(row["post"][1:]) >= 300 or int(row["post"][1:]) % 2
+    ]
     said = [truth[row["post"]] for row in rest]
     old = average_precision_score(said, [row["score"] for row in rest])
     new = average_precision_score(said, [after[row["post"]] for row in rest])
@@ -224,6 +255,11 @@ def test_relevant_labels_without_others_announce_nothing(tmp_path):
 
 def test_results_that_are_not_parquet_are_told_how_to_become_it(tmp_path):
     scored(tmp_path / "found.csv", size=20)
-    done = run("feedback", "--results", tmp_path / "found.csv", "--next", tmp_path / "next.csv")
+    done = run(
+        "feedback", "--results", tmp_path / "found.csv", "--next", tmp_path / "next.csv"
+    )
     assert done.exit_code == 2
-    assert "found.csv: expected results in Parquet; search again with an --out" in done.stderr
+    assert (
+        "found.csv: expected results in Parquet; search again with an --out"
+        in done.stderr
+    )

@@ -43,7 +43,8 @@ def test_every_order_of_a_tiny_pool(truth, removed, target, error):
     relevant, target = np.array(truth), Fraction(target)
     sizes = np.array([3, 4, 6])
     nulls = [
-        least_errors(n, target, min(x, n - 1)) for n, x in zip(sizes.tolist(), removed, strict=True)
+        least_errors(n, target, min(x, n - 1))
+        for n, x in zip(sizes.tolist(), removed, strict=True)
     ]
     tables = Tables(sizes.tolist(), nulls, error=error, turn=3)
     due = errors_due(sizes, np.array(nulls), target)
@@ -93,14 +94,22 @@ def test_the_largest_set_with_enough_known_errors_is_handed_over():
     errors = np.flatnonzero(~relevant)
     chosen = [
         returned_set(outcome, np.array(due), errors)
-        for due in ([0, 0, 0, 0], [2, 4, 5, 6], [2, 4, 6, 6], [2, 5, 6, 6], [3, 5, 6, 6])
+        for due in (
+            [0, 0, 0, 0],
+            [2, 4, 5, 6],
+            [2, 4, 6, 6],
+            [2, 5, 6, 6],
+            [3, 5, 6, 6],
+        )
     ]
     assert [step and step.size for step in chosen] == [1000, 500, 200, 100, None]
 
 
 @pytest.mark.parametrize(("target", "budget"), [(".9", 100), (".95", 300)])
 def test_corpora_whose_sets_have_what_the_tests_rule_out(target, budget):
-    assert false_lists(target, budget, 0, 300) <= 29  # 99.9% of binomial draws at .05 lie below
+    assert (
+        false_lists(target, budget, 0, 300) <= 29
+    )  # 99.9% of binomial draws at .05 lie below
 
 
 @pytest.mark.slow
@@ -122,7 +131,9 @@ def false_lists(target, budget, start, runs):
     pool = border(np.random.default_rng(5), share, budget)
     sizes = nested_sets(pool.scores, first=first_set(budget))
     relevant = pool.relevant.copy()
-    if start:  # all errors of the sets before come in the first bad one, which must hold them
+    if (
+        start
+    ):  # all errors of the sets before come in the first bad one, which must hold them
         before, bad = int(sizes[start - 1]), int(np.flatnonzero(~relevant)[0])
         errors = int((~relevant[: sizes[start]]).sum())
         relevant[: sizes[start]] = True
@@ -134,7 +145,9 @@ def false_lists(target, budget, start, runs):
     for number in range(runs):
         generator = generator_of(6, target, budget, start, number)
         order = random_order(sizes, generator, budget)
-        wrong += replay(tables, order, relevant, target=share, budget=budget).misses(share)
+        wrong += replay(tables, order, relevant, target=share, budget=budget).misses(
+            share
+        )
     return wrong
 
 

@@ -44,7 +44,10 @@ def test_the_published_values():
     """Appendix A of the paper (15 bytes), and the first value of the authors' test vectors."""
     key = bytes(range(16))
     texts = Strings.of(["", "".join(map(chr, range(15)))])
-    assert keyed_hash.siphash(texts, key).tolist() == [0x726FDB47DD0E0E31, 0xA129CA6149BE45E5]
+    assert keyed_hash.siphash(texts, key).tolist() == [
+        0x726FDB47DD0E0E31,
+        0xA129CA6149BE45E5,
+    ]
 
 
 @given(

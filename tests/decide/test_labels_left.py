@@ -6,7 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sheet_commands import certificate, certify, fill, finish, rows_of, run, scored, start
+from sheet_commands import (
+    certificate,
+    certify,
+    fill,
+    finish,
+    rows_of,
+    run,
+    scored,
+    start,
+)
 
 from benchmarks.promises import FAMILIES, border
 from siamese_news.decide.bounds.hypergeometric import interval
@@ -72,7 +81,9 @@ def test_below_a_certified_set_the_next_best_posts_are_asked_for(tmp_path):
     assert below <= labeled | set(request.ranks)
     label(work, labels, request.ranks, relevant)
     (after,) = work.claims(labels)
-    hits = sum(labels.of[name].relevant for name in work.population.names_at(request.ranks))
+    hits = sum(
+        labels.of[name].relevant for name in work.population.names_at(request.ranks)
+    )
     assert after.size >= before.size and after.posts >= before.posts + hits - 30
     assert abs(choice.relevant - hits) < 25
     assert not work.request(labels).ranks and work.choice([after], labels) is None
@@ -99,7 +110,9 @@ def test_if_every_set_is_certified_no_label_is_asked_for(tmp_path):
     (claim,) = work.claims(labels)
     assert claim.size == 400 and not best and len(labels.of) < 300
     choice = work.choice([claim], labels)
-    assert (choice.posts, choice.relevant) == (0, 0) and choice.labels == 300 - len(labels.of)
+    assert (choice.posts, choice.relevant) == (0, 0) and choice.labels == 300 - len(
+        labels.of
+    )
 
 
 def test_with_label_noise_a_certified_list_takes_no_single_posts(tmp_path):
@@ -121,7 +134,9 @@ def test_command_page_certificate_and_check_tell_the_same(tmp_path):
             break
     content = certificate(tmp_path)
     choice, labels = content["choice"], content["labels"]
-    assert choice["labels"] == 60 - labels["used"] == len(rows_of(tmp_path / sheets[-1]))
+    assert (
+        choice["labels"] == 60 - labels["used"] == len(rows_of(tmp_path / sheets[-1]))
+    )
     sentence = (
         f"The {choice['labels']} labels left cannot certify a larger set. You can stop here and "
         f"save them, or label the {choice['posts']} best posts without a label: about "
@@ -136,7 +151,9 @@ def test_command_page_certificate_and_check_tell_the_same(tmp_path):
     posts = len(rows_of(tmp_path / "sheet.certificate.csv"))
     fill(tmp_path / sheets[-1], HARD)
     done = certify(tmp_path, *sheets)
-    assert "done: 60 of 60 labels" in done.stderr and "cannot certify" not in done.stderr
+    assert (
+        "done: 60 of 60 labels" in done.stderr and "cannot certify" not in done.stderr
+    )
     assert len(rows_of(tmp_path / "sheet.certificate.csv")) > posts
     assert run("certify", "--check", path).exit_code == 0
     listed = tmp_path / "sheet.certificate.csv"
@@ -157,16 +174,26 @@ def test_the_commands_hand_over_what_a_replay_does(tmp_path, family):
     pool = FAMILIES[family](np.random.default_rng(4), Fraction(".9"), 100)
     relevant = pool.relevant[:1500]
     rows = [
-        {"post": f"p{n}", "score": float(-pool.scores[0] + pool.scores[n]), "text": f"text {n}"}
+        {
+            "post": f"p{n}",
+            "score": float(-pool.scores[0] + pool.scores[n]),
+            "text": f"text {n}",
+        }
         for n in range(1500)
     ]
-    (tmp_path / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "scored.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     work = planned(tmp_path)
     labels, _ = label_all(work, {f"p{n}" for n in np.flatnonzero(relevant)})
     (claim,) = work.claims(labels)
     truth = relevant[work.population.names_at(range(1500)).index("p0") :]
     again = replay(work.tables[0], work.order, truth, target=Fraction(".9"), budget=100)
-    assert (claim.size, claim.posts, len(labels.of)) == (again.size, again.posts, again.labels)
+    assert (claim.size, claim.posts, len(labels.of)) == (
+        again.size,
+        again.posts,
+        again.labels,
+    )
     assert again.labels == 100 and claim.posts > 0
 
 

@@ -22,7 +22,11 @@ def made(seed, *, telling, size=2400):
     words = generator.integers(0, 400, (size, 8))
     texts = []
     for one, own in zip(words, relevant, strict=True):
-        story = "levee sandbags" if telling and own and generator.random() < 0.9 else "today"
+        story = (
+            "levee sandbags"
+            if telling and own and generator.random() < 0.9
+            else "today"
+        )
         texts.append(" ".join([story, *(f"w{word}" for word in one)]))
     return PostWords.of(texts), scores, relevant
 
@@ -53,22 +57,31 @@ def test_where_words_tell_fifty_labels_are_enough(seed):
     verdicts = labeled(scores, relevant, 50, seed)
     found = learn(words, scores, verdicts, np.arange(len(scores)))
     assert found.helps
-    assert rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.05
+    assert (
+        rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.05
+    )
     assert {"levee", "sandbags"} <= set(found.words[0])
 
 
 def test_a_perfect_machine_is_believed_once_labels_bear_it_out():
     words, scores, relevant = made(0, telling=False)
     verdicts = labeled(scores, relevant, 50)
-    found = learn(words, scores, verdicts, np.arange(len(scores)), machine=relevant.astype(float))
+    found = learn(
+        words, scores, verdicts, np.arange(len(scores)), machine=relevant.astype(float)
+    )
     assert found.helps and rest(found.scores, relevant, verdicts) > 0.99
 
 
 def test_agreement_alone_is_not_enough_where_the_search_has_the_labels_right_too():
     words, scores, relevant = made(1, telling=False)
     generator = np.random.default_rng(1)
-    machine = (generator.random(len(scores)) < np.where(relevant, 0.9, 0.05)).astype(float)
-    top, last = np.flatnonzero(relevant & (scores > 3))[:12], np.flatnonzero(~relevant)[-38:]
+    machine = (generator.random(len(scores)) < np.where(relevant, 0.9, 0.05)).astype(
+        float
+    )
+    top, last = (
+        np.flatnonzero(relevant & (scores > 3))[:12],
+        np.flatnonzero(~relevant)[-38:],
+    )
     verdicts = dict.fromkeys(top.tolist(), True) | dict.fromkeys(last.tolist(), False)
     found = learn(words, scores, verdicts, np.arange(len(scores)), machine=machine)
     assert found.before == 1 and found.chance < 1e-4 and not found.helps
@@ -76,7 +89,9 @@ def test_agreement_alone_is_not_enough_where_the_search_has_the_labels_right_too
     verdicts = labeled(scores, relevant, 50, 1)
     found = learn(words, scores, verdicts, np.arange(len(scores)), machine=machine)
     assert found.helps and found.uses_machine and found.added > 1
-    assert rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.02
+    assert (
+        rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.02
+    )
 
 
 @pytest.mark.parametrize("cut", [True, False])
@@ -138,7 +153,11 @@ def test_the_interval_holds_the_gain_on_posts_without_a_label():
     found = coverage(range(500, 540))
     held = sum(state.held for state in found)
     print(held, len(found))
-    assert len(found) > 100 and interval(held, len(found))[1] >= 0.95 and held >= 0.9 * len(found)
+    assert (
+        len(found) > 100
+        and interval(held, len(found))[1] >= 0.95
+        and held >= 0.9 * len(found)
+    )
 
 
 def test_relevant_posts_with_one_text_teach_nothing():
@@ -182,7 +201,10 @@ def test_weights_are_where_the_loss_is_least():
 
 def test_labels_represent_the_posts_around_them():
     generator = np.random.default_rng(0)
-    scores, below = generator.normal(size=3000), generator.choice(3000, 2000, replace=False)
+    scores, below = (
+        generator.normal(size=3000),
+        generator.choice(3000, 2000, replace=False),
+    )
     rows = generator.choice(3000, 80, replace=False)
     below = np.setdiff1d(below, rows)
     found = learning._represented(scores, rows, below, 500)

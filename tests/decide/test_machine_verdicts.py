@@ -26,7 +26,9 @@ def write(path, values, column="verdict", **options):
 def machine(truth, recall, false_positives, seed=1):
     generator = np.random.default_rng(seed)
     chance = {True: recall, False: false_positives}
-    return {post: int(generator.random() < chance[said]) for post, said in truth.items()}
+    return {
+        post: int(generator.random() < chance[said]) for post, said in truth.items()
+    }
 
 
 def joined(folder, *more):
@@ -45,8 +47,12 @@ def joined(folder, *more):
 
 
 def precision(path, truth, without=()):
-    rows = [row for row in pq.read_table(path).to_pylist() if row["post"] not in without]
-    return average_precision_score([truth[r["post"]] for r in rows], [r["score"] for r in rows])
+    rows = [
+        row for row in pq.read_table(path).to_pylist() if row["post"] not in without
+    ]
+    return average_precision_score(
+        [truth[r["post"]] for r in rows], [r["score"] for r in rows]
+    )
 
 
 @pytest.fixture
@@ -59,7 +65,10 @@ def test_without_labels_an_order_comes_and_its_weight_is_said(tmp_path, truth):
     done = joined(tmp_path)
     assert done.exit_code == 0, done.stderr
     assert "gpt: labels of 900 of 900 posts." in done.stdout
-    assert "0 labels of people" in done.stdout and "1 times as much as the search" in done.stdout
+    assert (
+        "0 labels of people" in done.stdout
+        and "1 times as much as the search" in done.stdout
+    )
     assert "they cannot be compared" in done.stdout
     before = precision(tmp_path / "found.parquet", truth)
     assert precision(tmp_path / "joined.parquet", truth) > before + 0.1
@@ -67,8 +76,12 @@ def test_without_labels_an_order_comes_and_its_weight_is_said(tmp_path, truth):
     assert meta["machine"] == "gpt" and meta["after"] is None
 
 
-@pytest.mark.parametrize(("recall", "false_positives"), [(0.9, 0.1), (0.5, 0.5), (0.05, 0.95)])
-def test_labels_of_people_decide_what_the_machine_counts(tmp_path, truth, recall, false_positives):
+@pytest.mark.parametrize(
+    ("recall", "false_positives"), [(0.9, 0.1), (0.5, 0.5), (0.05, 0.95)]
+)
+def test_labels_of_people_decide_what_the_machine_counts(
+    tmp_path, truth, recall, false_positives
+):
     write(tmp_path / "gpt.csv", machine(truth, recall, false_positives))
     posts = [f"p{n}" for n in range(200)]
     label(tmp_path / "labels.csv", truth, posts)
@@ -125,7 +138,10 @@ def test_other_encodings_and_columns(tmp_path, encoding, column):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([("p1", 1), ("p2", 0), ("p1", 0)], "gpt.csv:4: post 'p1' has the verdict '0' here"),
+        (
+            [("p1", 1), ("p2", 0), ("p1", 0)],
+            "gpt.csv:4: post 'p1' has the verdict '0' here",
+        ),
         ([("p1", 1), ("p2", 1)], "says 1 of all 2 posts"),
         ([("x1", 1), ("x2", 0)], "none of its 2 verdicts is of a post of the results"),
         ([("p1", "perhaps")], "gpt.csv:2: the verdict is 'perhaps'"),
@@ -145,7 +161,10 @@ def test_verdicts_that_cannot_be_used_write_nothing(tmp_path, truth, rows, words
 def test_a_file_without_a_column_of_verdicts(tmp_path, truth):
     write(tmp_path / "gpt.csv", {"p1": 1}, column="answer")
     done = joined(tmp_path)
-    assert done.exit_code == 2 and "verdict or label or probability or score" in done.stderr
+    assert (
+        done.exit_code == 2
+        and "verdict or label or probability or score" in done.stderr
+    )
 
 
 def test_agreement_is_exact_in_all_and_by_band():
@@ -197,7 +216,11 @@ def test_the_joined_order_can_be_certified_by_labels_of_people_alone(tmp_path, t
         done = run("certify", *given)
         assert done.exit_code == 0, done.stderr
         sheet = tmp_path / f"sheet.{len(given) // 2 + 1}.csv"
-    kept, right = map(int, re.findall(r"(\d+) of 900 .* [Aa]t least (\d+)", done.stdout)[0])
-    listed = list(csv.DictReader((tmp_path / "sheet.certificate.csv").open(encoding="utf-8-sig")))
+    kept, right = map(
+        int, re.findall(r"(\d+) of 900 .* [Aa]t least (\d+)", done.stdout)[0]
+    )
+    listed = list(
+        csv.DictReader((tmp_path / "sheet.certificate.csv").open(encoding="utf-8-sig"))
+    )
     assert kept == len(listed) > 100
     assert sum(truth[row["post"]] for row in listed) >= right >= 0.8 * kept

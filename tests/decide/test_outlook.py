@@ -52,7 +52,9 @@ def test_the_command_says_it_and_fixes_nothing(tmp_path):
     done = asked(tmp_path / "scored.jsonl", "--budget", "100", "--precision", ".9")
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 2 and "at a precision of .8" in lines[0] and "of .9" in lines[1]
+    assert (
+        len(lines) == 2 and "at a precision of .8" in lines[0] and "of .9" in lines[1]
+    )
     assert "with 100 labels about" in lines[0] and "with 1,000 labels about" in lines[0]
     assert sorted(tmp_path.iterdir()) == before
     population = Population(tmp_path / "scored.jsonl")
@@ -60,7 +62,9 @@ def test_the_command_says_it_and_fixes_nothing(tmp_path):
     assert outlook_sentence(".8", found) == lines[0]
 
 
-@pytest.mark.parametrize("relevance", [[None] * 150, [0.5, None] * 75, [1.5] * 150, ["x"] * 150])
+@pytest.mark.parametrize(
+    "relevance", [[None] * 150, [0.5, None] * 75, [1.5] * 150, ["x"] * 150]
+)
 def test_results_without_relevance_are_named(tmp_path, relevance):
     write(tmp_path / "scored.jsonl", relevance)
     done = asked(tmp_path / "scored.jsonl")
@@ -70,7 +74,9 @@ def test_results_without_relevance_are_named(tmp_path, relevance):
 def test_a_list_that_is_shorter_than_any_plan(tmp_path):
     write(tmp_path / "scored.jsonl", falling(size=40))
     done = asked(tmp_path / "scored.jsonl")
-    assert done.stdout.startswith("The list has 40 posts: with as many labels it is certain")
+    assert done.stdout.startswith(
+        "The list has 40 posts: with as many labels it is certain"
+    )
 
 
 def test_either_a_sheet_or_the_outlook(tmp_path):
@@ -90,5 +96,7 @@ def test_how_often_it_was_right_is_what_the_benchmark_saved():
     for row in saved["rows"]:
         share = int(row[place["in the range"]].removesuffix("%"))
         shares[row[place["labels"]] == "100"].append(share)
-    few, more = (round(sum(values) / len(values)) for values in (shares[True], shares[False]))
+    few, more = (
+        round(sum(values) / len(values)) for values in (shares[True], shares[False])
+    )
     assert f"{few}% of the cases with 100 labels and in {more}% with more" == RIGHT

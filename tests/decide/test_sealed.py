@@ -103,7 +103,10 @@ def test_a_certificate_holds_and_says_what_nothing_can_check(certified):
     done = run("certify", "--check", certified / "sheet.certificate.json")
     assert done.exit_code == 0, done.output
     assert "every statement follows from its scores, plan and labels" in done.stderr
-    assert "not checked, because nothing else says it: when it was made, the command" in done.stderr
+    assert (
+        "not checked, because nothing else says it: when it was made, the command"
+        in done.stderr
+    )
 
 
 def test_every_altered_statement_of_a_certificate_is_found(certified):
@@ -164,26 +167,36 @@ def test_an_altered_field_is_named_by_the_command(certified, field, value):
 def test_an_altered_list_or_page_next_to_a_certificate_is_found(certified, ending):
     path = certified / f"sheet.certificate.{ending}"
     whole = path.read_text()
-    path.write_text(whole.replace("p1,", "p599,", 1) if ending == "csv" else whole + "<p>.99</p>")
+    path.write_text(
+        whole.replace("p1,", "p599,", 1) if ending == "csv" else whole + "<p>.99</p>"
+    )
     done = run("certify", "--check", certified / "sheet.certificate.json")
-    assert done.exit_code == 2 and f"{path.name}: is not the" in done.stderr, done.output
+    assert done.exit_code == 2 and f"{path.name}: is not the" in done.stderr, (
+        done.output
+    )
     path.unlink()
     done = run("certify", "--check", certified / "sheet.certificate.json")
-    assert done.exit_code == 0 and f"{path.name} is not here" in done.stderr, done.output
+    assert done.exit_code == 0 and f"{path.name} is not here" in done.stderr, (
+        done.output
+    )
 
 
 def test_labels_from_another_file_are_not_believed(certified):
     sheet = certified / "sheet.csv"
     sheet.write_text(sheet.read_text() + "\n")
     done = run("certify", "--check", certified / "sheet.certificate.json")
-    assert done.exit_code == 2 and "sheet.csv: is not the file from which" in done.stderr
+    assert (
+        done.exit_code == 2 and "sheet.csv: is not the file from which" in done.stderr
+    )
 
 
 def test_a_log_that_is_not_here_is_said(certified, monkeypatch):
     (certified / "sheet.verdicts.jsonl").unlink()
     monkeypatch.setenv("XDG_STATE_HOME", str(certified / "nowhere"))
     done = run("certify", "--check", certified / "sheet.certificate.json")
-    assert done.exit_code == 0 and "how many verdicts were changed" in done.stderr, done.stderr
+    assert done.exit_code == 0 and "how many verdicts were changed" in done.stderr, (
+        done.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,14 +222,31 @@ def test_a_plan_that_was_altered_with_its_certificate_is_found(certified, place,
 
     def follow(content):
         content["plan"] = {**content["plan"], "sha256": seal, "tables": kept["tables"]}
-        content.update({name: kept[name] for name in ("criteria", "settings", "population")})
+        content.update(
+            {name: kept[name] for name in ("criteria", "settings", "population")}
+        )
 
     sealed_again(path, follow)
     with pytest.raises(InputError):
         check_certificate(path)
 
 
-WRONG = (None, True, 0, -1, 2.5, "", "a", "../a", "1e-999999999", [], {}, [1], {"a": 1}, 1e308)
+WRONG = (
+    None,
+    True,
+    0,
+    -1,
+    2.5,
+    "",
+    "a",
+    "../a",
+    "1e-999999999",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    1e308,
+)
 WRONG += (10**18, 10**30, float("nan"), float("inf"), [None], "a\x00", "..", ".")
 
 
@@ -225,12 +255,22 @@ def test_a_value_of_another_type_at_any_place_of_a_plan_is_refused(certified):
     plan = json.loads((certified / "sheet.plan.json").read_text())
     free = {"format", SEAL}  # read by nobody, and compared with the hash
     free |= {"model", "false_positive"}  # no value, or one of several types
-    new = {"order", "same_labels", "other_criteria", "other_posts"}  # earlier plans lack them
+    new = {
+        "order",
+        "same_labels",
+        "other_criteria",
+        "other_posts",
+    }  # earlier plans lack them
     for place in [place for place in places(plan) if not free & {*place}]:
         value = at(plan, place)
         for wrong in (*WRONG, GONE):
-            alike = type(wrong) in (type(value), int if isinstance(value, float) else None)
-            if alike or (wrong is GONE and (isinstance(place[-1], int) or place[-1] in new)):
+            alike = type(wrong) in (
+                type(value),
+                int if isinstance(value, float) else None,
+            )
+            if alike or (
+                wrong is GONE and (isinstance(place[-1], int) or place[-1] in new)
+            ):
                 continue
             changed = json.loads(json.dumps(plan))
             put(changed, place, wrong)
@@ -255,7 +295,9 @@ def test_no_wrong_value_ends_in_a_traceback(certified, name):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no such files")
 @pytest.mark.parametrize("endless", ["/dev/zero", "pipe"])
-@pytest.mark.parametrize("place", ["labels", "corpus", "plan", "scores", "sheet", "certificate"])
+@pytest.mark.parametrize(
+    "place", ["labels", "corpus", "plan", "scores", "sheet", "certificate"]
+)
 def test_files_that_never_end_are_refused(certified, endless, place):
     path = certified / "sheet.certificate.json"
     os.mkfifo(certified / "pipe")
@@ -284,11 +326,18 @@ def test_files_that_never_end_are_refused(certified, endless, place):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["a/b", "../sheet.plan.json", "", ".", "..", "a\x00b", "/etc/x"])
+@pytest.mark.parametrize(
+    "name", ["a/b", "../sheet.plan.json", "", ".", "..", "a\x00b", "/etc/x"]
+)
 def test_names_with_folders_are_refused(certified, name):
-    for field, file in (("plan", "sheet.certificate.json"), ("population", "sheet.plan.json")):
+    for field, file in (
+        ("plan", "sheet.certificate.json"),
+        ("population", "sheet.plan.json"),
+    ):
         whole = (certified / file).read_bytes()
-        sealed_again(certified / file, lambda content, f=field: content[f].update(file=name))
+        sealed_again(
+            certified / file, lambda content, f=field: content[f].update(file=name)
+        )
         done = run("certify", "--check", certified / "sheet.certificate.json")
         assert done.exit_code == 2 and f"field {field}.file" in done.stderr, done.output
         (certified / file).write_bytes(whole)
@@ -307,7 +356,12 @@ def test_a_plan_with_noise_is_checked_too(tmp_path):
 )
 def test_plans_of_other_kinds_have_a_shape_too(tmp_path, place, wrong):
     scored(tmp_path / "scored.jsonl")
-    given = ("--results", tmp_path / "scored.jsonl", "--labels", tmp_path / "mine.jsonl")
+    given = (
+        "--results",
+        tmp_path / "scored.jsonl",
+        "--labels",
+        tmp_path / "mine.jsonl",
+    )
     assert run("annotate", *given, "--recall", ".8").exit_code == 0
     plan = tmp_path / "mine.plan.json"
     sealed_again(plan, lambda content: put(content, place, wrong))
@@ -320,7 +374,9 @@ def test_a_share_that_would_fill_the_memory_is_refused_at_once(certified):
     for name in ("confidence", "ratio", "targets"):
         whole = plan.read_bytes()
         share = ["1e-999999999"] if name == "targets" else "1e-999999999"
-        sealed_again(plan, lambda content, n=name, s=share: content["settings"].update({n: s}))
+        sealed_again(
+            plan, lambda content, n=name, s=share: content["settings"].update({n: s})
+        )
         done = certify(certified)
         assert done.exit_code == 2 and "1e-999999999" in done.stderr, done.output
         plan.write_bytes(whole)
@@ -332,13 +388,25 @@ def test_a_wrong_value_in_a_list_of_plans_is_named_with_its_line(tmp_path):
     plans = tmp_path / "siamese-news.plans.jsonl"
     line = json.loads(plans.read_text())
     refused = 0
-    wrong = [(name, value) for name in line for value in (WRONG[len(name) % len(WRONG)], GONE)]
-    for name, value in [*wrong, ("error", "1/0"), ("posts", ["a", 1]), ("earlier", [{}])]:
+    wrong = [
+        (name, value)
+        for name in line
+        for value in (WRONG[len(name) % len(WRONG)], GONE)
+    ]
+    for name, value in [
+        *wrong,
+        ("error", "1/0"),
+        ("posts", ["a", 1]),
+        ("earlier", [{}]),
+    ]:
         changed = dict(line)
         put(changed, (name,), value)
         plans.write_text(json.dumps(changed) + "\n")
         done = start(tmp_path, "--seed", "1", out="b.csv")
-        assert done.exit_code == 2 and isinstance(done.exception, SystemExit), (name, value)
+        assert done.exit_code == 2 and isinstance(done.exception, SystemExit), (
+            name,
+            value,
+        )
         refused += "plans.jsonl:1: is damaged" in done.stderr
     assert refused > len(line)
 
@@ -351,4 +419,6 @@ def test_half_a_character_in_both_sealed_files_is_no_traceback(certified):
     (certified / "sheet.drawn.jsonl").unlink()
     for arguments in (("--check", path), ("--labels", certified / "sheet.csv")):
         done = run("certify", *arguments)
-        assert done.exit_code == 2 and isinstance(done.exception, SystemExit), done.exception
+        assert done.exit_code == 2 and isinstance(done.exception, SystemExit), (
+            done.exception
+        )

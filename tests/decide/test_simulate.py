@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from sheet_commands import run, scored
 
-from benchmarks.promises import FAMILIES, audits, border, family_cell, find_labels, recalls
+from benchmarks.promises import (
+    FAMILIES,
+    audits,
+    border,
+    family_cell,
+    find_labels,
+    recalls,
+)
 from siamese_news.decide.bounds.hypergeometric import interval
 from siamese_news.decide.certification import Settings
 from siamese_news.decide.plan.design import first_set, nested_sets, planned_nulls
@@ -23,11 +30,15 @@ from siamese_news.decide.simulation import (
 def easy_pool(size=3000, cut=800):
     generator = np.random.default_rng(0)
     chance = 0.98 / (1 + np.exp((np.arange(size) - cut) / 100))
-    return LabeledPool("easy", -np.arange(size, dtype=float), generator.random(size) < chance)
+    return LabeledPool(
+        "easy", -np.arange(size, dtype=float), generator.random(size) < chance
+    )
 
 
 def test_the_oracle_knows_the_largest_good_threshold():
-    pool = LabeledPool("x", np.array([3.0, 2, 2, 1]), np.array([True, True, False, True]))
+    pool = LabeledPool(
+        "x", np.array([3.0, 2, 2, 1]), np.array([True, True, False, True])
+    )
     assert [pool.oracle(Fraction(t)) for t in (".9", ".75", ".6")] == [1, 4, 4]
     assert pool.misses(3, Fraction(".7")) and not pool.misses(3, Fraction(".6"))
     assert not pool.misses(0, Fraction(".9"))
@@ -38,7 +49,9 @@ def test_every_set_of_a_border_corpus_has_what_its_test_rules_out(budget):
     for target in (Fraction(".9"), Fraction(".95")):
         pool = border(np.random.default_rng(0), target, budget)
         sizes = nested_sets(pool.scores, first=first_set(budget))
-        over = np.cumsum(~pool.relevant)[sizes - 1] - planned_nulls(sizes, target, budget)
+        over = np.cumsum(~pool.relevant)[sizes - 1] - planned_nulls(
+            sizes, target, budget
+        )
         assert (over >= 0).all() and over[0] == 0
         assert budget or not over.any()
 
@@ -46,7 +59,8 @@ def test_every_set_of_a_border_corpus_has_what_its_test_rules_out(budget):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_are_what_their_seed_says(family):
     first, second = (
-        FAMILIES[family](np.random.default_rng(3), Fraction(".9"), 100) for _ in range(2)
+        FAMILIES[family](np.random.default_rng(3), Fraction(".9"), 100)
+        for _ in range(2)
     )
     assert (first.relevant == second.relevant).all()
     assert 2000 <= len(first.scores) <= 20_000 and (np.diff(first.scores) <= 0).all()
@@ -99,7 +113,10 @@ def test_no_family_is_certified_wrongly_too_often(family):
 def test_lenient_annotators():
     """Every other error is called relevant: ignored, most lists are false; declared, at most 5%."""
     wrong = {None: 0, 0.5: 0}
-    target, sizes = Fraction(".9"), nested_sets(-np.arange(5000.0), first=first_set(300))
+    target, sizes = (
+        Fraction(".9"),
+        nested_sets(-np.arange(5000.0), first=first_set(300)),
+    )
     for rate in wrong:
         settings = Settings((".9",), ".95", 300, false_positive=rate)
         (tables,) = settings.tables(sizes, settings.nulls(sizes, None))
@@ -109,14 +126,20 @@ def test_lenient_annotators():
             said = relevant | (generator.random(5000) < 0.5)
             order = random_order(sizes, generator, 300)
             done = replay(tables, order, said, target=target, budget=300)
-            taken_out = 0 if rate else done.taken_out  # where it is declared they stay in the list
-            wrong[rate] += relevant[: done.size].sum() < target * (done.size - taken_out)
+            taken_out = (
+                0 if rate else done.taken_out
+            )  # where it is declared they stay in the list
+            wrong[rate] += relevant[: done.size].sum() < target * (
+                done.size - taken_out
+            )
     assert wrong[None] > 100 and wrong[0.5] <= 10, wrong
 
 
 def test_a_family_is_replayed():
     cell = family_cell("ties", ".8", 60, 2, seed=3)
-    assert cell == family_cell("ties", ".8", 60, 2, seed=3, cores=2) and cell["wrong"] <= 1
+    assert (
+        cell == family_cell("ties", ".8", 60, 2, seed=3, cores=2) and cell["wrong"] <= 1
+    )
 
 
 def test_the_command_writes_tables(tmp_path):
@@ -156,7 +179,10 @@ def test_a_precision_that_no_list_has_is_told_apart_from_a_bad_result(tmp_path):
     text = (tmp_path / "out" / "simulation.md").read_text()
     assert "| no list has this precision | – | – | 2 |" in text
     assert (
-        json.loads((tmp_path / "out" / "simulation.json").read_text())["cells"][0]["share"] is None
+        json.loads((tmp_path / "out" / "simulation.json").read_text())["cells"][0][
+            "share"
+        ]
+        is None
     )
 
 
@@ -164,13 +190,19 @@ def test_the_command_says_what_is_missing(tmp_path):
     assert run("simulate", "--out", tmp_path).exit_code == 2
     files = ("simulate", "--results", "scored.jsonl", "--qrels", "qrels.tsv")
     done = run(*files, "--confidence", ".3", "--out", tmp_path / "out")
-    assert done.exit_code == 2 and "--confidence is .3; expected at least .5" in done.stderr
+    assert (
+        done.exit_code == 2
+        and "--confidence is .3; expected at least .5" in done.stderr
+    )
     assert run(*files, "--budget", "0", "--out", tmp_path).exit_code == 2
     done = run(*files, "--families", "7", "--out", tmp_path)
     assert done.exit_code == 2 and "benchmarks.promises" in done.stderr
     (tmp_path / "file").touch()
     done = run(*files, "--out", tmp_path / "file")
-    assert done.exit_code == 2 and "is a file; expected the name of a folder" in done.stderr
+    assert (
+        done.exit_code == 2
+        and "is a file; expected the name of a folder" in done.stderr
+    )
     scored(tmp_path / "scored.jsonl")
     (tmp_path / "qrels.tsv").write_text("a\tnobody\t1\n")
     done = run(

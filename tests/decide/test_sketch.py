@@ -24,13 +24,17 @@ def test_small_sets_are_compared_exactly(first, second, both):
     assert of_smaller == (shared / min(map(len, sets)) if shared else 0)
 
 
-@pytest.mark.parametrize(("size", "shared"), [(20_000, 6_000), (3_000, 1_000), (1_000, 1_000)])
+@pytest.mark.parametrize(
+    ("size", "shared"), [(20_000, 6_000), (3_000, 1_000), (1_000, 1_000)]
+)
 def test_large_sets_are_compared_by_their_smallest_hashes(size, shared):
     generator = np.random.default_rng(size)
     for _ in range(20):
         keys = generator.integers(0, 2**63, 20_000 + size - shared).tolist()
         first, second = keys[:20_000], keys[20_000 - shared :]
-        ranges = sketch._common_range(*(sorted(part)[:SKETCH] for part in (first, second)))
+        ranges = sketch._common_range(
+            *(sorted(part)[:SKETCH] for part in (first, second))
+        )
         _, of_smaller = sketch._shares(ranges)
         # Four standard errors of a share among as many hashes as the smaller set has in the range.
         count = SKETCH * size / 20_000
@@ -45,7 +49,8 @@ def made(folder, rows, name="scored.jsonl", posts=None):
 
 def rows(numbers, id="p{}", text="the text {}"):
     return [
-        {"post": id.format(n), "score": 1 - n / 10_000, "text": text.format(n)} for n in numbers
+        {"post": id.format(n), "score": 1 - n / 10_000, "text": text.format(n)}
+        for n in numbers
     ]
 
 
@@ -60,7 +65,10 @@ def rows(numbers, id="p{}", text="the text {}"):
         (rows([*range(4000, 5000, 4), *range(5000, 5700)]), Relation.PART),
         (rows([*range(4900, 5000), *range(5000, 6000)]), Relation.OTHER),
         (rows(range(5000, 9000)), Relation.OTHER),
-        (rows(range(80), id="q{}"), Relation.SAME),  # the head of the list, under other names
+        (
+            rows(range(80), id="q{}"),
+            Relation.SAME,
+        ),  # the head of the list, under other names
         (rows(range(5000), id="q{}", text="..{}.."), Relation.OTHER),
     ],
 )
@@ -71,7 +79,9 @@ def test_relations_of_populations(tmp_path, other, relation):
 
 def test_texts_come_from_the_posts_if_the_results_have_none(tmp_path):
     plain = [{"id": row["post"], "text": row["text"]} for row in rows(range(9000))]
-    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in plain))
+    (tmp_path / "posts.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in plain)
+    )
     scores = [{"post": row["post"], "score": row["score"]} for row in rows(range(900))]
     bare = made(tmp_path, scores, "bare.jsonl", [tmp_path / "posts.jsonl"])
     assert bare == made(tmp_path, rows(range(900)))

@@ -114,7 +114,9 @@ def test_learn_then_random_begins_again_where_much_is_missing():
 
 
 def test_places_as_published():
-    places = [binomial_place(r, 0.05, m) for r in (0.8, 0.9, 0.95) for m in (50, 100, 200)]
+    places = [
+        binomial_place(r, 0.05, m) for r in (0.8, 0.9, 0.95) for m in (50, 100, 200)
+    ]
     assert places == [45, 87, 170, 49, 96, 188, None, 99, 196]
 
 
@@ -149,7 +151,9 @@ def test_promises_are_kept():
     )
     broken = np.zeros(2, int)
     for seed in range(300):
-        keys = np.random.default_rng([5, seed]).integers(0, 2**63, size).astype(np.uint64)
+        keys = (
+            np.random.default_rng([5, seed]).integers(0, 2**63, size).astype(np.uint64)
+        )
         _, depth = random_positives(relevant, keys, 0.9, 0.05, 100)
         broken[0] += hits[depth - 1] < 0.9 * total
         rule = LearnThenRandom(0.9, 0.05, order_of(keys), lambda _: last)
@@ -159,7 +163,8 @@ def test_promises_are_kept():
 
 
 @pytest.mark.parametrize(
-    ("top", "rest", "recall"), [(100, 400, 0.8), (100, 400, 0.9), (300, 1000, 0.95), (30, 200, 0.5)]
+    ("top", "rest", "recall"),
+    [(100, 400, 0.8), (100, 400, 0.9), (300, 1000, 0.95), (30, 200, 0.5)],
 )
 def test_the_exact_chance_to_stop_too_early(top, rest, recall):
     """Over all orders of the rest, by the number of hits after each post that is drawn."""
@@ -174,8 +179,14 @@ def test_the_exact_chance_to_stop_too_early(top, rest, recall):
         hits = np.arange(relevant + 1)
         chance, early = np.eye(1, relevant + 1)[0], 0.0
         for drawn in range(rest):
-            shown = recall_shown(top, hits, np.full(len(hits), drawn), rest, recall, error)
-            stop = shown & (hits <= drawn) & (top + hits < recall * (top + relevant) - 1e-9)
+            shown = recall_shown(
+                top, hits, np.full(len(hits), drawn), rest, recall, error
+            )
+            stop = (
+                shown
+                & (hits <= drawn)
+                & (top + hits < recall * (top + relevant) - 1e-9)
+            )
             early += chance[stop].sum()
             chance[stop] = 0
             hit = chance * (relevant - hits) / (rest - drawn)
@@ -218,7 +229,9 @@ def test_the_bound_on_relevant_posts_holds_at_every_look(rule):
     size, broken, last = 600, 0, []
     for seed in range(50):
         generator = np.random.default_rng([3, seed])
-        relevant = generator.random(size) < np.maximum(np.linspace(0.9, -1.2, size), 0.02)
+        relevant = generator.random(size) < np.maximum(
+            np.linspace(0.9, -1.2, size), 0.02
+        )
         order = generator.permutation(size)
         learned_badly = np.argsort(order % 3, kind="stable")
         if rule is RandomPositives:
@@ -242,7 +255,13 @@ def test_the_bound_on_relevant_posts_holds_at_every_look(rule):
 
 
 def test_the_largest_number_that_is_not_ruled_out():
-    for hits, drawn, size in ((0, 1, 40), (0, 30, 40), (3, 10, 40), (10, 10, 40), (5, 40, 40)):
+    for hits, drawn, size in (
+        (0, 1, 40),
+        (0, 30, 40),
+        (3, 10, 40),
+        (10, 10, 40),
+        (5, 40, 40),
+    ):
         numbers = [
             k
             for k in range(size + 1)

@@ -67,7 +67,9 @@ def test_crossing_probability_is_within_the_budget_and_uses_it(size, target, bud
     assert sum(exact) == sum(crossing(size, errors, bounds))
 
 
-@pytest.mark.parametrize(("size", "target"), [(1500, ".9"), (4000, ".8"), (20000, ".95")])
+@pytest.mark.parametrize(
+    ("size", "target"), [(1500, ".9"), (4000, ".8"), (20000, ".95")]
+)
 def test_what_may_be_spent_is_nearly_spent(size, target):
     errors = least_errors(size, Fraction(target))
     bounds = Tables([size], [errors], error=0.05, turn=225).bounds(0, 300).tolist()
@@ -116,7 +118,9 @@ def test_a_longer_table_begins_like_a_shorter_one():
     short = Tables(sizes, nulls, error=0.05, turn=225)
     long = Tables(sizes, nulls, error=0.05, turn=225)
     for number in range(3):
-        assert (short.bounds(number, 100) == long.bounds(number, 150 + 100 * number)[:101]).all()
+        assert (
+            short.bounds(number, 100) == long.bounds(number, 150 + 100 * number)[:101]
+        ).all()
 
 
 def test_one_table_does_not_depend_on_its_neighbors():
@@ -141,7 +145,9 @@ def test_no_table_is_above_its_ceiling(target):
         tables = Tables(sizes, nulls, error=error, turn=225)
         for number, size in enumerate(sizes):
             labels = min(size, 1200)
-            assert (tables.bounds(number, labels) <= tables.ceiling(number, labels)).all()
+            assert (
+                tables.bounds(number, labels) <= tables.ceiling(number, labels)
+            ).all()
 
 
 def test_far_beyond_the_budget_a_table_is_the_same():
@@ -159,7 +165,16 @@ def test_tables_that_take_long_are_computed_under_a_progress_bar(tmp_path):
     files = ["--results", "scored.jsonl", "--out", "sheet.csv"]
     child = pexpect.spawn(
         sys.executable,
-        ["-m", "siamese_news", "sample", *files, "--precision", ".9", "--budget", "8000"],
+        [
+            "-m",
+            "siamese_news",
+            "sample",
+            *files,
+            "--precision",
+            ".9",
+            "--budget",
+            "8000",
+        ],
         cwd=str(tmp_path),
         env={**os.environ, "SIAMESE_NEWS_CACHE": str(tmp_path)},
         encoding="utf-8",
@@ -176,7 +191,11 @@ def test_tables_that_take_long_are_kept_by_what_they_are_made_of(tmp_path, monke
     told = []
 
     def made(null=60):
-        known = {"error": 0.05, "turn": 75, "shown": lambda looks: told.append(1) or looks}
+        known = {
+            "error": 0.05,
+            "turn": 75,
+            "shown": lambda looks: told.append(1) or looks,
+        }
         return Tables([100, 400], [20, null], **known).bounds(1, 90).tolist()
 
     first = made()

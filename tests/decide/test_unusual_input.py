@@ -4,7 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from sheet_commands import certificate, certify, fill, finish, rows_of, run, save, scored, start
+from sheet_commands import (
+    certificate,
+    certify,
+    fill,
+    finish,
+    rows_of,
+    run,
+    save,
+    scored,
+    start,
+)
 
 from siamese_news.decide.plan.design import nested_sets
 
@@ -15,7 +25,9 @@ def pool(folder, scores, **columns):
         | {name: value(n) for name, value in columns.items()}
         for n, score in enumerate(scores)
     ]
-    (folder / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "scored.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
 
 
 def holds(folder, name="sheet.certificate.json"):
@@ -26,13 +38,19 @@ def holds(folder, name="sheet.certificate.json"):
 def test_scores_that_are_all_equal(tmp_path):
     pool(tmp_path, [0.5] * 300)
     done = start(tmp_path, "--budget", "60")
-    said = "All 300 posts have the same score: they are certified together or not at all"
+    said = (
+        "All 300 posts have the same score: they are certified together or not at all"
+    )
     assert said in done.stderr
     done, _ = finish(tmp_path, {f"p{n}" for n in range(300) if n % 2})
-    assert said in done.stderr and said in (tmp_path / "sheet.certificate.html").read_text()
+    assert (
+        said in done.stderr
+        and said in (tmp_path / "sheet.certificate.html").read_text()
+    )
     (claim,) = certificate(tmp_path)["claims"]
     assert (
-        claim["threshold"] is None and claim["posts"] == certificate(tmp_path)["labels"]["relevant"]
+        claim["threshold"] is None
+        and claim["posts"] == certificate(tmp_path)["labels"]["relevant"]
     )
     holds(tmp_path)
 
@@ -48,9 +66,7 @@ def test_equal_scores_of_relevant_posts_are_certified_together(tmp_path):
 def test_the_verdicts_of_a_classifier_as_scores(tmp_path):
     pool(tmp_path, [1] * 80 + [0] * 220)
     done = start(tmp_path, "--budget", "60")
-    said = (
-        "The scores have 2 different values, and a list ends where the score changes: after 80 or"
-    )
+    said = "The scores have 2 different values, and a list ends where the score changes: after 80 or"
     assert said in done.stderr
     finish(tmp_path, {f"p{n}" for n in range(80)})
     (claim,) = certificate(tmp_path)["claims"]
@@ -63,7 +79,9 @@ def test_a_set_ends_before_many_equal_scores():
     assert nested_sets(ones, first=100).tolist() == [80, 300]
     assert nested_sets(np.repeat([1.0, 0.0], [9, 291]), first=100).tolist() == [300]
     assert nested_sets(np.repeat([1.0, 0.0], [80, 120]), first=100).tolist() == [200]
-    assert nested_sets(np.repeat([1.0, 0.0], [150, 220]), first=100).tolist()[:1] == [150]
+    assert nested_sets(np.repeat([1.0, 0.0], [150, 220]), first=100).tolist()[:1] == [
+        150
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 2, 10])
@@ -74,7 +92,9 @@ def test_a_list_that_is_smaller_than_the_plan(tmp_path, size):
     done, sheets = finish(tmp_path, {"p0", "p3"})
     assert len(rows_of(tmp_path / sheets[0])) == size and len(sheets) == 1
     (claim,) = certificate(tmp_path)["claims"]
-    assert claim["exact"] and claim["posts"] == claim["relevant_at_least"] == (1 if size < 4 else 2)
+    assert claim["exact"] and claim["posts"] == claim["relevant_at_least"] == (
+        1 if size < 4 else 2
+    )
     assert "This is certain" in done.stdout
     holds(tmp_path)
 
@@ -83,7 +103,10 @@ def test_every_post_is_labeled_and_none_is_relevant(tmp_path):
     pool(tmp_path, [1 - n / 20 for n in range(10)])
     start(tmp_path)
     done, _ = finish(tmp_path, set())
-    assert "Every one of the 10 posts was labeled and none is relevant as judged by" in done.stdout
+    assert (
+        "Every one of the 10 posts was labeled and none is relevant as judged by"
+        in done.stdout
+    )
     assert not (tmp_path / "sheet.certificate.csv").exists()
     holds(tmp_path)
 
@@ -96,7 +119,9 @@ def test_all_labels_are_skips(tmp_path):
     done = certify(tmp_path)
     assert "Every labeled post was skipped, which counts as not relevant" in done.stdout
     content = certificate(tmp_path)
-    assert content["labels"]["skipped"] == len(rows) and content["claims"][0]["posts"] == 0
+    assert (
+        content["labels"]["skipped"] == len(rows) and content["claims"][0]["posts"] == 0
+    )
     assert dict(content["flow"])["skipped, which counts as not relevant"] == len(rows)
     assert not (tmp_path / "sheet.certificate.csv").exists()
     holds(tmp_path)
@@ -109,15 +134,23 @@ def test_one_annotator_of_two_always_says_yes(tmp_path):
     rows = rows_of(tmp_path / "sheet.csv")
     for who in ("ana", "ben"):
         for row in rows:
-            row |= {"label": str(int(who == "ben" or row["post"] in relevant)), "annotator": who}
+            row |= {
+                "label": str(int(who == "ben" or row["post"] in relevant)),
+                "annotator": who,
+            }
         save(tmp_path / f"{who}.csv", rows)
     (tmp_path / "sheet.csv").unlink()
-    done = certify(tmp_path, "ana.csv", "ben.csv", more=("--plan", tmp_path / "sheet.plan.json"))
+    done = certify(
+        tmp_path, "ana.csv", "ben.csv", more=("--plan", tmp_path / "sheet.plan.json")
+    )
     assert done.exit_code == 0, done.stderr
     content = certificate(tmp_path)
     agreed = sum(row["post"] in relevant for row in rows)
     assert content["labels"]["relevant"] == agreed == content["claims"][0]["posts"]
-    assert f"{len(rows) - agreed} posts with labels that contradict each other" in done.stderr
+    assert (
+        f"{len(rows) - agreed} posts with labels that contradict each other"
+        in done.stderr
+    )
     page = (tmp_path / "sheet.certificate.html").read_text()
     assert f"ben called every one of these {len(rows)} posts relevant" in page
     assert content["answers"]["people"]["shared"]["alpha"] < 0.1
@@ -180,6 +213,9 @@ def test_a_column_with_one_post_a_group(tmp_path):
     (answer,) = certificate(tmp_path)["answers"]["lists"]
     assert [group["rows"] for group in answer["groups"]] == [[], []]
     page = (tmp_path / "sheet.certificate.html").read_text()
-    assert "By url: Every post has a value of its own, so there are no groups to compare" in page
+    assert (
+        "By url: Every post has a value of its own, so there are no groups to compare"
+        in page
+    )
     assert "By site: All posts of the list have one value, x." in page
     holds(tmp_path)

@@ -79,10 +79,20 @@ class Served:
     ) -> None:
         self.project = project
         self._folder = tempfile.TemporaryDirectory()
-        output, self._errors = (Path(self._folder.name) / name for name in ("output", "errors"))
+        output, self._errors = (
+            Path(self._folder.name) / name for name in ("output", "errors")
+        )
         output.touch()
         self._errors.touch()
-        arguments = ["desk", "--project", project, "--no-browser", "--port", port, *options]
+        arguments = [
+            "desk",
+            "--project",
+            project,
+            "--no-browser",
+            "--port",
+            port,
+            *options,
+        ]
         files = {"output": output, "errors": self._errors}
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("OMP_NUM_THREADS", "1")
@@ -195,15 +205,23 @@ def found_before(
     count = len(texts) if texts is not None else relevant + other
     for number in range(count):
         about = number < relevant
-        post = ids[number] if ids is not None else f"{9_007_199_254_740_993 + number * 7}"
+        post = (
+            ids[number] if ids is not None else f"{9_007_199_254_740_993 + number * 7}"
+        )
         truth[post] = about
-        text = chance.choice(_ABOUT if about else _OTHER) + " " + " ".join(chance.sample(_WORDS, 5))
+        text = (
+            chance.choice(_ABOUT if about else _OTHER)
+            + " "
+            + " ".join(chance.sample(_WORDS, 5))
+        )
         day = 1 + chance.randrange(20)
         rows.append(
             {
                 "article": "storm" if number % 3 else "wall",
                 "post": post,
-                "score": round(chance.uniform(*((0.3, 0.6) if about else (0.02, 0.35))), 6),
+                "score": round(
+                    chance.uniform(*((0.3, 0.6) if about else (0.02, 0.35))), 6
+                ),
                 "text": text if texts is None else texts[number],
                 "cluster": number - (number % 20 == 11),
                 "cluster_size": 1 + (number % 20 in (10, 11)),
@@ -220,7 +238,11 @@ def found_before(
     search.mkdir(parents=True)
     (folder / "project.json").write_text(
         json.dumps(
-            {"format": "siamese_news project 1", "search": 1, "options": {"threshold": 0.02}}
+            {
+                "format": "siamese_news project 1",
+                "search": 1,
+                "options": {"threshold": 0.02},
+            }
         )
     )
     with (search / "results.parquet").open("wb") as stream:
@@ -228,9 +250,13 @@ def found_before(
     counts = {"read": count, "rejected": 0, "duplicates": 0, "kept": count}
     titles = {"storm": "Storm breaks the sea wall", "wall": "A wall of 1961"}
     (search / "results.parquet.meta.json").write_text(
-        json.dumps({"counts": counts, "titles": titles, "command": "siamese-news filter"})
+        json.dumps(
+            {"counts": counts, "titles": titles, "command": "siamese-news filter"}
+        )
     )
     (search / "search.json").write_text(
-        json.dumps({"arguments": ["filter"], "command": "siamese-news filter", "process": None})
+        json.dumps(
+            {"arguments": ["filter"], "command": "siamese-news filter", "process": None}
+        )
     )
     return truth

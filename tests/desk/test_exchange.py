@@ -45,14 +45,19 @@ def _label_studio(rows, truth):
             "type": "choices",
             "value": {"choices": [choice]},
         }
-        tasks.append({"data": row, "annotations": [{"result": [result], "was_cancelled": False}]})
+        tasks.append(
+            {"data": row, "annotations": [{"result": [result], "was_cancelled": False}]}
+        )
     return json.dumps(tasks)
 
 
 def _prodigy(rows, truth):
     said = {True: "accept", False: "reject"}
     return "".join(
-        json.dumps({"text": row["text"], "meta": row, "answer": said[truth[row["post"]]]}) + "\n"
+        json.dumps(
+            {"text": row["text"], "meta": row, "answer": said[truth[row["post"]]]}
+        )
+        + "\n"
         for row in rows
     )
 
@@ -77,7 +82,11 @@ def test_a_list_comes_back_from_other_programs_as_labels(project, name, person):
 def test_the_pages_own_labels_open_in_another_project(project, tmp_path):
     served, truth, _ = project
     for post in list(truth)[:20]:
-        row = {"post": post, "label": "yes" if truth[post] else "no", "annotator": "ana"}
+        row = {
+            "post": post,
+            "label": "yes" if truth[post] else "no",
+            "annotator": "ana",
+        }
         served.json("/api/labels", row)
     content = served.ask("/files/labels")[1].decode()
     found_before(tmp_path / "other", relevant=60, other=60)
@@ -103,7 +112,9 @@ def test_the_page_asks_for_a_second_look_where_it_was_started_with_one(tmp_path)
         (tmp_path / "minilm", False, []),
         (None, True, []),
     ):
-        project = Project(tmp_path / f"{folder is None}{wanted}", *given, second_look=folder)
+        project = Project(
+            tmp_path / f"{folder is None}{wanted}", *given, second_look=folder
+        )
         options = project.config()["options"] | {"second_look": wanted}
         line = query_of(project, options, project.results).arguments(FILTER)
         place = line.index("--second-look") if "--second-look" in line else len(line)
@@ -116,7 +127,9 @@ def test_an_upload_that_is_too_large_leaves_nothing(project):
     status, content = 0, b""
     with suppress(OSError):  # where the server closed before everything was sent
         data = b"x" * (CAPS["articles"] + 1)
-        status, content = served.ask("/api/inputs/articles/a.txt", method="PUT", data=data)
+        status, content = served.ask(
+            "/api/inputs/articles/a.txt", method="PUT", data=data
+        )
     assert status in (0, 400) and (not content or b"larger than" in content)
     assert served.ask("/")[0] == 200
     assert not list((folder / "inputs/articles").iterdir())
@@ -156,7 +169,10 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
     monkeypatch.setenv("HOLD", str(hold))
     found_before(tmp_path / "storm", relevant=20, other=20)
     corpus(tmp_path / "posts.jsonl", relevant=300, other=600)
-    content, searches = (tmp_path / "posts.jsonl").read_bytes(), tmp_path / "storm/searches"
+    content, searches = (
+        (tmp_path / "posts.jsonl").read_bytes(),
+        tmp_path / "storm/searches",
+    )
     before = {path.name for path in (searches / "1").iterdir()}
     served = Served(tmp_path / "storm")
 
@@ -169,13 +185,19 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
         assert state["state"] == "running"
         assert served.ask("/api/search/discard", {})[0] == 400  # it is running
         served.json("/api/search/cancel", {})
-        assert _wait_for(served, lambda state: state["state"] != "running")["state"] == "stopped"
+        assert (
+            _wait_for(served, lambda state: state["state"] != "running")["state"]
+            == "stopped"
+        )
         assert (folder / "results.parquet.part").stat().st_size > 0
         assert not (folder / "results.parquet").exists()
         hold.unlink()
 
     try:
-        for path, data in (("articles/a.txt", ARTICLE.encode()), ("posts/p.jsonl", content)):
+        for path, data in (
+            ("articles/a.txt", ARTICLE.encode()),
+            ("posts/p.jsonl", content),
+        ):
             assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
         canceled(2, 0.05)
         served.json("/api/search/discard", {})
@@ -193,7 +215,9 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
         assert before <= {path.name for path in (searches / "1").iterdir()}
         resumed, whole = ((searches / n / "results.parquet").read_bytes() for n in "23")
         assert resumed == whole
-        assert not [path.name for path in (searches / "3").iterdir() if ".part" in path.name]
+        assert not [
+            path.name for path in (searches / "3").iterdir() if ".part" in path.name
+        ]
     finally:
         served.end()
 
@@ -210,13 +234,21 @@ def _blocks_done(folder):
     ("share", "quiet", "left"),
     [(0.5, 0, 20), (0.5, 5, 15), (0.5, 60, None), (0.995, 0, None), (1.0, 60, None)],
 )
-def test_the_time_that_is_left_is_not_told_where_it_is_not_known(tmp_path, share, quiet, left):
+def test_the_time_that_is_left_is_not_told_where_it_is_not_known(
+    tmp_path, share, quiet, left
+):
     """After the last post come near-duplicates, the map and the file: minutes for a long list."""
     found_before(tmp_path / "storm", relevant=5, other=5)
     search = tmp_path / "storm/searches/1"
     saved = {"arguments": ["filter"], "command": "", "process": os.getpid()}
     (search / "search.json").write_text(json.dumps(saved))
-    row = {"pass": 2, "done": share * 1000, "total": 1000, "posts": 900, "seconds": 20.0}
+    row = {
+        "pass": 2,
+        "done": share * 1000,
+        "total": 1000,
+        "posts": 900,
+        "seconds": 20.0,
+    }
     (search / "progress.log").write_text(f"one line\n{json.dumps(row)}\n")
     then = time.time() - quiet
     os.utime(search / "progress.log", (then, then))

@@ -24,7 +24,13 @@ from siamese_news.desk.requests import shares_in
 from siamese_news.search.report.page import visible
 
 VIEWS = ("/", "/posts", "/label", "/decide", "/hand-over")
-READS = (*VIEWS, "/api/posts", "/api/queue?kind=rank&annotator=a", "/files/csv", "/api/copies/1")
+READS = (
+    *VIEWS,
+    "/api/posts",
+    "/api/queue?kind=rank&annotator=a",
+    "/files/csv",
+    "/api/copies/1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +70,9 @@ def test_the_token_opens_the_page_once_and_leaves_the_address(served):
     host = ("Host", f"127.0.0.1:{served.port}")
     status, headers, content = _raw(served, "GET", f"/?token={served.token}", [host])
     cookie = headers["set-cookie"]
-    assert status == 200 and b'url=/"' in content and served.token.encode() not in content
+    assert (
+        status == 200 and b'url=/"' in content and served.token.encode() not in content
+    )
     assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
     assert _raw(served, "GET", "/?token=wrong", [host])[0] == 401
     assert _raw(served, "GET", f"/posts?token={served.token}", [host])[0] == 401
@@ -72,7 +80,13 @@ def test_the_token_opens_the_page_once_and_leaves_the_address(served):
 
 @pytest.mark.parametrize(
     "hosts",
-    [["evil.example"], ["evil.example:{port}"], ["127.0.0.1"], [], ["127.0.0.1:{port}", "evil"]],
+    [
+        ["evil.example"],
+        ["evil.example:{port}"],
+        ["127.0.0.1"],
+        [],
+        ["127.0.0.1:{port}", "evil"],
+    ],
 )
 def test_another_name_for_this_address_gets_nothing(served, hosts):
     headers = [("Host", host.format(port=served.port)) for host in hosts]
@@ -124,7 +138,8 @@ def _files(served):
 
 
 @pytest.mark.parametrize(
-    "name", ["../out.jsonl", "..%2Fout.jsonl", "/etc/out.jsonl", "run.py", "..", "a.jsonl.exe"]
+    "name",
+    ["../out.jsonl", "..%2Fout.jsonl", "/etc/out.jsonl", "run.py", "..", "a.jsonl.exe"],
 )
 def test_no_upload_leaves_its_folder(served, name):
     before = _files(served)
@@ -162,9 +177,16 @@ def test_a_name_of_any_kind_is_stored_safely(served, name):
     before, path = _files(served), f"/api/inputs/posts/{quote(name)}"
     html = served.json(path, method="PUT", data=b"first\n")["html"]
     (stored,) = _files(served) - before
-    assert stored.parent == served.project / "inputs/posts" and stored.read_bytes() == b"first\n"
+    assert (
+        stored.parent == served.project / "inputs/posts"
+        and stored.read_bytes() == b"first\n"
+    )
     own = stored.name
-    assert len(own.encode()) < 200 and own[0] not in ".-~ " and not set(own) & set('<>:"/\\|?*')
+    assert (
+        len(own.encode()) < 200
+        and own[0] not in ".-~ "
+        and not set(own) & set('<>:"/\\|?*')
+    )
     assert all(unicodedata.category(sign)[0] != "C" for sign in own)
     assert own.split(".")[0].strip().lower() not in ("con", "lpt1", "nul")
     assert f"<bdi>{escape(visible(own))}</bdi>" in html
@@ -176,9 +198,13 @@ def test_a_name_of_any_kind_is_stored_safely(served, name):
 
 
 def test_names_that_differ_in_what_is_replaced_alone_are_one_file(served):
-    html = served.json("/api/inputs/posts/a%3F.csv", method="PUT", data=b"first")["html"]
+    html = served.json("/api/inputs/posts/a%3F.csv", method="PUT", data=b"first")[
+        "html"
+    ]
     assert "<bdi>a？.csv</bdi>" in html
-    status, content = served.ask(f"/api/inputs/posts/{quote('a？.csv')}", method="PUT", data=b"2")
+    status, content = served.ask(
+        f"/api/inputs/posts/{quote('a？.csv')}", method="PUT", data=b"2"
+    )
     assert status == 400 and "already exists" in json.loads(content)["error"]
     (stored,) = (served.project / "inputs/posts").iterdir()
     assert stored.read_text() == "first"
@@ -203,7 +229,11 @@ def test_a_file_of_labels_is_named_as_the_user_does(served):
     path = "/api/labels/import?name=my%20labels.csv&annotator=a"
     status, content = served.ask(path, data=b"0123456789", method="PUT")
     said = json.loads(content)["error"]
-    assert status == 400 and said.startswith("my labels.csv:1: ") and "nothing was imported" in said
+    assert (
+        status == 400
+        and said.startswith("my labels.csv:1: ")
+        and "nothing was imported" in said
+    )
 
 
 def test_uploads_are_whole_and_never_replace_one(served):
@@ -233,7 +263,10 @@ def test_uploads_are_whole_and_never_replace_one(served):
 def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
     served = Served(tmp_path / "storm")
     host, origin = f"127.0.0.1:{served.port}", served.base.rstrip("/")
-    for path in ("/api/inputs/posts/a.jsonl", "/api/labels/import?name=a.csv&annotator=a"):
+    for path in (
+        "/api/inputs/posts/a.jsonl",
+        "/api/labels/import?name=a.csv&annotator=a",
+    ):
         lines = [
             f"PUT {path} HTTP/1.1",
             f"Host: {host}",
@@ -260,7 +293,10 @@ def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
     [
         ("/api/labels", {"post": "nobody", "label": "yes", "annotator": "a"}),
         ("/api/labels", {"post": 7, "label": "yes", "annotator": "a"}),
-        ("/api/labels", {"post": "9007199254740993", "label": "perhaps", "annotator": "a"}),
+        (
+            "/api/labels",
+            {"post": "9007199254740993", "label": "perhaps", "annotator": "a"},
+        ),
         ("/api/labels", {"post": "9007199254740993", "label": "yes", "annotator": ""}),
         ("/api/labels", {"post": "1", "label": "yes", "annotator": "a", "seen": "x"}),
         ("/api/threshold", {"threshold": "nan"}),
@@ -309,7 +345,9 @@ def test_shares_are_read_as_people_write_them(typed, meant):
     assert shares_in(typed) == meant
 
 
-@pytest.mark.parametrize("typed", ["80,90", "0,8,0,9", "100", "0", "1", "150", "-5", "%", "nine"])
+@pytest.mark.parametrize(
+    "typed", ["80,90", "0,8,0,9", "100", "0", "1", "150", "-5", "%", "nine"]
+)
 def test_what_is_no_share_is_said(served, typed):
     row = {"precision": typed, "confidence": ".95", "budget": 10}
     assert served.ask("/api/plan", row)[0] == 400
@@ -349,15 +387,31 @@ def test_filters_take_anything_as_words(served):
     ):
         assert served.ask(f"/api/posts?words={quote(words)}")[0] == 200
     found = served.json("/api/posts?words=QUAYLE")["found"]
-    assert found == served.json("/api/posts?words=quayle&start=2026-03-01&end=2026-03-20")["found"]
+    assert (
+        found
+        == served.json("/api/posts?words=quayle&start=2026-03-01&end=2026-03-20")[
+            "found"
+        ]
+    )
     assert 0 < found < 60
 
 
 def test_a_second_server_and_a_strange_folder_are_refused(served, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    for folder, message in ((served.project, "is open in another"), (tmp_path, "no project.json")):
+    for folder, message in (
+        (served.project, "is open in another"),
+        (tmp_path, "no project.json"),
+    ):
         said = subprocess.run(
-            [sys.executable, "-m", "siamese_news", "desk", "--no-browser", "--project", folder],
+            [
+                sys.executable,
+                "-m",
+                "siamese_news",
+                "desk",
+                "--no-browser",
+                "--project",
+                folder,
+            ],
             capture_output=True,
             text=True,
             timeout=60,
@@ -373,7 +427,9 @@ def test_the_private_folder_is_private_and_only_loopback_answers(served):
     if listening.exists():
         port = f"{served.port:04X}"
         rows = [row.split() for row in listening.read_text().splitlines()[1:]]
-        mine = [row[1] for row in rows if row[1].endswith(f":{port}") and row[3] == "0A"]
+        mine = [
+            row[1] for row in rows if row[1].endswith(f":{port}") and row[3] == "0A"
+        ]
         assert mine == [f"0100007F:{port}"]
 
 
@@ -382,13 +438,22 @@ def test_the_pages_of_a_filter_have_each_of_its_posts_once(served):
         found, after = [], 0
         while after is not None:
             part = served.json(f"/api/posts?{query}&after={after}")
-            found += [row.split('"')[0] for row in part["html"].split('data-post="')[1:]]
+            found += [
+                row.split('"')[0] for row in part["html"].split('data-post="')[1:]
+            ]
             after = part["next"]
         return found
 
-    for query in ("words=quay", "words=the+wa&lang=en", "words=storm&least=0.3", "words=nowhere"):
+    for query in (
+        "words=quay",
+        "words=the+wa&lang=en",
+        "words=storm&least=0.3",
+        "words=nowhere",
+    ):
         posts = listed(query)
-        assert served.json(f"/api/posts?{query}")["found"] == len(posts) == len(set(posts))
+        assert (
+            served.json(f"/api/posts?{query}")["found"] == len(posts) == len(set(posts))
+        )
 
 
 def test_answers_are_not_held_back():

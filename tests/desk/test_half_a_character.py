@@ -18,13 +18,21 @@ def page(tmp_path_factory):
 def test_a_note_with_half_an_emoji_is_a_label(page):
     served, truth, folder = page
     post = next(iter(truth))
-    row = {"post": post, "label": "yes", "annotator": f"ana {HALF}", "note": f"sure {HALF}"}
+    row = {
+        "post": post,
+        "label": "yes",
+        "annotator": f"ana {HALF}",
+        "note": f"sure {HALF}",
+    }
     assert served.json("/api/labels", row)["label"] == "yes"
     line = json.loads((folder / "labels.jsonl").read_text().splitlines()[-1])
     assert (line["note"], line["annotator"]) == ("sure \ufffd", "ana \ufffd")
     status, content = served.ask("/files/labels")
     assert status == 200 and "sure \ufffd" in content.decode()
-    assert next(csv.DictReader(content.decode("utf-8-sig").splitlines()))["note"] == "sure \ufffd"
+    assert (
+        next(csv.DictReader(content.decode("utf-8-sig").splitlines()))["note"]
+        == "sure \ufffd"
+    )
     gone = served.json("/api/labels/undo", {"annotator": f"ana {HALF}"})
     assert gone == {"post": post}
 
@@ -37,7 +45,10 @@ def test_a_note_with_half_an_emoji_is_a_label(page):
         ("/api/settings", {"criteria": HALF}),
         ("/api/pasted", {"text": f"An article {HALF}"}),
         ("/api/threshold", {"threshold": HALF}),
-        ("/api/goals", {n: HALF for n in ("find", "recall", "rule", "positives", "confidence")}),
+        (
+            "/api/goals",
+            {n: HALF for n in ("find", "recall", "rule", "positives", "confidence")},
+        ),
         ("/api/plan", {"precision": HALF, "confidence": HALF, "budget": HALF}),
         ("/api/search", {"threshold": HALF, HALF: HALF, "about": HALF}),
         ("/api/labels/undo", {"annotator": HALF}),

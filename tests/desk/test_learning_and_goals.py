@@ -46,7 +46,9 @@ def test_a_learned_order_is_what_the_command_writes_and_is_off_without_labels(pr
     found = served.json("/api/learn", {})
     assert found["helps"] and "cross-validated" in found["sentence"]
     assert found["sentence"] in served.ask("/posts")[1].decode().replace("&#43;", "+")
-    learned = pq.read_table(folder / "searches/1/learned.parquet").column("post").to_pylist()
+    learned = (
+        pq.read_table(folder / "searches/1/learned.parquet").column("post").to_pylist()
+    )
     html, after, listed = "", 0, []
     while after is not None:
         part = served.json(f"/api/posts?order=learned&after={after}")
@@ -56,7 +58,9 @@ def test_a_learned_order_is_what_the_command_writes_and_is_off_without_labels(pr
     assert listed == learned and len(listed) == 400
     assert "was " in html
     # The command that the page shows writes the same file.
-    (line,) = [line for line in commands(served) if line.startswith("siamese-news feedback")]
+    (line,) = [
+        line for line in commands(served) if line.startswith("siamese-news feedback")
+    ]
     before = (folder / "searches/1/learned.parquet").read_bytes()
     done = run(line + " --force", folder)
     assert done.returncode == 0, done.stderr
@@ -89,11 +93,15 @@ def test_goals_count_every_label_and_end_where_annotate_ends(project):
     assert "Enough: at least .8 of all relevant posts" in html
     assert "With confidence" in html or "with confidence" in html
     assert "there are at most" in html and " of about " not in html
-    rows = [json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()
+    ]
     found = sum(row["label"] == "yes" for row in rows)
     assert found >= 0.8 * sum(truth.values()) and len(rows) < len(truth)
     # The command goes on from the same labels: nothing is left to ask.
-    (line,) = [line for line in commands(served) if line.startswith("siamese-news annotate")]
+    (line,) = [
+        line for line in commands(served) if line.startswith("siamese-news annotate")
+    ]
     done = run(line, folder)
     assert done.returncode == 0, done.stderr
     assert "done: the goal is reached" in done.stderr
@@ -129,17 +137,30 @@ def test_a_machine_is_a_second_coder_whose_verdicts_are_joined(project, tmp_path
     status, content = given(served, file, file.name, machine=" ")
     assert status == 400 and "has no name" in json.loads(content)["error"]
     alike = tmp_path / "alike.csv"
-    alike.write_text("post,verdict\n" + "".join(f"{post},1\n" for post in truth), encoding="utf-8")
+    alike.write_text(
+        "post,verdict\n" + "".join(f"{post},1\n" for post in truth), encoding="utf-8"
+    )
     status, content = given(served, alike, alike.name)
     said = json.loads(content)["error"]
-    assert status == 400 and said.startswith("alike.csv: says 1 of all") and str(folder) not in said
-    assert not (folder / "verdicts").exists() and "A machine's verdicts" in page(served, "/posts")
+    assert (
+        status == 400
+        and said.startswith("alike.csv: says 1 of all")
+        and str(folder) not in said
+    )
+    assert not (folder / "verdicts").exists() and "A machine's verdicts" in page(
+        served, "/posts"
+    )
     status, content = given(served, file, file.name)
-    assert status == 200 and "labels of 400 of 400 posts" in json.loads(content)["sentence"]
+    assert (
+        status == 200
+        and "labels of 400 of 400 posts" in json.loads(content)["sentence"]
+    )
 
     # Without labels the order is joined and says that nothing has judged it.
     assert "cannot judge the new order yet" in served.json("/api/learn", {})["sentence"]
-    (line,) = [line for line in commands(served) if line.startswith("siamese-news feedback")]
+    (line,) = [
+        line for line in commands(served) if line.startswith("siamese-news feedback")
+    ]
     assert "--verdicts 'verdicts/gpt 4.csv' --name gpt" in line
 
     label(served, truth, sorted(wrong)[:3] + sorted(set(truth) - wrong)[:3])
@@ -150,8 +171,13 @@ def test_a_machine_is_a_second_coder_whose_verdicts_are_joined(project, tmp_path
     posts, _ = queued(served, "conflict")
     assert {post["post"] for post in posts} == set(sorted(wrong)[:3])
     html = page(served, "/decide")
-    assert "gpt: labels of 400 of 400 posts." in html and "6 posts labeled by people" in html
-    rows = [json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()]
+    assert (
+        "gpt: labels of 400 of 400 posts." in html
+        and "6 posts labeled by people" in html
+    )
+    rows = [
+        json.loads(row) for row in (folder / "labels.jsonl").read_text().splitlines()
+    ]
     assert {row["annotator"] for row in rows} == {"me"}
 
     done = run(line + " --force", folder)

@@ -49,7 +49,15 @@ def test_only_addresses_of_the_web_become_links(tmp_path):
 
 def test_every_aria_attribute_of_the_templates_exists():
     root = Path(siamese_news.__file__).parent
-    known = {"current", "describedby", "hidden", "label", "labelledby", "live", "pressed"}
+    known = {
+        "current",
+        "describedby",
+        "hidden",
+        "label",
+        "labelledby",
+        "live",
+        "pressed",
+    }
     used = {
         name
         for path in root.rglob("*.j2")

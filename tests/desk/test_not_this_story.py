@@ -22,10 +22,15 @@ def test_a_story_that_is_not_meant_is_subtracted_and_columns_can_be_named(tmp_pa
     corpus(tmp_path / "posts.jsonl", relevant=40, other=60)
     rows = [json.loads(row) for row in (tmp_path / "posts.jsonl").open()]
     named = [{"nummer": row["id"], "inhalt": row["text"] + " é"} for row in rows]
-    content = "\n".join(json.dumps(row, ensure_ascii=False) for row in named).encode("cp1252")
+    content = "\n".join(json.dumps(row, ensure_ascii=False) for row in named).encode(
+        "cp1252"
+    )
     served = Served(tmp_path / "storm")
     try:
-        put = lambda path, data: served.ask(f"/api/inputs/{path}", method="PUT", data=data)  # noqa: E731
+
+        def put(path, data):
+            return served.ask(f"/api/inputs/{path}", method="PUT", data=data)
+
         assert put("articles/storm.txt", ARTICLE.encode())[0] == 200
         assert put("posts/export.jsonl", content)[0] == 200
         options = {
@@ -48,7 +53,9 @@ def test_a_story_that_is_not_meant_is_subtracted_and_columns_can_be_named(tmp_pa
     finally:
         served.end()
     assert "--not inputs/not" in command and "--text-field=inhalt" in command
-    assert "--about auto" not in command and "--about auto" in auto  # filter looks for the event
+    assert (
+        "--about auto" not in command and "--about auto" in auto
+    )  # filter looks for the event
     assert before.keys() == after.keys() == {row["id"] for row in rows}
     texts = {row["id"]: row["text"] for row in rows}
     lost = {post: before[post] - after[post] for post in before}

@@ -36,7 +36,9 @@ def labeled(tmp_path_factory):
 
 def plain(html):
     """The text of a page as it is read."""
-    return " ".join(re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", html, flags=re.S).split())
+    return " ".join(
+        re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", html, flags=re.S).split()
+    )
 
 
 def test_the_views_and_the_certificate_count_the_same_labels(labeled):
@@ -46,7 +48,9 @@ def test_the_views_and_the_certificate_count_the_same_labels(labeled):
     used = int(re.match(r"(\d+) of 80 labels\.", ahead)[1])
     assert f"{used} of 80: " in decide
     assert f"the {used} labels give all of them" in decide
-    estimates = [set(re.findall(r"[Aa]bout ([\d,]+) more", view)) for view in (decide, ahead)]
+    estimates = [
+        set(re.findall(r"[Aa]bout ([\d,]+) more", view)) for view in (decide, ahead)
+    ]
     assert estimates[0] <= estimates[1]
     served.json("/api/certify", {})
     search = folder / "searches" / "1"
@@ -86,8 +90,12 @@ def test_a_certificate_of_the_page_holds_for_the_command(labeled):
 def test_the_threshold_that_is_named_selects_the_certified_posts(labeled):
     served, _, folder = labeled
     served.json("/api/certify", {})
-    content = json.loads((folder / "searches" / "1" / "sheet.certificate.json").read_text())
-    thresholds = [claim["threshold"] for claim in content["claims"] if claim["threshold"]]
+    content = json.loads(
+        (folder / "searches" / "1" / "sheet.certificate.json").read_text()
+    )
+    thresholds = [
+        claim["threshold"] for claim in content["claims"] if claim["threshold"]
+    ]
     views = [plain(served.ask(view)[1].decode()) for view in ("/decide", "/hand-over")]
     for threshold in thresholds:
         assert float(score_text(threshold)) == threshold
@@ -96,7 +104,10 @@ def test_the_threshold_that_is_named_selects_the_certified_posts(labeled):
         assert "precision .9 or more, with confidence 0.95" in views[1]
         served.json("/api/threshold", {"threshold": thresholds[0]})
         view = plain(served.ask("/hand-over")[1].decode())
-        assert "with confidence 0.95, its precision is .9 or more, as judged by ana and ben" in view
+        assert (
+            "with confidence 0.95, its precision is .9 or more, as judged by ana and ben"
+            in view
+        )
 
 
 def test_an_undecided_post_counts_against_the_list_as_in_the_audit(tmp_path):
@@ -105,9 +116,13 @@ def test_an_undecided_post_counts_against_the_list_as_in_the_audit(tmp_path):
         log = LabelJournal(folder / "labels.jsonl")
         assert not log.posts()
         for post in truth:
-            served.json("/api/labels", {"post": post, "label": "skip", "annotator": "ana"})
+            served.json(
+                "/api/labels", {"post": post, "label": "skip", "annotator": "ana"}
+            )
         view = plain(served.ask("/decide")[1].decode())
-        counts = re.search(r"From (\d+) random labels above the threshold \((\d+) relevant\)", view)
+        counts = re.search(
+            r"From (\d+) random labels above the threshold \((\d+) relevant\)", view
+        )
         below = re.search(r"and (\d+) below \((\d+) relevant\)", view)
         assert int(counts[2]) == 0 and int(counts[1]) > 0
         assert int(below[1]) == int(below[2]) > 0
@@ -128,11 +143,15 @@ def test_posts_labeled_relevant_are_handed_over_if_nothing_is_certified(tmp_path
             post = found["posts"][0]["post"]
             label = "yes" if truth[post] and number % 2 else "no"
             relevant |= {post} if label == "yes" else set()
-            served.json("/api/labels", {"post": post, "label": label, "annotator": "ana"})
+            served.json(
+                "/api/labels", {"post": post, "label": label, "annotator": "ana"}
+            )
         assert not served.json("/api/queue?kind=sample&annotator=ana&leave=[]")["posts"]
         html = served.ask("/decide")[1].decode()
         view = plain(html)
-        assert f"The list is the {len(relevant)} posts that were labeled relevant" in view
+        assert (
+            f"The list is the {len(relevant)} posts that were labeled relevant" in view
+        )
         assert f"Hand over {len(relevant)} posts labeled as relevant" in view
         threshold = float(re.search(r'data-threshold="([^"]+)"', html)[1])
         served.json("/api/certify", {})
@@ -145,7 +164,9 @@ def test_posts_labeled_relevant_are_handed_over_if_nothing_is_certified(tmp_path
         search = folder / "searches" / "1"
         certified = csv.DictReader((search / "sheet.certificate.csv").open())
         assert {row["post"] for row in certified} == relevant
-        done = siamese_news("certify", "--check", search / "sheet.certificate.json", folder=folder)
+        done = siamese_news(
+            "certify", "--check", search / "sheet.certificate.json", folder=folder
+        )
         assert done.returncode == 0, done.stderr
 
 
@@ -162,12 +183,16 @@ def test_what_labels_would_buy_is_said_before_a_target_is_fixed(tmp_path):
         relevance = [min(1.0, 1.8 * score) for score in table["score"].to_pylist()]
         pq.write_table(table.set_column(place, "relevance", [relevance]), path)
         (sentence,) = served.json(address)["sentences"]
-        assert "at a precision of .8 you are likely to get with 100 labels about" in sentence
+        assert (
+            "at a precision of .8 you are likely to get with 100 labels about"
+            in sentence
+        )
         assert "with 300 labels" in sentence and "1,000" not in sentence  # of 500 posts
         assert served.ask("/api/outlook?precision=2&confidence=.95")[0] == 400
         html = served.ask("/decide")[1].decode()
         assert "What would labels buy?" in html and "Fix the target" in html
         done = siamese_news(
-            *("sample", "--results", path, "--precision", ".8", "--outlook"), folder=folder
+            *("sample", "--results", path, "--precision", ".8", "--outlook"),
+            folder=folder,
         )
         assert done.stdout.strip() == sentence

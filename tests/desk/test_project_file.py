@@ -9,7 +9,21 @@ from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
 from tests.desk.served import found_before
 
-WRONG = (None, True, -1, 2.5, "a", "../x", [], {}, [1], {"a": 1}, 10**30, float("nan"), "a\\x00")
+WRONG = (
+    None,
+    True,
+    -1,
+    2.5,
+    "a",
+    "../x",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    10**30,
+    float("nan"),
+    "a\\x00",
+)
 WHOLE = {
     "format": "siamese_news project 1",
     "search": 1,
@@ -44,7 +58,9 @@ def test_no_value_ends_in_a_traceback(folder, place):
         except InputError as error:
             assert str(error).startswith(f"{file}: "), error
             continue
-        assert isinstance(project.threshold, float) and isinstance(project.criteria, str)
+        assert isinstance(project.threshold, float) and isinstance(
+            project.criteria, str
+        )
         assert project.search.parent == folder / "searches"
         source = Desk(project).machine.source
         assert source is None or source[0].parent == folder / "verdicts"
@@ -56,7 +72,9 @@ def test_a_whole_one_opens(folder):
     assert (project.threshold, project.criteria) == (0.3, "about the flood")
 
 
-@pytest.mark.parametrize("text", ["[]", "7", "{", "[" * 100_000, '{"format": []}', "\x00"])
+@pytest.mark.parametrize(
+    "text", ["[]", "7", "{", "[" * 100_000, '{"format": []}', "\x00"]
+)
 def test_a_file_of_another_shape_is_named(folder, text):
     file = folder / "project.json"
     file.write_text(text)

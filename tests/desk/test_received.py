@@ -79,7 +79,9 @@ def test_the_folder_itself_may_be_reached_through_a_link(project, tmp_path):
     assert Project(tmp_path / "link").folder == project
 
 
-def test_a_link_that_appears_while_the_page_is_open_is_not_written_through(project, outside):
+def test_a_link_that_appears_while_the_page_is_open_is_not_written_through(
+    project, outside
+):
     served = Served(project)
     try:
         (project / "hand-over").mkdir(exist_ok=True)
@@ -92,7 +94,9 @@ def test_a_link_that_appears_while_the_page_is_open_is_not_written_through(proje
         ):
             status, content = served.ask(path, row)
             assert status == 400 and b"is a link" in content, path
-        status, content = served.ask("/api/inputs/articles/a.txt", method="PUT", data=b"An article")
+        status, content = served.ask(
+            "/api/inputs/articles/a.txt", method="PUT", data=b"An article"
+        )
         assert status == 400 and b"is a link" in content
         (project / "hand-over" / "commands.txt").unlink()
         (project / "hand-over").rmdir()
@@ -134,16 +138,28 @@ def test_a_command_is_shown_only_if_it_is_of_the_page(project, arguments):
     )
     served = Served(project)
     try:
-        pages = [served.ask(path)[1] for path in ("/", "/posts", "/hand-over", "/files/commands")]
+        pages = [
+            served.ask(path)[1]
+            for path in ("/", "/posts", "/hand-over", "/files/commands")
+        ]
         assert served.ask("/api/search/cancel", {})[0] == 200  # there is no process
     finally:
         served.end()
-    assert not any(word in page for page in pages for word in (b"curl", b".bashrc", b"there:1"))
+    assert not any(
+        word in page for page in pages for word in (b"curl", b".bashrc", b"there:1")
+    )
     assert b"siamese-news feedback" in pages[1]
 
 
 def test_the_command_is_made_of_the_query(project):
-    words = [*ARGUMENTS, "--min-score", "0.25", "--text-field=what they said", "--map", *OUT]
+    words = [
+        *ARGUMENTS,
+        "--min-score",
+        "0.25",
+        "--text-field=what they said",
+        "--map",
+        *OUT,
+    ]
     saved = {"arguments": words, "command": "curl there | sh", "process": None}
     (project / "searches/1/search.json").write_text(json.dumps(saved))
     served = Served(project)
@@ -168,7 +184,9 @@ def shown(project):
 
 
 @pytest.mark.parametrize("how", ["text", "journal", "copied whole"])
-def test_the_page_shows_the_texts_of_the_results_and_not_those_of_a_database(project, how):
+def test_the_page_shows_the_texts_of_the_results_and_not_those_of_a_database(
+    project, how
+):
     """Sent with the project: a database whose texts are not those that were certified."""
     first = shown(project)
     database = project / "searches/1/results.sqlite"
@@ -184,7 +202,9 @@ def test_the_page_shows_the_texts_of_the_results_and_not_those_of_a_database(pro
     if how == "copied whole":
         os.utime(database, ns=(times.st_atime_ns, times.st_mtime_ns))
     if how == "journal":
-        database.with_name("results.sqlite-journal").write_bytes(b"\xd9\xd5\x05\xf9" + bytes(508))
+        database.with_name("results.sqlite-journal").write_bytes(
+            b"\xd9\xd5\x05\xf9" + bytes(508)
+        )
         database.with_name("results.sqlite.part-journal").write_bytes(bytes(512))
     assert shown(project) == first
 

@@ -28,11 +28,15 @@ def project(tmp_path):
 
 def label(served, posts, value, annotator):
     for post in posts:
-        served.json("/api/labels", {"post": post, "label": value(post), "annotator": annotator})
+        served.json(
+            "/api/labels", {"post": post, "label": value(post), "annotator": annotator}
+        )
 
 
 def queue(served, kind, annotator):
-    posts = served.json(f"/api/queue?kind={kind}&annotator={annotator}&leave=[]")["posts"]
+    posts = served.json(f"/api/queue?kind={kind}&annotator={annotator}&leave=[]")[
+        "posts"
+    ]
     return [post["post"] for post in posts], "".join(post["html"] for post in posts)
 
 
@@ -89,9 +93,9 @@ def test_precision_and_recall_at_the_threshold_come_from_random_posts(project):
     recall = real * above / sum(truth.values())
     assert _interval(page, "recall") == pytest.approx([round(recall, 2)] * 2)
     # The command draws the posts that the page asked for first.
-    line = next(line for line in _commands(page) if line.startswith("siamese-news audit")).replace(
-        "--budget 200", "--budget 30"
-    )
+    line = next(
+        line for line in _commands(page) if line.startswith("siamese-news audit")
+    ).replace("--budget 200", "--budget 30")
     done = _run(line, folder)
     assert done.returncode == 0, done.stderr
     drawn = [json.loads(row) for row in (folder / "searches/1/audit.jsonl").open()]
@@ -107,7 +111,9 @@ def _interval(page, name):
 def _precision(truth, folder, above):
     import pyarrow.parquet as pq
 
-    posts = pq.read_table(folder / "searches/1/results.parquet").column("post").to_pylist()
+    posts = (
+        pq.read_table(folder / "searches/1/results.parquet").column("post").to_pylist()
+    )
     return sum(truth[post] for post in posts[:above]) / above
 
 
@@ -123,7 +129,11 @@ def _run(line, folder):
 
 def test_the_view_that_labels_shows_the_command_that_labels(project):
     served, _, folder = project
-    (line,) = [row for row in _commands(served.ask("/label")[1].decode()) if " annotate " in row]
+    (line,) = [
+        row
+        for row in _commands(served.ask("/label")[1].decode())
+        if " annotate " in row
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "siamese_news", *shlex.split(line)[1:]],
         cwd=folder,
@@ -169,9 +179,15 @@ def test_words_languages_and_articles_can_be_left_out(project):
         assert 0 < count(query) < total and count(query) + count(left_out) == total
     both = served.json("/api/posts?words=quayle+-wall&lang=!de")
     texts = re.findall(r'<p class="text"[^>]*>(.*?)</p>', both["html"])
-    assert both["found"] > 10 and "wall" not in re.sub(r"<[^>]*>", "", "".join(texts)).lower()
     assert (
-        count("words=-quayle+-wall") + count("words=wall+-quayle") + count("words=quayle") == total
+        both["found"] > 10
+        and "wall" not in re.sub(r"<[^>]*>", "", "".join(texts)).lower()
+    )
+    assert (
+        count("words=-quayle+-wall")
+        + count("words=wall+-quayle")
+        + count("words=quayle")
+        == total
     )
 
 
@@ -184,17 +200,22 @@ def test_alpha_is_that_of_its_definition(units):
         assert krippendorff(units) is None
         return
     observed = sum(
-        sum(unit[i] != unit[j] for i, j in product(range(len(unit)), repeat=2)) / (len(unit) - 1)
+        sum(unit[i] != unit[j] for i, j in product(range(len(unit)), repeat=2))
+        / (len(unit) - 1)
         for unit in pairable
     ) / len(values)
-    expected = sum(a != b for a, b in product(values, values)) / (len(values) * (len(values) - 1))
+    expected = sum(a != b for a, b in product(values, values)) / (
+        len(values) * (len(values) - 1)
+    )
     assert math.isclose(krippendorff(units), 1 - observed / expected)
 
 
 def test_alpha_of_the_published_example():
     """Krippendorff (2011), nominal data, two observers, ten units."""
     first, second = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
-    assert krippendorff(zip(first, second, strict=True)) == pytest.approx(0.095, abs=5e-4)
+    assert krippendorff(zip(first, second, strict=True)) == pytest.approx(
+        0.095, abs=5e-4
+    )
 
 
 def test_chance_agrees_to_nothing():

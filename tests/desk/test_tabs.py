@@ -54,7 +54,9 @@ def test_no_confirmed_label_is_lost_when_the_server_is_killed(tmp_path):
     served.kill()
     for tab in tabs:
         tab.join()
-    lines = (tmp_path / "storm/labels.jsonl").read_text("utf-8").splitlines(keepends=True)
+    lines = (
+        (tmp_path / "storm/labels.jsonl").read_text("utf-8").splitlines(keepends=True)
+    )
     written = {}
     for line in lines:
         if line.endswith("\n"):

@@ -30,7 +30,9 @@ TEXTS = [
 def found(texts, words):
     wanted = [pattern for word in words.split() for pattern in patterns(word)]
     plain = map(searchable, texts)
-    return [rank for rank, text in enumerate(plain) if all(one in text for one in wanted)]
+    return [
+        rank for rank, text in enumerate(plain) if all(one in text for one in wanted)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,9 @@ def test_a_word_is_found_where_its_script_has_it(words, ranks):
 
 
 @given(
-    st.lists(st.text("洪水警報東京กาล่มホ서울ab2 、", max_size=12), min_size=1, max_size=6),
+    st.lists(
+        st.text("洪水警報東京กาล่มホ서울ab2 、", max_size=12), min_size=1, max_size=6
+    ),
     st.text("洪水警報東京กาล่มホ서울", min_size=1, max_size=4),
 )
 def test_any_part_of_a_run_is_found(texts, word):
@@ -91,7 +95,9 @@ def test_any_part_of_a_run_is_found(texts, word):
         if all(
             any(
                 run in other
-                for other in re.findall(rf"[\w{MARKS}]+", unicodedata.normalize("NFKC", text))
+                for other in re.findall(
+                    rf"[\w{MARKS}]+", unicodedata.normalize("NFKC", text)
+                )
             )
             for run in runs
         )

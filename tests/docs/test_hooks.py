@@ -41,7 +41,9 @@ def test_every_public_name_must_stand_on_a_page(api, package):
     assert {"siamese_news.Searcher", "siamese_news.encoders.ENCODERS"} <= names
     assert "siamese_news.decide.certification.certify" in names or len(names) > 150
     shown = names - {"siamese_news.encoders.StarEncoder"}
-    assert "siamese_news.encoders.StarEncoder" in " ".join(api.complaints(package, shown))
+    assert "siamese_news.encoders.StarEncoder" in " ".join(
+        api.complaints(package, shown)
+    )
 
 
 def test_a_name_without_a_docstring_is_complained_of(api, tmp_path):
@@ -87,7 +89,9 @@ def test_a_class_of_the_configuration_is_in_the_reference(api, package):
     text = "".join(hook("configuration").pages().values())
     named = set(re.findall(r"\]\[(siamese_news\.[\w.]+)\]", text))
     public = [pair for room in api._documented(package) for pair in api._public(room)]
-    assert named and named <= {name for path, member in public for name in (path, member.path)}
+    assert named and named <= {
+        name for path, member in public for name in (path, member.path)
+    }
 
 
 def test_defaults_are_those_of_the_files():
@@ -126,7 +130,11 @@ def test_a_notebook_becomes_a_page_with_its_pictures():
     }
     page, pictures = hook("notebooks").page(notebook, "07_x")
     assert page.startswith("# Title\n\nWhy.\n\n```python\nprint(1)\n```")
-    assert "```text\n1\n2\n```" in page and "<Figure>" not in page and "Warning" not in page
+    assert (
+        "```text\n1\n2\n```" in page
+        and "<Figure>" not in page
+        and "Warning" not in page
+    )
     assert "(07_x-1.png)" in page and pictures == {"07_x-1.png": b"hi"}
 
 
@@ -148,9 +156,17 @@ def test_a_notebook_becomes_a_page_with_its_pictures():
         ("docs/index.md", "https://x.org/a.md", "https://x.org/a.md"),
         ("docs/train.md", "../conf", "configuration/index.md"),
         ("docs/train.md", "../conf/task/schedule", "configuration/task-schedule.md"),
-        ("docs/papers.md", "../conf/objective/paper.yaml", "configuration/objective.md#paper"),
+        (
+            "docs/papers.md",
+            "../conf/objective/paper.yaml",
+            "configuration/objective.md#paper",
+        ),
         ("docs/index.md", "../src/siamese_news", "api/index.md"),
-        ("docs/index.md", "../src/siamese_news/training/module.py", "api/training-module.md"),
+        (
+            "docs/index.md",
+            "../src/siamese_news/training/module.py",
+            "api/training-module.md",
+        ),
         ("docs/start.md", "../src/siamese_news/cli", "commands.md"),
         ("docs/start.md", "../notebooks", "notebooks/index.md"),
         (
@@ -162,11 +178,24 @@ def test_a_notebook_becomes_a_page_with_its_pictures():
 )
 def test_links_work_on_the_site(page, written, made):
     links = hook("links")
-    known = {"benchmarks/RESULTS.md", "certify.md", "notebooks/01_find_posts_about_a_story.md"}
+    known = {
+        "benchmarks/RESULTS.md",
+        "certify.md",
+        "notebooks/01_find_posts_about_a_story.md",
+    }
     known |= {f"configuration/{n}.md" for n in ("index", "objective", "task-schedule")}
-    known |= {"api/index.md", "api/training-module.md", "commands.md", "notebooks/index.md"}
-    files = SimpleNamespace(get_file_from_path=lambda uri: uri if uri in known else None)
-    file = SimpleNamespace(abs_src_path=str(ROOT / page), src_uri=page.removeprefix("docs/"))
+    known |= {
+        "api/index.md",
+        "api/training-module.md",
+        "commands.md",
+        "notebooks/index.md",
+    }
+    files = SimpleNamespace(
+        get_file_from_path=lambda uri: uri if uri in known else None
+    )
+    file = SimpleNamespace(
+        abs_src_path=str(ROOT / page), src_uri=page.removeprefix("docs/")
+    )
     found = links.on_page_markdown(
         f"[x]({written}) `[y]({written})`", SimpleNamespace(file=file), None, files
     )
@@ -177,5 +206,7 @@ def test_a_link_that_leads_nowhere_is_said(caplog):
     links = hook("links")
     files = SimpleNamespace(get_file_from_path=lambda uri: None)
     file = SimpleNamespace(abs_src_path=str(ROOT / "docs/x.md"), src_uri="x.md")
-    links.on_page_markdown("[x](../nowhere.md)", SimpleNamespace(file=file), None, files)
+    links.on_page_markdown(
+        "[x](../nowhere.md)", SimpleNamespace(file=file), None, files
+    )
     assert "../nowhere.md" in caplog.text

@@ -26,7 +26,10 @@ PYTHON = [
     for path in PAGES
     if path.stem != "tutorial"  # has tests of its own
     for number, block in enumerate(
-        re.findall(r"```python[^\n]*\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S), 1
+        re.findall(
+            r"```python[^\n]*\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.S
+        ),
+        1,
     )
     if "pl.Trainer(" not in block  # prints its progress, and writes files: TRAINING
 ]
@@ -41,7 +44,11 @@ TRAINING = {
 def lines(name):
     """The commands of a page, one a line."""
     blocks = re.findall(r"^ *```bash\n(.*?)```", TEXTS[name], flags=re.S | re.M)
-    return [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    return [
+        line.partition("  #")[0].strip()
+        for block in blocks
+        for line in block.splitlines()
+    ]
 
 
 COMMANDS = [(name, line) for name in TEXTS for line in lines(name)]
@@ -104,7 +111,11 @@ def test_commands_have_the_options_that_are_shown(line):
     words = line.split()
     command = group.get_command(context, words[1])
     assert command is not None, line
-    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    known = {
+        name
+        for option in command.params
+        for name in (*option.opts, *option.secondary_opts)
+    }
     assert {word for word in words if word.startswith("--")} <= known | {"--help"}
 
 
@@ -116,12 +127,18 @@ def test_commands_have_the_options_that_are_shown(line):
             for name, line in COMMANDS
             if name.startswith("docs/")
             and "-m siamese_news." in line
-            and not name.startswith("docs/add-")  # options of packages that they install
+            and not name.startswith(
+                "docs/add-"
+            )  # options of packages that they install
         }
     ),
 )
 def test_configurations_that_are_shown_compose(line):
-    words = [word for word in shlex.split(line) if "=" in word and not word.startswith("PYTHON")]
+    words = [
+        word
+        for word in shlex.split(line)
+        if "=" in word and not word.startswith("PYTHON")
+    ]
     if "siamese_news.data" in line:
         return  # a program without a configuration
     name = re.search(r"siamese_news\.(\w+)", line)[1]
@@ -142,17 +159,27 @@ def test_configurations_that_are_shown_compose(line):
 
 
 def test_named_options_exist():
-    table = TEXTS["docs/train.md"].partition("| group | options |\n")[2].partition("\n\n")[0]
+    table = (
+        TEXTS["docs/train.md"]
+        .partition("| group | options |\n")[2]
+        .partition("\n\n")[0]
+    )
     rows = re.findall(r"^\| `(\w+)` \| (`[^|]*) \|$", table, flags=re.M)
     assert len(rows) >= 9
     for group, options in rows:
         for option in re.findall(r"`(\w+)`", options):
-            assert (ROOT / "conf" / group / f"{option}.yaml").is_file(), f"{group}={option}"
+            assert (ROOT / "conf" / group / f"{option}.yaml").is_file(), (
+                f"{group}={option}"
+            )
 
 
 def test_named_targets_are_in_the_makefile():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = {target for text in TEXTS.values() for target in re.findall(r"`make ([a-z-]+)", text)}
+    named = {
+        target
+        for text in TEXTS.values()
+        for target in re.findall(r"`make ([a-z-]+)", text)
+    }
     named |= {line.split()[1] for _, line in COMMANDS if line.startswith("make ")}
     assert {"demo", "docs", "reproduce"} <= named
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.M))
@@ -160,8 +187,12 @@ def test_named_targets_are_in_the_makefile():
 
 @pytest.mark.parametrize("group", ["encoder", "sparsity", "objective", "vectors"])
 def test_the_library_page_names_every_file_of_a_group(group):
-    row = re.search(rf"^\| `{group}` \| (.*) \|$", TEXTS["docs/library.md"], flags=re.M)[1]
-    assert set(re.findall(r"`(\w+)`", row)) == {p.stem for p in (ROOT / "conf" / group).iterdir()}
+    row = re.search(
+        rf"^\| `{group}` \| (.*) \|$", TEXTS["docs/library.md"], flags=re.M
+    )[1]
+    assert set(re.findall(r"`(\w+)`", row)) == {
+        p.stem for p in (ROOT / "conf" / group).iterdir()
+    }
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -175,6 +206,8 @@ def test_the_search_finds_a_word_next_to_punctuation():
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     separator = re.search(r"separator: '(.*)'", text)[1]
     words = [
-        word for word in re.split(separator, "as printed (Table 3), Fig. 4: AP .4135/.2413") if word
+        word
+        for word in re.split(separator, "as printed (Table 3), Fig. 4: AP .4135/.2413")
+        if word
     ]
     assert words == ["as", "printed", "Table", "3", "Fig", "4", "AP", ".4135", ".2413"]

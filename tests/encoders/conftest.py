@@ -19,7 +19,14 @@ def small(name: str, sparsity: str, input_dim: int) -> dict:
     inner.pop("_partial_")
     inner["class"] = inner.pop("_target_").split(".")[-1]
     options["class"] = options.pop("_target_").split(".")[-1]
-    sizes = {"heads": 3, "head_dim": 2, "output_dim": 5, "hidden_dim": 4, "filters": 3, "cycles": 2}
+    sizes = {
+        "heads": 3,
+        "head_dim": 2,
+        "output_dim": 5,
+        "hidden_dim": 4,
+        "filters": 3,
+        "cycles": 2,
+    }
     context = options.get("context")
     if context is not None:
         context.pop("_partial_")
@@ -46,7 +53,9 @@ def texts():
         for row, text in enumerate(rows):
             embeddings[row, : len(text)] = text
             mask[row, : len(text)] = True
-        weights = torch.arange(1, width + 1, dtype=dtype).sqrt().expand(len(lengths), -1)
+        weights = (
+            torch.arange(1, width + 1, dtype=dtype).sqrt().expand(len(lengths), -1)
+        )
         return embeddings, mask, weights * mask
 
     return make

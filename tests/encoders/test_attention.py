@@ -43,7 +43,10 @@ def mha(module, query, keys):
             scores.append(similarity * module.scale)
         weights = attention_row(torch.stack(scores), alphas[head])
         heads.append(
-            sum(w * (module.value.weight[rows] @ key) for w, key in zip(weights, keys, strict=True))
+            sum(
+                w * (module.value.weight[rows] @ key)
+                for w, key in zip(weights, keys, strict=True)
+            )
         )
     return module.output.weight @ torch.cat(heads) + module.output.bias
 
@@ -73,14 +76,19 @@ def batch(lengths=(7, 1, 0, 4), dim=6):
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_ring_against_a_loop(radius, own, similarity):
     rings = [
-        make(kind, radius=radius, similarity=similarity) for kind in (RingAttention, RingEquations)
+        make(kind, radius=radius, similarity=similarity)
+        for kind in (RingAttention, RingEquations)
     ]
     nodes, mask, relay = batch()
     embeddings = torch.randn_like(nodes)
     results = [ring(nodes, mask, relay, embeddings if own else None) for ring in rings]
     for text, length in enumerate((7, 1, 0, 4)):
         for i in range(length):
-            context = [nodes[text, j] for j in range(i - radius, i + radius + 1) if 0 <= j < length]
+            context = [
+                nodes[text, j]
+                for j in range(i - radius, i + radius + 1)
+                if 0 <= j < length
+            ]
             context += [embeddings[text, i]] if own else []
             truth = mha(rings[0], nodes[text, i], [*context, relay[text]])
             for updated in results:
@@ -115,7 +123,9 @@ def test_dense_softmax_is_the_same_recorded_or_not():
     nodes, mask, _ = batch()
     quick = dense(nodes, mask)
     dense.record = True
-    torch.testing.assert_close(dense(nodes, mask)[mask], quick[mask], rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        dense(nodes, mask)[mask], quick[mask], rtol=0, atol=1e-12
+    )
     assert quick.isfinite().all()
 
 
@@ -128,7 +138,11 @@ def test_the_ring_and_its_equations_agree(sparsity, own, similarity, radius):
     for kind in (RingAttention, RingEquations):
         ring = make(kind, radius=radius, similarity=similarity, sparsity=sparsity)
         nodes, mask, relay = batch()
-        inputs = [nodes.requires_grad_(), relay.requires_grad_(), torch.randn_like(nodes)]
+        inputs = [
+            nodes.requires_grad_(),
+            relay.requires_grad_(),
+            torch.randn_like(nodes),
+        ]
         inputs[2].requires_grad_()
         updated = ring(nodes, mask, relay, inputs[2] if own else None)[mask]
         torch.manual_seed(9)
@@ -147,13 +161,17 @@ def test_the_ring_and_its_equations_agree(sparsity, own, similarity, radius):
 def test_the_star_and_its_equations_agree(sparsity, itself, similarity):
     results = []
     for kind in (StarAttention, StarEquations):
-        star = make(kind, attends_itself=itself, similarity=similarity, sparsity=sparsity)
+        star = make(
+            kind, attends_itself=itself, similarity=similarity, sparsity=sparsity
+        )
         nodes, mask, relay = batch()
         inputs = [nodes.requires_grad_(), relay.requires_grad_()]
         updated = star(relay, nodes, mask)
         torch.manual_seed(9)
         loss = (updated * torch.randn_like(updated)).sum()
-        results.append((updated, torch.autograd.grad(loss, [*inputs, *star.parameters()])))
+        results.append(
+            (updated, torch.autograd.grad(loss, [*inputs, *star.parameters()]))
+        )
     (fast, fast_grads), (slow, slow_grads) = results
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
     for one, other in zip(fast_grads, slow_grads, strict=True):
@@ -195,7 +213,8 @@ def test_recorded_weights_are_those_of_the_equations():
 
 
 @pytest.mark.parametrize(
-    ("ring_kind", "star_kind"), [(RingAttention, StarAttention), (RingEquations, StarEquations)]
+    ("ring_kind", "star_kind"),
+    [(RingAttention, StarAttention), (RingEquations, StarEquations)],
 )
 def test_gradcheck(ring_kind, star_kind):
     ring = make(ring_kind, radius=1)
@@ -207,7 +226,8 @@ def test_gradcheck(ring_kind, star_kind):
 
 
 needs_compiler = pytest.mark.skipif(
-    shutil.which("gcc") is None and shutil.which("clang") is None, reason="no C compiler"
+    shutil.which("gcc") is None and shutil.which("clang") is None,
+    reason="no C compiler",
 )
 
 
@@ -237,7 +257,13 @@ SHORT = [
     ("sparsity", "own", "radius", "length"), [*product(MAPS, OWN, RADII, [53]), *SHORT]
 )
 def test_the_compiled_loop_against_float64(monkeypatch, sparsity, own, radius, length):
-    options = {"dim": 20, "heads": 4, "head_dim": 5, "radius": radius, "sparsity": sparsity}
+    options = {
+        "dim": 20,
+        "heads": 4,
+        "head_dim": 5,
+        "radius": radius,
+        "sparsity": sparsity,
+    }
     exact = make(RingAttention, **options)
     loop = make(RingAttention, **options).float()
     torch.manual_seed(length)
@@ -266,18 +292,30 @@ def test_the_compiled_loop_against_float64(monkeypatch, sparsity, own, radius, l
 @pytest.mark.parametrize("itself", [False, True])
 @pytest.mark.parametrize("length", [1, 15, 16, 700])
 def test_the_compiled_star_against_float64(sparsity, itself, length):
-    options = {"dim": 20, "heads": 4, "head_dim": 5, "attends_itself": itself, "scale": 3.0}
+    options = {
+        "dim": 20,
+        "heads": 4,
+        "head_dim": 5,
+        "attends_itself": itself,
+        "scale": 3.0,
+    }
     exact = make(StarAttention, sparsity=sparsity, **options)
     compiled_star = make(StarAttention, sparsity=sparsity, **options).float()
     torch.manual_seed(length)
-    relay, nodes, mask = torch.randn(7, 20), torch.randn(7, length, 20), torch.rand(7, length) > 0.3
+    relay, nodes, mask = (
+        torch.randn(7, 20),
+        torch.randn(7, length, 20),
+        torch.rand(7, length) > 0.3,
+    )
     mask[0] = False
     with torch.no_grad():
         wanted = exact(relay.double(), nodes.double(), mask)
         updated = compiled_star(relay, nodes, mask)
         torch.testing.assert_close(updated.double(), wanted, rtol=0, atol=3e-6)
         nodes[1, 0], mask[1, 0] = math.nan, True
-        assert torch.equal(compiled_star(relay, nodes, mask).isnan().all(1), torch.arange(7) == 1)
+        assert torch.equal(
+            compiled_star(relay, nodes, mask).isnan().all(1), torch.arange(7) == 1
+        )
 
 
 @needs_compiler
@@ -303,7 +341,9 @@ def test_the_compiled_loop_is_the_same_with_more_threads(monkeypatch):
     for threads in (1, 3):
         monkeypatch.setattr(torch, "get_num_threads", lambda: threads)  # noqa: B023
         updated = ring(nodes, mask, relay)
-        results.append([updated, *torch.autograd.grad(updated.square().sum(), ring.parameters())])
+        results.append(
+            [updated, *torch.autograd.grad(updated.square().sum(), ring.parameters())]
+        )
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
@@ -331,7 +371,9 @@ def test_the_compiled_loop_takes_any_strides_and_default_dtype(monkeypatch, head
 def test_broken_weights_give_nan_not_a_number(broken, value):
     ring = make(RingAttention, radius=1).float()
     getattr(ring, broken).weight.data[1] = value
-    nodes, mask, relay = (part.float() if part.dtype != torch.bool else part for part in batch())
+    nodes, mask, relay = (
+        part.float() if part.dtype != torch.bool else part for part in batch()
+    )
     with torch.no_grad():
         assert not ring(nodes, mask, relay)[mask].isfinite().any()
 
@@ -362,7 +404,9 @@ def test_autocast_keeps_scores_in_float32(kind):
     module = make(kind, **extra).float()
     seen = []
     module.sparsity.register_forward_hook(lambda m, i, o: seen.append(o.dtype))
-    nodes, mask, relay = (part.float() if part.dtype != torch.bool else part for part in batch())
+    nodes, mask, relay = (
+        part.float() if part.dtype != torch.bool else part for part in batch()
+    )
     run = (
         (lambda: module(nodes, mask, relay))
         if kind is RingAttention

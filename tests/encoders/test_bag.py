@@ -9,7 +9,12 @@ from siamese_news.errors import InputError
 BAGS = (
     {"class": "BagEncoder", "input_dim": 6, "weighting": "idf", "output_dim": None},
     {"class": "BagEncoder", "input_dim": 6, "weighting": "mean", "output_dim": None},
-    {"class": "TwoHeadEncoder", "input_dim": 6, "context": None, "sparsity": {"class": "Softmax"}},
+    {
+        "class": "TwoHeadEncoder",
+        "input_dim": 6,
+        "context": None,
+        "sparsity": {"class": "Softmax"},
+    },
 )
 
 
@@ -25,7 +30,9 @@ def test_a_bag_is_the_weighted_mean_of_its_words(texts, config, lead):
             share = float(weights[row, place]) if bag.uses_weights else 1.0
             shares.append(share if lead is None else share / (1 + place / lead))
         words = (share * embeddings[row, place] for place, share in enumerate(shares))
-        torch.testing.assert_close(found[row], sum(words) / sum(shares), rtol=0, atol=1e-12)
+        torch.testing.assert_close(
+            found[row], sum(words) / sum(shares), rtol=0, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("config", BAGS)

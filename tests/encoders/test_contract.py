@@ -16,7 +16,8 @@ from tests.composed import option
 
 CONF = Path(siamese_news.conf.__file__).parent
 FILES = {
-    path.stem: option("encoder", path.stem) for path in sorted((CONF / "encoder").glob("*.yaml"))
+    path.stem: option("encoder", path.stem)
+    for path in sorted((CONF / "encoder").glob("*.yaml"))
 }
 KINDS = sorted(path.stem for path in (CONF / "sparsity").glob("*.yaml"))
 ZOO = [
@@ -56,7 +57,9 @@ def test_shape_and_finite(encoder, texts):
 def test_a_spawned_process_gets_the_same_encoder(encoder, texts):
     inputs = texts([7, 1, 0, 4])
     sent = pickle.loads(pickle.dumps(encoder))
-    for mine, its in zip(_outputs(encoder, inputs), _outputs(sent, inputs), strict=True):
+    for mine, its in zip(
+        _outputs(encoder, inputs), _outputs(sent, inputs), strict=True
+    ):
         assert torch.equal(mine, its)
 
 
@@ -91,7 +94,9 @@ def test_padding_changes_no_gradient(encoder, texts):
         outputs = _outputs(encoder, (embeddings, mask, weights))
         sum(output.square().sum() for output in outputs).backward()
         assert (embeddings.grad[~mask] == 0).all()
-        grads.append([embeddings.grad[:, :7], *[p.grad.clone() for p in encoder.parameters()]])
+        grads.append(
+            [embeddings.grad[:, :7], *[p.grad.clone() for p in encoder.parameters()]]
+        )
     for short, padded in zip(*grads, strict=True):
         torch.testing.assert_close(short, padded, rtol=0, atol=1e-11)
 
@@ -106,7 +111,9 @@ def test_batch_composition_changes_nothing(encoder, texts):
     for row, length in enumerate([7, 1, 0, 4]):
         cut = slice(0, max(length, 1))
         alone = encoder(
-            embeddings[row : row + 1, cut], mask[row : row + 1, cut], weights[row : row + 1, cut]
+            embeddings[row : row + 1, cut],
+            mask[row : row + 1, cut],
+            weights[row : row + 1, cut],
         )
         torch.testing.assert_close(together[row : row + 1], alone, rtol=0, atol=1e-12)
 
@@ -130,7 +137,10 @@ def test_float32_padding(encoder, texts):
 @zoo
 def test_empty_batch_and_no_columns(encoder):
     nothing = torch.zeros(0, 4, 6, dtype=torch.float64)
-    assert encoder(nothing, nothing.new_zeros(0, 4).bool()).shape == (0, encoder.output_dim)
+    assert encoder(nothing, nothing.new_zeros(0, 4).bool()).shape == (
+        0,
+        encoder.output_dim,
+    )
     columns = torch.zeros(2, 0, 6, dtype=torch.float64)
     assert encoder(columns, columns.new_zeros(2, 0).bool()).isfinite().all()
 
@@ -150,7 +160,10 @@ def test_non_contiguous_input(encoder, texts):
     embeddings, mask, weights = texts([7, 1, 0, 4])
     strided = embeddings.permute(2, 0, 1).contiguous().permute(1, 2, 0)
     torch.testing.assert_close(
-        encoder(strided, mask, weights), encoder(embeddings, mask, weights), rtol=0, atol=1e-12
+        encoder(strided, mask, weights),
+        encoder(embeddings, mask, weights),
+        rtol=0,
+        atol=1e-12,
     )
 
 
@@ -163,7 +176,9 @@ def test_explain(encoder, texts):
     assert (explanation.contributions[~mask] == 0).all()
     for key, attention in explanation.attention.items():
         assert attention.shape[:2] == (4, 3), key
-        real = mask if attention.shape[2] == mask.shape[1] else mask.any(1, keepdim=True)
+        real = (
+            mask if attention.shape[2] == mask.shape[1] else mask.any(1, keepdim=True)
+        )
         sums = attention.sum(-1).transpose(1, 2)[real]
         torch.testing.assert_close(sums, torch.ones_like(sums))
     for alphas in explanation.alphas.values():
@@ -174,7 +189,9 @@ def test_explain(encoder, texts):
 def test_a_linear_encoder_is_explained_exactly(config, texts):
     encoder = build_encoder(config("bag_idf", "softmax", 6)).double()
     shares = encoder.explain(*texts([7, 1, 0, 4])).contributions.sum(1)
-    torch.testing.assert_close(shares, torch.tensor([1.0, 1, 0, 1], dtype=torch.float64))
+    torch.testing.assert_close(
+        shares, torch.tensor([1.0, 1, 0, 1], dtype=torch.float64)
+    )
 
 
 def test_frozen_identity_bag_is_the_mean(texts):
@@ -233,7 +250,10 @@ def _parts(encoder):
     """Every module of an encoder by name: its class and its plain attributes."""
     plain = (int, float, str, bool, tuple, type(None))
     return {
-        name: (type(module), {k: v for k, v in vars(module).items() if isinstance(v, plain)})
+        name: (
+            type(module),
+            {k: v for k, v in vars(module).items() if isinstance(v, plain)},
+        )
         for name, module in encoder.named_modules()
     }
 
@@ -260,13 +280,17 @@ def test_names_are_those_of_conf():
 def test_options_come_before_those_of_the_name():
     encoder = build_encoder("bigru", input_dim=8, hidden_dim=3)
     assert encoder.output_dim == 6
-    assert build_encoder({"class": "GRUEncoder", "hidden_dim": 9}, input_dim=8).output_dim == 9
+    assert (
+        build_encoder({"class": "GRUEncoder", "hidden_dim": 9}, input_dim=8).output_dim
+        == 9
+    )
     star = build_encoder("star", input_dim=8, heads=2, sparsity=SPARSITIES["Sparsemax"])
     assert star.alphas()["rings.0.sparsity"].tolist() == [2.0, 2.0]
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("lstm", "'lstm'; expected one of bag, .*star_paper"), ("", "star")]
+    ("name", "words"),
+    [("lstm", "'lstm'; expected one of bag, .*star_paper"), ("", "star")],
 )
 def test_an_unknown_name_lists_the_names(name, words):
     with pytest.raises(InputError, match=words):
@@ -280,7 +304,9 @@ def test_without_input_dim_the_error_names_it():
 
 @pytest.mark.parametrize(("width", "heads"), [(300, 7), (64, 10), (6, 0), (6, 12)])
 def test_heads_that_do_not_divide_the_width(width, heads):
-    with pytest.raises(ValueError, match=rf"heads={heads} for input_dim={width}.*give head_dim"):
+    with pytest.raises(
+        ValueError, match=rf"heads={heads} for input_dim={width}.*give head_dim"
+    ):
         StarEncoder(input_dim=width, heads=heads)
     if heads:
         assert StarEncoder(input_dim=width, heads=heads, head_dim=5).output_dim == width

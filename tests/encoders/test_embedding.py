@@ -23,7 +23,10 @@ def test_splitmix64_is_that_of_unsigned_integers(value):
 def test_looks_up_masks_and_weighs():
     matrix = torch.arange(12.0).view(4, 3)
     embedding = TokenEmbedding(
-        matrix, trainable=False, token_weights=torch.tensor([1.0, 2, 3, 4]), unknown_weight=9.0
+        matrix,
+        trainable=False,
+        token_weights=torch.tensor([1.0, 2, 3, 4]),
+        unknown_weight=9.0,
     )
     vectors, mask, weights = embedding(torch.tensor([[2, 0, 77], [3, PAD, PAD]]))
     assert mask.tolist() == [[True] * 3, [True, False, False]]
@@ -46,11 +49,18 @@ def test_uniform_vectors_fill_their_range_evenly():
     assert vectors.min() >= -0.05 and vectors.max() <= 0.05
     # The moments of U[-r, r]: mean 0, deviation r / sqrt(3); 150,000 draws, so within 1%.
     assert abs(vectors.mean()) < 0.05 / 100
-    torch.testing.assert_close(vectors.std(), torch.tensor(0.05 / 3**0.5), rtol=0.01, atol=0)
+    torch.testing.assert_close(
+        vectors.std(), torch.tensor(0.05 / 3**0.5), rtol=0.01, atol=0
+    )
     counts = torch.histc(vectors, bins=10, min=-0.05, max=0.05)
     assert (counts / 15_000 - 1).abs().max() < 0.05
-    assert torch.equal(vectors[7:9], unknown_vectors(torch.tensor([400_007, 400_008]), 300, 0.05))
-    cosines = torch.nn.functional.normalize(vectors) @ torch.nn.functional.normalize(vectors).T
+    assert torch.equal(
+        vectors[7:9], unknown_vectors(torch.tensor([400_007, 400_008]), 300, 0.05)
+    )
+    cosines = (
+        torch.nn.functional.normalize(vectors)
+        @ torch.nn.functional.normalize(vectors).T
+    )
     assert (cosines - torch.eye(500)).abs().max() < 0.35
 
 
@@ -77,10 +87,19 @@ def test_trainable_table_gets_a_gradient_and_frozen_has_no_parameter():
     matrix = torch.randn(4, 3)
     trained = TokenEmbedding(matrix, trainable=True)
     trained(torch.tensor([[2, 9, PAD]]))[0].sum().backward()
-    assert trained.matrix.grad.abs().sum(1).bool().tolist() == [False, False, True, False]
+    assert trained.matrix.grad.abs().sum(1).bool().tolist() == [
+        False,
+        False,
+        True,
+        False,
+    ]
     frozen = TokenEmbedding(matrix, trainable=False)
     assert not list(frozen.parameters())
-    assert set(frozen.state_dict()) == set(trained.state_dict()) == {"matrix", "token_weights"}
+    assert (
+        set(frozen.state_dict())
+        == set(trained.state_dict())
+        == {"matrix", "token_weights"}
+    )
 
 
 def test_projection_keeps_cosines_at_the_start():
@@ -88,13 +107,19 @@ def test_projection_keeps_cosines_at_the_start():
     embedding = TokenEmbedding(matrix, trainable=False, project_to=12)
     assert embedding.output_dim == 12
     vectors = embedding(torch.arange(9)[None])[0][0]
-    torch.testing.assert_close(vectors @ vectors.T, matrix @ matrix.T, rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        vectors @ vectors.T, matrix @ matrix.T, rtol=0, atol=1e-5
+    )
     assert (embedding(torch.tensor([[PAD]]))[0] == 0).all()
 
 
 def test_config_rebuilds_it():
     embedding = TokenEmbedding(
-        torch.randn(4, 3), trainable=False, unknown_weight=2.0, project_to=5, dropout=0.1
+        torch.randn(4, 3),
+        trainable=False,
+        unknown_weight=2.0,
+        project_to=5,
+        dropout=0.1,
     )
     options = dict(embedding.config())
     twin = TokenEmbedding(torch.zeros(4, options.pop("size")), **options).eval()

@@ -8,7 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Entmax15, Softmax, Sparsemax
+from siamese_news.sparsity import (
+    SPARSITIES,
+    AdaptiveEntmax,
+    Entmax15,
+    Softmax,
+    Sparsemax,
+)
 from siamese_news.sparsity.entmax import entmax
 
 ALPHAS = (1.01, 1.05, 1.2, 1.5, 1.8, 1.95, 2.0)
@@ -71,13 +77,17 @@ HARD = {
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.parametrize("keys", [7, 4096])
 def test_hard_inputs(kind, keys):
-    row = torch.tensor([[HARD[kind](i, keys) for i in range(keys)]], dtype=torch.float64)
+    row = torch.tensor(
+        [[HARD[kind](i, keys) for i in range(keys)]], dtype=torch.float64
+    )
     for alpha in ALPHAS:
         truth = package.entmax_bisect(row, alpha, dim=-1, n_iter=100)
         torch.testing.assert_close(entmax(row, alpha), truth, rtol=0, atol=1e-12)
         if alpha >= 1.05:
             single = entmax(row.float(), alpha).double()
-            truth = package.entmax_bisect(row.float().double(), alpha, dim=-1, n_iter=100)
+            truth = package.entmax_bisect(
+                row.float().double(), alpha, dim=-1, n_iter=100
+            )
             torch.testing.assert_close(single, truth, rtol=0, atol=1e-6)
 
 
@@ -108,10 +118,16 @@ def test_gradcheck_of_scores_and_alpha(dim):
 
 def test_gradient_equals_the_packages():
     scores = torch.randn(4, 3, 7, 11, dtype=torch.float64, requires_grad=True)
-    alpha = torch.tensor([1.1, 1.5, 1.9], dtype=torch.float64).view(1, 3, 1, 1).requires_grad_()
+    alpha = (
+        torch.tensor([1.1, 1.5, 1.9], dtype=torch.float64)
+        .view(1, 3, 1, 1)
+        .requires_grad_()
+    )
     upstream = torch.randn(4, 3, 7, 11, dtype=torch.float64)
     grads = [
-        torch.autograd.grad((entmax(scores, alpha, None, 2, backend) * upstream).sum(), inputs)
+        torch.autograd.grad(
+            (entmax(scores, alpha, None, 2, backend) * upstream).sum(), inputs
+        )
         for backend in ("newton", "entmax")
         for inputs in [(scores, alpha)]
     ]
@@ -139,7 +155,9 @@ def test_masked_equals_shorter_and_empty_rows_are_zero(kind, dim):
 
 
 @pytest.mark.parametrize("kind", SPARSITIES)
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+)
 def test_hostile_scores(kind, dtype):
     sparsity = SPARSITIES[kind](heads=1)
     scores = torch.tensor(
@@ -247,7 +265,10 @@ def test_softmax_is_softmax():
         (lambda: AdaptiveEntmax(heads=2, init="zero"), "'uniform'"),
         (lambda: Entmax15(heads=2, backend="sort"), "newton, entmax, triton"),
         (lambda: entmax(torch.zeros(2, 3), torch.full((3,), 1.5)), "size 1 along dim"),
-        (lambda: entmax(torch.zeros(2, 3), torch.full((1, 3), 1.5)), "size 1 along dim"),
+        (
+            lambda: entmax(torch.zeros(2, 3), torch.full((1, 3), 1.5)),
+            "size 1 along dim",
+        ),
     ],
 )
 def test_wrong_arguments_say_what_is_right(make, words):

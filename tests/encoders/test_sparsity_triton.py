@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-pytest.importorskip("triton", reason="triton is not installed; it comes with torch for CUDA")
+pytest.importorskip(
+    "triton", reason="triton is not installed; it comes with torch for CUDA"
+)
 
 CODE = """
 import torch

@@ -34,7 +34,9 @@ def test_it_computes_its_equations(config, texts, choice, kind):
         embeddings, mask, weights = texts([9, 1, 0, 4])
         vectors = encoder(embeddings.requires_grad_(), mask, weights)
         inputs = [embeddings, *encoder.parameters()]
-        grads = torch.autograd.grad((vectors * torch.linspace(-1, 2, 24).view(4, 6)).sum(), inputs)
+        grads = torch.autograd.grad(
+            (vectors * torch.linspace(-1, 2, 24).view(4, 6)).sum(), inputs
+        )
         results.append((vectors, grads))
     (fast, fast_grads), (slow, slow_grads) = results
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-12)
@@ -54,7 +56,9 @@ def test_looked_up_words_are_the_same_tokens(config, texts, choice, change):
     words = Words(vectors)
     for lengths in ([9, 1, 0, 4], [3, 3]):
         mask = torch.arange(9) < torch.tensor(lengths)[:, None]
-        rows = torch.randint(0, 5, mask.shape, generator=torch.Generator().manual_seed(3))
+        rows = torch.randint(
+            0, 5, mask.shape, generator=torch.Generator().manual_seed(3)
+        )
         weights = rows.double().add(1).sqrt() * mask
         with torch.no_grad():
             expected = encoder(vectors[rows] * mask[:, :, None], mask, weights)
@@ -64,7 +68,9 @@ def test_looked_up_words_are_the_same_tokens(config, texts, choice, change):
 
 def test_the_block_by_its_equations(config, texts):
     """The lines of the docstring of `StarEncoder`, with the attention of the equations."""
-    encoder = as_equations(build_encoder(config("star_feed_forward", "adaptive", 6)).double())
+    encoder = as_equations(
+        build_encoder(config("star_feed_forward", "adaptive", 6)).double()
+    )
     embeddings, mask, weights = texts([9, 1, 4])
     shares = weights / weights.sum(1, keepdim=True)
     start = (shares[:, :, None] * embeddings).sum(1)
@@ -80,7 +86,9 @@ def test_the_block_by_its_equations(config, texts):
     h = embeddings + 0.3 * (h - embeddings)
     s = start + 0.3 * (s - start)
     expected = ((shares[:, :, None] * h).sum(1) + s) / 2
-    torch.testing.assert_close(encoder(embeddings, mask, weights), expected, rtol=0, atol=1e-7)
+    torch.testing.assert_close(
+        encoder(embeddings, mask, weights), expected, rtol=0, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +154,9 @@ def test_lengths_around_the_tile(config, texts, length):
 
 
 def test_dropout_only_in_training(config, texts):
-    encoder = build_encoder({**config("star_paper", "adaptive", 6), "dropout": 0.5}).double()
+    encoder = build_encoder(
+        {**config("star_paper", "adaptive", 6), "dropout": 0.5}
+    ).double()
     inputs = texts([9, 4])
     assert not torch.equal(encoder(*inputs), encoder(*inputs))
     encoder.eval()
@@ -164,7 +174,9 @@ def test_compiles_whole_and_agrees(config, texts):
                 compiled(embeddings, mask), encoder(embeddings, mask), rtol=0, atol=2e-6
             )
         grads = [
-            torch.autograd.grad(run(embeddings, mask).square().sum(), list(encoder.parameters()))
+            torch.autograd.grad(
+                run(embeddings, mask).square().sum(), list(encoder.parameters())
+            )
             for run in (compiled, encoder)
         ]
         for one, other in zip(*grads, strict=True):
@@ -173,17 +185,32 @@ def test_compiles_whole_and_agrees(config, texts):
 
 def test_without_output_projection_the_heads_are_the_state(config, texts):
     """Eq. 3 as printed: the relay's update is its heads side by side, and no weight maps them."""
-    options = {**config("star", "softmax", 6), "heads": 3, "head_dim": 2, "residual": "none"}
+    options = {
+        **config("star", "softmax", 6),
+        "heads": 3,
+        "head_dim": 2,
+        "residual": "none",
+    }
     encoder = build_encoder({**options, "output_projection": False}).double()
     assert not [name for name, _ in encoder.named_parameters() if "output" in name]
     embeddings, mask, _ = texts([4])
-    star, nodes, relay = encoder.stars[0], embeddings.double(), embeddings.double().mean(1)
+    star, nodes, relay = (
+        encoder.stars[0],
+        embeddings.double(),
+        embeddings.double().mean(1),
+    )
     heads = []
     for head in range(3):
         rows = slice(2 * head, 2 * head + 2)
         query = star.query.weight[rows] @ relay[0] + star.query.bias[rows]
-        keys, values = (nodes[0] @ linear.weight[rows].T for linear in (star.key, star.value))
+        keys, values = (
+            nodes[0] @ linear.weight[rows].T for linear in (star.key, star.value)
+        )
         heads.append((keys @ query * star.scale).softmax(0) @ values)
-    torch.testing.assert_close(star(relay, nodes, mask)[0], torch.cat(heads), rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        star(relay, nodes, mask)[0], torch.cat(heads), rtol=0, atol=1e-12
+    )
     with pytest.raises(ValueError, match="heads \\* head_dim = 300 for states of 6"):
-        build_encoder({**options, "heads": 10, "head_dim": 30, "output_projection": False})
+        build_encoder(
+            {**options, "heads": 10, "head_dim": 30, "output_projection": False}
+        )

@@ -63,7 +63,11 @@ trained = pytest.mark.parametrize("name", TRAINED)
 
 def _layers(encoder, *classes):
     """Name and module of each layer with a weight."""
-    return [(key, part) for key, part in encoder.named_modules() if isinstance(part, classes)]
+    return [
+        (key, part)
+        for key, part in encoder.named_modules()
+        if isinstance(part, classes)
+    ]
 
 
 def _agrees(run, encoder, texts, tolerance=1e-5):
@@ -79,7 +83,9 @@ def _agrees(run, encoder, texts, tolerance=1e-5):
 def test_a_hook_on_every_submodule_fires(encoder, inputs, train):
     fired = set()
     parts = {
-        key: part for key, part in encoder.named_modules() if not isinstance(part, nn.ModuleList)
+        key: part
+        for key, part in encoder.named_modules()
+        if not isinstance(part, nn.ModuleList)
     }
     for key, part in parts.items():
         part.register_forward_hook(lambda *_, key=key: fired.add(key))
@@ -111,7 +117,9 @@ def test_a_hook_on_every_submodule_of_two_heads_fires(encoder, inputs):
 @trained
 def test_hooks_of_all_modules_fire(encoder, inputs):
     fired = []
-    handle = nn.modules.module.register_module_forward_hook(lambda part, *_: fired.append(part))
+    handle = nn.modules.module.register_module_forward_hook(
+        lambda part, *_: fired.append(part)
+    )
     try:
         encoder(*inputs)
     finally:
@@ -143,10 +151,14 @@ def _adapters(kind, encoder):
     linear = [key for key, _ in _layers(encoder, nn.Linear)]
     layers = [key for key, _ in _layers(encoder, nn.Linear, nn.Conv1d)]
     if kind == "ia3":  # peft has none for Conv1d
-        return peft.IA3Config(target_modules=linear, feedforward_modules=[], init_ia3_weights=False)
+        return peft.IA3Config(
+            target_modules=linear, feedforward_modules=[], init_ia3_weights=False
+        )
     options = {"r": 2, "init_lora_weights": False, "use_dora": kind == "dora"}
     if layers:
-        return peft.LoraConfig(target_modules=linear if kind == "dora" else layers, **options)
+        return peft.LoraConfig(
+            target_modules=linear if kind == "dora" else layers, **options
+        )
     weights = [key for key, _ in encoder.named_parameters() if "weight" in key]
     return peft.LoraConfig(target_modules=[], target_parameters=weights, **options)
 
@@ -161,8 +173,12 @@ def test_adapters_train(encoder, name, inputs, kind):
     adapted = peft.get_peft_model(encoder, _adapters(kind, encoder))
     vectors = adapted(*inputs)
     assert not torch.allclose(vectors, before)
-    (vectors * torch.linspace(-1, 2, vectors.numel()).view(vectors.shape)).sum().backward()
-    tensors = {key: each for key, each in adapted.named_parameters() if each.requires_grad}
+    (
+        vectors * torch.linspace(-1, 2, vectors.numel()).view(vectors.shape)
+    ).sum().backward()
+    tensors = {
+        key: each for key, each in adapted.named_parameters() if each.requires_grad
+    }
     assert len(tensors) >= (1 if kind == "ia3" else 2)
     for key, tensor in tensors.items():
         assert tensor.grad is not None and tensor.grad.abs().sum() > 0, key
@@ -188,7 +204,9 @@ def test_dynamic_quantization(encoder, inputs):
 def test_pruning_counts(encoder, name, config, inputs):
     layers = _layers(encoder, nn.Linear, nn.Conv1d, nn.GRU)
     for _, part in layers:
-        for weight in [key for key, _ in part.named_parameters() if key.startswith("weight")]:
+        for weight in [
+            key for key, _ in part.named_parameters() if key.startswith("weight")
+        ]:
             prune.l1_unstructured(part, weight, amount=0.5)
     vectors = encoder(*inputs)
     for _, part in layers:
@@ -205,7 +223,9 @@ def test_pruning_counts(encoder, name, config, inputs):
 def test_pruned_weights_are_masked_anew_after_a_step(encoder, inputs):
     """A stale copy of the weight would not follow the optimizer."""
     key, part = _layers(encoder, nn.Linear, nn.Conv1d, nn.GRU)[0]
-    weight = next(each for each, _ in part.named_parameters() if each.startswith("weight"))
+    weight = next(
+        each for each, _ in part.named_parameters() if each.startswith("weight")
+    )
     prune.random_unstructured(part, weight, amount=0.1)
     before = encoder(*inputs).detach()
     with torch.no_grad():
@@ -218,9 +238,13 @@ def test_weight_norm_counts(encoder, inputs):
     for key, part in _layers(encoder, nn.Linear, nn.Conv1d, nn.GRU):
         changed = copy.deepcopy(encoder)
         part = changed.get_submodule(key)
-        for weight in [each for each, _ in part.named_parameters() if each.startswith("weight")]:
+        for weight in [
+            each for each, _ in part.named_parameters() if each.startswith("weight")
+        ]:
             parametrizations.weight_norm(part, weight)
-        torch.testing.assert_close(changed(*inputs), encoder(*inputs), rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            changed(*inputs), encoder(*inputs), rtol=0, atol=1e-5
+        )
         with torch.no_grad():
             for norms in part.parametrizations.values():
                 size = norms.original0.shape
@@ -256,7 +280,11 @@ def test_gradients_of_each_text_by_vmap(encoder, inputs):
         encoder.zero_grad()
         encoder(*(part[row : row + 1] for part in inputs)).square().sum().backward()
         for key, parameter in parameters.items():
-            expected = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            expected = (
+                torch.zeros_like(parameter)
+                if parameter.grad is None
+                else parameter.grad
+            )
             torch.testing.assert_close(grads[key][row], expected, rtol=1e-4, atol=1e-5)
 
 
@@ -276,7 +304,10 @@ def test_a_copy_and_a_pickle_are_the_same_encoder(encoder, inputs):
 @pytest.mark.parametrize("reentrant", [False, True])
 def test_activation_checkpointing(encoder, inputs, reentrant):
     grads = []
-    for run in (encoder, lambda *batch: checkpoint(encoder, *batch, use_reentrant=reentrant)):
+    for run in (
+        encoder,
+        lambda *batch: checkpoint(encoder, *batch, use_reentrant=reentrant),
+    ):
         encoder.zero_grad()
         embeddings = inputs[0].clone().requires_grad_()
         run(embeddings, *inputs[1:]).square().sum().backward()
@@ -325,13 +356,22 @@ def test_a_trace_of_full_texts_still_masks(encoder, texts):
     "name", ["bag_idf", "bigru", "cnn", "star", "star_feed_forward", "transformer"]
 )
 def test_export_with_open_batch_and_length(encoder, inputs, texts):
-    exported = torch.export.export(encoder, inputs, dynamic_shapes=[{0: DYNAMIC, 1: DYNAMIC}] * 3)
+    exported = torch.export.export(
+        encoder, inputs, dynamic_shapes=[{0: DYNAMIC, 1: DYNAMIC}] * 3
+    )
     _agrees(exported.module(), encoder, texts)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["star", *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES if name != "star")],
+    [
+        "star",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in NAMES
+            if name != "star"
+        ),
+    ],
 )
 def test_onnx_with_open_batch_and_length(encoder, inputs, texts, tmp_path):
     pytest.importorskip("onnxscript")

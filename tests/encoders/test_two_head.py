@@ -76,7 +76,9 @@ def test_other_texts_change_no_factor(encoder, texts):
     for row, length in enumerate([7, 1, 0, 4]):
         cut = slice(0, max(length, 1))
         alone = encoder.heads(
-            embeddings[row : row + 1, cut], mask[row : row + 1, cut], weights[row : row + 1, cut]
+            embeddings[row : row + 1, cut],
+            mask[row : row + 1, cut],
+            weights[row : row + 1, cut],
         )[1]
         torch.testing.assert_close(together[row, cut], alone[0], rtol=1e-11, atol=1e-12)
 
@@ -89,7 +91,11 @@ def test_gradcheck_of_the_factors(name, kind, fresh, texts):
             parameter.uniform_(-0.2, 0.2)
     embeddings, mask, weights = texts([4, 1, 0])
     names, values = zip(
-        *(item for item in encoder.named_parameters() if not item[0].startswith("context")),
+        *(
+            item
+            for item in encoder.named_parameters()
+            if not item[0].startswith("context")
+        ),
         strict=True,
     )
     assert (encoder.heads(embeddings, mask, weights)[1][mask] > 0.05).all()
@@ -151,7 +157,9 @@ def test_a_factor_reads_the_other_words_unless_it_is_by_word(config, texts):
         with torch.no_grad():
             for parameter in encoder.parameters():
                 parameter.normal_(std=0.5)
-        before, after = (encoder.heads(some, mask, weights)[1][0] for some in (embeddings, changed))
+        before, after = (
+            encoder.heads(some, mask, weights)[1][0] for some in (embeddings, changed)
+        )
         others = torch.arange(7) != 3
         assert torch.equal(before[others], after[others]) == encoder.by_word
         assert encoder.by_word == (name == "two_head_bag")
@@ -167,7 +175,11 @@ def test_the_context_is_built_from_plain_values(config):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"class": "Ring"}, "StarEncoder"), ({"cycles": 0}, "cycles=0"), ({"wings": 1}, "wings")],
+    [
+        ({"class": "Ring"}, "StarEncoder"),
+        ({"cycles": 0}, "cycles=0"),
+        ({"wings": 1}, "wings"),
+    ],
 )
 def test_a_wrong_context_says_what_is_right(config, change, words):
     options = config("two_head", "softmax", 6)

@@ -33,7 +33,13 @@ POSTS = (
 ARTICLES = (".txt", ".html", ".json", ".jsonl", ".csv", ".md", ".docx", ".json.gz")
 RESULTS = (".jsonl", ".csv", ".jsonl.gz", ".parquet")
 SHEETS = (".csv", ".jsonl", ".json")
-MODEL = ("config.json", "model.safetensors", "vocab.txt", "trained_on.bin", "SHA256SUMS")
+MODEL = (
+    "config.json",
+    "model.safetensors",
+    "vocab.txt",
+    "trained_on.bin",
+    "SHA256SUMS",
+)
 LONGEST = 1 << 16
 
 
@@ -138,12 +144,18 @@ def posts(data: bytes) -> None:
 def workbook(data: bytes) -> None:
     """An Excel file, of which one part of XML is another, in an archive that is whole."""
     choices, parts = Choices(data), _parts()
-    names = [name for name in parts if name.endswith(("sheet1.xml", "Strings.xml", "book.xml"))]
+    names = [
+        name
+        for name in parts
+        if name.endswith(("sheet1.xml", "Strings.xml", "book.xml"))
+    ]
     name = names[choices.below(len(names))]
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for part, content in parts.items():
-            archive.writestr(part, choices.spliced(content) if part == name else content)
+            archive.writestr(
+                part, choices.spliced(content) if part == name else content
+            )
     _read(written("posts.xlsx", out.getvalue()))
 
 
@@ -152,7 +164,12 @@ def _parts() -> dict[str, bytes]:
     import openpyxl
 
     out, book = io.BytesIO(), openpyxl.Workbook()
-    for row in (["Export"], ["id", "text", "date"], ["1", "flood", 45000.5], [2, "river", None]):
+    for row in (
+        ["Export"],
+        ["id", "text", "date"],
+        ["1", "flood", 45000.5],
+        [2, "river", None],
+    ):
         book.active.append(row)
     book.save(out)
     with zipfile.ZipFile(out) as archive:
@@ -198,7 +215,9 @@ def tokens(data: bytes) -> None:
     from siamese_news.text.languages import language_of, language_of_seed
 
     text = (
-        clean_text(data.decode("utf-8", "surrogatepass" if data[:1] < b"\x80" else "replace"))
+        clean_text(
+            data.decode("utf-8", "surrogatepass" if data[:1] < b"\x80" else "replace")
+        )
         if _decodes(data)
         else clean_text(data.decode("utf-8", "replace"))
     )
@@ -296,13 +315,24 @@ def _model_folder() -> Path:
         tokenizer=Tokenizer(words=WORDS),
         vocabulary=Vocabulary(WORDS, unknown="drop"),
         embedding=TokenEmbedding(
-            torch.arange(20.0).reshape(5, 4), trainable=False, token_weights=torch.ones(5)
+            torch.arange(20.0).reshape(5, 4),
+            trainable=False,
+            token_weights=torch.ones(5),
         ),
         encoder=BagEncoder(input_dim=4, weighting="idf", output_dim=None),
         limits={"article_tokens": 50, "post_tokens": 20, "keep": "first"},
-        config={"class": "BagEncoder", "input_dim": 4, "weighting": "idf", "output_dim": None},
+        config={
+            "class": "BagEncoder",
+            "input_dim": 4,
+            "weighting": "idf",
+            "output_dim": None,
+        },
         terms=TermHead(
-            np.ones(5), empty_bigram_counters(), texts=9, typical=[2.0, 1.0], options=TermOptions()
+            np.ones(5),
+            empty_bigram_counters(),
+            texts=9,
+            typical=[2.0, 1.0],
+            options=TermOptions(),
         ),
     )
     small.trained_on.add("x", articles=["a1"], posts=["p1"])
@@ -321,7 +351,9 @@ def _reranker_folder() -> Path:
 
     small = TextRanker(
         vocabulary=Vocabulary(WORDS, unknown="hash"),
-        embedding=TokenEmbedding(torch.arange(20.0).reshape(5, 4) / 20, trainable=False),
+        embedding=TokenEmbedding(
+            torch.arange(20.0).reshape(5, 4) / 20, trainable=False
+        ),
         ranker={
             "class": "PAtt",
             "filters": 6,
@@ -380,7 +412,15 @@ def _sampled() -> Path:
         for n in range(120)
     ]
     (place / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    sample = ["sample", "--results", "scored.jsonl", "--precision", ".7", "--out", "sheet.csv"]
+    sample = [
+        "sample",
+        "--results",
+        "scored.jsonl",
+        "--precision",
+        ".7",
+        "--out",
+        "sheet.csv",
+    ]
     before = Path.cwd()
     os.chdir(place)
     try:
@@ -407,7 +447,9 @@ def _labeled(place: Path, ending: str) -> bytes:
     with (place / "sheet.csv").open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     if ending == ".jsonl":
-        answers = [{"text": row["text"], "answer": "accept", "meta": row} for row in rows]
+        answers = [
+            {"text": row["text"], "answer": "accept", "meta": row} for row in rows
+        ]
         return b"\n".join(json.dumps(answer).encode() for answer in answers)
     said = [{"result": [{"value": {"choices": ["relevant"]}}], "was_cancelled": False}]
     tasks = [{"id": n, "data": row, "annotations": said} for n, row in enumerate(rows)]
@@ -447,9 +489,12 @@ def sealed(data: bytes) -> None:
     choices, place = Choices(data), folder() / "strange"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(_sampled(), place)
-    name = ("sheet.plan.json", "sheet.certificate.json", "sheet.drawn.jsonl", "scored.jsonl")[
-        choices.below(4)
-    ]
+    name = (
+        "sheet.plan.json",
+        "sheet.certificate.json",
+        "sheet.drawn.jsonl",
+        "scored.jsonl",
+    )[choices.below(4)]
     path = place / name
     if path.suffix == ".jsonl":
         path.write_bytes(choices.spliced(path.read_bytes()))
@@ -466,7 +511,9 @@ def sealed(data: bytes) -> None:
     check = ["certify", "--check", str(place / "sheet.certificate.json")]
     for command in (check, ["certify", "--labels", str(place / "sheet.csv")]):
         done = CliRunner().invoke(app, command)
-        if done.exit_code not in (0, 2) or (done.exception and not _exit(done.exception)):
+        if done.exit_code not in (0, 2) or (
+            done.exception and not _exit(done.exception)
+        ):
             raise done.exception or AssertionError(done.output)
 
 
@@ -476,7 +523,17 @@ def _exit(error: BaseException) -> bool:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     function.__name__: function
-    for function in (posts, workbook, articles, tokens, model, reranker, results, sheets, sealed)
+    for function in (
+        posts,
+        workbook,
+        articles,
+        tokens,
+        model,
+        reranker,
+        results,
+        sheets,
+        sealed,
+    )
 }
 
 
@@ -486,7 +543,9 @@ def seeds(target: str) -> list[bytes]:
         found = []
         samples = Path(__file__).parents[1] / "data" / "readers" / "samples"
         for path in sorted(samples.glob("*/*")):
-            ending = next(n for n, suffix in enumerate(POSTS) if path.name.endswith(suffix))
+            ending = next(
+                n for n, suffix in enumerate(POSTS) if path.name.endswith(suffix)
+            )
             found.append(bytes([ending]) + path.read_bytes())
         return [*found, b'\0{"id": 1, "text": "flood"}\n{"id": "2", "text": null}\n']
     if target == "articles":
@@ -531,5 +590,9 @@ def seeds(target: str) -> list[bytes]:
         }
         line = json.dumps(row).encode() + b"\n"
         table = b"article,rank,score,post,text\na,1,0.5,p,x\n"
-        return [b"\0" + line, b"\1" + table, b"\0" + line + b"\n\0\n" + json.dumps(meta).encode()]
+        return [
+            b"\0" + line,
+            b"\1" + table,
+            b"\0" + line + b"\n\0\n" + json.dumps(meta).encode(),
+        ]
     return [b"", bytes(range(32)), b"\1\1\1\1\1\1\1\1", b"\2\3\5\7\13\17"]

@@ -24,5 +24,7 @@ def pool(tmp_path):
         for number in range(30_000):
             text = f"{dice.choice(texts)} {dice.choice(texts)[:20]}"
             stream.write(json.dumps({"id": f"p{number}", "text": text}) + "\n")
-    (tmp_path / "seed.txt").write_text("A river floods a town\n\nCellars are full of water.\n")
+    (tmp_path / "seed.txt").write_text(
+        "A river floods a town\n\nCellars are full of water.\n"
+    )
     return tmp_path

@@ -14,7 +14,11 @@ ENV = {**os.environ, "OMP_NUM_THREADS": "1", "SIAMESE_NEWS_STAMP": "test"}
 
 
 def start(
-    command: Sequence[str], folder: Path, log: Path, stdin: Path | None = None, **variables: str
+    command: Sequence[str],
+    folder: Path,
+    log: Path,
+    stdin: Path | None = None,
+    **variables: str,
 ) -> subprocess.Popen:
     """A process of its own, whose output goes to a file: a full pipe would stop it."""
     with log.open("ab") as stream, open(stdin or os.devnull, "rb") as given:
@@ -94,7 +98,10 @@ def kill_often(
             process.send_signal(sent)
             code = process.wait(timeout=LIMIT)
             done += 1
-            print(f"kill {done}: signal {sent} after {pause:.2f} s, exit code {code}", flush=True)
+            print(
+                f"kill {done}: signal {sent} after {pause:.2f} s, exit code {code}",
+                flush=True,
+            )
             expected = (-signal.SIGKILL,) if sent == signal.SIGKILL else codes
             assert code in (0, *expected), log.read_text()[-3000:]
         assert code == 0 or code < 0 or code in codes, log.read_text()[-3000:]

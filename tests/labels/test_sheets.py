@@ -10,7 +10,9 @@ from siamese_news.labels.sheets import read_rows
 
 def said(path, rows, *, whole=False):
     """The verdicts of rows of JSON lines, or of one JSON list."""
-    lines = json.dumps(rows) if whole else "".join(json.dumps(row) + "\n" for row in rows)
+    lines = (
+        json.dumps(rows) if whole else "".join(json.dumps(row) + "\n" for row in rows)
+    )
     path.write_text(lines)
     return [row.verdict() for row in read_rows(path)]
 
@@ -56,7 +58,10 @@ def test_an_ignored_task_of_prodigy_is_skipped_and_its_question_counts(tmp_path)
     expected = "yes no skip no yes skip yes no yes skip skip".split()
     assert said(tmp_path / "done.jsonl", rows) == expected
     with pytest.raises(InputError, match="done.jsonl:1: accept"):
-        said(tmp_path / "done.jsonl", [{"accept": ["a", "b"], "answer": "accept", **meta}])
+        said(
+            tmp_path / "done.jsonl",
+            [{"accept": ["a", "b"], "answer": "accept", **meta}],
+        )
 
 
 @pytest.mark.parametrize(
@@ -71,9 +76,15 @@ def test_an_ignored_task_of_prodigy_is_skipped_and_its_question_counts(tmp_path)
         ({"label": "1", "AssignmentStatus": "Rejected"}, "skip"),  # Mechanical Turk
         ({"label": "0", "AssignmentStatus": "Approved"}, "no"),
         ({"label": "1", "skipped": True}, "skip"),
-        ({"label": "1", "was_cancelled": "True"}, "skip"),  # Label Studio, as a spreadsheet
+        (
+            {"label": "1", "was_cancelled": "True"},
+            "skip",
+        ),  # Label Studio, as a spreadsheet
         ({"label": "1", "was_cancelled": "False"}, "yes"),
-        ({"label": "1", "status": "deleted by its author"}, "yes"),  # a column of the post
+        (
+            {"label": "1", "status": "deleted by its author"},
+            "yes",
+        ),  # a column of the post
         ({"label": "RELEVANT", "answer": "reject"}, "no"),  # Prodigy, as a spreadsheet
         ({"label": "RELEVANT", "answer": "ignore"}, "skip"),
     ],
@@ -130,7 +141,9 @@ def test_the_exports_of_asreview_are_labels(tmp_path):
     assert verdicts(path, own) == found
     # A former label is none of the review.
     assert verdicts(path, ASREVIEW_2.replace("k3,,", "k3,1,"))[2] == ("k3", "")
-    with pytest.raises(InputError, match=r"asreview.csv:1: the columns are .*key or post"):
+    with pytest.raises(
+        InputError, match=r"asreview.csv:1: the columns are .*key or post"
+    ):
         verdicts(path, ASREVIEW_1.replace("post,", "title,", 1))
 
 
@@ -146,13 +159,17 @@ def test_the_csv_of_label_studio_is_labels(tmp_path):
     path = tmp_path / "project.csv"
     assert verdicts(path, LABEL_STUDIO) == [("k1", "yes"), ("k1", "no"), ("k2", "")]
     assert [row.annotator for row in read_rows(path)] == ["1", "2", "1"]
-    several = LABEL_STUDIO.replace("Not relevant", '"{""choices"": [""Relevant"", ""New""]}"')
+    several = LABEL_STUDIO.replace(
+        "Not relevant", '"{""choices"": [""Relevant"", ""New""]}"'
+    )
     with pytest.raises(InputError, match=r"project.csv:3: label is .*choices"):
         verdicts(path, several)
     with pytest.raises(InputError, match=r"project.csv:1: .*no column has labels"):
         verdicts(path, LABEL_STUDIO.replace("Relevant", "Flood"))
     with pytest.raises(InputError, match=r"project.csv:1: .*\(sure, topic\)"):
-        verdicts(path, LABEL_STUDIO.replace(",link,", ",sure,").replace("3.1,,", "3.1,1,"))
+        verdicts(
+            path, LABEL_STUDIO.replace(",link,", ",sure,").replace("3.1,,", "3.1,1,")
+        )
 
 
 def test_a_column_label_with_labels_is_used_whatever_else_a_table_has(tmp_path):

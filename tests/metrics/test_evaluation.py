@@ -28,7 +28,9 @@ def cut(scores, bounds):
 @st.composite
 def cases(draw):
     articles, posts = draw(st.integers(1, 4)), draw(st.integers(2, 12))
-    levels = draw(st.sampled_from([[0.0, 0.5, 1.0], [-2.0, 0.1, 0.10000004, 17.0, 17.000001]]))
+    levels = draw(
+        st.sampled_from([[0.0, 0.5, 1.0], [-2.0, 0.1, 0.10000004, 17.0, 17.000001]])
+    )
     size = articles * posts
     flat = draw(st.lists(st.sampled_from(levels), min_size=size, max_size=size))
     grades = draw(st.lists(st.integers(-1, 2), min_size=size, max_size=size))
@@ -62,11 +64,15 @@ def test_every_figure_equals_its_definition(case):
         bootstrap=20,
     )
     flat, truth = rounded(scores).ravel(), relevant.ravel()
-    assert found.pooled["AP"] == pytest.approx(average_precision_score(truth, flat), abs=1e-12)
+    assert found.pooled["AP"] == pytest.approx(
+        average_precision_score(truth, flat), abs=1e-12
+    )
     if truth.all():
         assert "AUC" not in found.pooled
     else:
-        assert found.pooled["AUC"] == pytest.approx(roc_auc_score(truth, flat), abs=1e-12)
+        assert found.pooled["AUC"] == pytest.approx(
+            roc_auc_score(truth, flat), abs=1e-12
+        )
     # Pooled ranking, the slow way.
     table = sorted(
         (
@@ -76,7 +82,9 @@ def test_every_figure_equals_its_definition(case):
         reverse=True,
     )
     for r in (1, 3, 50):
-        assert found.pooled[f"P@{r}"] == pytest.approx(sum(row[3] for row in table[:r]) / r)
+        assert found.pooled[f"P@{r}"] == pytest.approx(
+            sum(row[3] for row in table[:r]) / r
+        )
         assert found.pooled[f"P@{r}"] <= found.ceilings[f"P@{r}"] + 1e-12
     # Per article: the same as the run evaluation over everything.
     run = {
@@ -86,13 +94,19 @@ def test_every_figure_equals_its_definition(case):
     expected = evaluate_run(run, qrels, depth=10**6)
     for name, values in expected.items():
         assert found.per_article[name] == pytest.approx(values)
-    assert found.per_article["AP@5"] == pytest.approx(evaluate_run(run, qrels, depth=5)["AP"])
+    assert found.per_article["AP@5"] == pytest.approx(
+        evaluate_run(run, qrels, depth=5)["AP"]
+    )
     # The kept run says under a reader what it says here.
-    assert evaluate_run(found.run, qrels, depth=5)["AP"] == pytest.approx(found.per_article["AP@5"])
+    assert evaluate_run(found.run, qrels, depth=5)["AP"] == pytest.approx(
+        found.per_article["AP@5"]
+    )
     for a, values in found.per_article.get("AUC", {}).items():
         i = article_ids.index(a)
         assert values == pytest.approx(roc_auc_score(relevant[i], rounded(scores)[i]))
-    assert found.counts["articles_without_relevant"] == len(article_ids) - len(expected["AP"])
+    assert found.counts["articles_without_relevant"] == len(article_ids) - len(
+        expected["AP"]
+    )
     for name, (low, high) in found.intervals.items():
         assert low <= high, name
 
@@ -116,10 +130,19 @@ def test_pooled_bootstrap_equals_resampled_scikit_learn():
     found = evaluate_blocks(cut(scores, [100]), **ids, bootstrap=50, seed=3)
     draws = np.random.default_rng(3).multinomial(6, np.full(6, 1 / 6), size=50)
     rows = [np.repeat(np.arange(6), draw) for draw in draws]
-    aps = [average_precision_score(relevant[r].ravel(), rounded(scores[r]).ravel()) for r in rows]
-    aucs = [roc_auc_score(relevant[r].ravel(), rounded(scores[r]).ravel()) for r in rows]
-    assert found.intervals["pooled/AP"] == pytest.approx(np.percentile(aps, [2.5, 97.5]))
-    assert found.intervals["pooled/AUC"] == pytest.approx(np.percentile(aucs, [2.5, 97.5]))
+    aps = [
+        average_precision_score(relevant[r].ravel(), rounded(scores[r]).ravel())
+        for r in rows
+    ]
+    aucs = [
+        roc_auc_score(relevant[r].ravel(), rounded(scores[r]).ravel()) for r in rows
+    ]
+    assert found.intervals["pooled/AP"] == pytest.approx(
+        np.percentile(aps, [2.5, 97.5])
+    )
+    assert found.intervals["pooled/AUC"] == pytest.approx(
+        np.percentile(aucs, [2.5, 97.5])
+    )
 
 
 def test_without_room_for_per_article_counts_only_the_interval_is_lost(monkeypatch):
@@ -165,7 +188,9 @@ def test_memory_stays_below_the_matrix():
     articles, posts, step = 50, 120_000, 4_000
     matrix_bytes = 4 * articles * posts
     post_ids = [f"{i:06d}" for i in range(posts)]
-    qrels = {f"a{i}": {f"{97 * i + j:06d}": 1 for j in range(20)} for i in range(articles)}
+    qrels = {
+        f"a{i}": {f"{97 * i + j:06d}": 1 for j in range(20)} for i in range(articles)
+    }
 
     def blocks():
         for start in range(0, posts, step):
@@ -174,7 +199,12 @@ def test_memory_stays_below_the_matrix():
 
     tracemalloc.start()
     found = evaluate_blocks(
-        blocks, article_ids=list(qrels), post_ids=post_ids, qrels=qrels, depth=100, bootstrap=0
+        blocks,
+        article_ids=list(qrels),
+        post_ids=post_ids,
+        qrels=qrels,
+        depth=100,
+        bootstrap=0,
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -210,6 +240,9 @@ def test_evaluation_is_plain():
 
     scores, _, ids = example()
     found = evaluate_blocks(cut(scores, []), **ids, bootstrap=5)
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["counts"]["articles"] == 6
+    assert (
+        json.loads(json.dumps(found.to_dict(), allow_nan=False))["counts"]["articles"]
+        == 6
+    )
     best = list(found.run["a0"].values())
     assert best == sorted(best, reverse=True)

@@ -5,7 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.data.trec import read_qrels, read_run
-from siamese_news.metrics import bootstrap_interval, evaluate_run, means, randomization_test
+from siamese_news.metrics import (
+    bootstrap_interval,
+    evaluate_run,
+    means,
+    randomization_test,
+)
 
 NAMES = {
     "AP": ir.AP,
@@ -18,9 +23,13 @@ NAMES = {
 }
 posts = st.sampled_from([str(i) for i in range(8, 30)])
 scores = st.sampled_from([0.0, 0.5, 1.5, -3.0, 100.000001, 100.000002])
-runs = st.dictionaries(st.sampled_from("123"), st.dictionaries(posts, scores, min_size=1))
+runs = st.dictionaries(
+    st.sampled_from("123"), st.dictionaries(posts, scores, min_size=1)
+)
 graded = st.dictionaries(
-    st.sampled_from("123"), st.dictionaries(posts, st.integers(0, 2), min_size=1), min_size=1
+    st.sampled_from("123"),
+    st.dictionaries(posts, st.integers(0, 2), min_size=1),
+    min_size=1,
 )
 
 
@@ -43,7 +52,9 @@ def test_equals_trec_eval(run, qrels):
 
 
 def test_missing_and_empty_queries():
-    found = evaluate_run({"1": {"x": 1.0}}, {"1": {"x": 1}, "2": {"y": 1}, "3": {"z": 0}})
+    found = evaluate_run(
+        {"1": {"x": 1.0}}, {"1": {"x": 1}, "2": {"y": 1}, "3": {"z": 0}}
+    )
     assert found["AP"] == {"1": 1.0, "2": 0.0}
 
 
@@ -87,7 +98,9 @@ def test_monte_carlo_is_near_exact_enumeration():
 def test_bootstrap_interval():
     values = np.random.default_rng(1).normal(size=400)
     low, high = bootstrap_interval(values)
-    assert low < values.mean() < high and high - low == pytest.approx(3.92 / 20, rel=0.15)
+    assert low < values.mean() < high and high - low == pytest.approx(
+        3.92 / 20, rel=0.15
+    )
     assert bootstrap_interval(values) == (low, high)
     with pytest.raises(ValueError, match="n >= 1"):
         bootstrap_interval([])

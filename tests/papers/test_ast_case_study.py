@@ -31,7 +31,10 @@ def test_what_is_kept_and_missed():
     assert sum(values["relevant"]) == sum(values["irrelevant"]) == 2
 
 
-@given(st.floats(-2, 2, allow_nan=False), st.floats(1e-4, 4, allow_nan=False, allow_infinity=False))
+@given(
+    st.floats(-2, 2, allow_nan=False),
+    st.floats(1e-4, 4, allow_nan=False, allow_infinity=False),
+)
 def test_thresholds_are_round_and_cover_the_scores(low, width):
     thresholds = boston.round_thresholds(low, low + width)
     assert 10 <= len(thresholds) <= 45
@@ -51,8 +54,12 @@ def test_effort_of_a_list_is_where_the_relevant_posts_stand():
 def test_expected_reading_agrees_with_simulation():
     rng = np.random.default_rng(0)
     relevant, read, target = 7, 30, 4
-    places = [np.sort(rng.permutation(read)[:relevant])[target - 1] + 1 for _ in range(4000)]
-    assert expected_reading(target, relevant, read) == pytest.approx(np.mean(places), 0.02)
+    places = [
+        np.sort(rng.permutation(read)[:relevant])[target - 1] + 1 for _ in range(4000)
+    ]
+    assert expected_reading(target, relevant, read) == pytest.approx(
+        np.mean(places), 0.02
+    )
     assert expected_reading(8, relevant, read) is None
 
 

@@ -30,7 +30,9 @@ def test_the_closed_forms_agree_with_integrals():
     cosine, _ = quad(lambda c: np.exp(c) * (1 - c * c) ** ((d - 3) / 2), -1, 1)
     assert appendix_a.expected("cosine") == pytest.approx(cosine / weight, rel=1e-9)
     # Given |q|, the scaled product is normal with variance |q|^2 / d: the chi-square's transform.
-    one, _ = quad(lambda x: np.exp(x * x / (2 * d) - x * x / 2) / np.sqrt(2 * np.pi), -40, 40)
+    one, _ = quad(
+        lambda x: np.exp(x * x / (2 * d) - x * x / 2) / np.sqrt(2 * np.pi), -40, 40
+    )
     assert appendix_a.expected("dot") == pytest.approx(one**d, rel=1e-9)
 
 
@@ -52,7 +54,8 @@ def test_softmax_flattens_as_one_over_the_length_and_sparsemax_less():
 def test_alphas_come_in_the_order_of_the_heads():
     epochs = [
         {"epoch": 0, "alpha/stars.0.sparsity/0": 1.0},
-        {"epoch": 1} | {f"alpha/stars.0.sparsity/{head}": 1 + head / 100 for head in range(11)},
+        {"epoch": 1}
+        | {f"alpha/stars.0.sparsity/{head}": 1 + head / 100 for head in range(11)},
     ]
     assert last_alphas(epochs, "stars") == [1 + head / 100 for head in range(11)]
     assert last_alphas([], "stars") == []
@@ -60,7 +63,11 @@ def test_alphas_come_in_the_order_of_the_heads():
 
 def test_the_most_shared_articles_and_their_posts():
     qrels = {"a": {"p": 1, "q": 1}, "b": {"q": 2, "r": 1, "s": 1}, "c": {"t": 0}}
-    assert figure2.most_shared(qrels) == [("b", ["q", "r", "s"]), ("a", ["p"]), ("c", [])]
+    assert figure2.most_shared(qrels) == [
+        ("b", ["q", "r", "s"]),
+        ("a", ["p"]),
+        ("c", []),
+    ]
 
 
 def test_purity_counts_neighbors_of_the_same_article():
@@ -73,7 +80,9 @@ def test_purity_counts_neighbors_of_the_same_article():
 
 def test_alphas_that_stay_are_told_from_alphas_that_move():
     stayed = figure3.movement([1.2, 1.5, 1.8], [1.21, 1.5, 1.79])
-    assert stayed["largest change"] == pytest.approx(0.01) and stayed["correlation"] > 0.99
+    assert (
+        stayed["largest change"] == pytest.approx(0.01) and stayed["correlation"] > 0.99
+    )
     assert figure3.movement([1.2, 1.5, 1.8], [1.7, 1.2, 1.3])["correlation"] < 0
 
 
@@ -83,7 +92,9 @@ def test_the_initial_alphas_are_those_that_training_starts_from(tmp_path):
     frozen = [*options, "task.optimizer.lr=0.0", "task.epochs=1", "data.test=null"]
     values = train_link([*frozen, "data.limits.article_tokens=30"], tmp_path)
     assert len(start) == 20
-    logged = {name: v for name, v in values["epochs"][-1].items() if name.startswith("alpha/")}
+    logged = {
+        name: v for name, v in values["epochs"][-1].items() if name.startswith("alpha/")
+    }
     assert logged == pytest.approx(start, abs=1e-5)
     assert "row" in values and "pooled" not in values
 
@@ -93,7 +104,9 @@ def test_the_initial_alphas_are_those_that_training_starts_from(tmp_path):
 )
 def test_the_paper_counts_the_heads_of_its_figure_in_two_ways(sentence, true_from):
     part, heads, says = sentence
-    held = [figure3.sentence_holds(part, heads, says, first_head=first) for first in (0, 1)]
+    held = [
+        figure3.sentence_holds(part, heads, says, first_head=first) for first in (0, 1)
+    ]
     assert held == [first == true_from for first in (0, 1)]
     # The other heads of the part would make the sentence false.
     assert not figure3.sentence_holds(part, (8, 9), says, first_head=0)

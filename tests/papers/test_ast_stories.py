@@ -14,13 +14,17 @@ def test_the_whole_paper_on_the_bundled_stories(tmp_path):
     command = [sys.executable, "-m", "papers", "paper=ast", "fresh=true"]
     command += [f"made={tmp_path / 'made'}"]
     command += [f"hydra.run.dir={tmp_path / 'out'}"]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("SIAMESE_NEWS_")}
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith("SIAMESE_NEWS_")
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "runs are missing" in done.stdout + done.stderr
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     exhibits = choose("ast")
-    with_runs = [exhibit for exhibit in exhibits if exhibit.jobs(Setting("stories", (0,)))]
+    with_runs = [
+        exhibit for exhibit in exhibits if exhibit.jobs(Setting("stories", (0,)))
+    ]
     assert page.count("Made on the bundled stories") == len(with_runs)
     assert "Missing:" not in page
     for exhibit in exhibits:
@@ -29,4 +33,6 @@ def test_the_whole_paper_on_the_bundled_stories(tmp_path):
         assert list((tmp_path / "out").glob(f"{exhibit.name}*.csv")), exhibit.name
     # What is there is not run again.
     again = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert again.returncode == 0 and "runs are missing" not in again.stdout + again.stderr
+    assert (
+        again.returncode == 0 and "runs are missing" not in again.stdout + again.stderr
+    )

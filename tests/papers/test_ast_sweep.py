@@ -35,7 +35,9 @@ def test_every_setting_changes_what_it_names_and_builds():
     base = compose_training(sweep.overrides(SHARED, sweep.ENCODERS[0], "pair"))
     for variant in settings.VARIANTS:
         options = [option.format(tenth=10) for option in variant.options]
-        config = compose_training([*sweep.overrides(SHARED, sweep.ENCODERS[0], "pair"), *options])
+        config = compose_training(
+            [*sweep.overrides(SHARED, sweep.ENCODERS[0], "pair"), *options]
+        )
         instantiate(config["encoder"], input_dim=100)
         changed = {key for key in config if config[key] != base[key]} - {"labels"}
         assert changed <= {"encoder", "module", "trainer", "objective"}
@@ -45,8 +47,12 @@ def test_every_setting_changes_what_it_names_and_builds():
 def test_the_first_seed_of_all_comes_before_the_next_of_any():
     names = [job.name for job in sweep.sweep_jobs(SHARED)]
     assert len(set(names)) == len(names) == 2 * 7 * 3
-    last_first = max(place for place, name in enumerate(names) if name.endswith("seed0"))
-    assert last_first < min(place for place, name in enumerate(names) if name.endswith("seed1"))
+    last_first = max(
+        place for place, name in enumerate(names) if name.endswith("seed0")
+    )
+    assert last_first < min(
+        place for place, name in enumerate(names) if name.endswith("seed1")
+    )
     for encoder in sweep.ENCODERS:
         trial = names.index(sweep.trial_name(encoder, "pair"))
         assert trial < names.index(sweep.seed_name(encoder, "pair", 0))
@@ -57,7 +63,13 @@ def run(ap, mrp7, mrp8):
     pooled |= {"AP": ap, "AUC": 0.9, "mRP7": mrp7, "mRP8": mrp8}
     row = {"MAP": ap + 0.1, "dev map": 0.4, "epochs": 8, "AP": ap, "AUC": 0.9}
     counts = {"articles": 3, "posts": 40, "relevant": 9}
-    return {"pooled": pooled, "ceilings": pooled, "counts": counts, "row": row, "rate": 0.001}
+    return {
+        "pooled": pooled,
+        "ceilings": pooled,
+        "counts": counts,
+        "row": row,
+        "rate": 0.001,
+    }
 
 
 def test_the_tables_are_means_over_the_seeds_that_there_are():
@@ -67,13 +79,17 @@ def test_the_tables_are_means_over_the_seeds_that_there_are():
         sweep.seed_name(ast, "pair", 1): run(0.4, 0.5, 0.5),
         sweep.seed_name(cnn, "pair", 1): run(0.35, 0.6, 0.2),
     }
-    results = Results(SHARED, {name: Result(value, {}) for name, value in values.items()})
+    results = Results(
+        SHARED, {name: Result(value, {}) for name, value in values.items()}
+    )
     content = encoders.TABLE2.lay_out(results)
     rows = {row["encoder"]: row for row in content.tables[0].rows}
     assert rows["AST, projected heads"]["mAP"] == pytest.approx(0.3)
     assert rows["AST, projected heads"]["± over seeds"] == pytest.approx(0.02**0.5)
     assert rows["CNN"]["seeds"] == 1 and rows["CNN"]["± over seeds"] is None
-    assert content.details.startswith("mAP by pair: CNN 0.350, AST 0.300. Published: AST 0.530")
+    assert content.details.startswith(
+        "mAP by pair: CNN 0.350, AST 0.300. Published: AST 0.530"
+    )
     content = encoders.TABLE1.lay_out(results)
     assert "CNN (7 rows), AST, projected heads (8 rows)" in content.details
     assert [row["r"] for row in content.tables[0].rows][-3:] == [
@@ -94,7 +110,9 @@ def test_the_published_means_are_those_of_the_published_rows():
 def test_ten_epochs_are_a_split_by_pair_which_the_stories_do_not_have():
     def names(setting):
         sweeps = {job.name for job in sweep.sweep_jobs(setting)}
-        return [job.name for job in encoders.TABLE2.jobs(setting) if job.name not in sweeps]
+        return [
+            job.name for job in encoders.TABLE2.jobs(setting) if job.name not in sweeps
+        ]
 
     assert names(Setting("stories")) == [] and names(SHARED) == [encoders.TEN_EPOCHS]
 
@@ -103,27 +121,44 @@ def test_the_authors_settings_differ_in_the_encoder_alone_and_from_the_code_in_t
     first = compose_training(["experiment=usatoday_reference"])
     for encoder in authors.ENCODERS:
         config = compose_training(authors.overrides(encoder, "pair", 0))
-        assert config["data"]["limits"] == first["data"]["limits"] | {"article_tokens": 128}
+        assert config["data"]["limits"] == first["data"]["limits"] | {
+            "article_tokens": 128
+        }
         assert config["task"] | {"optimizer": 0, "bootstrap": 0} == first["task"] | {
             "optimizer": 0,
             "bootstrap": 0,
         }
-        assert config["task"]["optimizer"] == first["task"]["optimizer"] | {"fused": True}
+        assert config["task"]["optimizer"] == first["task"]["optimizer"] | {
+            "fused": True
+        }
         differing = {key for key in config if config[key] != first[key]}
-        assert differing <= {"encoder", "module", "sparsity", "labels", "task", "data"}, encoder
+        assert differing <= {
+            "encoder",
+            "module",
+            "sparsity",
+            "labels",
+            "task",
+            "data",
+        }, encoder
     assert authors.EXHIBIT.jobs(Setting("stories")) == []
 
 
 def test_the_authors_settings_say_what_was_not_run():
-    values = run(0.2, 0.3, 0.5) | {"epochs": [{"dev/micro_ap": n / 10} for n in range(10)]}
-    by_job = {authors.name_of("gru", "event", seed): Result(values, {}) for seed in (0, 1)}
+    values = run(0.2, 0.3, 0.5) | {
+        "epochs": [{"dev/micro_ap": n / 10} for n in range(10)]
+    }
+    by_job = {
+        authors.name_of("gru", "event", seed): Result(values, {}) for seed in (0, 1)
+    }
     content = authors.EXHIBIT.lay_out(Results(SHARED, by_job))
     (table,) = content.tables
     rows = {row["encoder"]: row for row in table.rows}
     assert rows["GRU"]["seeds"] == 2 and rows["GRU"]["± over seeds"] == 0
     assert rows["GRU"]["dev mAP, epoch 10"] == pytest.approx(0.9)
     assert rows["CNN"] == {"encoder": "CNN", "seeds": "not run"}
-    assert content.outcome.startswith("By event, the best encoder has an mAP of 0.200, a")
+    assert content.outcome.startswith(
+        "By event, the best encoder has an mAP of 0.200, a"
+    )
     assert content.details == "mAP by event: GRU 0.200 (random order 0.075)."
 
 

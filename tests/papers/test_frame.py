@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_module
 
-from papers import PAPERS, Content, Exhibit, Figure, Job, Published, Setting, Table, choose
+from papers import (
+    PAPERS,
+    Content,
+    Exhibit,
+    Figure,
+    Job,
+    Published,
+    Setting,
+    Table,
+    choose,
+)
 from papers import __main__ as door
 from papers.jobs import Store
 from papers.layout import IN_HISTORY, Made, write_folder
@@ -31,7 +41,9 @@ def no_shared_data(monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
 
 
-@pytest.mark.parametrize("paper", [paper for paper, modules in PAPERS.items() if modules])
+@pytest.mark.parametrize(
+    "paper", [paper for paper, modules in PAPERS.items() if modules]
+)
 def test_every_exhibit_has_a_name_of_its_own_and_a_remark(paper):
     exhibits = choose(paper)
     names = [exhibit.name for exhibit in exhibits]
@@ -45,14 +57,20 @@ def test_every_exhibit_has_a_name_of_its_own_and_a_remark(paper):
 
 def test_names_are_numbers_words_or_lists():
     assert [e.name for e in choose("ast", figure=1)] == ["figure1"]
-    assert [e.name for e in choose("ast", figure=["appendix_a", 1])] == ["figure1", "appendix_a"]
+    assert [e.name for e in choose("ast", figure=["appendix_a", 1])] == [
+        "figure1",
+        "appendix_a",
+    ]
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"paper": "bert"}, "paper=bert: no such paper; expected ast or samcnn"),
-        ({"paper": "ast", "figure": 17}, "figure=17: paper=ast has no such figure; expected.*1"),
+        (
+            {"paper": "ast", "figure": 17},
+            "figure=17: paper=ast has no such figure; expected.*1",
+        ),
         ({"paper": "ast", "table": "appendix_a"}, "table=appendix_a: .* no such table"),
         ({"paper": "ast", "figure": [1, "two"]}, "figure=two"),
     ],
@@ -66,9 +84,13 @@ def toy(jobs=(), lay_out=None):
     """An exhibit with a table and a figure, over the values of its jobs."""
 
     def make(results):
-        rows = [{"job": name, "value": results[name]["value"]} for name in results.by_job]
+        rows = [
+            {"job": name, "value": results[name]["value"]} for name in results.by_job
+        ]
         drawn = Figure("A line", lambda: _line(len(rows)), "One line.")
-        return Content(tables=[Table("Values | all", rows or [{"job": "none"}])], figures=[drawn])
+        return Content(
+            tables=[Table("Values | all", rows or [{"job": "none"}])], figures=[drawn]
+        )
 
     return Exhibit(
         paper="ast",
@@ -101,20 +123,31 @@ def job(name, value, ran=None):
 
 def store(tmp_path, **options):
     return Store(
-        **{"saved": tmp_path / "saved", "made": tmp_path / "made", "paper": "ast"} | options
+        **{"saved": tmp_path / "saved", "made": tmp_path / "made", "paper": "ast"}
+        | options
     )
 
 
 def lay_out(exhibit, tmp_path, missing="train", **options):
     out = tmp_path / "out"
-    return reproduce([exhibit], out, store=store(tmp_path, **options), seeds=(0,), missing=missing)
+    return reproduce(
+        [exhibit], out, store=store(tmp_path, **options), seeds=(0,), missing=missing
+    )
 
 
 def test_the_folder_has_each_table_twice_each_figure_twice_and_a_page(tmp_path, caplog):
     caplog.set_level(logging.INFO)
-    page = lay_out(toy([job("a", 0.25), job("b", None)]), tmp_path).read_text(encoding="utf-8")
+    page = lay_out(toy([job("a", 0.25), job("b", None)]), tmp_path).read_text(
+        encoding="utf-8"
+    )
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"table77.csv", "table77.md", "table77.png", "table77.svg", "index.html"}
+    assert names == {
+        "table77.csv",
+        "table77.md",
+        "table77.png",
+        "table77.svg",
+        "index.html",
+    }
     rows = list(csv.DictReader((tmp_path / "out" / "table77.csv").open()))
     assert rows == [{"job": "a", "value": "0.25"}, {"job": "b", "value": ""}]
     for text in (page, (tmp_path / "out" / "table77.md").read_text()):
@@ -127,15 +160,22 @@ def test_the_folder_has_each_table_twice_each_figure_twice_and_a_page(tmp_path, 
 def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
     for count, style in ((7, "beside"), (8, "beside wide")):
         rows = [{f"column {number}": number for number in range(count)}]
-        exhibit = toy(lay_out=lambda results, rows=rows: Content(tables=[Table("Many", rows)]))
+        exhibit = toy(
+            lay_out=lambda results, rows=rows: Content(tables=[Table("Many", rows)])
+        )
         page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
         assert f'<div class="{style}">' in page
 
 
 def test_a_long_table_is_folded_and_every_row_is_named_by_its_first_column(tmp_path):
-    for count, folds in ((14, 1), (15, 2)):  # the way a result was made is always folded
+    for count, folds in (
+        (14, 1),
+        (15, 2),
+    ):  # the way a result was made is always folded
         rows = [{"head": f"head {number}", "alpha": 1.5} for number in range(count)]
-        exhibit = toy(lay_out=lambda results, rows=rows: Content(tables=[Table("Alphas", rows)]))
+        exhibit = toy(
+            lay_out=lambda results, rows=rows: Content(tables=[Table("Alphas", rows)])
+        )
         page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
         assert page.count("<details>") == page.count("</details>") == folds
         assert page.count('<th scope="row">head') == count
@@ -149,7 +189,9 @@ def test_a_saved_result_is_used_and_fresh_leaves_it_aside(tmp_path):
     assert ran == ["a"]
     (tmp_path / "made" / "results").rename(tmp_path / "saved")
     lay_out(toy([job("a", 2, ran)]), tmp_path)
-    assert ran == ["a"] and ",1" not in (tmp_path / "out" / "table77.csv").read_text()[:5]
+    assert (
+        ran == ["a"] and ",1" not in (tmp_path / "out" / "table77.csv").read_text()[:5]
+    )
     lay_out(toy([job("a", 3, ran)]), tmp_path, saved=None)
     assert ran == ["a", "a"]
     assert "a,3" in (tmp_path / "out" / "table77.csv").read_text()
@@ -161,13 +203,17 @@ def test_an_interrupted_command_keeps_what_it_has(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         lay_out(toy(broken), tmp_path)
     assert not (tmp_path / "out").exists()
-    page = lay_out(toy([job("a", 1, ran), job("b", 2, ran)]), tmp_path).read_text("utf-8")
+    page = lay_out(toy([job("a", 1, ran), job("b", 2, ran)]), tmp_path).read_text(
+        "utf-8"
+    )
     assert ran == ["a", "b", "b"]
     assert "0.0 minutes in 1 runs; not recorded for 1" in page
 
 
 def test_what_is_missing_is_said(tmp_path):
-    page = lay_out(toy([job("a", 1)]), tmp_path, missing="say").read_text(encoding="utf-8")
+    page = lay_out(toy([job("a", 1)]), tmp_path, missing="say").read_text(
+        encoding="utf-8"
+    )
     assert "1 of 1 runs (a)" in page
     with pytest.raises(InputError, match="missing=maybe: expected train or say"):
         lay_out(toy(), tmp_path, missing="maybe")
@@ -176,10 +222,14 @@ def test_what_is_missing_is_said(tmp_path):
 def test_without_data_the_page_says_that_the_stories_were_read(tmp_path):
     asked = store(tmp_path)
     exhibits = [toy([job("a", 1)])]
-    page = reproduce(exhibits, tmp_path / "out", store=asked, seeds=(0, 1), missing="train")
+    page = reproduce(
+        exhibits, tmp_path / "out", store=asked, seeds=(0, 1), missing="train"
+    )
     page = page.read_text(encoding="utf-8")
     assert "Made on the bundled stories" in page and "Missing" not in page
-    assert "Made on the bundled stories" in (tmp_path / "out" / "table77.md").read_text()
+    assert (
+        "Made on the bundled stories" in (tmp_path / "out" / "table77.md").read_text()
+    )
     # A saved result of the shared data needs no data.
     (tmp_path / "made" / "results" / "ast" / "stories").rename(
         tmp_path / "made" / "results" / "ast" / "shared"
@@ -188,7 +238,9 @@ def test_without_data_the_page_says_that_the_stories_were_read(tmp_path):
     assert "Made on the bundled stories" not in page
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 0, "values": {}, "made": {}}', "{}"])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format": 0, "values": {}, "made": {}}', "{}"]
+)
 def test_a_saved_result_of_another_version_is_named(tmp_path, text):
     path = tmp_path / "made" / "results" / "ast" / "stories" / "a.json"
     path.parent.mkdir(parents=True)
@@ -204,7 +256,11 @@ def test_nothing_is_written_where_an_exhibit_fails(tmp_path):
     made = store(tmp_path)
     with pytest.raises(InputError):
         reproduce(
-            [toy(), toy(lay_out=fail)], tmp_path / "out", store=made, seeds=(0,), missing="say"
+            [toy(), toy(lay_out=fail)],
+            tmp_path / "out",
+            store=made,
+            seeds=(0,),
+            missing="say",
         )
     drawn = Content(figures=[Figure("Bad", lambda: 1 / 0, "")])
     with pytest.raises(ZeroDivisionError):
@@ -234,7 +290,9 @@ def test_the_saved_results_hold_no_text():
 
     for path in folder.rglob("*.json"):
         document = json.loads(path.read_text(encoding="utf-8"))
-        for text in strings({k: v for k, v in document["values"].items() if k != "command"}):
+        for text in strings(
+            {k: v for k, v in document["values"].items() if k != "command"}
+        ):
             assert len(text) < 200, f"{path}: {text[:80]}"
 
 
@@ -255,7 +313,9 @@ def test_the_command_refuses_a_bad_name_in_one_line(tmp_path):
         ("made=taken/deep", "is a file, or lies below one"),
     ],
 )
-def test_the_door_refuses_seeds_and_folders_that_cannot_be(tmp_path, monkeypatch, option, said):
+def test_the_door_refuses_seeds_and_folders_that_cannot_be(
+    tmp_path, monkeypatch, option, said
+):
     (tmp_path / "taken").touch()
     monkeypatch.chdir(tmp_path)
     with initialize_config_module("papers", version_base="1.3"):
@@ -274,7 +334,9 @@ def test_the_door_lays_out_what_needs_no_run(tmp_path):
 def test_a_saved_result_says_whether_its_revision_is_in_the_history():
     def git(*arguments):
         command = ["git", "-C", str(ROOT), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False
+        ).stdout.strip()
 
     if git("rev-parse", "--is-shallow-repository") != "false":
         pytest.skip("no git history here, or a shallow one")
@@ -294,7 +356,9 @@ def test_a_page_says_which_revision_is_not_in_the_history(tmp_path):
     saved = json.loads(path.read_text(encoding="utf-8"))
     saved["made"] |= {"revision": "0123abc", IN_HISTORY: False}
     path.write_text(json.dumps(saved), encoding="utf-8")
-    page = reproduce([toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="train")
+    page = reproduce(
+        [toy(jobs)], tmp_path / "out", store=asked, seeds=(0,), missing="train"
+    )
     assert "0123abc (not in the history)" in page.read_text(encoding="utf-8")
 
 

@@ -46,7 +46,9 @@ def test_likelihood_and_rm3_equal_naive_loops():
             mixed[t] += 0.3 / len(q)
         want = [naive_likelihood(mixed, p, collection, 50) for p in POSTS]
         assert expanded[i] == pytest.approx(want, abs=1e-4)
-        assert rm3.rerank(QUERIES[i], range(len(POSTS))) == pytest.approx(want, abs=1e-4)
+        assert rm3.rerank(QUERIES[i], range(len(POSTS))) == pytest.approx(
+            want, abs=1e-4
+        )
 
 
 def test_given_collection():
@@ -71,5 +73,7 @@ def test_bad_input():
         QueryLikelihood(mu=0)
     with pytest.raises(InputError, match="fb_docs"):
         RM3(fb_docs=0)
-    with pytest.raises(InputError, match="a text is the string 'river flood'; expected a list"):
+    with pytest.raises(
+        InputError, match="a text is the string 'river flood'; expected a list"
+    ):
         RM3().fit(["river flood"])

@@ -30,7 +30,10 @@ def make_pair(lengths=LENGTHS, *, left=0, right=0, seed=1, fill=torch.nan, **mor
     def words(sizes):
         rows = [torch.randn(n, 5, generator=generator) for n in sizes]
         width = max([1, *sizes]) + left + right
-        values, mask = torch.full((len(rows), width, 5), fill), torch.zeros(len(rows), width) > 0
+        values, mask = (
+            torch.full((len(rows), width, 5), fill),
+            torch.zeros(len(rows), width) > 0,
+        )
         for i, row in enumerate(rows):
             values[i, left : left + len(row)] = row
             mask[i, left : left + len(row)] = True
@@ -108,7 +111,10 @@ def test_perspective_equals_the_loop():
     pair = make_pair([(3, 5)])
     part = model.words
     features = part(
-        pair, (pair.query, pair.query_mask), (pair.post, pair.post_mask), pair.query_weights
+        pair,
+        (pair.query, pair.query_mask),
+        (pair.post, pair.post_mask),
+        pair.query_weights,
     )
     query, text, weight = pair.query[0], pair.post[0], pair.query_weights[0]
     expected = []
@@ -119,8 +125,13 @@ def test_perspective_equals_the_loop():
 
             def convolve(values, level=level, half=half):
                 after = torch.cat([values[1:], torch.zeros(1, half)])
-                first, second = level.linear.weight[:, :half], level.linear.weight[:, half:]
-                return torch.relu(values @ first.T + after @ second.T + level.linear.bias)
+                first, second = (
+                    level.linear.weight[:, :half],
+                    level.linear.weight[:, half:],
+                )
+                return torch.relu(
+                    values @ first.T + after @ second.T + level.linear.bias
+                )
 
             query, text = convolve(query), convolve(text)
         attention = torch.softmax(text @ query.T, dim=1)
@@ -144,20 +155,27 @@ def test_padding_on_either_side_changes_nothing():
 
 
 def test_empty_and_long_texts_have_a_defined_score():
-    assert bool(make().eval()(make_pair([(0, 3), (2, 0), (0, 0), (200, 2)])).isfinite().all())
+    assert bool(
+        make().eval()(make_pair([(0, 3), (2, 0), (0, 0), (200, 2)])).isfinite().all()
+    )
 
 
 def test_every_parameter_gets_a_gradient():
     model = make(features=2)
     model(make_pair(features=torch.rand(3, 2)))[:, 1].sum().backward()
     for name, parameter in model.named_parameters():
-        assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), name
+        assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), (
+            name
+        )
 
 
 def test_what_is_missing_is_named():
     pair = make_pair()
     plain = Pair(
-        query=pair.query, query_mask=pair.query_mask, post=pair.post, post_mask=pair.post_mask
+        query=pair.query,
+        query_mask=pair.query_mask,
+        post=pair.post,
+        post_mask=pair.post_mask,
     )
     with pytest.raises(ValueError, match="needs trigrams"):
         make()(plain)

@@ -6,7 +6,11 @@ import pytest
 from papers.samcnn.post_vectors import fasttext, joined, write_vectors
 from siamese_news.text.vectors import WordVectors, load_vectors
 
-POSTS = [["flood", "in", "town"], ["flooding", "of", "the", "town"], ["new", "phone"]] * 20
+POSTS = [
+    ["flood", "in", "town"],
+    ["flooding", "of", "the", "town"],
+    ["new", "phone"],
+] * 20
 
 
 def test_a_written_file_is_read_as_it_was_made(tmp_path):
@@ -23,13 +27,17 @@ def test_a_written_file_is_read_as_it_was_made(tmp_path):
 def test_vectors_are_the_same_again_and_know_the_parts_of_words():
     vectors = fasttext(POSTS, ["flood", "flooding", "phone"])
     assert vectors.shape == (3, 100)
-    np.testing.assert_array_equal(vectors, fasttext(POSTS, ["flood", "flooding", "phone"]))
+    np.testing.assert_array_equal(
+        vectors, fasttext(POSTS, ["flood", "flooding", "phone"])
+    )
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert unit[0] @ unit[1] > unit[0] @ unit[2]
 
 
 def test_the_second_vector_has_the_length_of_the_first():
-    first = WordVectors(["a", "b"], np.array([[3.0, 4.0], [0.0, 5.0]], np.float32), "", "")
+    first = WordVectors(
+        ["a", "b"], np.array([[3.0, 4.0], [0.0, 5.0]], np.float32), "", ""
+    )
     second = np.array([[1.0], [2.0], [3.0]], np.float32)
     both = joined(first, ["b", "new", "a"], second)
     np.testing.assert_allclose(both[:, :2], [[0, 5], [0, 0], [3, 4]])

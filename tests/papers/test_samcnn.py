@@ -45,7 +45,9 @@ def test_a_post_counts_for_every_pattern_that_it_holds(tmp_path):
     # a holds all three words; b only "oscars", twice; c "snub" and "affleck"; d none.
     collection = toy(tmp_path)
     posts = [text.split() for text in collection.posts.values()]
-    counts = table4.count_patterns(["oscars", "snub", "affleck"], posts, [True, False, True, False])
+    counts = table4.count_patterns(
+        ["oscars", "snub", "affleck"], posts, [True, False, True, False]
+    )
     assert counts == {
         (0, 1, 2): (1, 0),
         (0, 1): (1, 0),
@@ -56,7 +58,9 @@ def test_a_post_counts_for_every_pattern_that_it_holds(tmp_path):
         (2,): (2, 0),
     }
     # A word that the query has twice is one word.
-    assert table4.count_patterns(["a", "a"], [["a"], ["b"]], [False, True]) == {(0,): (0, 1)}
+    assert table4.count_patterns(["a", "a"], [["a"], ["b"]], [False, True]) == {
+        (0,): (0, 1)
+    }
 
 
 def test_table4_counts_within_the_top(tmp_path, monkeypatch):
@@ -88,17 +92,26 @@ def test_table2_prints_what_conf_trains_with():
     rows = {row["setting"]: row for row in table2.rows()}
     assert rows["words without a vector"]["rerank_samcnn"] == "U[-0.05, 0.05]"
     assert rows["word vectors"]["rerank_samcnn"].endswith(", fine-tuned")
-    assert rows["epochs"]["rerank_samcnn"].startswith("15, stopping after 4 validations")
+    assert rows["epochs"]["rerank_samcnn"].startswith(
+        "15, stopping after 4 validations"
+    )
     for name in ("filters", "window width", "size of a text's vector"):
         printed = SETTINGS[name][0]
         assert rows[name]["rerank_samcnn"] == rows[name]["rerank_authors"] == printed
     assert "0.003, times 0.75 every 5 epochs" in rows["learning rate"]["rerank_authors"]
-    assert rows["epochs"]["rerank_authors"] == "15; validated every 30 queries, selected by P30"
-    assert rows["learning rate"]["rerank_samcnn"].startswith(SETTINGS["learning rate"][0])
+    assert (
+        rows["epochs"]["rerank_authors"]
+        == "15; validated every 30 queries, selected by P30"
+    )
+    assert rows["learning rate"]["rerank_samcnn"].startswith(
+        SETTINGS["learning rate"][0]
+    )
 
 
 def model_of(collection):
-    words = sorted({word for text in collection.posts.values() for word in text.split()})
+    words = sorted(
+        {word for text in collection.posts.values() for word in text.split()}
+    )
     torch.manual_seed(0)
     options = {
         "class": "PAtt",
@@ -125,7 +138,9 @@ def test_figure4_projects_the_hidden_layer_of_every_candidate(tmp_path):
     assert hidden.shape == (4, 4) and (hidden >= 0).all() and (hidden > 0).any()
     # From o to the score by hand: batch normalization of a new model leaves it, then the output.
     head = model.ranker.head
-    scores = torch.log_softmax(head.output(head.norm(torch.from_numpy(hidden))), 1)[:, 1]
+    scores = torch.log_softmax(head.output(head.norm(torch.from_numpy(hidden))), 1)[
+        :, 1
+    ]
     posts = [text.split() for text in collection.posts.values()]
     expected = model.score(collection.queries["125"].split(), posts)
     np.testing.assert_allclose(scores.detach().numpy(), expected, atol=1e-5)
@@ -151,7 +166,9 @@ def toy_results():
             {
                 "weights": {},
                 "systems": {
-                    "QL": {"2013": {m: dict.fromkeys(topics, 0.5) for m in ("AP", "P@30")}}
+                    "QL": {
+                        "2013": {m: dict.fromkeys(topics, 0.5) for m in ("AP", "P@30")}
+                    }
                 },
             }
         )
@@ -169,7 +186,10 @@ def test_figure3_takes_the_mean_over_seeds():
     changes = figure3.changes(toy_results())
     assert changes[0] == ("127", pytest.approx(0.3 + 0.4 - 0.5))
     assert changes[-1] == ("125", pytest.approx(0.3 - 0.2 - 0.5))
-    assert changes[1] == ("111", pytest.approx(-0.2))  # of equal ones the lower topic first
+    assert changes[1] == (
+        "111",
+        pytest.approx(-0.2),
+    )  # of equal ones the lower topic first
     said = figure3.EXHIBIT.lay_out(toy_results()).details
     assert "best topic is 127 (+0.2000 AP), the worst 125 (-0.4000 AP)" in said
 
@@ -187,7 +207,9 @@ def test_table3_marks_what_is_significant():
     assert rows[2]["2013 AP"] == "0.5000 ↑3,4"
     assert rows[0]["2013 AP"] == "0.3100 ±0.1414"
     assert rows[0]["2013 P30"] == "0.5000 ±0.0000" and rows[0]["2011 AP"] is None
-    further = table3.system_rows({**systems, "PAtt, changed": systems["PAtt"]}, samples=50)
+    further = table3.system_rows(
+        {**systems, "PAtt, changed": systems["PAtt"]}, samples=50
+    )
     assert further[-1]["row"] == "9"  # after the paper's eight
     assert table3.mean_of(systems, "PAtt", 2013, "AP") == pytest.approx(0.31)
 
@@ -209,7 +231,11 @@ def test_table3_says_what_came_out():
     def flat(ap, p30):
         return {(2013, "AP"): {"1": [ap]}, (2013, "P@30"): {"1": [p30]}}
 
-    systems = {"QL": flat(0.2532, 0.445), "PAtt": flat(0.25, 0.5), "PAtt +QL": flat(0.2965, 0.5)}
+    systems = {
+        "QL": flat(0.2532, 0.445),
+        "PAtt": flat(0.25, 0.5),
+        "PAtt +QL": flat(0.2965, 0.5),
+    }
     assert table3.details(systems) == (
         "As printed to four places, all 2 figures: QL. AP, as printed in brackets: PAtt 0.2500 "
         "(0.2817) in 2013; PAtt +QL 0.2965 (0.2965) in 2013. PAtt alone, above QL in the paper, "
@@ -235,7 +261,10 @@ def test_an_ensemble_is_the_mean_probability_of_its_runs(tmp_path):
         own = {}
         for part, topics in (("dev", dev), ("test", collection.of_year(2013))):
             own[part] = {
-                t: {p: float(np.log(draw.uniform(0.01, 0.99))) for p in collection.candidates[t]}
+                t: {
+                    p: float(np.log(draw.uniform(0.01, 0.99)))
+                    for p in collection.candidates[t]
+                }
                 for t in topics
             }
             write_run(folder / f"{part}.run.gz", own[part], "tag")
@@ -243,7 +272,9 @@ def test_an_ensemble_is_the_mean_probability_of_its_runs(tmp_path):
         runs.append(own["test"])
     values = ensemble(collection, 2013, folders)
     expected = {
-        topic: {post: sum(np.exp(run[topic][post]) for run in runs) / 3 for post in posts}
+        topic: {
+            post: sum(np.exp(run[topic][post]) for run in runs) / 3 for post in posts
+        }
         for topic, posts in runs[0].items()
     }
     figures = evaluate_run(expected, collection.judged(collection.of_year(2013)))
@@ -255,9 +286,11 @@ def test_the_authors_figures_are_next_to_print_and_to_ours():
     rows = authors.rows({}, {}, {})
     assert len(rows) == 16
     by_place = {(row["system"], row["year"]): row for row in rows}
-    assert list(by_place["QAtt", "2012"].values())[2:] == ["0.2376", "0.1660", "0.2177"] + 3 * [
-        None
-    ]
+    assert list(by_place["QAtt", "2012"].values())[2:] == [
+        "0.2376",
+        "0.1660",
+        "0.2177",
+    ] + 3 * [None]
     assert by_place["BiCNN", "2011"]["authors, ensemble of 10"] is None
 
 
@@ -280,11 +313,18 @@ def stories(tmp_path_factory):
 
 
 def test_the_stories_are_a_reranking_collection(stories):
-    assert len(stories.queries) == 48 and set(stories.years.values()) == {2011, 2012, 2013, 2014}
+    assert len(stories.queries) == 48 and set(stories.years.values()) == {
+        2011,
+        2012,
+        2013,
+        2014,
+    }
     assert all(len(pool) == CANDIDATES for pool in stories.candidates.values())
     for year in (2011, 2014):
         run, topics = stories.peer("ql", [year]), stories.of_year(year)
-        figures = means(evaluate_run(run, {query: stories.qrels[query] for query in topics}))
+        figures = means(
+            evaluate_run(run, {query: stories.qrels[query] for query in topics})
+        )
         # Far above chance, which is a percent or two.
         assert figures["AP"] > 0.2
     peers = peer_figures(stories)
@@ -294,15 +334,23 @@ def test_the_stories_are_a_reranking_collection(stories):
 def test_the_stories_are_written_once(tmp_path):
     first = stories_collection(tmp_path)
     (first / "corpus.jsonl.gz").unlink()
-    assert stories_collection(tmp_path) == first and not (first / "corpus.jsonl.gz").exists()
+    assert (
+        stories_collection(tmp_path) == first
+        and not (first / "corpus.jsonl.gz").exists()
+    )
 
 
 def test_without_runs_a_page_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
     store = Store(saved=tmp_path / "saved", made=tmp_path / "made", paper="samcnn")
-    page = reproduce(choose("samcnn"), tmp_path / "out", store=store, seeds=[0], missing="say")
+    page = reproduce(
+        choose("samcnn"), tmp_path / "out", store=store, seeds=[0], missing="say"
+    )
     text = page.read_text(encoding="utf-8")
-    assert "rerank_samcnn_patt_2013_0" in text and "paper=samcnn table=3 makes them" in text
+    assert (
+        "rerank_samcnn_patt_2013_0" in text
+        and "paper=samcnn table=3 makes them" in text
+    )
     assert not (tmp_path / "made").exists()
 
 
@@ -310,9 +358,17 @@ def test_without_runs_a_page_says_what_is_missing(tmp_path, monkeypatch):
 def test_the_whole_paper_on_the_stories(tmp_path, monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
     store = Store(saved=tmp_path / "saved", made=tmp_path / "made", paper="samcnn")
-    reproduce(choose("samcnn"), tmp_path / "out", store=store, seeds=[0, 1], missing="train")
+    reproduce(
+        choose("samcnn"), tmp_path / "out", store=store, seeds=[0, 1], missing="train"
+    )
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"table1.csv", "table3.csv", "widths.csv", "authors.csv", "own_vectors.csv"} <= names
+    assert {
+        "table1.csv",
+        "table3.csv",
+        "widths.csv",
+        "authors.csv",
+        "own_vectors.csv",
+    } <= names
     assert {"figure3.svg", "figure4.png", "index.html"} <= names
     saved = tmp_path / "made" / "results" / "samcnn" / "stories"
     written = json.loads((saved / "rerank_samcnn_patt_2013_0.json").read_text("utf-8"))

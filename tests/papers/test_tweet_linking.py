@@ -21,12 +21,19 @@ def test_the_authors_format(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     read = read_ast(path)
     assert read.qrels == {
-        "train": {"http://a/1": {"line-1": 1, "line-2": 1}, "http://a/%202": {"line-3": 1}}
+        "train": {
+            "http://a/1": {"line-1": 1, "line-2": 1},
+            "http://a/%202": {"line-3": 1},
+        }
     }
     assert read.articles["http://a/1"].text == "One story"
     write(read, tmp_path / "folder")
     again = read_collection(tmp_path / "folder")
-    assert (again.articles, again.posts, again.qrels) == (read.articles, read.posts, read.qrels)
+    assert (again.articles, again.posts, again.qrels) == (
+        read.articles,
+        read.posts,
+        read.qrels,
+    )
     path.write_text(json.dumps(rows[3]))
     with pytest.raises(InputError, match="all 1 rows"):
         read_ast(path)

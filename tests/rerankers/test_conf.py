@@ -22,7 +22,9 @@ def test_the_table_equals_conf():
 def test_every_option_builds_and_has_its_line_of_explanation(path):
     options = option("ranker", path.stem)
     name = options.pop("_target_").rpartition(".")[2]
-    assert type(build_ranker({"class": name, "input_dim": 8, **options})) is RANKERS[name]
+    assert (
+        type(build_ranker({"class": name, "input_dim": 8, **options})) is RANKERS[name]
+    )
     assert path.read_text().startswith("# ")
 
 

@@ -20,7 +20,9 @@ def padded(ids, more):
 def test_features_are_shares_by_idf(query, post, found, more):
     idf = [0.5, 1.0, 2.0, 4.0, 8.0]
     query_ids, post_ids = padded(query, more), padded(post, 1)
-    weights = torch.tensor([[idf[i] for i in query] + [9.0] * (query_ids.shape[1] - len(query))])
+    weights = torch.tensor(
+        [[idf[i] for i in query] + [9.0] * (query_ids.shape[1] - len(query))]
+    )
     links = torch.zeros(1, 1 + query_ids.shape[1], dtype=torch.bool)
     links[0, : 1 + len(query)] = torch.tensor(found[: 1 + len(query)])
     exact = exact_features(query_ids, post_ids, weights)[0]
@@ -39,7 +41,12 @@ def test_features_are_shares_by_idf(query, post, found, more):
     expected = [
         float(found[0]),
         sum(idf[i] for i, there in zip(query, in_link, strict=True) if there) / total,
-        sum(idf[i] for i, there in zip(query, in_link, strict=True) if there or i in post) / total,
+        sum(
+            idf[i]
+            for i, there in zip(query, in_link, strict=True)
+            if there or i in post
+        )
+        / total,
     ]
     torch.testing.assert_close(link, torch.tensor(expected))
 
@@ -58,6 +65,9 @@ def test_a_link_holds_words_wherever_they_stand():
 
 
 def test_the_first_link_of_a_text():
-    assert first_link("cuts at the bbc HTTPS://bbc.in/x1 and http://b.org") == "HTTPS://bbc.in/x1"
+    assert (
+        first_link("cuts at the bbc HTTPS://bbc.in/x1 and http://b.org")
+        == "HTTPS://bbc.in/x1"
+    )
     assert first_link('"http://a.org/b"') == "http://a.org/b"
     assert first_link("no link: bbc.co.uk") == ""

@@ -27,7 +27,9 @@ def make(ranker, **options):
     return ranker(**{**OPTIONS, **options}).double()
 
 
-def make_pair(lengths=((2, 3), (1, 5), (3, 1)), *, left=0, right=0, size=6, seed=1, **more):
+def make_pair(
+    lengths=((2, 3), (1, 5), (3, 1)), *, left=0, right=0, size=6, seed=1, **more
+):
     """One row per (query length, post length), padded with NaN on both sides."""
     generator = torch.Generator().manual_seed(seed)
     queries = [torch.randn(q, size, generator=generator).double() for q, _ in lengths]
@@ -44,12 +46,18 @@ def make_pair(lengths=((2, 3), (1, 5), (3, 1)), *, left=0, right=0, size=6, seed
 
     query, query_mask = padded(queries)
     post, post_mask = padded(posts)
-    pair = Pair(query=query, query_mask=query_mask, post=post, post_mask=post_mask, **more)
+    pair = Pair(
+        query=query, query_mask=query_mask, post=post, post_mask=post_mask, **more
+    )
     return pair, queries, posts
 
 
 def naive_windows(length, width):
-    return [list(range(s, s + width)) for s in range(-(width - 1), length)] if length else []
+    return (
+        [list(range(s, s + width)) for s in range(-(width - 1), length)]
+        if length
+        else []
+    )
 
 
 def naive_pool(encoder, tokens, kernel):
@@ -58,7 +66,9 @@ def naive_pool(encoder, tokens, kernel):
     `kernel(W_j, token index)` is the kernel row used at that token: the equations' W'.
     """
     features = []
-    for conv, bias, width in zip(encoder.kernels, encoder.biases, encoder.widths, strict=True):
+    for conv, bias, width in zip(
+        encoder.kernels, encoder.biases, encoder.widths, strict=True
+    ):
         rows = conv.weight.view(width, encoder.filters, -1)
         values = []
         for window in naive_windows(len(tokens), width):
@@ -77,7 +87,10 @@ def naive_hidden(ranker, query, post):
     if hasattr(ranker, "query_context"):
         parts.append(
             torch.stack(
-                [naive_pool(ranker.query_context, post, lambda w, t, q=q: w * q) for q in query]
+                [
+                    naive_pool(ranker.query_context, post, lambda w, t, q=q: w * q)
+                    for q in query
+                ]
             ).mean(0)
         )
     if hasattr(ranker, "post_context"):
@@ -101,7 +114,9 @@ def naive_hidden(ranker, query, post):
 def test_equals_the_equations(ranker, widths):
     model = make(ranker, widths=widths)
     pair, queries, posts = make_pair()
-    expected = torch.stack([naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)])
+    expected = torch.stack(
+        [naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)]
+    )
     torch.testing.assert_close(model.encode(pair), expected)
 
 
@@ -111,11 +126,17 @@ def test_gradients_equal_those_of_the_naive_loop(ranker):
     pair, queries, posts = make_pair()
     probe = torch.randn(3, model.head.hidden.in_features).double()
     (model.encode(pair) * probe).sum().backward()
-    ours = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    ours = {
+        n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None
+    }
     model.zero_grad()
-    naive = torch.stack([naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)])
+    naive = torch.stack(
+        [naive_hidden(model, q, p) for q, p in zip(queries, posts, strict=True)]
+    )
     (naive * probe).sum().backward()
-    assert set(ours) == {n for n, _ in model.named_parameters() if not n.startswith("head")}
+    assert set(ours) == {
+        n for n, _ in model.named_parameters() if not n.startswith("head")
+    }
     for name, parameter in model.named_parameters():
         if name in ours:
             torch.testing.assert_close(ours[name], parameter.grad)
@@ -173,7 +194,9 @@ def test_every_parameter_gets_a_gradient(ranker, order):
     pair, *_ = make_pair(features=torch.rand(3, 2).double())
     model(pair)[:, 1].sum().backward()
     for name, parameter in model.named_parameters():
-        assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), name
+        assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), (
+            name
+        )
 
 
 def test_the_hidden_layer_is_what_the_paper_calls_o():
@@ -185,7 +208,9 @@ def test_the_hidden_layer_is_what_the_paper_calls_o():
     head.norm.running_mean.fill_(5.0)
     encoded = torch.tensor([[3.0, 2.0]])
     assert head.hidden_layer(encoded).tolist() == [[1.0, 0.0]]
-    released = PredictionHead(input_dim=2, hidden=2, order="norm-tanh", dropout=0.0).eval()
+    released = PredictionHead(
+        input_dim=2, hidden=2, order="norm-tanh", dropout=0.0
+    ).eval()
     released.load_state_dict(head.state_dict())
     expected = torch.tanh(torch.tensor([[1.0 - 5, -2.0 - 5]]) / (1 + 1e-5) ** 0.5)
     torch.testing.assert_close(released.hidden_layer(encoded), expected)
@@ -214,7 +239,9 @@ def test_similarities_of_patt(similarity):
             weight = post @ q / (q.norm() * post.norm(dim=1))
             if similarity == "clamped":
                 weight = weight.clamp(min=0)
-            for_tokens.append(naive_pool(model.post_context, post, lambda w, t, c=weight: w * c[t]))
+            for_tokens.append(
+                naive_pool(model.post_context, post, lambda w, t, c=weight: w * c[t])
+            )
         values.append(torch.stack(for_tokens).mean(0))
     torch.testing.assert_close(model.encode(pair)[:, 8:], torch.stack(values))
 
@@ -277,7 +304,9 @@ def test_conv_encoder_equals_conv1d():
     conv.weight.data = weight.permute(1, 2, 0).contiguous()
     conv.bias.data = encoder.biases[0].data
     expected = encoder.linear(torch.relu(conv(texts.transpose(1, 2))).amax(2))
-    torch.testing.assert_close(encoder(texts, torch.ones(2, 7, dtype=torch.bool)), expected)
+    torch.testing.assert_close(
+        encoder(texts, torch.ones(2, 7, dtype=torch.bool)), expected
+    )
 
 
 def test_errors_name_what_came():

@@ -13,7 +13,9 @@ from siamese_news.scoring.mixture import MixtureScorer
 STORY = "Court hears the appeal of the comedian. A jury had found him guilty of assault last year."
 REPLIES = [f"he was guilty of it and the jury knew, reader {n}" for n in range(25)]
 OTHERS = [
-    f"{word} of the day, number {n}" for word in ("recipe", "match", "phone") for n in range(40)
+    f"{word} of the day, number {n}"
+    for word in ("recipe", "match", "phone")
+    for n in range(40)
 ]
 
 
@@ -27,10 +29,14 @@ def gate(z=3.0, score=0.15, best=0.2):
     generator = np.random.default_rng(0)
     others = generator.normal(0.2, 0.1, 980)
     first = np.full(20, others.mean() + z * (others.std() + 0.01))
-    words = np.concatenate([np.full(3, best), np.full(17, (20 * score - 3 * best) / 17)])
+    words = np.concatenate(
+        [np.full(3, best), np.full(17, (20 * score - 3 * best) / 17)]
+    )
     lexical = np.concatenate([words, np.full(980, 0.01)])
     cosines = np.concatenate([first, others])
-    return rules.agreement(Agreement(), lexical.astype(np.float32), cosines.astype(np.float32))
+    return rules.agreement(
+        Agreement(), lexical.astype(np.float32), cosines.astype(np.float32)
+    )
 
 
 def test_the_gate_is_a_product_of_three_ramps():
@@ -47,10 +53,14 @@ def test_the_gate_is_a_product_of_three_ramps():
 
 
 def scorer_of(model, articles, **options):
-    agreement = Agreement(**{"low": -2.0, "high": -1.0, "few": 0.0, "many": 0.001} | options)
+    agreement = Agreement(
+        **{"low": -2.0, "high": -1.0, "few": 0.0, "many": 0.001} | options
+    )
     agreement = dataclasses.replace(agreement, weak=2.0, strong=3.0)
     return MixtureScorer(
-        model, articles, options=dataclasses.replace(model.terms.options, agreement=agreement)
+        model,
+        articles,
+        options=dataclasses.replace(model.terms.options, agreement=agreement),
     )
 
 
@@ -61,7 +71,9 @@ def test_an_open_gate_raises_the_weight_of_the_cosine_and_moves_the_vector(model
         observe_all(scorer, posts)
     assert shut.agreement().tolist() == [0.0] and open_.agreement().tolist() == [1.0]
     before, after = shut.scores(posts)[0], open_.scores(posts)[0]
-    assert after[:25].mean() - after[25:].mean() > before[:25].mean() - before[25:].mean()
+    assert (
+        after[:25].mean() - after[25:].mean() > before[:25].mean() - before[25:].mean()
+    )
     # The parts of a score add up, also through the moved vector.
     parts, own = open_.parts_of(posts[0], 0), model.encode_articles([STORY])[0]
     assert 0 < float(parts.article_vector @ own) < float(after[0])
@@ -70,7 +82,8 @@ def test_an_open_gate_raises_the_weight_of_the_cosine_and_moves_the_vector(model
 def test_the_gate_of_an_article_does_not_depend_on_others_or_on_parts(model):
     posts = REPLIES + OTHERS
     alone, both = (
-        scorer_of(model, articles, weight=0.5) for articles in ([STORY], [STORY, "rain"])
+        scorer_of(model, articles, weight=0.5)
+        for articles in ([STORY], [STORY, "rain"])
     )
     halves = [scorer_of(model, [STORY], weight=0.5) for _ in range(2)]
     observe_all(alone, posts)

@@ -13,9 +13,16 @@ def test_words_common_among_posts_that_are_not_near_say_little_of_a_foreign_seed
     dice = np.random.default_rng(0)
     words = [f"{a}{b}qz" for a in "bdfgklmnprst" for b in "aeiouy"]
     posts = [" ".join(["dzt", "zr", *dice.choice(words, 6)]) for _ in range(270)]
-    posts += [" ".join(["brznkvej", "kvlstad", *dice.choice(words, 6)]) for _ in range(30)]
-    seed = "Brznkvej kvlstad dzt zr brznkvej dzt zr kvlstad vnldskvn dzt zr " + " ".join(words[:4])
-    scorer = open_scorer(open_model(), [seed, "The fire in the old town of Dresden burns on"])
+    posts += [
+        " ".join(["brznkvej", "kvlstad", *dice.choice(words, 6)]) for _ in range(30)
+    ]
+    seed = (
+        "Brznkvej kvlstad dzt zr brznkvej dzt zr kvlstad vnldskvn dzt zr "
+        + " ".join(words[:4])
+    )
+    scorer = open_scorer(
+        open_model(), [seed, "The fire in the old town of Dresden burns on"]
+    )
     observe_all(scorer, posts)
     assert scorer.decisions() == ["event", "event"]
     foreign = scorer.scores(posts)[0]

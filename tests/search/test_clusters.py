@@ -129,14 +129,22 @@ def test_a_very_long_post_is_a_post_like_any_other():
     long = "".join(random.Random(0).choices("abcdefgh ", k=100_000))
     solid = "x" * 100_000
     tags = "#a" * 50_000
-    texts = [long, solid, long.upper() + " https://ex.am", tags, "RT @a: " * 10_000 + "hello"]
+    texts = [
+        long,
+        solid,
+        long.upper() + " https://ex.am",
+        tags,
+        "RT @a: " * 10_000 + "hello",
+    ]
     assert cluster_posts(texts) == [0, 1, 0, 2, 3]
 
 
 def test_a_flood_of_copies_is_one_cluster():
     """More copies in one bucket than are compared with each other."""
     base = "the old mill bridge is gone after a night of heavy rain says reader "
-    texts = [base + "".join(random.Random(i).choices("abcdefgh", k=4)) for i in range(500)]
+    texts = [
+        base + "".join(random.Random(i).choices("abcdefgh", k=4)) for i in range(500)
+    ]
     assert set(cluster_posts(texts)) == {0}
 
 
@@ -177,7 +185,9 @@ def test_equal_to_comparing_every_pair(texts, threshold):
             if _near(a, b, threshold):
                 groups = [groups[j] if g == groups[i] else g for g in groups]
     rows = range(len(texts))
-    assert partition(cluster_posts(texts, threshold=threshold), rows) == partition(groups, rows)
+    assert partition(cluster_posts(texts, threshold=threshold), rows) == partition(
+        groups, rows
+    )
 
 
 @given(posts, st.randoms(use_true_random=False))
@@ -208,5 +218,9 @@ def test_a_retweet_is_its_original(text):
 @settings(deadline=None, max_examples=60)
 def test_short_texts_merge_only_with_their_equals(texts):
     forms = [normal_form(text) for text in texts]
-    short = [(n, f) for n, f in zip(cluster_posts(texts), forms, strict=True) if len(f) < SHORT]
+    short = [
+        (n, f)
+        for n, f in zip(cluster_posts(texts), forms, strict=True)
+        if len(f) < SHORT
+    ]
     assert len({number for number, _ in short}) == len({form for _, form in short})

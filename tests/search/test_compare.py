@@ -16,7 +16,9 @@ from siamese_news.search.compare import FEW, PRIOR, log_odds, wilson, words_of
 def test_the_interval_of_a_share_is_that_of_scipy(posts, data):
     found = data.draw(st.integers(0, posts))
     expected = binomtest(found, posts).proportion_ci(method="wilson")
-    assert wilson(found, posts) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert wilson(found, posts) == pytest.approx(
+        (expected.low, expected.high), abs=1e-12
+    )
 
 
 def test_no_posts_say_nothing():
@@ -60,7 +62,12 @@ def test_the_word_that_a_group_uses_sets_it_apart():
     first, second = texts(80, draw), texts(80, draw)
     first[:40] = [f"{text} dyke" for text in first[:40]]
     own, others = words_of([first, second])
-    assert own[0].term == "dyke" and own[0].sure and own[0].found == 40 and own[0].others == 0
+    assert (
+        own[0].term == "dyke"
+        and own[0].sure
+        and own[0].found == 40
+        and own[0].others == 0
+    )
     low, high = own[0].interval
     assert 0 < low < own[0].log_odds < high
     assert not any(word.sure for word in others)
@@ -86,4 +93,8 @@ def test_a_small_group_has_no_words_however_they_differ():
 
 
 def test_one_group_or_no_text_has_nothing_to_be_apart_from():
-    assert words_of([]) == [] and words_of([["a"]]) == [[]] and words_of([[], []]) == [[], []]
+    assert (
+        words_of([]) == []
+        and words_of([["a"]]) == [[]]
+        and words_of([[], []]) == [[], []]
+    )

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.search.conversations import Found, Links, bring_threads, find_threads, thread_rows
+from siamese_news.search.conversations import (
+    Found,
+    Links,
+    bring_threads,
+    find_threads,
+    thread_rows,
+)
 from siamese_news.search.report import read_results, render
 from tests.commands import siamese_news as command
 
@@ -59,9 +65,13 @@ def results_of(path, rows):
 
 
 @pytest.mark.parametrize("ranked", [True, False])
-def test_a_conversation_is_one_thread_where_one_list_is_for_several_articles(tmp_path, ranked):
+def test_a_conversation_is_one_thread_where_one_list_is_for_several_articles(
+    tmp_path, ranked
+):
     rows = [("a", "1", 0.9, 1), ("b", "2", 0.8, 2), ("a", "3", 0.7, 3)]
-    path = results_of(tmp_path / "one.jsonl", rows if ranked else [row[:3] for row in rows])
+    path = results_of(
+        tmp_path / "one.jsonl", rows if ranked else [row[:3] for row in rows]
+    )
     posts = [linked("1"), linked("2", "1"), linked("3", "2")]
     found, said = bring_threads(path, posts, most=10)
     assert [(r["article"], r["rank"], r["thread_rank"]) for r in found] == [
@@ -75,7 +85,9 @@ def test_a_conversation_is_one_thread_where_one_list_is_for_several_articles(tmp
 @pytest.mark.parametrize("ranked", [True, False])
 def test_lists_of_several_articles_keep_their_threads_apart(tmp_path, ranked):
     rows = [("a", "1", 0.9, 1), ("b", "1", 0.8, 1), ("a", "2", 0.7, 2)]
-    path = results_of(tmp_path / "two.jsonl", rows if ranked else [row[:3] for row in rows])
+    path = results_of(
+        tmp_path / "two.jsonl", rows if ranked else [row[:3] for row in rows]
+    )
     found, _ = bring_threads(path, [linked("1"), linked("2", "1")], most=10)
     assert [(r["article"], r["post"], r["rank"], r["thread_rank"]) for r in found] == [
         ("a", "1", 1, 1),
@@ -111,7 +123,10 @@ def test_the_platform_knows_the_conversation_where_a_post_on_the_way_is_missing(
     threads = {}
     for row in rows:
         threads.setdefault(row["thread"], []).append((row["post"], row["missing"]))
-    assert threads == {"t": [("t", 2), ("x", 2), ("y", 2)], "gone3": [("w", 1), ("z", 1)]}
+    assert threads == {
+        "t": [("t", 2), ("x", 2), ("y", 2)],
+        "gone3": [("w", 1), ("z", 1)],
+    }
 
 
 def test_a_post_that_answers_itself_and_a_circle_are_counted():
@@ -123,10 +138,16 @@ def test_a_post_that_answers_itself_and_a_circle_are_counted():
 
 @pytest.mark.parametrize("wide", [True, False])
 def test_a_thread_of_30_000_is_bounded_and_what_is_left_out_is_counted(wide):
-    posts = [linked(0), *(linked(n, "0" if wide else str(n - 1)) for n in range(1, 30_000))]
+    posts = [
+        linked(0),
+        *(linked(n, "0" if wide else str(n - 1)) for n in range(1, 30_000)),
+    ]
     for found in (["0"], ["29999"], ["15000"], [str(n) for n in range(30_000)]):
         _, rows = rows_of(posts, found, most=50)
-        alone = wide and found in (["29999"], ["15000"])  # one of many replies to one post
+        alone = wide and found in (
+            ["29999"],
+            ["15000"],
+        )  # one of many replies to one post
         size = 2 if alone else 30_000
         assert len(rows) == min(50, size) and rows[0]["left_out"] == size - len(rows)
 
@@ -152,7 +173,10 @@ def test_any_links_give_what_a_naive_walk_gives(data):
     assert sorted(kept) == sorted(set(found) | around)  # each once, none lost
     assert links.own == sum(n == p for n, p in parents.items())
     # A reply comes after what it answers, one deeper, wherever it can.
-    place = {row["post"]: (number, row["depth"], row["thread"]) for number, row in enumerate(rows)}
+    place = {
+        row["post"]: (number, row["depth"], row["thread"])
+        for number, row in enumerate(rows)
+    }
     for name in kept:
         parent = parents[name]
         if parent in place and name not in up(name) and parent != name:
@@ -184,7 +208,13 @@ def dump(tmp_path):
         {"id": "2", "text": "so true", "reply_to": "1"},
     ]
     write(tmp_path / "posts.jsonl", posts)
-    row = {"article": "a", "rank": 1, "score": 0.9, "post": "1", "text": "the bridge fell"}
+    row = {
+        "article": "a",
+        "rank": 1,
+        "score": 0.9,
+        "post": "1",
+        "text": "the bridge fell",
+    }
     write(tmp_path / "found.jsonl", [row | {"terms": ["bridge"]}])
     return tmp_path
 
@@ -193,25 +223,49 @@ def dump(tmp_path):
 def test_the_command(dump, ending):
     out = dump / f"threads.{ending}"
     run = command(
-        "threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl", "--out", out
+        "threads",
+        "--results",
+        dump / "found.jsonl",
+        "--posts",
+        dump / "posts.jsonl",
+        "--out",
+        out,
     )
     assert run.returncode == 0, run.stderr
     assert "threads: 1, of 1 post found, 0 that they answer and 1 reply" in run.stderr
     if ending == "jsonl":
         rows = [json.loads(line) for line in out.read_text().splitlines()]
-        assert [(r["post"], r["role"]) for r in rows] == [("1", "found"), ("2", "reply")]
+        assert [(r["post"], r["role"]) for r in rows] == [
+            ("1", "found"),
+            ("2", "reply"),
+        ]
         assert [r["terms"] for r in rows] == [["bridge"], None]
     again = command(
-        "threads", "--results", dump / "found.jsonl", "--posts", dump / "posts.jsonl", "--out", out
+        "threads",
+        "--results",
+        dump / "found.jsonl",
+        "--posts",
+        dump / "posts.jsonl",
+        "--out",
+        out,
     )
     assert again.returncode == 0, again.stderr  # our own file, unchanged
 
 
 def test_posts_without_links_are_said_to_have_none(dump):
     posts = write(dump / "posts.jsonl", [{"id": "1", "text": "the bridge fell"}])
-    given = ("--results", dump / "found.jsonl", "--posts", posts, "--out", dump / "t.csv")
+    given = (
+        "--results",
+        dump / "found.jsonl",
+        "--posts",
+        posts,
+        "--out",
+        dump / "t.csv",
+    )
     run = command("threads", *given)
-    assert run.returncode == 0 and "no post says which one it answers" in run.stderr, run.stderr
+    assert run.returncode == 0 and "no post says which one it answers" in run.stderr, (
+        run.stderr
+    )
 
 
 def test_the_command_with_wrong_input(dump):
@@ -232,9 +286,13 @@ def test_the_command_with_wrong_input(dump):
         return found.stderr
 
     assert "none of its posts is among the posts" in run(posts="others.jsonl")
-    assert "expected a name that ends in .jsonl, .csv or .parquet\n" in run(out="t.trec")
+    assert "expected a name that ends in .jsonl, .csv or .parquet\n" in run(
+        out="t.trec"
+    )
     assert "is one of the input files" in run(out="posts.jsonl")
-    assert "others.jsonl:1: expected the columns post and score" in run(results="others.jsonl")
+    assert "others.jsonl:1: expected the columns post and score" in run(
+        results="others.jsonl"
+    )
     assert not (dump / "t.jsonl").exists()
 
 
@@ -263,10 +321,14 @@ ROWS = [
 @given(
     st.integers(0, 3),
     st.sampled_from(sorted(ROWS[0])),
-    st.sampled_from([None, "", "x", -1, 0, 2, 1e99, [], {}, [1], True, "found", "reply"]),
+    st.sampled_from(
+        [None, "", "x", -1, 0, 2, 1e99, [], {}, [1], True, "found", "reply"]
+    ),
     st.permutations(ROWS),
 )
-def test_a_file_of_threads_that_was_changed_is_a_page_or_an_error(number, name, value, order):
+def test_a_file_of_threads_that_was_changed_is_a_page_or_an_error(
+    number, name, value, order
+):
     rows = [dict(row) for row in order]
     rows[number][name] = value
     with tempfile.TemporaryDirectory() as folder:
@@ -288,8 +350,13 @@ def test_a_row_without_its_thread_is_an_error(tmp_path):
 def test_the_report_shows_each_thread_with_its_posts(tmp_path):
     data = read_results(write(tmp_path / "t.jsonl", ROWS))
     assert [post.id for post in data.posts] == ["1", "4"]
-    shown = [[(turn.post.id, turn.role) for turn in turns] for turns in data.threads.values()]
-    assert shown == [[("1", "found"), ("2", "reply")], [("3", "answered"), ("4", "found")]]
+    shown = [
+        [(turn.post.id, turn.role) for turn in turns] for turns in data.threads.values()
+    ]
+    assert shown == [
+        [("1", "found"), ("2", "reply")],
+        [("3", "answered"), ("4", "found")],
+    ]
     page = render(data)
     assert page.count('<li class="cluster"') == 2 and page.count("an earlier post") == 1
     assert "2</strong> posts in this thread, 1 found" in page
@@ -297,13 +364,19 @@ def test_the_report_shows_each_thread_with_its_posts(tmp_path):
 
 @pytest.mark.parametrize("name", ["empty.jsonl", "empty.csv"])
 @pytest.mark.parametrize(
-    "command_line", ["threads --out t.jsonl --posts", "report --out t.html", "keywords --posts"]
+    "command_line",
+    ["threads --out t.jsonl --posts", "report --out t.html", "keywords --posts"],
 )
 def test_results_without_a_row_are_named_as_such(dump, monkeypatch, name, command_line):
     monkeypatch.chdir(dump)
-    (dump / name).write_text("" if name == "empty.jsonl" else "article,rank,score,post,text\n")
+    (dump / name).write_text(
+        "" if name == "empty.jsonl" else "article,rank,score,post,text\n"
+    )
     verb, *options = command_line.split()
     posts = ["posts.jsonl"] if options[-1] == "--posts" else []
     run = command(verb, "--results", name, *options, *posts)
     assert run.returncode == 2
-    assert f"{name}: has no row; an empty file is left by a search that found no post" in run.stderr
+    assert (
+        f"{name}: has no row; an empty file is left by a search that found no post"
+        in run.stderr
+    )

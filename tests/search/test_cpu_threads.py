@@ -21,7 +21,10 @@ print(json.dumps([torch.get_num_threads(), blas]))
 @pytest.mark.parametrize(("asked", "of_torch"), [(None, 3), (1, 1), (2, 2)])
 def test_products_of_numpy_take_one_thread_and_torch_what_is_asked_for(asked, of_torch):
     done = subprocess.run(
-        [sys.executable, "-c", SAYS, json.dumps(asked)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", SAYS, json.dumps(asked)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     torch_has, blas = json.loads(done.stdout)
     assert torch_has == of_torch

@@ -45,7 +45,11 @@ STORY = Article(
     "A boat came to help in the night.\n\nNo fire, no smoke. The train strike in the rain.",
     title="Flood in the town of Qwertz",
 )
-POSTS = [Post("1", "qwertz bridge gone! flood"), Post("2", "the mayor wants a vote"), Post("3", "")]
+POSTS = [
+    Post("1", "qwertz bridge gone! flood"),
+    Post("2", "the mayor wants a vote"),
+    Post("3", ""),
+]
 
 
 @pytest.fixture
@@ -102,13 +106,18 @@ def texts_of(article):
 
 
 def test_sentences_titles_and_abbreviations():
-    story = Article("x", "Mr. Ray of the U.S. Army came at 3 p.m. Eastern. He left.", title="A. B")
+    story = Article(
+        "x", "Mr. Ray of the U.S. Army came at 3 p.m. Eastern. He left.", title="A. B"
+    )
     expected = ["A. B", "Mr. Ray of the U.S. Army came at 3 p.m. Eastern.", "He left."]
     assert texts_of(story) == expected
 
 
 def test_line_ends_end_sentences_only_without_blank_lines():
-    assert texts_of(Article("x", "one line\nanother line")) == ["one line", "another line"]
+    assert texts_of(Article("x", "one line\nanother line")) == [
+        "one line",
+        "another line",
+    ]
     assert len(texts_of(Article("x", "one line\nits rest\n\nanother"))) == 2
 
 
@@ -125,23 +134,33 @@ def test_spans_hold_all_that_is_no_white_space(text, title):
 
 
 def test_the_parts_add_up_to_the_score(mixture):
-    scores = open_scorer(mixture, [STORY.full_text]).scores([post.text for post in POSTS])[0]
+    scores = open_scorer(mixture, [STORY.full_text]).scores(
+        [post.text for post in POSTS]
+    )[0]
     for one, score in zip(explain(mixture, STORY, POSTS), scores, strict=True):
         assert one.score == pytest.approx(float(score), abs=1e-6)
         assert one.lexical + one.dense + one.surface == pytest.approx(one.score)
         assert sum(term.surface for term in one.terms) == pytest.approx(one.surface)
         # A bag is linear, so gradient times input is exact.
-        assert sum(s.contribution for s in one.sentences) == pytest.approx(one.score, abs=1e-5)
+        assert sum(s.contribution for s in one.sentences) == pytest.approx(
+            one.score, abs=1e-5
+        )
         assert one.rest == pytest.approx(0, abs=1e-5)
-        assert sum(term.contribution for term in one.terms) == pytest.approx(one.score, abs=1e-5)
-        assert sum(s.expected for s in one.sentences) == pytest.approx(one.score, abs=1e-5)
+        assert sum(term.contribution for term in one.terms) == pytest.approx(
+            one.score, abs=1e-5
+        )
+        assert sum(s.expected for s in one.sentences) == pytest.approx(
+            one.score, abs=1e-5
+        )
 
 
 def test_words_are_the_exact_products(mixture):
     one = explain(mixture, STORY, POSTS[:1])[0]
     scorer = open_scorer(mixture, [STORY.full_text])
     expected = scorer.parts_of(POSTS[0].text, 0).terms
-    assert {t.term: t.lexical for t in one.terms if t.lexical} == pytest.approx(expected)
+    assert {t.term: t.lexical for t in one.terms if t.lexical} == pytest.approx(
+        expected
+    )
     assert one.terms[0].term in ("qwertz", "bridge", "flood")
     # Unknown to the vectors, known to the words.
     assert next(t for t in one.terms if t.term == "qwertz").dense == 0
@@ -151,12 +170,16 @@ def test_without_is_the_score_of_the_edited_article(mixture):
     one = explain(mixture, STORY, POSTS[:1])[0]
     for sentence, span in zip(one.sentences, sentence_spans(STORY), strict=True):
         scorer = open_scorer(mixture, [without(STORY.full_text, span)])
-        assert sentence.without == pytest.approx(float(scorer.scores([POSTS[0].text])[0, 0]))
+        assert sentence.without == pytest.approx(
+            float(scorer.scores([POSTS[0].text])[0, 0])
+        )
 
 
 @pytest.mark.parametrize("limit", [1, 5, None])
 @pytest.mark.parametrize("kind", ["mixture", "tiny_model"])
-def test_without_is_so_too_where_the_article_is_not_read_to_its_end(kind, limit, request):
+def test_without_is_so_too_where_the_article_is_not_read_to_its_end(
+    kind, limit, request
+):
     model = request.getfixturevalue(kind)
     model.limits["article_tokens"] = limit
     if model.terms is not None and limit:
@@ -192,7 +215,9 @@ def test_a_pool_that_was_looked_at_counts(mixture):
     plain, adapted = (explain(mixture, STORY, POSTS[:1], s)[0] for s in (None, scorer))
     assert adapted.score == pytest.approx(float(scorer.scores([POSTS[0].text])[0, 0]))
     assert adapted.score != pytest.approx(plain.score)
-    assert sum(s.contribution for s in adapted.sentences) == pytest.approx(adapted.score, abs=1e-5)
+    assert sum(s.contribution for s in adapted.sentences) == pytest.approx(
+        adapted.score, abs=1e-5
+    )
 
 
 def test_an_encoder_with_attention_is_explained_without_dropout(attentive):
@@ -214,12 +239,17 @@ def test_both_ends_of_an_article_can_be_read(attentive):
 
 def test_gradients_of_a_dense_model_add_up(tiny_model):
     one = explain(tiny_model, STORY, POSTS[:1])[0]
-    assert sum(s.contribution for s in one.sentences) == pytest.approx(one.score, abs=1e-5)
+    assert sum(s.contribution for s in one.sentences) == pytest.approx(
+        one.score, abs=1e-5
+    )
     assert sum(t.dense for t in one.terms) == pytest.approx(one.score, abs=1e-5)
 
 
 @given(
-    st.lists(st.integers(0, 5), max_size=12), st.integers(0, 12), st.integers(0, 5), st.booleans()
+    st.lists(st.integers(0, 5), max_size=12),
+    st.integers(0, 12),
+    st.integers(0, 5),
+    st.booleans(),
 )
 def test_the_places_of_what_is_read(ids, limit, dropped, last):
     places = [place for place, id in enumerate(ids) if id != dropped]
@@ -229,7 +259,10 @@ def test_the_places_of_what_is_read(ids, limit, dropped, last):
 
 
 def test_the_check_can_fail():
-    surplus, without_ = np.array([0.3, 0.1, 0.0]), np.array([0.45, 0.2, 0.5], np.float32)
+    surplus, without_ = (
+        np.array([0.3, 0.1, 0.0]),
+        np.array([0.45, 0.2, 0.5], np.float32),
+    )
     assert check(0.5, surplus, without_, [10, 11, 30]).holds is False
     assert check(0.5, surplus, without_[[1, 0, 2]], [10, 11, 30]).holds is True
     assert check(0.5, surplus, without_, [10, 30, 31]).holds is None
@@ -237,11 +270,17 @@ def test_the_check_can_fail():
     assert alike(0, [10, 12, 13, 8, 7]) == [1, 3]
 
 
-@pytest.mark.parametrize("text", ["", "the of a", "zzz", "👍" * 50, "\x1b[31m \u202e x"])
-@pytest.mark.parametrize("article", [STORY, Article("x", "the of"), Article("y", "flood")])
+@pytest.mark.parametrize(
+    "text", ["", "the of a", "zzz", "👍" * 50, "\x1b[31m \u202e x"]
+)
+@pytest.mark.parametrize(
+    "article", [STORY, Article("x", "the of"), Article("y", "flood")]
+)
 def test_nothing_in_common_is_no_error(mixture, text, article):
     one = explain(mixture, article, [Post("p", text)])[0]
-    assert np.isfinite([one.score, one.rest, *(s.contribution for s in one.sentences)]).all()
+    assert np.isfinite(
+        [one.score, one.rest, *(s.contribution for s in one.sentences)]
+    ).all()
     out = io.StringIO()
     write_explained(out, [one], "table", terminal=False)
     assert not {"\x1b", "\u202e"} & set(out.getvalue())
@@ -252,7 +291,10 @@ def test_nothing_in_common_is_no_error(mixture, text, article):
 
 @pytest.mark.parametrize(
     ("others", "said"),
-    [(1, "without the 1 other sentence about"), (2, "without any of 2 other sentences about")],
+    [
+        (1, "without the 1 other sentence about"),
+        (2, "without any of 2 other sentences about"),
+    ],
 )
 def test_one_other_sentence_is_in_the_singular(mixture, others, said):
     one = explain(mixture, STORY, POSTS[:1])[0]
@@ -262,7 +304,11 @@ def test_one_other_sentence_is_in_the_singular(mixture, others, said):
 
 def test_each_post_is_explained_for_its_nearest_article(mixture):
     articles = [Article("fire", "Fire and smoke at night"), STORY]
-    posts = [Post("1", "flood bridge"), Post("2", "fire! smoke!"), Post("3", "mayor vote")]
+    posts = [
+        Post("1", "flood bridge"),
+        Post("2", "fire! smoke!"),
+        Post("3", "mayor vote"),
+    ]
     found = explain_nearest(
         mixture, articles, posts, open_scorer(mixture, [a.full_text for a in articles])
     )
@@ -295,20 +341,34 @@ def files(tmp_path, mixture):
     (tmp_path / "story.txt").write_text(f"{STORY.title}\n\n{STORY.text}\n")
     rows = [{"id": post.id, "text": post.text} for post in POSTS]
     rows += [{"id": f"1{n}", "text": "flood of qwertz bridge"} for n in range(8)]
-    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "posts.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     return tmp_path
 
 
 def run(files, *more, command="explain"):
-    arguments = [command, "--articles", files / "story.txt", "--model", files / "model", *more]
+    arguments = [
+        command,
+        "--articles",
+        files / "story.txt",
+        "--model",
+        files / "model",
+        *more,
+    ]
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def test_the_command_explains_the_score_of_the_search(files):
     posts = files / "posts.jsonl"
     searched = run(files, "--posts", posts, "--format", "jsonl", command="rank")
-    scores = {row["post"]: row["score"] for row in map(json.loads, searched.stdout.splitlines())}
-    done = run(files, "--posts", posts, "--post", "2", "--post", "1", "--format", "jsonl")
+    scores = {
+        row["post"]: row["score"]
+        for row in map(json.loads, searched.stdout.splitlines())
+    }
+    done = run(
+        files, "--posts", posts, "--post", "2", "--post", "1", "--format", "jsonl"
+    )
     assert done.exit_code == 0, done.output
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["post"] for row in rows] == ["2", "1"]
@@ -319,15 +379,21 @@ def test_the_command_explains_the_score_of_the_search(files):
 
 
 def test_the_command_explains_the_score_in_the_list_that_a_post_fits_best(files):
-    (files / "water.txt").write_text("Water in street\n\nRescue in street, water and news.")
+    (files / "water.txt").write_text(
+        "Water in street\n\nRescue in street, water and news."
+    )
     rows = [{"id": "both", "text": "flood of qwertz bridge, water in street"}]
-    rows += [{"id": f"water{n}", "text": f"water and news in street {n}"} for n in range(8)]
+    rows += [
+        {"id": f"water{n}", "text": f"water and news in street {n}"} for n in range(8)
+    ]
     with (files / "posts.jsonl").open("a") as stream:
         stream.writelines(json.dumps(row) + "\n" for row in rows)
     posts = ["--articles", files / "water.txt", "--posts", files / "posts.jsonl"]
     lists = {}
     for rivals in ("--rivals", "--no-rivals"):
-        done = run(files, *posts, rivals, "--format", "jsonl", "--top", "99", command="rank")
+        done = run(
+            files, *posts, rivals, "--format", "jsonl", "--top", "99", command="rank"
+        )
         assert done.exit_code == 0, done.output
         lists[rivals] = list(map(json.loads, done.stdout.splitlines()))
     assert lists["--rivals"] != lists["--no-rivals"]
@@ -374,9 +440,15 @@ def test_what_the_best_posts_add_is_told_apart(mixture):
     learned = observe_all(scorer, [*found, *["vote mayor street"] * 30])
     assert "best posts" in learned
     one = explain(mixture, STORY, POSTS[:1], scorer, 1)[0]
-    assert one.score == pytest.approx(float(scorer.scores([POSTS[0].text])[1, 0]), abs=1e-6)
+    assert one.score == pytest.approx(
+        float(scorer.scores([POSTS[0].text])[1, 0]), abs=1e-6
+    )
     assert one.feedback > 0
-    total = sum(sentence.contribution for sentence in one.sentences) + one.feedback + one.rest
+    total = (
+        sum(sentence.contribution for sentence in one.sentences)
+        + one.feedback
+        + one.rest
+    )
     assert total == pytest.approx(one.score, abs=1e-6)
     assert one.rest == pytest.approx(0, abs=1e-5)
     # What is left without feedback is the article's own part, by its weight.

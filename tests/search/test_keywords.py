@@ -20,7 +20,9 @@ def posts_of(texts):
 
 
 def test_terms_are_what_a_search_by_words_can_ask_for():
-    found = terms_of("The flood in Harlow: river Dow rises! #HarlowFlood http://x.co @ann a b 🔥")
+    found = terms_of(
+        "The flood in Harlow: river Dow rises! #HarlowFlood http://x.co @ann a b 🔥"
+    )
     assert found == [
         "flood",
         "harlow",
@@ -43,7 +45,9 @@ def test_a_word_that_everyone_uses_does_not_come_first():
     assert (found.accepted, found.others) == (40, 500)
 
 
-words = st.lists(st.sampled_from(["flood", "river", "vote", "train", "fire", "#dam"]), max_size=5)
+words = st.lists(
+    st.sampled_from(["flood", "river", "vote", "train", "fire", "#dam"]), max_size=5
+)
 
 
 @given(st.lists(words, min_size=2, max_size=60), st.data())
@@ -108,7 +112,13 @@ def test_from_what_filter_wrote(files, name, options):
     )
     assert done.exit_code == 0, done.stderr
     done = run(
-        "keywords", "--results", files / name, "--posts", files / "posts.jsonl", "--format", "jsonl"
+        "keywords",
+        "--results",
+        files / name,
+        "--posts",
+        files / "posts.jsonl",
+        "--format",
+        "jsonl",
     )
     assert done.exit_code == 0, done.stderr
     [row] = [json.loads(line) for line in done.stdout.splitlines()]
@@ -133,18 +143,33 @@ def test_a_table_and_a_file(files):
 def test_no_term_is_said_and_a_folder_is_not_read_as_results(files):
     posts, found = files / "posts.jsonl", files / "found.jsonl"
     found.write_text('{"post": "-9"}\n')
-    done = run("keywords", "--results", found, "--posts", posts, "--out", files / "words.txt")
+    done = run(
+        "keywords", "--results", found, "--posts", posts, "--out", files / "words.txt"
+    )
     assert done.exit_code == 0, done.stderr
     assert "no term is surely more frequent in the accepted posts" in done.stderr
     done = run("keywords", "--results", files, "--posts", posts)
     assert done.exit_code == 2
-    assert f"{files}: is a folder; expected a file that rank or filter wrote" in done.stderr
+    assert (
+        f"{files}: is a folder; expected a file that rank or filter wrote"
+        in done.stderr
+    )
 
 
 def test_an_ending_without_a_format_is_refused_before_anything_is_read(files):
     for name, message in {
-        ("keywords", "--results", "none.jsonl"): "that ends in .jsonl, .csv or .txt, or --format",
-        ("explain", "--articles", "none.txt", "--post", "1"): "that ends in .jsonl or .txt, or",
+        (
+            "keywords",
+            "--results",
+            "none.jsonl",
+        ): "that ends in .jsonl, .csv or .txt, or --format",
+        (
+            "explain",
+            "--articles",
+            "none.txt",
+            "--post",
+            "1",
+        ): "that ends in .jsonl or .txt, or",
     }.items():
         done = run(*name, "--posts", files / "posts.jsonl", "--out", files / "k.html")
         assert done.exit_code == 2 and message in done.stderr, done.output

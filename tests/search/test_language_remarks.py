@@ -27,7 +27,9 @@ ELSE = [
 def remarks(texts, **metadata):
     languages = SearchLanguages([Article("a", ENGLISH)])
     languages.note(
-        Post(f"{n}-{k}", text, metadata) for k in range(20) for n, text in enumerate(texts)
+        Post(f"{n}-{k}", text, metadata)
+        for k in range(20)
+        for n, text in enumerate(texts)
     )
     return languages, " ".join(languages.remarks())
 
@@ -75,16 +77,38 @@ def test_rank_distinct_warns_of_seeds_about_one_story(tmp_path):
     for name in ("one", "two"):
         text = f"Storm over Velden {name}\n\nA storm took the roof of the school in Velden.\n"
         (tmp_path / f"{name}.txt").write_text(text)
-    (tmp_path / "three.txt").write_text("Bread\n\nA baker in Graz bakes rye bread with honey.\n")
-    stories = ("the storm took a roof in Velden", "rye bread of a baker in Graz", "a cat sleeps")
+    (tmp_path / "three.txt").write_text(
+        "Bread\n\nA baker in Graz bakes rye bread with honey.\n"
+    )
+    stories = (
+        "the storm took a roof in Velden",
+        "rye bread of a baker in Graz",
+        "a cat sleeps",
+    )
     rows = [{"id": f"p{n}", "text": f"{stories[n % 3]} {n}"} for n in range(150)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     arguments = ["--posts", "p.jsonl", "--top", "50", "--distinct", "--out"]
     done = siamese_news(
-        "rank", "--articles", "one.txt", "two.txt", *arguments, "x.jsonl", folder=tmp_path
+        "rank",
+        "--articles",
+        "one.txt",
+        "two.txt",
+        *arguments,
+        "x.jsonl",
+        folder=tmp_path,
     )
-    assert done.returncode == 0 and "have nearly the same posts" in " ".join(done.stderr.split())
+    assert done.returncode == 0 and "have nearly the same posts" in " ".join(
+        done.stderr.split()
+    )
     done = siamese_news(
-        "rank", "--articles", "one.txt", "three.txt", *arguments, "y.jsonl", folder=tmp_path
+        "rank",
+        "--articles",
+        "one.txt",
+        "three.txt",
+        *arguments,
+        "y.jsonl",
+        folder=tmp_path,
     )
-    assert done.returncode == 0 and "nearly the same posts" not in " ".join(done.stderr.split())
+    assert done.returncode == 0 and "nearly the same posts" not in " ".join(
+        done.stderr.split()
+    )

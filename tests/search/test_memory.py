@@ -15,7 +15,10 @@ from siamese_news.cli import app
 
 STORY = "A river floods a town\nCellars are full of water. The bridge is closed."
 OTHER = "The council votes on the budget for schools"
-POSTS = [f"river flood {n} bridge street{n % 7} town{n % 11} budget{n % 13}" for n in range(100)]
+POSTS = [
+    f"river flood {n} bridge street{n % 7} town{n % 11} budget{n % 13}"
+    for n in range(100)
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +31,12 @@ def index(searcher, tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory")
     rows = ({"id": str(n), "text": text} for n, text in enumerate(POSTS))
     (folder / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    files = ["--posts", str(folder / "posts.jsonl"), "--out", str(folder / "posts.index")]
+    files = [
+        "--posts",
+        str(folder / "posts.jsonl"),
+        "--out",
+        str(folder / "posts.index"),
+    ]
     done = CliRunner().invoke(app, ["index", *files])
     assert done.exit_code == 0, done.output
     return searcher.open_index(folder / "posts.index")
@@ -40,11 +48,15 @@ QUERIES = {
         [STORY], posts, negatives=[OTHER], one_story=True, dedupe=True, map=True
     ),
     "filter": lambda s, posts: s.filter([STORY], posts, min_score=0.01, dedupe=True),
-    "keywords": lambda s, posts: s.keywords([{"post_id": "1"}, {"post_id": "2"}], posts),
+    "keywords": lambda s, posts: s.keywords(
+        [{"post_id": "1"}, {"post_id": "2"}], posts
+    ),
 }
 
 
-@pytest.mark.parametrize(("pool", "workers"), [("posts", 1), ("index", 1), ("index", 3)])
+@pytest.mark.parametrize(
+    ("pool", "workers"), [("posts", 1), ("index", 1), ("index", 3)]
+)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_leaves_no_cycle(searcher, index, query, pool, workers, monkeypatch):
     posts = {"posts": POSTS, "index": index}[pool]
@@ -99,6 +111,11 @@ with ThreadPoolExecutor(int(sys.argv[1])) as workers:
 @pytest.mark.parametrize("workers", [1, 4])
 def test_500_queries_more_take_no_more_memory_than_100(workers):
     done = subprocess.run(
-        [sys.executable, "-c", SERVICE, str(workers)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", SERVICE, str(workers)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert float(done.stdout) < 50  # one scorer has 5 MB, so with cycles it would be 2,500
+    assert (
+        float(done.stdout) < 50
+    )  # one scorer has 5 MB, so with cycles it would be 2,500

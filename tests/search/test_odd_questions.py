@@ -13,9 +13,13 @@ OTHER = (
     "of northern harbors, among them the oldest drawing of the lighthouse at Skellan Point."
 )
 FLOOD = [
-    f"flood at Harlow Bridge, the river Asker is over its banks, street {n}" for n in range(20)
+    f"flood at Harlow Bridge, the river Asker is over its banks, street {n}"
+    for n in range(20)
 ]
-MAPS = [f"medieval maps in the national library, chart {n} of Skellan Point" for n in range(20)]
+MAPS = [
+    f"medieval maps in the national library, chart {n} of Skellan Point"
+    for n in range(20)
+]
 NOISE = [f"{word} number {n}" for word in ("phone", "match", "song") for n in range(30)]
 DANISH = (
     "Åen Asker gik over sine bredder ved Harlow Bridge søndag aften, "
@@ -32,7 +36,9 @@ def lists(rows):
     """Seed -> its posts, best first, with relevance."""
     found = {}
     for row in rows:
-        found.setdefault(row["article_id"], []).append((row["post_id"], row["relevance"]))
+        found.setdefault(row["article_id"], []).append(
+            (row["post_id"], row["relevance"])
+        )
     return found
 
 
@@ -41,7 +47,10 @@ def test_a_seed_in_a_language_of_which_the_pool_has_no_post(searcher):
     assert len(rows) == 110 and all(0 <= row["relevance"] <= 1 for row in rows)
     assert "Harlow" in rows[0]["text"]  # names are the same in every language
     alien = "하천이 범람해 주민들이 대피했고 펌프 고장으로 수문이 열리지 않았다고 시는 밝혔다"
-    assert max(row["relevance"] for row in searcher.rank([alien], NOISE + FLOOD, top=5)) < 0.2
+    assert (
+        max(row["relevance"] for row in searcher.rank([alien], NOISE + FLOOD, top=5))
+        < 0.2
+    )
 
 
 def test_a_pool_in_a_language_that_the_detector_does_not_know(searcher, caplog):
@@ -76,9 +85,18 @@ def test_seeds_of_which_half_tell_one_story_keep_its_posts(searcher):
     assert all({post for post, _ in own} == wanted for own in rows[:5])
 
 
-def test_comments_of_two_words_have_a_list_and_no_remark_on_their_language(searcher, caplog):
+def test_comments_of_two_words_have_a_list_and_no_remark_on_their_language(
+    searcher, caplog
+):
     caplog.set_level("INFO")
-    comments = ["so true", "poor people", "again floods", "lol no", "get out", "stay safe"] * 20
+    comments = [
+        "so true",
+        "poor people",
+        "again floods",
+        "lol no",
+        "get out",
+        "stay safe",
+    ] * 20
     rows = searcher.rank([STORY], comments, top=120)
     assert len(rows) == 120 and max(row["relevance"] for row in rows) < 0.5
     assert "language" not in caplog.text

@@ -21,13 +21,18 @@ from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.terminal import clean
 
-ARTICLES = [Article("a1", "flood in the river town"), Article("a2", "the mayor vote", title="Vote")]
+ARTICLES = [
+    Article("a1", "flood in the river town"),
+    Article("a2", "the mayor vote", title="Vote"),
+]
 WORDS = ["flood", "river", "fire", "train", "vote", "mayor", "the", "zzz"]
 
 
 def rank_posts(model, articles, posts, top):
     seeds, pool = Seeds(articles), StreamPool(CheckedPosts(posts))
-    return list(search(open_scorer(model, seeds.texts), seeds, pool, top=Query(top=top).top))
+    return list(
+        search(open_scorer(model, seeds.texts), seeds, pool, top=Query(top=top).top)
+    )
 
 
 def _naive(model, posts, top, block):
@@ -42,7 +47,10 @@ def _naive(model, posts, top, block):
     return result
 
 
-@given(st.lists(st.lists(st.sampled_from(WORDS), max_size=4), min_size=1, max_size=40), st.data())
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), max_size=4), min_size=1, max_size=40),
+    st.data(),
+)
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_equal_to_a_plain_sort(tiny_model, texts, data):
     top = data.draw(st.integers(1, 45))
@@ -51,10 +59,14 @@ def test_equal_to_a_plain_sort(tiny_model, texts, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "BLOCK", block)
         ranked = rank_posts(tiny_model, ARTICLES, iter(posts), top=top)
-    for got, expected in zip(ranked, _naive(tiny_model, posts, top, block), strict=True):
+    for got, expected in zip(
+        ranked, _naive(tiny_model, posts, top, block), strict=True
+    ):
         assert [r.rank for r in got] == list(range(1, len(got) + 1))
         assert [r.post.id for r in got] == [id for _, id in expected]
-        assert [r.score for r in got] == pytest.approx([s for s, _ in expected], abs=1.1e-6)
+        assert [r.score for r in got] == pytest.approx(
+            [s for s, _ in expected], abs=1.1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +134,9 @@ def test_a_written_run_reads_back_in_order(ranking, tmp_path):
         write_ranking(stream, ranking, "trec", terminal=False)
     run = read_run(path)
     for posts in ranking:
-        assert run[posts[0].article.id] == {r.post.id: pytest.approx(r.score) for r in posts}
+        assert run[posts[0].article.id] == {
+            r.post.id: pytest.approx(r.score) for r in posts
+        }
 
 
 def test_clean_keeps_one_printable_line():

@@ -36,7 +36,9 @@ TABLE = {
     "error": 0.2,
 }
 EVENT = Evidence(alike=0.8, shared=0.2, apart=0.2, best=0.3, tenth=0.28, thirtieth=0.25)
-CLAIM = Evidence(alike=0.0, shared=0.01, apart=0.9, best=0.5, tenth=0.08, thirtieth=0.06)
+CLAIM = Evidence(
+    alike=0.0, shared=0.01, apart=0.9, best=0.5, tenth=0.08, thirtieth=0.06
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,9 @@ def searcher():
 
 
 def test_rank_and_filter_give_a_post_one_score_and_one_relevance(searcher):
-    ranked = searcher.rank([STORY], POSTS, top=len(POSTS), one_story=True, about="event")
+    ranked = searcher.rank(
+        [STORY], POSTS, top=len(POSTS), one_story=True, about="event"
+    )
     shown = {row["post_id"]: (row["score"], row["relevance"]) for row in ranked}
     likely = [row["relevance"] for row in ranked]
     assert likely == sorted(likely, reverse=True) and 0 <= likely[-1] < likely[0] < 1
@@ -63,7 +67,9 @@ def test_rank_and_filter_give_a_post_one_score_and_one_relevance(searcher):
 @pytest.mark.parametrize("evidence", [Evidence(), EVENT, CLAIM])
 def test_the_least_score_of_a_relevance_is_the_first_that_has_it(evidence):
     table = Calibration.of(TABLE)
-    lists = ListRelevance(table, [evidence, dataclasses.replace(evidence, cautious=True)])
+    lists = ListRelevance(
+        table, [evidence, dataclasses.replace(evidence, cautious=True)]
+    )
     scores = np.arange(0, 2 * MILLION, 997)
     for number in range(2):
         relevance = lists.of(number, scores)
@@ -91,15 +97,24 @@ def test_relevance_mixes_what_a_score_means_where_many_and_where_few_posts_answe
         few = 1 + 2 * score + score - np.log(about.thirtieth + 0.005)
         share = logistic(asked)
         expected = share * logistic(many) + (1 - share) * logistic(few)
-        assert table.relevance(np.array([0.2]), about)[0] == pytest.approx(expected, abs=1e-4)
+        assert table.relevance(np.array([0.2]), about)[0] == pytest.approx(
+            expected, abs=1e-4
+        )
     # The same score is relevant where many posts share the seed's words.
-    event, claim = (table.relevance(np.array([0.1]), about)[0] for about in (EVENT, CLAIM))
+    event, claim = (
+        table.relevance(np.array([0.1]), about)[0] for about in (EVENT, CLAIM)
+    )
     assert event > 0.5 > claim
 
 
 def test_the_evidence_tells_an_event_from_a_claim(searcher):
-    others = [f"{word} number {n}" for word in ("match", "phone", "song") for n in range(60)]
-    event = [f"Harlow Bridge flood: river Asker over its banks, street {n}" for n in range(30)]
+    others = [
+        f"{word} number {n}" for word in ("match", "phone", "song") for n in range(60)
+    ]
+    event = [
+        f"Harlow Bridge flood: river Asker over its banks, street {n}"
+        for n in range(30)
+    ]
     found = {}
     for name, posts in {"event": event + others, "claim": event[:1] + others}.items():
         scorer = open_scorer(searcher.model, [STORY])
@@ -109,16 +124,18 @@ def test_the_evidence_tells_an_event_from_a_claim(searcher):
     assert found["event"].tenth > 0.8 * found["event"].best
     assert found["claim"].tenth < 0.5 * found["claim"].best
     together = mean_evidence(list(found.values()))
-    assert together.best == pytest.approx((found["event"].best + found["claim"].best) / 2)
+    assert together.best == pytest.approx(
+        (found["event"].best + found["claim"].best) / 2
+    )
 
 
-def test_a_seed_unlike_all_that_were_measured_is_one_for_caution(searcher, caplog, monkeypatch):
+def test_a_seed_unlike_all_that_were_measured_is_one_for_caution(
+    searcher, caplog, monkeypatch
+):
     caplog.set_level("INFO")
     searcher.rank([STORY], POSTS, top=1)
     assert "cautious guess" not in caplog.text
-    korean = (
-        "아스커강이 범람해 주민 구백 명이 일요일 밤에 대피했다 펌프 고장으로 수문이 열리지 않았다"
-    )
+    korean = "아스커강이 범람해 주민 구백 명이 일요일 밤에 대피했다 펌프 고장으로 수문이 열리지 않았다"
     # Even a copy of the seed, whose relevance is almost 1, shows so much caution.
     table = dataclasses.replace(searcher.model.calibration, caution=3.0)
     for seed in ("flood in Harlow Bridge", korean):
@@ -129,14 +146,25 @@ def test_a_seed_unlike_all_that_were_measured_is_one_for_caution(searcher, caplo
         daring = dataclasses.replace(table, caution=0.0)
         monkeypatch.setattr(searcher.model, "calibration", daring)
         (best,) = searcher.rank([seed], [*POSTS, korean], top=1)
-        assert best["score"] == careful["score"] and 0 < careful["relevance"] < best["relevance"]
+        assert (
+            best["score"] == careful["score"]
+            and 0 < careful["relevance"] < best["relevance"]
+        )
 
 
 @pytest.mark.parametrize(
     ("posts", "least", "most"),
     [
-        (["flood", "the river", "Harlow Bridge", "new phone", "ok then"], 0, 0.9),  # two words
-        ([STORY, STORY + " ", STORY.upper(), STORY.lower()], 0.5, 1),  # all are relevant
+        (
+            ["flood", "the river", "Harlow Bridge", "new phone", "ok then"],
+            0,
+            0.9,
+        ),  # two words
+        (
+            [STORY, STORY + " ", STORY.upper(), STORY.lower()],
+            0.5,
+            1,
+        ),  # all are relevant
         ([f"match number {n}" for n in range(200)], 0, 0.2),  # none is
         (
             ["홍수 경보가 발령되었다", "새 전화기를 샀다"] * 50,
@@ -162,20 +190,26 @@ def test_the_same_article_twice_changes_nothing(searcher):
 def test_vectors_alone_have_no_relevance(searcher):
     rows = searcher.rank([STORY], POSTS, top=3, fusion="vectors")
     assert [row["relevance"] for row in rows] == [None] * 3
-    with pytest.raises(InputError, match="vectors alone have no table .* expected --min-score"):
+    with pytest.raises(
+        InputError, match="vectors alone have no table .* expected --min-score"
+    ):
         searcher.filter([STORY], POSTS, threshold=0.5, fusion="vectors")
     assert searcher.filter([STORY], POSTS, min_score=0.5, fusion="vectors")
 
 
 def test_what_to_keep_has_to_be_said(searcher):
-    with pytest.raises(InputError, match="expected --threshold with a relevance from 0 to 1"):
+    with pytest.raises(
+        InputError, match="expected --threshold with a relevance from 0 to 1"
+    ):
         searcher.filter([STORY], POSTS)
     for value in (-0.1, 1.1, float("nan"), "0.5"):
         with pytest.raises(InputError, match="threshold is .*; expected a relevance"):
             Query(threshold=value)
     assert read_relevance(" 0,5 ") == 0.5
     for typed in ("50", "50%", "-0.1", "nan"):
-        with pytest.raises(InputError, match="expected a relevance, a number from 0 to 1"):
+        with pytest.raises(
+            InputError, match="expected a relevance, a number from 0 to 1"
+        ):
             read_relevance(typed)
 
 
@@ -186,8 +220,14 @@ def changed(side, **weights):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"weights": {"constant": 1.0}}, "a weight for each of asked: constant, shared"),
-        ({"weights": {**TABLE["weights"], "few": 3}}, "a weight for each of asked: constant"),
+        (
+            {"weights": {"constant": 1.0}},
+            "a weight for each of asked: constant, shared",
+        ),
+        (
+            {"weights": {**TABLE["weights"], "few": 3}},
+            "a weight for each of asked: constant",
+        ),
         (changed("many", alike=float("nan")), "expected numbers"),
         (changed("many", score=-1.0), "would fall as scores rise"),
         (changed("many", score_alike=-2.0), "would fall as scores rise"),

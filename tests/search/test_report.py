@@ -89,7 +89,13 @@ def data(posts=(), **options):
 
 HOSTILE_PAGE = data(
     [
-        post(i, text, created_at=text[:40], lang=text[:40], terms=[text[:12], "window", "("])
+        post(
+            i,
+            text,
+            created_at=text[:40],
+            lang=text[:40],
+            terms=[text[:12], "window", "("],
+        )
         for i, text in enumerate(map(hostile_text, range(60)))
     ],
     title=HOSTILE[0] + HOSTILE[4],
@@ -115,7 +121,14 @@ def test_nothing_of_a_hostile_post_becomes_an_element_or_an_attribute():
     for _, attributes in page.elements:
         for name, value in attributes.items():
             assert not name.startswith("on")
-            assert name not in ("src", "srcdoc", "style", "action", "srcset", "xlink:href")
+            assert name not in (
+                "src",
+                "srcdoc",
+                "style",
+                "action",
+                "srcset",
+                "xlink:href",
+            )
             assert name != "href" or value.startswith("#")
             assert "owned" not in (value or "")
 
@@ -139,7 +152,9 @@ def test_a_page_can_be_written_whatever_the_texts(tmp_path):
 def test_only_its_own_style_and_script_are_allowed():
     page = Page(render(data([post(0)])))
     policy = next(
-        m["content"] for m in page.attributes("meta") if m.get("http-equiv", "").endswith("Policy")
+        m["content"]
+        for m in page.attributes("meta")
+        if m.get("http-equiv", "").endswith("Policy")
     )
     assert policy.startswith("default-src 'none';")
     assert "unsafe" not in policy and "http" not in policy
@@ -153,8 +168,12 @@ def test_every_id_is_there_once_and_every_link_and_label_has_its_end():
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     wanted = [a["href"][1:] for a in page.attributes("a")]
-    wanted += [n for _, a in page.elements for n in a.get("aria-labelledby", "").split()]
-    dots = [f"post-{a['data-row']}" for a in page.attributes("circle") if "data-row" in a]
+    wanted += [
+        n for _, a in page.elements for n in a.get("aria-labelledby", "").split()
+    ]
+    dots = [
+        f"post-{a['data-row']}" for a in page.attributes("circle") if "data-row" in a
+    ]
     assert {*wanted, *dots} <= set(ids)
     assert sorted(dots) == [f"post-{i}" for i in range(5)]
 
@@ -175,7 +194,10 @@ def test_clusters_stand_in_the_order_of_their_best_rank():
 
 def test_the_best_ranked_post_represents_its_cluster_and_copies_count_posts():
     given = [("a", 2, 0), ("b", 1, 0), ("c", 1, 1), ("d", 1, 0), ("c", 2, 1)]
-    posts = [ReportPost(rank, id, 0.5, id, cluster, 1, seed="s") for id, rank, cluster in given]
+    posts = [
+        ReportPost(rank, id, 0.5, id, cluster, 1, seed="s")
+        for id, rank, cluster in given
+    ]
     page = Page(render(data(posts)))
     assert page.texts == ["d", "a", "b", "c"]  # one post for two seeds is no copy
     items = [a for a in page.attributes("li") if a.get("class") == "cluster"]
@@ -187,8 +209,12 @@ def test_a_long_result_is_cut_and_the_page_says_so():
     page = Page(render(data(many)))
     words = page.words
     assert len(page.texts) == SHOWN
-    assert f"The page lists the first {SHOWN - 10:,} of {SHOWN + 10:,} clusters" in words
-    copies = [post(i, f"{i}", cluster=0, cluster_size=COPIES + 5) for i in range(COPIES + 5)]
+    assert (
+        f"The page lists the first {SHOWN - 10:,} of {SHOWN + 10:,} clusters" in words
+    )
+    copies = [
+        post(i, f"{i}", cluster=0, cluster_size=COPIES + 5) for i in range(COPIES + 5)
+    ]
     page = Page(render(data(copies)))
     assert len(page.texts) == COPIES + 1
     assert "4 more are not listed here" in page.words
@@ -205,8 +231,15 @@ def test_what_was_done_is_said():
     page = Page(
         render(
             data(
-                [post(0, created_at="2026-03-04T18:00:00Z", score=0.5), post(1, created_at="soon")],
-                provenance={"date": "today", "versions": {"torch": "2.13"}, "sha256": "abc"},
+                [
+                    post(0, created_at="2026-03-04T18:00:00Z", score=0.5),
+                    post(1, created_at="soon"),
+                ],
+                provenance={
+                    "date": "today",
+                    "versions": {"torch": "2.13"},
+                    "sha256": "abc",
+                },
                 counts={"read": 1234567, "kept": 2},
                 remarks=["One thing."],
                 threshold=0.6,
@@ -241,22 +274,33 @@ def test_pieces_make_up_the_text(text, terms):
 
 def test_terms_are_marked_as_whole_words():
     found = pieces("Flood, floods: #flood c++ FLOOD", ["flood", "#flood", "c++"])
-    assert [piece for marked, piece in found if marked] == ["Flood", "#flood", "c++", "FLOOD"]
+    assert [piece for marked, piece in found if marked] == [
+        "Flood",
+        "#flood",
+        "c++",
+        "FLOOD",
+    ]
 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_visible_text_hides_nothing_and_can_be_written(text):
     shown = visible(text)
     shown.encode("utf-8")
-    assert not set(shown) & set(map(chr, [*range(9), *range(11, 32), *range(0x7F, 0xA0)]))
-    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b")
+    assert not set(shown) & set(
+        map(chr, [*range(9), *range(11, 32), *range(0x7F, 0xA0)])
+    )
+    assert not set(shown) & set(
+        "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b"
+    )
     assert visible(shown) == shown
     if text.isprintable() and "marks" not in shown:
         assert shown == text
 
 
 def test_marks_that_stack_without_end_are_counted():
-    assert visible("Z" + "\u0301" * 500 + "!") == "Z" + "\u0301" * 8 + "⟨492 more marks⟩!"
+    assert (
+        visible("Z" + "\u0301" * 500 + "!") == "Z" + "\u0301" * 8 + "⟨492 more marks⟩!"
+    )
     assert visible("e\u0301\u0323") == "e\u0301\u0323"
 
 
@@ -266,7 +310,9 @@ def test_joiners_that_letters_and_emoji_need_stay():
 
 
 def test_the_histogram_has_a_log_axis_and_the_threshold():
-    chart = histogram_chart(Histogram([0, 0.25, 0.5, 0.75, 1], [1000, 100, 0, 10]), 0.25)
+    chart = histogram_chart(
+        Histogram([0, 0.25, 0.5, 0.75, 1], [1000, 100, 0, 10]), 0.25
+    )
     heights = [bar.height for bar in chart.bars]
     assert [bar.row[1] for bar in chart.bars] == [1000, 100, 10]
     assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2])
@@ -283,7 +329,8 @@ def test_a_threshold_beyond_all_scores_is_still_on_the_axis():
 
 
 @given(
-    st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20), st.none() | st.floats(-1e12, 1e12)
+    st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20),
+    st.none() | st.floats(-1e12, 1e12),
 )
 def test_any_histogram_can_be_drawn(edges, threshold):
     edges = sorted({*edges, max(edges) + 1})
@@ -298,7 +345,10 @@ def test_any_histogram_can_be_drawn(edges, threshold):
 def test_the_timeline_counts_every_date(dates):
     chart = timeline_chart(dates)
     assert sum(bar.row[1] for bar in chart.bars) == len(dates)
-    assert all(chart.left <= bar.x and bar.x + bar.width <= chart.right + 1 for bar in chart.bars)
+    assert all(
+        chart.left <= bar.x and bar.x + bar.width <= chart.right + 1
+        for bar in chart.bars
+    )
     assert len(chart.x_ticks) <= 10
 
 
@@ -328,7 +378,9 @@ def test_the_map_has_the_best_2000_posts():
 
 def test_places_keep_neighbors_together():
     chance = np.random.default_rng(0)
-    vectors = np.repeat([[10.0, 0, 0], [-10.0, 0, 0]], 15, axis=0) + chance.normal(size=(30, 3))
+    vectors = np.repeat([[10.0, 0, 0], [-10.0, 0, 0]], 15, axis=0) + chance.normal(
+        size=(30, 3)
+    )
     vectors[1] = vectors[0]
     found = places(vectors)
     assert found[0] == found[1]
@@ -341,12 +393,21 @@ def test_places_keep_neighbors_together():
 def test_few_vectors_have_no_map():
     assert places(np.ones((40, 3))) == [None] * 40
     assert places(np.eye(4)) == [None] * 4
-    assert len(places(np.random.default_rng(0).normal(size=(2003, 2))[[*range(9)] * 300])) == 2700
+    assert (
+        len(places(np.random.default_rng(0).normal(size=(2003, 2))[[*range(9)] * 300]))
+        == 2700
+    )
 
 
 COPIED = "Old bridge is down in the town"
 ROWS = [
-    {"article": "a", "rank": 1, "score": 0.9, "post": "9007199254740993", "text": COPIED},
+    {
+        "article": "a",
+        "rank": 1,
+        "score": 0.9,
+        "post": "9007199254740993",
+        "text": COPIED,
+    },
     {"article": "a", "rank": 2, "score": 0.8, "post": "-2", "text": "=1+1 the vote"},
     {"article": "b", "rank": 1, "score": 0.7, "post": "3", "text": f"RT @x: {COPIED}!"},
 ]
@@ -355,7 +416,9 @@ ROWS = [
 def written(folder, name, rows=ROWS):
     path = folder / name
     if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        path.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
     elif path.suffix == ".csv":
         # As rank writes it, formula guard and all.
         ranking = [
@@ -394,9 +457,14 @@ def test_columns_that_are_there_are_used(tmp_path):
     more |= {"created_at": "2026-03-04T18:00:00Z", "terms": ["old", "bridge"]}
     (found,) = read_results(written(tmp_path, "r.jsonl", [ROWS[0] | more])).posts
     assert (found.cluster_size, found.lang, found.place) == (9, "en", (1.5, 2.0))
-    assert (found.created_at, list(found.terms)) == ("2026-03-04T18:00:00Z", ["old", "bridge"])
+    assert (found.created_at, list(found.terms)) == (
+        "2026-03-04T18:00:00Z",
+        ["old", "bridge"],
+    )
     path = tmp_path / "r.csv"
-    path.write_text("article,rank,score,post,text,terms,lang\na,1,0.5,p,old bridge,old;bridge,\n")
+    path.write_text(
+        "article,rank,score,post,text,terms,lang\na,1,0.5,p,old bridge,old;bridge,\n"
+    )
     (found,) = read_results(path).posts
     assert (list(found.terms), found.lang) == (["old", "bridge"], None)
 
@@ -428,10 +496,22 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
         ("r.jsonl", "", "empty"),
         ("r.txt", "x", "unknown format"),
         ("r.jsonl", '{"article": "a", "rank": 1}\n', "r.jsonl:1: 'score' is missing"),
-        ("r.jsonl", json.dumps(ROWS[0] | {"score": "high"}), "r.jsonl:1: 'score' is 'high'"),
+        (
+            "r.jsonl",
+            json.dumps(ROWS[0] | {"score": "high"}),
+            "r.jsonl:1: 'score' is 'high'",
+        ),
         ("r.jsonl", json.dumps(ROWS[0] | {"rank": 1.5}), "r.jsonl:1: 'rank' is '1.5'"),
-        ("r.csv", "article,rank,score,post,text\na,1,0.5,p\n", "r.csv:2: 'text' is missing"),
-        ("r.csv", "article,rank,score,post,text\na,1,0.5,p,x,y\n", "r.csv:2: has more cells"),
+        (
+            "r.csv",
+            "article,rank,score,post,text\na,1,0.5,p\n",
+            "r.csv:2: 'text' is missing",
+        ),
+        (
+            "r.csv",
+            "article,rank,score,post,text\na,1,0.5,p,x,y\n",
+            "r.csv:2: has more cells",
+        ),
         ("r.csv", "article,rank,score,post,text\n", "no row"),
         ("r.csv", "article;rank;score\na;1;0,5\n", "expected commas between the cells"),
         ("r.csv", 'article\n"a', "not a CSV file"),
@@ -440,7 +520,11 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
         ("r.jsonl.meta.json", "[]", "expected a JSON object"),
         ("r.jsonl.meta.json", '{"counts": {"read": "many"}}', "'read' is 'many'"),
         ("r.jsonl.meta.json", '{"threshold": NaN}', "'threshold' is 'nan'"),
-        ("r.jsonl.meta.json", '{"histogram": {"edges": [0], "counts": [1]}}', "one edge more"),
+        (
+            "r.jsonl.meta.json",
+            '{"histogram": {"edges": [0], "counts": [1]}}',
+            "one edge more",
+        ),
         ("r.jsonl.meta.json", '{"histogram": {"counts": []}}', "needs the lists"),
     ],
 )
@@ -451,7 +535,9 @@ def test_bad_results_are_named_and_nothing_is_written(tmp_path, name, content, m
         path = written(tmp_path, "r.jsonl")
     out = tmp_path / "page.html"
     out.write_text("old")
-    done = CliRunner().invoke(app, ["report", "--results", str(path), "--out", str(out), "--force"])
+    done = CliRunner().invoke(
+        app, ["report", "--results", str(path), "--out", str(out), "--force"]
+    )
     assert done.exit_code == 2, done.output
     assert message in done.output
     assert out.read_text() == "old"
@@ -460,19 +546,31 @@ def test_bad_results_are_named_and_nothing_is_written(tmp_path, name, content, m
 def test_an_output_cannot_be_in_a_file(tmp_path):
     path = written(tmp_path, "r.jsonl")
     out = path / "folder" / "page.html"
-    done = CliRunner().invoke(app, ["report", "--results", str(path), "--out", str(out)])
+    done = CliRunner().invoke(
+        app, ["report", "--results", str(path), "--out", str(out)]
+    )
     assert done.exit_code == 2
     assert f"{out}: {path} is a file, not a folder; name another file" in done.output
 
 
 def test_a_folder_is_not_a_results_file(tmp_path):
-    with pytest.raises(InputError, match="is a folder; expected a file that rank or filter wrote"):
+    with pytest.raises(
+        InputError, match="is a folder; expected a file that rank or filter wrote"
+    ):
         read_results(tmp_path)
 
 
 def test_the_command_writes_the_page(tmp_path):
     path, out = written(tmp_path, "r.jsonl"), tmp_path / "page.html"
-    arguments = ["report", "--results", str(path), "--out", str(out), "--title", "Bridge & town"]
+    arguments = [
+        "report",
+        "--results",
+        str(path),
+        "--out",
+        str(out),
+        "--title",
+        "Bridge & town",
+    ]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     page = Page(out.read_text(encoding="utf-8"))
@@ -483,20 +581,34 @@ def test_the_command_writes_the_page(tmp_path):
     assert done.exit_code == 0, done.output
     assert "threshold 0.75" in Page(out.read_text(encoding="utf-8")).words
     (tmp_path / "r.jsonl.meta.json").write_text('{"threshold": "Infinity"}')
-    with pytest.raises(InputError, match="field 'threshold' is 'Infinity'; expected a number"):
+    with pytest.raises(
+        InputError, match="field 'threshold' is 'Infinity'; expected a number"
+    ):
         read_results(path)
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=50), min_size=1, max_size=8))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=()), max_size=50),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_any_texts_give_a_page(texts):
-    page = Page(render(data([post(i, t, terms=t.split()) for i, t in enumerate(texts)])))
-    assert [line.strip() for line in page.texts] == [visible(text).strip() for text in texts]
+    page = Page(
+        render(data([post(i, t, terms=t.split()) for i, t in enumerate(texts)]))
+    )
+    assert [line.strip() for line in page.texts] == [
+        visible(text).strip() for text in texts
+    ]
 
 
 def test_a_report_is_a_web_page_by_its_name(tmp_path):
     out = tmp_path / "page.pdf"
-    done = CliRunner().invoke(app, ["report", "--results", "found.jsonl", "--out", str(out)])
+    done = CliRunner().invoke(
+        app, ["report", "--results", "found.jsonl", "--out", str(out)]
+    )
     assert done.exit_code == 2
     assert ".html" in done.stderr
     assert not out.exists()
@@ -506,7 +618,10 @@ def test_the_original_is_linked_where_a_browser_opens_it(tmp_path):
     path = tmp_path / "r.jsonl"
     row = {"article": "a", "rank": 1, "score": 0.5, "post": "p", "text": "x"}
     links = ["https://a.example/1?x=1&y=2", "javascript:alert(1)", None]
-    rows = [row | {"post": f"p{n}", "rank": n + 1, "link": link} for n, link in enumerate(links)]
+    rows = [
+        row | {"post": f"p{n}", "rank": n + 1, "link": link}
+        for n, link in enumerate(links)
+    ]
     path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
     page = render(read_results(path))
     assert page.count('class="original"') == 1

@@ -22,7 +22,8 @@ A, B, C = (Article(name, f"story {name}") for name in "abc")
 
 @given(
     blocks=st.lists(
-        st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), max_size=9), max_size=9
+        st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), max_size=9),
+        max_size=9,
     ),
     size=st.integers(1, 12),
     slack=st.integers(0, 4),
@@ -35,11 +36,15 @@ def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
         pairs = []
         for block in blocks:
             # Ids that sort otherwise than they come.
-            posts = [Post(f"{(len(pairs) + n) * 37 % 101}", "") for n in range(len(block))]
+            posts = [
+                Post(f"{(len(pairs) + n) * 37 % 101}", "") for n in range(len(block))
+            ]
             pairs += zip(posts, block, strict=True)
             best = np.arange(len(block)) % 2
             found.add(posts, np.array(block, np.int64).reshape(-1, 2).T, best)
-        lists = [[(round(r.score * MILLION), r.post.id) for r in line] for line in found]
+        lists = [
+            [(round(r.score * MILLION), r.post.id) for r in line] for line in found
+        ]
     for number in range(2):
         expected = sorted(((s[number], p.id) for p, s in pairs), reverse=True)
         assert lists[number] == expected[:size]
@@ -49,14 +54,19 @@ def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
 @given(st.lists(st.integers(-3, 3), max_size=60))
 def test_ties_are_ordered_by_id(scores):
     ids = [str(row * 37 % 101) for row in range(len(scores))]
-    expected = sorted(range(len(scores)), key=lambda row: (scores[row], ids[row]), reverse=True)
+    expected = sorted(
+        range(len(scores)), key=lambda row: (scores[row], ids[row]), reverse=True
+    )
     assert (
-        _order(np.array(scores, np.int64), lambda place: {"post": ids[place]}).tolist() == expected
+        _order(np.array(scores, np.int64), lambda place: {"post": ids[place]}).tolist()
+        == expected
     )
 
 
 scores_of_two = st.lists(
-    st.tuples(st.floats(-1, 1, width=32), st.floats(-1, 1, width=32)), min_size=1, max_size=5
+    st.tuples(st.floats(-1, 1, width=32), st.floats(-1, 1, width=32)),
+    min_size=1,
+    max_size=5,
 )
 
 
@@ -64,7 +74,8 @@ scores_of_two = st.lists(
 def test_aggregates_lie_in_order(pairs):
     raw = np.array(pairs, np.float32).T
     mean, greatest = (
-        Seeds([A, B], one_story=True, aggregate=rule).combine(raw)[0][0] for rule in ("mean", "max")
+        Seeds([A, B], one_story=True, aggregate=rule).combine(raw)[0][0]
+        for rule in ("mean", "max")
     )
     assert (mean <= greatest + 1).all()
     assert greatest.tolist() == [round(max(map(float, p)) * MILLION) for p in pairs]
@@ -80,8 +91,12 @@ def test_the_nearest_seed_and_the_negative_seed(pairs):
     assert np.abs(pushed[0] - (np.array(pairs) @ [1, -1]) * MILLION).max() <= 1
 
 
-@given(st.lists(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=3), min_size=1))
-def test_a_post_stays_for_the_distinct_seed_it_fits_best_and_falls_for_the_others(scores):
+@given(
+    st.lists(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=3), min_size=1)
+)
+def test_a_post_stays_for_the_distinct_seed_it_fits_best_and_falls_for_the_others(
+    scores,
+):
     raw = np.array(scores, np.float32).T
     plain, _ = Seeds([A, B], negatives=[C]).combine(raw)
     apart, best = Seeds([A, B], negatives=[C], distinct=True).combine(raw)
@@ -106,7 +121,10 @@ def test_each_seed_has_its_list_unless_one_is_asked_for():
     ("make", "message"),
     [
         (lambda: Seeds([]), "no seed article"),
-        (lambda: Query(aggregate="median"), "aggregate is 'median'; expected one of max, mean"),
+        (
+            lambda: Query(aggregate="median"),
+            "aggregate is 'median'; expected one of max, mean",
+        ),
         (lambda: Query(fusion="both"), "fusion is 'both'"),
         (lambda: Query(about="all"), "about is 'all'"),
         (lambda: Query(one_story=True, distinct=True), "one story and distinct ones"),
@@ -192,7 +210,9 @@ def test_a_block_with_very_many_scores_comes_in_parts(monkeypatch):
         (1, 2, False),
         (1, 1, True),
     ]
-    assert [post.id for block in found for post in block.posts] == [post.id for post in posts]
+    assert [post.id for block in found for post in block.posts] == [
+        post.id for post in posts
+    ]
 
 
 def test_an_id_that_no_format_could_carry_is_refused():
@@ -203,7 +223,9 @@ def test_an_id_that_no_format_could_carry_is_refused():
 def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", 2)
     dates = ["2013-01-01", None, "2015-01-01", "2015-01-01", "2014-01-01"]
-    posts = [Post(str(n), "", {"created_at": d} if d else {}) for n, d in enumerate(dates)]
+    posts = [
+        Post(str(n), "", {"created_at": d} if d else {}) for n, d in enumerate(dates)
+    ]
     scorer = Once()
     window = Window.of("2013-01-01", "2015-01-01", dated_only=False)
     said, done = [], []

@@ -20,9 +20,13 @@ def files(tmp_path, monkeypatch):
     """Two seeds, and posts of several blocks."""
     monkeypatch.setattr(scan, "BLOCK", 500)
     (tmp_path / "a.txt").write_text("Flood in the town\n\nThe river took the bridge.\n")
-    (tmp_path / "b.txt").write_text("The vote of the mayor\n\nThe mayor won the vote.\n")
+    (tmp_path / "b.txt").write_text(
+        "The vote of the mayor\n\nThe mayor won the vote.\n"
+    )
     lines = [
-        json.dumps({"id": str(n), "text": f"the river {n} took a bridge" if n % 2 else "vote"})
+        json.dumps(
+            {"id": str(n), "text": f"the river {n} took a bridge" if n % 2 else "vote"}
+        )
         for n in range(1200)
     ]
     (tmp_path / "posts.jsonl").write_text("\n".join(lines) + "\n")
@@ -50,7 +54,10 @@ def test_all_scores_are_those_of_the_ranking(files):
     rank(files, "--one-story", "--top", "1200", "--out", files / "all.jsonl")
     rows = [json.loads(line) for line in (files / "all.jsonl").read_text().splitlines()]
     expected = {row["post"]: row["score"] for row in rows}
-    assert dict(zip(table["post"].to_pylist(), table["score"].to_pylist(), strict=True)) == expected
+    assert (
+        dict(zip(table["post"].to_pylist(), table["score"].to_pylist(), strict=True))
+        == expected
+    )
     meta = json.loads((files / "all.parquet.meta.json").read_text())
     assert meta["counts"]["scored"] == 1200
 
@@ -86,7 +93,14 @@ def test_text_formats_have_the_same_scores(files, name):
         else csv.DictReader([*text.splitlines()])
     )
     assert [row | {"score": float(row["score"])} for row in rows] == table
-    sheet = ("--posts", files / "posts.jsonl", "--precision", ".8", "--out", files / "sheet.csv")
+    sheet = (
+        "--posts",
+        files / "posts.jsonl",
+        "--precision",
+        ".8",
+        "--out",
+        files / "sheet.csv",
+    )
     assert run("sample", "--results", files / name, *sheet).exit_code == 0
 
 

@@ -45,7 +45,9 @@ def test_one_post_is_a_list_of_one_and_empty_posts_are_left_out(searcher, caplog
     (row,) = searcher.rank(STORY, TEXTS[1])
     assert row["text"] == TEXTS[1]
     assert searcher.rank(STORY, {"id": "7", "text": TEXTS[1]})[0]["post_id"] == "7"
-    assert {row["text"] for row in searcher.rank(STORY, [*TEXTS, "", " "])} == {*TEXTS} - {""}
+    assert {row["text"] for row in searcher.rank(STORY, [*TEXTS, "", " "])} == {
+        *TEXTS
+    } - {""}
     assert "posts with an empty text are left out" in caplog.text
 
 
@@ -67,11 +69,17 @@ FORMS = {
 def test_every_form_gives_what_the_command_line_gives(searcher, form, tmp_path):
     searcher.model.save(tmp_path / "model", card="")
     (tmp_path / "0.txt").write_text(STORY)
-    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (tmp_path / "posts.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in ROWS)
+    )
     common = ["--model", "model", "--articles", "0.txt", "--posts", "posts.jsonl"]
     for command, more, found in (
         ("rank", ["--top", "3"], searcher.rank([STORY], FORMS[form](), top=3)),
-        ("filter", ["--min-score", "0.1"], searcher.filter([STORY], FORMS[form](), min_score=0.1)),
+        (
+            "filter",
+            ["--min-score", "0.1"],
+            searcher.filter([STORY], FORMS[form](), min_score=0.1),
+        ),
     ):
         out = tmp_path / f"{command}.jsonl"
         names = [str(tmp_path / x) if (tmp_path / x).exists() else x for x in common]
@@ -79,7 +87,10 @@ def test_every_form_gives_what_the_command_line_gives(searcher, form, tmp_path):
         assert done.exit_code == 0, done.output
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         assert found == [
-            {{"article": "article_id", "post": "post_id"}.get(k, k): v for k, v in row.items()}
+            {
+                {"article": "article_id", "post": "post_id"}.get(k, k): v
+                for k, v in row.items()
+            }
             for row in rows
         ]
         assert 0 < len(found) < 4
@@ -89,15 +100,28 @@ def test_a_file_is_read_by_its_reader(searcher, tmp_path):
     path = tmp_path / "posts.csv"
     path.write_text("id,text\na,flood in the town\nb,vote\n")
     rows = searcher.rank([Article("s", "the river", title="Flood")], open_posts([path]))
-    assert {(row["article_id"], row["post_id"]) for row in rows} == {("s", "a"), ("s", "b")}
+    assert {(row["article_id"], row["post_id"]) for row in rows} == {
+        ("s", "a"),
+        ("s", "b"),
+    }
 
 
 @pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame])
 def test_frames_with_holes(make):
     when = datetime(2024, 5, 1, 12, tzinfo=UTC)
-    frame = make({"Text": ["a", None, "c"], "created_at": [when, None, when], "n": [1.5, 2, None]})
+    frame = make(
+        {
+            "Text": ["a", None, "c"],
+            "created_at": [when, None, when],
+            "n": [1.5, 2, None],
+        }
+    )
     posts = list(posts_of(frame))
-    assert [(post.id, post.text) for post in posts] == [("0", "a"), ("1", ""), ("2", "c")]
+    assert [(post.id, post.text) for post in posts] == [
+        ("0", "a"),
+        ("1", ""),
+        ("2", "c"),
+    ]
     assert posts[0].metadata["created_at"].startswith("2024-05-01")
     assert "created_at" not in posts[1].metadata
 
@@ -107,12 +131,20 @@ def test_series_numpy_and_missing_values():
     assert [post.text for post in posts_of(series)] == ["a", "", "c"]
     assert [post.text for post in posts_of(polars.Series(["a", None]))] == ["a", ""]
     assert [post.text for post in posts_of(np.array(["a", "b"]))] == ["a", "b"]
-    row = {"id": np.int64(2**62 + 1), "text": "x", "lang": pandas.NA, "date": pandas.NaT}
+    row = {
+        "id": np.int64(2**62 + 1),
+        "text": "x",
+        "lang": pandas.NA,
+        "date": pandas.NaT,
+    }
     assert list(posts_of([row])) == [Post(str(2**62 + 1), "x")]
 
 
 def test_articles_in_every_form():
-    rows = [{"title": "Flood", "text": "The river."}, {"url": "https://x.example/b", "text": "B"}]
+    rows = [
+        {"title": "Flood", "text": "The river."},
+        {"url": "https://x.example/b", "text": "B"},
+    ]
     expected = ["Flood\nThe river.", "B"]
     for given in (rows, pandas.DataFrame(rows), polars.DataFrame(rows), iter(rows)):
         articles = articles_of(given)
@@ -162,14 +194,21 @@ def test_a_threshold_that_nothing_reaches_gives_nothing(searcher):
 
 
 def test_copies_collapse(searcher):
-    copies = ["the flood in the river town tonight", "RT @x: the flood in the river town tonight"]
+    copies = [
+        "the flood in the river town tonight",
+        "RT @x: the flood in the river town tonight",
+    ]
     assert len(searcher.rank([STORY], copies, dedupe=True)) == 1
     assert len(searcher.filter([STORY], copies, min_score=-1, dedupe=True)) == 1
     assert searcher.rank([STORY], copies)[0]["cluster_size"] == 2
 
 
 def test_a_map_is_two_columns(searcher):
-    posts = [f"{a} {b}" for a in ("flood", "vote", "train", "fire") for b in ("river", "mayor")]
+    posts = [
+        f"{a} {b}"
+        for a in ("flood", "vote", "train", "fire")
+        for b in ("river", "mayor")
+    ]
     for rows in (
         searcher.rank([STORY], posts, map=True),
         searcher.filter([STORY], posts, min_score=-1, map=True),
@@ -208,7 +247,11 @@ def test_a_model_folder_or_the_shipped_model(tiny_model, tmp_path, monkeypatch):
         ([STORY], ["x", 3], "posts, item 1 is a int"),
         ([STORY], [{"a": 1}], "posts, item 0: no field of it is a text"),
         ([STORY], [{"text": ["x"]}], "posts, item 0: field 'text' is a list"),
-        ([STORY], [{"id": 1.5, "text": "x"}], "field 'id' is a number with a decimal point"),
+        (
+            [STORY],
+            [{"id": 1.5, "text": "x"}],
+            "field 'id' is a number with a decimal point",
+        ),
         ([STORY], [{"id": "1", "text": "x"}] * 2, "post id '1' occurs twice"),
         ([{"text": ""}], TEXTS, "articles, item 0: field 'text' is empty"),
         ([Article("a", "x")] * 2, TEXTS, "article id 'a' occurs twice"),
@@ -253,7 +296,9 @@ DATED = [
 
 def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
     searcher = Searcher(tiny_model)
-    found = searcher.rank("flood in the town", DATED, after="2013-04-16", before="2013-04-22")
+    found = searcher.rank(
+        "flood in the town", DATED, after="2013-04-16", before="2013-04-22"
+    )
     assert [row["post_id"] for row in found] == ["b"]
     kept = searcher.filter("flood", DATED, min_score=-1, before="2013-04-22")
     assert sorted(row["post_id"] for row in kept) == ["a", "b"]
@@ -287,13 +332,22 @@ class Encoder:
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda s: s.rank([STORY], TEXTS, top="5"), "top is '5'; expected a whole number"),
+        (
+            lambda s: s.rank([STORY], TEXTS, top="5"),
+            "top is '5'; expected a whole number",
+        ),
         (lambda s: s.rank([STORY], TEXTS, top=2.5), "top is 2.5"),
         (lambda s: s.filter([STORY], TEXTS, min_score="0.1"), "min_score is '0.1'"),
         (lambda s: s.rank([STORY], polars.LazyFrame(ROWS)), "LazyFrame.* collect"),
-        (lambda s: Searcher(lambda texts: texts), "model is a function; expected the path"),
+        (
+            lambda s: Searcher(lambda texts: texts),
+            "model is a function; expected the path",
+        ),
         (lambda s: Searcher(Encoder()), "model is a Encoder.*save_pretrained"),
-        (lambda s: Searcher("all-MiniLM-L6-v2"), "no such model folder.*sentence-transformers"),
+        (
+            lambda s: Searcher("all-MiniLM-L6-v2"),
+            "no such model folder.*sentence-transformers",
+        ),
         (lambda s: Searcher(s.model, progress="yes"), "progress is 'yes'"),
     ],
 )
@@ -303,7 +357,9 @@ def test_what_a_notebook_gets_wrong_is_named(searcher, ask, message):
 
 
 def test_an_option_of_a_query_that_is_none_of_a_searcher_is_refused(searcher):
-    with pytest.raises(TypeError, match="unexpected option 'out'; expected some of aggregate"):
+    with pytest.raises(
+        TypeError, match="unexpected option 'out'; expected some of aggregate"
+    ):
         searcher.rank([STORY], TEXTS, out="found.csv")
     with pytest.raises(TypeError, match="unexpected option 'one_story'"):
         searcher.filter([STORY], TEXTS, min_score=0, one_story=False)
@@ -323,8 +379,13 @@ def test_what_was_decided_goes_to_a_logger(caplog, capsys):
     stub = "River floods the town\n\nThe river rose. Subscribe to continue reading."
     with caplog.at_level("INFO", logger="siamese_news"):
         Searcher().filter([stub], TEXTS, min_score=0.1)
-    assert {record.name for record in caplog.records} == {"siamese_news.search.searcher"}
-    assert "Looking for posts about the event" in caplog.text and "paywalled" in caplog.text
+    assert {record.name for record in caplog.records} == {
+        "siamese_news.search.searcher"
+    }
+    assert (
+        "Looking for posts about the event" in caplog.text
+        and "paywalled" in caplog.text
+    )
     assert capsys.readouterr() == ("", "")
 
 
@@ -332,7 +393,15 @@ def test_results_and_a_searcher_show_themselves_in_a_notebook(searcher):
     rows = searcher.rank([STORY], ["flood <b>flood</b> & river", *TEXTS])
     assert repr(rows) == f"<{len(rows)} records; columns: {', '.join(rows[0])}>"
     html = rows._repr_html_()
-    assert "flood &lt;b&gt;flood&lt;/b&gt; &amp; river" in html and "<th>score</th>" in html
-    assert f"{len(rows)} of {len(rows)} records" in html and "<th>author</th>" not in html
+    assert (
+        "flood &lt;b&gt;flood&lt;/b&gt; &amp; river" in html
+        and "<th>score</th>" in html
+    )
+    assert (
+        f"{len(rows)} of {len(rows)} records" in html and "<th>author</th>" not in html
+    )
     assert rows == list(rows) and repr(searcher) == "Searcher('Model')"
-    assert repr(searcher.filter([STORY], TEXTS, min_score=9)) == "<0 records; columns: none>"
+    assert (
+        repr(searcher.filter([STORY], TEXTS, min_score=9))
+        == "<0 records; columns: none>"
+    )

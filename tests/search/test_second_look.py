@@ -42,7 +42,9 @@ class Counting:
         Counting.read += len(texts)
         if Counting.read > Counting.fails_after:
             raise RuntimeError("no memory left")
-        return np.array([[text.lower().count(word) for word in WORDS] for text in texts])
+        return np.array(
+            [[text.lower().count(word) for word in WORDS] for text in texts]
+        )
 
 
 class Pairs(Counting):
@@ -55,7 +57,9 @@ class Pairs(Counting):
         Counting.read += len(pairs)
         if Counting.read > Counting.fails_after:
             raise RuntimeError("no memory left")
-        return np.array([np.mean([w in a.lower() for w in p.split()]) for a, p in pairs])
+        return np.array(
+            [np.mean([w in a.lower() for w in p.split()]) for a, p in pairs]
+        )
 
 
 @pytest.fixture(params=["vectors", "pairs"])
@@ -65,7 +69,9 @@ def folder(request, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(Counting, "read", 0)
-    monkeypatch.setattr(second_look, "cached_values", partial(cached.cached_values, together=4))
+    monkeypatch.setattr(
+        second_look, "cached_values", partial(cached.cached_values, together=4)
+    )
     root = tmp_path / "model"
     root.mkdir()
     if request.param == "pairs":
@@ -99,7 +105,9 @@ def test_the_best_of_each_list_get_what_exceeds_the_median(folder, one_story):
     count, articles = 15, list(STORIES.values())
     options = {"top": len(POSTS), "one_story": one_story}
     before = Searcher().rank(articles, POSTS, **options)
-    found = Searcher().rank(articles, POSTS, second_look=folder, second_look_posts=count, **options)
+    found = Searcher().rank(
+        articles, POSTS, second_look=folder, second_look_posts=count, **options
+    )
     lists = [articles] if one_story else [[article] for article in articles]
     size = len(POSTS)
     for number, own in enumerate(lists):
@@ -108,13 +116,22 @@ def test_the_best_of_each_list_get_what_exceeds_the_median(folder, one_story):
         added = np.zeros(size)
         for article in own:
             near = similar(folder, article, texts[:count])
-            added[:count] = np.maximum(added[:count], 0.2 * (near - np.median(near)).clip(0))
-        expected = {row["post_id"]: row["score"] + a for row, a in zip(plain, added, strict=True)}
+            added[:count] = np.maximum(
+                added[:count], 0.2 * (near - np.median(near)).clip(0)
+            )
+        expected = {
+            row["post_id"]: row["score"] + a
+            for row, a in zip(plain, added, strict=True)
+        }
         mine = found[number * size : (number + 1) * size]
         for row in mine:
-            assert row["score"] == pytest.approx(expected[row["post_id"]], abs=2e-4)  # float16
+            assert row["score"] == pytest.approx(
+                expected[row["post_id"]], abs=2e-4
+            )  # float16
         keys = [(-row["score"], row["post_id"]) for row in mine]
-        assert [-score for score, _ in keys] == sorted((-s for s, _ in keys), reverse=True)
+        assert [-score for score, _ in keys] == sorted(
+            (-s for s, _ in keys), reverse=True
+        )
 
 
 def run(files, *arguments):
@@ -141,12 +158,21 @@ def command(files, folder, name, out, *more):
 
 
 def test_an_index_and_a_stream_give_the_same_bytes(files, folder):
-    run(files, "index", "--posts", files / "posts.jsonl", "--out", files / "posts.index")
+    run(
+        files, "index", "--posts", files / "posts.jsonl", "--out", files / "posts.index"
+    )
     run(files, *command(files, folder, "rank", "stream.jsonl", "--top", 5))
     run(
         files,
         *command(
-            files, folder, "rank", "index.jsonl", "--top", 5, "--index", files / "posts.index"
+            files,
+            folder,
+            "rank",
+            "index.jsonl",
+            "--top",
+            5,
+            "--index",
+            files / "posts.index",
         ),
     )
     assert (files / "stream.jsonl").read_bytes() == (files / "index.jsonl").read_bytes()
@@ -182,15 +208,23 @@ def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(files, folder
 
 def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):
     monkeypatch.setattr(Counting, "fails_after", 9)
-    with pytest.raises(InputError, match=r"failed after 8 of 20 texts \(no memory left\)"):
+    with pytest.raises(
+        InputError, match=r"failed after 8 of 20 texts \(no memory left\)"
+    ):
         Searcher().rank([STORIES["a"]], POSTS, second_look=folder, second_look_posts=20)
     monkeypatch.setattr(Counting, "fails_after", 10**9)
     monkeypatch.setattr(Counting, "read", 0)
-    again = Searcher().rank([STORIES["a"]], POSTS, second_look=folder, second_look_posts=20)
+    again = Searcher().rank(
+        [STORIES["a"]], POSTS, second_look=folder, second_look_posts=20
+    )
     pairs = (folder / "config.json").exists()
-    assert Counting.read == 12 + (not pairs)  # the other posts, and for its vector the article
+    assert Counting.read == 12 + (
+        not pairs
+    )  # the other posts, and for its vector the article
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(files / "another"))
-    whole = Searcher().rank([STORIES["a"]], POSTS, second_look=folder, second_look_posts=20)
+    whole = Searcher().rank(
+        [STORIES["a"]], POSTS, second_look=folder, second_look_posts=20
+    )
     assert whole == again
 
 
@@ -215,16 +249,25 @@ def test_the_scores_say_how_many_are_read():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--second-look", "nothing"), "neither a sentence-transformers nor a model2vec folder"),
+        (
+            ("--second-look", "nothing"),
+            "neither a sentence-transformers nor a model2vec folder",
+        ),
         (("--second-look-posts", 3), "without a second look; name the folder"),
         (("--second-look", "model", "--second-look-posts", 0), "greater than or"),
-        (("--second-look", "model", "--scores-only", "--out", "s.parquet"), "--second-look"),
+        (
+            ("--second-look", "model", "--scores-only", "--out", "s.parquet"),
+            "--second-look",
+        ),
     ],
 )
-def test_what_cannot_be_is_said_before_the_search(files, folder, monkeypatch, options, message):
+def test_what_cannot_be_is_said_before_the_search(
+    files, folder, monkeypatch, options, message
+):
     monkeypatch.chdir(files)
     done = CliRunner().invoke(
-        app, ["rank", "--articles", "a.txt", "--posts", "posts.jsonl", *map(str, options)]
+        app,
+        ["rank", "--articles", "a.txt", "--posts", "posts.jsonl", *map(str, options)],
     )
     assert done.exit_code == 2
     assert message in " ".join(done.output.split())

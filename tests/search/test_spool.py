@@ -13,10 +13,22 @@ from siamese_news.search.rank import search
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 
-SEEDS = Seeds([Article("a", "The river floods the old town."), Article("b", "A fire in a mill.")])
-TEXTS = ("the river is in my cellar", "fire at the mill", "new phone", "", "flood 洪水 #RiverFlood")
+SEEDS = Seeds(
+    [Article("a", "The river floods the old town."), Article("b", "A fire in a mill.")]
+)
+TEXTS = (
+    "the river is in my cellar",
+    "fire at the mill",
+    "new phone",
+    "",
+    "flood 洪水 #RiverFlood",
+)
 POSTS = [
-    Post(f"p{n}", f"{TEXTS[n % 5]} {n % 7}", {"created_at": f"2020-01-{n % 20 + 1:02}T00:00:00Z"})
+    Post(
+        f"p{n}",
+        f"{TEXTS[n % 5]} {n % 7}",
+        {"created_at": f"2020-01-{n % 20 + 1:02}T00:00:00Z"},
+    )
     for n in range(60)
 ]
 
@@ -41,7 +53,9 @@ def found(model, posts, kind=StreamPool, **options):
     scorer = open_scorer(model, SEEDS.texts, **options)
     window = Window.of("2020-01-03", None, dated_only=False)
     lists = search(scorer, SEEDS, kind(posts), top=20, window=window)
-    return [[(r.post, r.rank, r.score) for r in line] for line in lists], window.counts()
+    return [
+        [(r.post, r.rank, r.score) for r in line] for line in lists
+    ], window.counts()
 
 
 class Full:
@@ -71,7 +85,9 @@ def test_the_posts_are_read_once_and_again_where_the_disk_is_full(
     make = scan.tempfile.TemporaryFile
     if writes is not None:
         monkeypatch.setattr(
-            scan.tempfile, "TemporaryFile", lambda **options: Full(make(**options), writes)
+            scan.tempfile,
+            "TemporaryFile",
+            lambda **options: Full(make(**options), writes),
         )
     posts = Counted()
     assert found(model, posts, fusion=fusion) == expected

@@ -10,11 +10,16 @@ from siamese_news.text import remove_top_components, unit_length
 
 
 @given(
-    st.integers(0, 20), st.integers(1, 8), st.integers(0, 1000), st.sampled_from([1e-30, 1, 1e30])
+    st.integers(0, 20),
+    st.integers(1, 8),
+    st.integers(0, 1000),
+    st.sampled_from([1e-30, 1, 1e30]),
 )
 @settings(deadline=None)
 def test_unit_length(rows: int, size: int, seed: int, scale: float) -> None:
-    matrix = (np.random.default_rng(seed).normal(size=(rows, size)) * scale).astype(np.float32)
+    matrix = (np.random.default_rng(seed).normal(size=(rows, size)) * scale).astype(
+        np.float32
+    )
     matrix[::3] = 0
     result = unit_length(matrix)
     assert result.dtype == np.float32
@@ -27,7 +32,9 @@ def test_unit_length(rows: int, size: int, seed: int, scale: float) -> None:
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_remove_top_components_against_pca(k: int) -> None:
     random = np.random.default_rng(3)
-    matrix = (random.normal(size=(500, 12)) @ random.normal(size=(12, 12)) + 4).astype(np.float32)
+    matrix = (random.normal(size=(500, 12)) @ random.normal(size=(12, 12)) + 4).astype(
+        np.float32
+    )
     pca = PCA(n_components=k, svd_solver="full").fit(matrix.astype(np.float64))
     centered = matrix - pca.mean_
     expected = centered - centered @ pca.components_.T @ pca.components_

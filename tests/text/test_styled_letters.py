@@ -13,7 +13,11 @@ from ..commands import siamese_news as process
 WORDS = "the quick weir jumps over lazy dams foxglove bzk"
 SMALL = dict(zip(map(chr, range(97, 123)), "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘǫʀꜱᴛᴜᴠᴡxʏᴢ", strict=True))
 # The letters that the mathematical alphabets lack are in the block of letterlike symbols.
-HOLES = {name: chr(code) for code in range(0x2100, 0x2150) if (name := unicodedata.name(chr(code)))}
+HOLES = {
+    name: chr(code)
+    for code in range(0x2100, 0x2150)
+    if (name := unicodedata.name(chr(code)))
+}
 
 
 def styled(style):
@@ -25,7 +29,9 @@ def styled(style):
             try:
                 letters[own] = unicodedata.lookup(name)
             except KeyError:
-                old = name.replace("MATHEMATICAL ", "").replace("FRAKTUR", "BLACK-LETTER")
+                old = name.replace("MATHEMATICAL ", "").replace(
+                    "FRAKTUR", "BLACK-LETTER"
+                )
                 letters[own] = HOLES.get(old) or HOLES.get("PLANCK CONSTANT", own)
     return letters
 
@@ -33,15 +39,33 @@ def styled(style):
 MATHS = [
     f"MATHEMATICAL {style} {{case}} {{letter}}"
     for style in (
-        *("BOLD", "ITALIC", "BOLD ITALIC", "SCRIPT", "BOLD SCRIPT", "FRAKTUR", "DOUBLE-STRUCK"),
-        *("BOLD FRAKTUR", "SANS-SERIF", "SANS-SERIF BOLD", "SANS-SERIF BOLD ITALIC", "MONOSPACE"),
+        *(
+            "BOLD",
+            "ITALIC",
+            "BOLD ITALIC",
+            "SCRIPT",
+            "BOLD SCRIPT",
+            "FRAKTUR",
+            "DOUBLE-STRUCK",
+        ),
+        *(
+            "BOLD FRAKTUR",
+            "SANS-SERIF",
+            "SANS-SERIF BOLD",
+            "SANS-SERIF BOLD ITALIC",
+            "MONOSPACE",
+        ),
     )
 ]
 
 
 @pytest.mark.parametrize(
     "style",
-    [*MATHS, "FULLWIDTH LATIN {case} LETTER {letter}", "CIRCLED LATIN {case} LETTER {letter}"],
+    [
+        *MATHS,
+        "FULLWIDTH LATIN {case} LETTER {letter}",
+        "CIRCLED LATIN {case} LETTER {letter}",
+    ],
 )
 def test_every_style_is_read_as_its_letters(style):
     letters = styled(style)
@@ -87,14 +111,33 @@ def test_a_post_in_bold_is_found(tmp_path):
     bold = styled("MATHEMATICAL SANS-SERIF BOLD {case} {letter}")
     text = "The weir at Tansy Mill gives way, hundreds flee"
     written = "".join(bold.get(letter, letter) for letter in text)
-    posts = [written, "my cat sleeps on the sofa", "coffee first", "a goal in the last minute"]
-    rows = "".join(json.dumps({"id": str(n), "text": t}) + "\n" for n, t in enumerate(posts))
+    posts = [
+        written,
+        "my cat sleeps on the sofa",
+        "coffee first",
+        "a goal in the last minute",
+    ]
+    rows = "".join(
+        json.dumps({"id": str(n), "text": t}) + "\n" for n, t in enumerate(posts)
+    )
     (tmp_path / "posts.jsonl").write_text(rows)
-    (tmp_path / "plain.jsonl").write_text(rows.replace(json.dumps(written), json.dumps(text)))
-    (tmp_path / "seed.txt").write_text("The weir at Tansy Mill gave way; hundreds fled.\n")
+    (tmp_path / "plain.jsonl").write_text(
+        rows.replace(json.dumps(written), json.dumps(text))
+    )
+    (tmp_path / "seed.txt").write_text(
+        "The weir at Tansy Mill gave way; hundreds fled.\n"
+    )
     scores = []
     for name in ("posts", "plain"):
-        rank = ("rank", "--articles", "seed.txt", "--posts", f"{name}.jsonl", "--format", "jsonl")
+        rank = (
+            "rank",
+            "--articles",
+            "seed.txt",
+            "--posts",
+            f"{name}.jsonl",
+            "--format",
+            "jsonl",
+        )
         done = process(*rank, folder=tmp_path)
         assert not done.returncode, done.stderr
         first = json.loads(done.stdout.splitlines()[0])

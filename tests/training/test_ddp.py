@@ -53,7 +53,8 @@ def _module():
     )
     objective = SiameseObjective(
         loss=losses.TripletMarginLoss(
-            margin=1.0, distance=distances.LpDistance(p=2, power=2, normalize_embeddings=False)
+            margin=1.0,
+            distance=distances.LpDistance(p=2, power=2, normalize_embeddings=False),
         ),
         miner=miners.MultiSimilarityMiner(epsilon=0.1),
     )

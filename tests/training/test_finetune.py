@@ -20,7 +20,10 @@ from siamese_news.train import train
 from siamese_news.training import link
 from siamese_news.training.finetune import Verdict, compare, trainable_copy
 
-ARTICLES = ["Flood: river floods the town\nThe bridge of Qwertz is gone.", "Fire at night"]
+ARTICLES = [
+    "Flood: river floods the town\nThe bridge of Qwertz is gone.",
+    "Fire at night",
+]
 POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", ""]
 
 
@@ -49,11 +52,15 @@ def test_before_training_every_score_is_the_same(shipped, tmp_path):
     assert not list(start.parameters())
     assert sum(p.numel() for p in tuned.parameters()) == 8 + 8 * 8
     expected = open_scorer(start, ARTICLES).scores(POSTS)
-    np.testing.assert_allclose(open_scorer(tuned, ARTICLES).scores(POSTS), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        open_scorer(tuned, ARTICLES).scores(POSTS), expected, atol=1e-6
+    )
     # … and from the folder, whose words are rounded to int8.
     tuned.save(tmp_path / "tuned", card="x")
     again = Model.load(tmp_path / "tuned")
-    np.testing.assert_allclose(open_scorer(again, ARTICLES).scores(POSTS), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        open_scorer(again, ARTICLES).scores(POSTS), expected, atol=1e-6
+    )
 
 
 def test_a_tuned_model_is_tuned_on_as_it_is(shipped):
@@ -66,7 +73,9 @@ def test_a_tuned_model_is_tuned_on_as_it_is(shipped):
 
 
 def test_a_verdict_needs_an_interval_above_zero():
-    assert str(Verdict(0.021, 0.004, 0.05, 40)).startswith("better by +0.021 [+0.004, +0.050]")
+    assert str(Verdict(0.021, 0.004, 0.05, 40)).startswith(
+        "better by +0.021 [+0.004, +0.050]"
+    )
     assert Verdict(0.021, 0.004, 0.05, 40).better
     worse = Verdict(0.004, -0.002, 0.01, 40)
     assert not worse.better
@@ -97,10 +106,15 @@ def test_what_is_not_better_is_not_kept(shipped, tmp_path, caplog):
     files = [tmp_path / name / "model.safetensors" for name in ("start", "run/model")]
     assert files[0].read_bytes() == files[1].read_bytes()
     kept = json.loads((tmp_path / "run/model/config.json").read_text())
-    assert kept["encoder"] == json.loads((tmp_path / "start/config.json").read_text())["encoder"]
+    assert (
+        kept["encoder"]
+        == json.loads((tmp_path / "start/config.json").read_text())["encoder"]
+    )
 
 
-def test_what_is_better_is_kept_and_knows_its_pairs(shipped, tmp_path, monkeypatch, caplog):
+def test_what_is_better_is_kept_and_knows_its_pairs(
+    shipped, tmp_path, monkeypatch, caplog
+):
     monkeypatch.setattr(link, "compare", lambda *_: Verdict(0.1, 0.05, 0.2, 9))
     with caplog.at_level("INFO"):
         row = _run(shipped, tmp_path, "task.optimizer.lr=0.01")
@@ -122,11 +136,15 @@ def test_the_comparison_is_by_article(shipped):
 
 
 @pytest.mark.parametrize("better", [True, False])
-def test_what_decides_is_neither_trained_on_nor_reported(shipped, tmp_path, monkeypatch, better):
+def test_what_decides_is_neither_trained_on_nor_reported(
+    shipped, tmp_path, monkeypatch, better
+):
     seen = {}
 
     def judge(tuned, start, held_out):
-        seen["articles"] = {article.id for part in held_out for article in part.articles}
+        seen["articles"] = {
+            article.id for part in held_out for article in part.articles
+        }
         return Verdict(0.1, 0.05 if better else -0.05, 0.2, 9)
 
     monkeypatch.setattr(link, "compare", judge)
@@ -149,13 +167,22 @@ def test_a_held_out_part_keeps_events_together_and_takes_nothing_else():
 
     stories = open_source("stories")
     cut = hold_out(stories, "train", 0.25, seed=3)
-    before, train, held = stories.qrels["train"], cut.qrels["train"], cut.qrels[HELD_OUT]
+    before, train, held = (
+        stories.qrels["train"],
+        cut.qrels["train"],
+        cut.qrels[HELD_OUT],
+    )
     assert {**train, **held} == before
     assert train and held and not set(train) & set(held)
-    events = [{stories.articles[a].metadata["event"] for a in part} for part in (train, held)]
+    events = [
+        {stories.articles[a].metadata["event"] for a in part} for part in (train, held)
+    ]
     assert events[0].isdisjoint(events[1])
     assert len(events[1]) == round(0.25 * len(events[0] | events[1]))
-    assert cut.qrels["dev"] == stories.qrels["dev"] and cut.qrels["test"] == stories.qrels["test"]
+    assert (
+        cut.qrels["dev"] == stories.qrels["dev"]
+        and cut.qrels["test"] == stories.qrels["test"]
+    )
     assert hold_out(stories, "train", 0.25, seed=3).qrels == cut.qrels
     with pytest.raises(InputError, match="between 0 and 1"):
         hold_out(stories, "train", 0.0, seed=3)

@@ -22,7 +22,9 @@ def module(cache, objective, tokens):
         tokenizer=Tokenizer(words=WORDS),
         vocabulary=Vocabulary(WORDS, unknown="drop"),
         embedding=TokenEmbedding(torch.randn(len(WORDS), 6), trainable=True),
-        encoder=build_encoder("star_paper", input_dim=6, heads=2, head_dim=3, dropout=0.2),
+        encoder=build_encoder(
+            "star_paper", input_dim=6, heads=2, head_dim=3, dropout=0.2
+        ),
         limits={"article_tokens": 30, "post_tokens": 10, "keep": "first"},
         config={},
     ).double()
@@ -45,7 +47,9 @@ def batch():
         for count, width in ((7, 30), (21, 10))
     ]
     for side in ids:
-        for row, length in zip(side, torch.randint(1, side.shape[1], (len(side),)), strict=True):
+        for row, length in zip(
+            side, torch.randint(1, side.shape[1], (len(side),)), strict=True
+        ):
             row[length:] = -1
     labels = torch.arange(7)
     return {

@@ -5,12 +5,18 @@ import pytest
 from siamese_news.errors import InputError
 from siamese_news.train import check_name, last_lines
 
-DATA = {"name": "stories", "train": [{"folder": "stories", "split": "train"}], "dev": None}
+DATA = {
+    "name": "stories",
+    "train": [{"folder": "stories", "split": "train"}],
+    "dev": None,
+}
 
 
 def test_a_name_that_chooses_nothing_is_refused():
     check_name(DATA, ["data=stories", "seed=1"])
-    check_name(DATA | {"name": "other"}, ["seed=1"])  # a file of one's own may call itself so
+    check_name(
+        DATA | {"name": "other"}, ["seed=1"]
+    )  # a file of one's own may call itself so
     check_name(DATA, ["data.name=stories"])
     with pytest.raises(
         InputError, match="data.name=reuters: is not one of the data's folders.*stories"

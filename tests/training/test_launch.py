@@ -16,7 +16,12 @@ SLURM = {
     "SLURM_PROCID": "0",
     "SLURM_JOB_NAME": "train",
 }
-TORCHRUN = {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0"}
+TORCHRUN = {
+    "TORCHELASTIC_RUN_ID": "x",
+    "WORLD_SIZE": "8",
+    "RANK": "0",
+    "LOCAL_RANK": "0",
+}
 LIGHTNING = {"LOCAL_RANK": "0", "NODE_RANK": "0", "WORLD_SIZE": "8"}
 
 
@@ -31,7 +36,10 @@ def _alone(monkeypatch):
     [
         ({}, True),
         (SLURM, True),
-        ({**SLURM, "SLURM_PROCID": "4", "SLURM_LOCALID": "0"}, False),  # first of the second node
+        (
+            {**SLURM, "SLURM_PROCID": "4", "SLURM_LOCALID": "0"},
+            False,
+        ),  # first of the second node
         (TORCHRUN, True),
         ({**TORCHRUN, "RANK": "4"}, False),  # first of the second node
         (LIGHTNING, True),
@@ -62,7 +70,9 @@ def test_nodes_that_share_nothing_are_refused(monkeypatch):
     launch.share_stamp()
 
 
-def test_another_process_neither_logs_to_a_file_nor_writes_the_configuration(monkeypatch):
+def test_another_process_neither_logs_to_a_file_nor_writes_the_configuration(
+    monkeypatch,
+):
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv(launch.STAMP, "mine")
     monkeypatch.setattr(sys, "argv", ["train", "hydra.output_subdir=null"])
@@ -74,7 +84,9 @@ def test_processes_that_the_trainer_does_not_expect_are_refused(monkeypatch):
     for name, value in TORCHRUN.items():
         monkeypatch.setenv(name, value)
     options = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
-    with pytest.raises(InputError, match="8 processes were started.*expect 1; .*ddp_nodes"):
+    with pytest.raises(
+        InputError, match="8 processes were started.*expect 1; .*ddp_nodes"
+    ):
         make_trainer(options, logger=False)
 
 

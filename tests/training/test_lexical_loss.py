@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from siamese_news.data.collate import pad
 from siamese_news.encoders import build_encoder
 from siamese_news.lexical_head.features import distinct
-from siamese_news.lexical_head.head import TermHead, bigram_counters, empty_bigram_counters
+from siamese_news.lexical_head.head import (
+    TermHead,
+    bigram_counters,
+    empty_bigram_counters,
+)
 from siamese_news.lexical_head.options import Surface, TermOptions
 from siamese_news.model.siamese import heads
 from siamese_news.scoring import open_scorer
@@ -26,8 +30,12 @@ ids = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 11, 2**61]), max_size=9)
 
 
 def head(phrases):
-    options = TermOptions(lead_half_life=4.0, pivot=1.0, bigram_weight=phrases, dense=0.0)
-    return TermHead(COUNTS, empty_bigram_counters(), texts=100, typical=(3.0, 3.0), options=options)
+    options = TermOptions(
+        lead_half_life=4.0, pivot=1.0, bigram_weight=phrases, dense=0.0
+    )
+    return TermHead(
+        COUNTS, empty_bigram_counters(), texts=100, typical=(3.0, 3.0), options=options
+    )
 
 
 def arrays(texts):
@@ -57,10 +65,14 @@ def test_the_vectors_are_those_that_rank(articles, posts, phrases, seed):
     terms = head(phrases)
     articles, posts = arrays(articles), arrays(posts)
     by, post_by = drawn(articles, seed), drawn(posts, seed + 1)
-    left, right = TermVectors(terms)(pad(articles), pad(posts), padded(by), padded(post_by))
+    left, right = TermVectors(terms)(
+        pad(articles), pad(posts), padded(by), padded(post_by)
+    )
 
     features = [terms.features(text) for text in posts]
-    columns = np.unique(np.concatenate([*map(terms.features, articles), np.zeros(0, np.int64)]))
+    columns = np.unique(
+        np.concatenate([*map(terms.features, articles), np.zeros(0, np.int64)])
+    )
     from siamese_news.lexical_head.features import mean_factors
 
     means = mean_factors(features, [terms.feature_factors(own) for own in post_by])
@@ -77,7 +89,9 @@ def test_gradcheck(phrases):
     articles = pad(arrays([[0, 1, 0, 3], [2], []]))
     posts = pad(arrays([[3, 0], [9, 2, 9]]))
     torch.manual_seed(0)
-    factors = [torch.rand(side.shape, dtype=torch.float64) + 0.5 for side in (articles, posts)]
+    factors = [
+        torch.rand(side.shape, dtype=torch.float64) + 0.5 for side in (articles, posts)
+    ]
     vectors = TermVectors(head(phrases))
 
     def products(*by):
@@ -126,7 +140,11 @@ def two_heads(request, tiny_model):
     options = TermOptions(bigram_weight=0.3, dense=0.25)
     texts = [tiny_model.vocabulary.ids(text.split()) for text in [*ARTICLES, *POSTS]]
     tiny_model.terms = TermHead(
-        np.arange(len(words)), bigram_counters(texts), texts=50, typical=(8.0, 8.0), options=options
+        np.arange(len(words)),
+        bigram_counters(texts),
+        texts=50,
+        typical=(8.0, 8.0),
+        options=options,
     )
     return tiny_model
 
@@ -136,7 +154,14 @@ ARTICLES = [
     "Fire at night",
     "the",
 ]
-POSTS = ["flood in the town", "qwertz bridge!", "fire fire smoke", "nothing at all", "", "flood"]
+POSTS = [
+    "flood in the town",
+    "qwertz bridge!",
+    "fire fire smoke",
+    "nothing at all",
+    "",
+    "flood",
+]
 
 
 def trained(model):
@@ -178,7 +203,9 @@ def test_inference_and_training_see_the_same(two_heads, keep):
         found = heads(two_heads, pad(texts), "article")
     expected = torch.nn.functional.normalize(found[0], dim=1).numpy()
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
-    np.testing.assert_allclose(vectors, two_heads.encode_ids(texts, "article"), atol=1e-5)
+    np.testing.assert_allclose(
+        vectors, two_heads.encode_ids(texts, "article"), atol=1e-5
+    )
     for row, own in enumerate(factors):
         np.testing.assert_allclose(own, found[1][row, : len(own)], rtol=1e-5)
 
@@ -190,10 +217,14 @@ def test_the_mixture_of_trained_heads_in_blocks_and_from_a_folder(two_heads, tmp
     assert np.isfinite(scores).all()
     assert not scores[2].any()
     scorer = open_scorer(two_heads, ARTICLES)
-    np.testing.assert_allclose(np.hstack([scorer.scores([p]) for p in POSTS]), scores, atol=1e-6)
+    np.testing.assert_allclose(
+        np.hstack([scorer.scores([p]) for p in POSTS]), scores, atol=1e-6
+    )
     two_heads.save(tmp_path / "m", card="x")
     again = type(two_heads).load(tmp_path / "m")
-    np.testing.assert_allclose(open_scorer(again, ARTICLES).scores(POSTS), scores, atol=1e-6)
+    np.testing.assert_allclose(
+        open_scorer(again, ARTICLES).scores(POSTS), scores, atol=1e-6
+    )
     # What the words carry is the lexical score, factors and all.
     two_heads.terms.options = plain
     lexical = open_scorer(two_heads, ARTICLES)

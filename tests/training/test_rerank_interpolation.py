@@ -14,9 +14,15 @@ def random_runs(seed):
     run, other, qrels = {}, {}, {}
     for topic in ("1", "2", "3", "4"):
         relevant = draw.random(40) < 0.3
-        run[topic] = dict(zip(posts, (draw.random(40) + 0.3 * relevant).tolist(), strict=True))
-        other[topic] = dict(zip(posts, (9 + draw.random(40) + relevant).tolist(), strict=True))
-        qrels[topic] = {p: int(r) for p, r in zip(posts, relevant, strict=True)} | {"gone": 1}
+        run[topic] = dict(
+            zip(posts, (draw.random(40) + 0.3 * relevant).tolist(), strict=True)
+        )
+        other[topic] = dict(
+            zip(posts, (9 + draw.random(40) + relevant).tolist(), strict=True)
+        )
+        qrels[topic] = {p: int(r) for p, r in zip(posts, relevant, strict=True)} | {
+            "gone": 1
+        }
     return run, other, qrels
 
 
@@ -24,8 +30,13 @@ def test_tuning_finds_the_weight_that_evaluation_finds():
     run, other, qrels = random_runs(0)
     grid, dev = (0.0, 0.05, 0.2, 0.8, 3.0), ["1", "2", "3"]
     judged = {topic: qrels[topic] for topic in dev}
-    values = [means(evaluate_run(interpolate(run, other, weight), judged))["AP"] for weight in grid]
-    assert tune_weight(run, other, qrels, dev, grid=grid) == grid[int(np.argmax(values))]
+    values = [
+        means(evaluate_run(interpolate(run, other, weight), judged))["AP"]
+        for weight in grid
+    ]
+    assert (
+        tune_weight(run, other, qrels, dev, grid=grid) == grid[int(np.argmax(values))]
+    )
 
 
 def test_tuning_looks_at_validation_topics_only():

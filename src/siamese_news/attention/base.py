@@ -65,7 +65,9 @@ class Attention(nn.Module):
         super().__init__()
         check_choice("similarity", similarity, Similarity)
         if min(dim, heads, head_dim) < 1:
-            raise ValueError(f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1")
+            raise ValueError(
+                f"attention got {dim=}, {heads=}, {head_dim=}; expected at least 1"
+            )
         if scale is not None and scale <= 0:
             raise ValueError(f"attention got {scale=}; expected more than 0, or None")
         if not output_projection and heads * head_dim != dim:
@@ -76,11 +78,15 @@ class Attention(nn.Module):
         self.heads = heads
         self.head_dim = head_dim
         self.similarity = similarity
-        self.scale = scale or (1.0 if similarity == "cosine" else 1 / math.sqrt(head_dim))
+        self.scale = scale or (
+            1.0 if similarity == "cosine" else 1 / math.sqrt(head_dim)
+        )
         self.query = nn.Linear(dim, heads * head_dim, bias=bias)
         self.key = nn.Linear(dim, heads * head_dim, bias=False)
         self.value = nn.Linear(dim, heads * head_dim, bias=False)
-        self.output = nn.Linear(heads * head_dim, dim, bias=bias) if output_projection else None
+        self.output = (
+            nn.Linear(heads * head_dim, dim, bias=bias) if output_projection else None
+        )
         self.sparsity = sparsity(heads=heads)
         self.record = False
         self.recorded: Tensor | None = None

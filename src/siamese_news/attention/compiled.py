@@ -26,9 +26,20 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from siamese_news.sparsity.maps import AdaptiveEntmax, Entmax15, Softmax, Sparsemax, Sparsity
+from siamese_news.sparsity.maps import (
+    AdaptiveEntmax,
+    Entmax15,
+    Softmax,
+    Sparsemax,
+    Sparsity,
+)
 from siamese_news.sparsity.plain_calls import is_plain, is_plain_tensor, is_traced
-from siamese_news.utils.cache import cache_folder, cache_write, is_trusted, private_folder
+from siamese_news.utils.cache import (
+    cache_folder,
+    cache_write,
+    is_trusted,
+    private_folder,
+)
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.processes import program_path, run_program
 
@@ -37,11 +48,15 @@ SWITCH = "SIAMESE_NEWS_COMPILE"
 MAX_KEYS = 16
 _IN_LOOPS = (Softmax, Sparsemax, Entmax15, AdaptiveEntmax)
 NO_KEY = -1e30  # the score where there is no key
-SMALL = 1 << 13  # numbers of scores, or states over all heads, that one thread does faster than two
+SMALL = (
+    1 << 13
+)  # numbers of scores, or states over all heads, that one thread does faster than two
 
 _log = logging.getLogger(__name__)
 # No -ffast-math: it takes NaN for impossible, and broken weights would go unseen.
-_FLAGS = "-O3 -shared -fPIC -ffp-contract=fast -fno-math-errno -fno-trapping-math".split()
+_FLAGS = (
+    "-O3 -shared -fPIC -ffp-contract=fast -fno-math-errno -fno-trapping-math".split()
+)
 _TUNED = ("-march=native -mprefer-vector-width=512 -Wno-psabi", "-march=native", "")
 
 
@@ -56,7 +71,10 @@ def library() -> tuple[ctypes.CDLL | None, str]:
         return None, "no C compiler was found (gcc, clang, or the one that CC names)"
     folder = private_folder("compiled")
     if folder is None:
-        return None, f"{cache_folder()} is not a folder that only this user can write to"
+        return (
+            None,
+            f"{cache_folder()} is not a folder that only this user can write to",
+        )
     try:
         path = _compiled(compiler, folder)
         return ctypes.CDLL(str(path)), f"compiled by {compiler}, {path}"
@@ -70,14 +88,21 @@ def _compiled(compiler: str, folder: Path) -> Path:
 
     It is compiled if it is missing, may be somebody else's, or differs from its checksum.
     """
-    parts = [SOURCE.read_bytes(), compiler.encode(), repr((_FLAGS, _TUNED)).encode(), _processor()]
+    parts = [
+        SOURCE.read_bytes(),
+        compiler.encode(),
+        repr((_FLAGS, _TUNED)).encode(),
+        _processor(),
+    ]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
     path = folder / f"loops-{key}.so"
     checksum = path.with_suffix(".sha256")
     if is_trusted(path) and is_trusted(checksum):
         if checksum.read_text(encoding="ascii", errors="replace") == file_sha256(path):
             return path
-    _log.info("Compiling the loops of attention for this processor, once (%s)", compiler)
+    _log.info(
+        "Compiling the loops of attention for this processor, once (%s)", compiler
+    )
     with tempfile.TemporaryDirectory(dir=folder) as work:
         made = Path(work) / path.name
         for tuned in _TUNED:  # a compiler that does not know an option tries the next
@@ -101,7 +126,9 @@ def _processor() -> bytes:
         lines = Path("/proc/cpuinfo").read_bytes().split(b"\n\n")[0].splitlines()
     except OSError:
         return platform.processor().encode() + platform.machine().encode()
-    return b"\n".join(line for line in lines if line.startswith((b"flags", b"model", b"Features")))
+    return b"\n".join(
+        line for line in lines if line.startswith((b"flags", b"model", b"Features"))
+    )
 
 
 def head_alphas(sparsity: Sparsity, states: Tensor) -> Tensor | None:
@@ -110,7 +137,9 @@ def head_alphas(sparsity: Sparsity, states: Tensor) -> Tensor | None:
         return None
     if not states.numel() or not is_plain(sparsity, *_IN_LOOPS):
         return None
-    if (states.dtype, states.device.type) != (torch.float32, "cpu") or library()[0] is None:
+    if (states.dtype, states.device.type) != (torch.float32, "cpu") or library()[
+        0
+    ] is None:
         return None
     if type(sparsity) is Softmax:
         return sparsity.alphas()
@@ -135,14 +164,21 @@ class Tile:
 class _Matrix(ctypes.Structure):
     """As in ``loops.c``."""
 
-    _fields_ = [("data", ctypes.c_void_p), ("shift", ctypes.c_int64), ("columns", ctypes.c_int64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("shift", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+    ]
 
 
 class _Arguments(ctypes.Structure):
     """``Ring`` of ``loops.c``."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in "heads size radius length start stop".split()),
+        *(
+            (name, ctypes.c_int64)
+            for name in "heads size radius length start stop".split()
+        ),
         ("scale", ctypes.c_float),
         ("alphas", ctypes.c_void_p),
         ("mask", ctypes.c_void_p),
@@ -151,7 +187,10 @@ class _Arguments(ctypes.Structure):
             for name in "query key value own_key own_value relay_key relay_value out".split()
         ),
         ("weights", ctypes.c_void_p),
-        *((name, _Matrix) for name in "grad d_query d_key d_value d_own_key d_own_value".split()),
+        *(
+            (name, _Matrix)
+            for name in "grad d_query d_key d_value d_own_key d_own_value".split()
+        ),
         ("d_scores", ctypes.c_void_p),
         ("d_relay_key", _Matrix),
         ("d_relay_value", _Matrix),
@@ -172,7 +211,11 @@ def _given(
 def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
     """Query, keys, values, own keys and values, relays' keys and values."""
     query, key, value, own_key, own_value, *relays = states
-    matrices = [_matrix(query, tile.start), _matrix(key, tile.halo), _matrix(value, tile.halo)]
+    matrices = [
+        _matrix(query, tile.start),
+        _matrix(key, tile.halo),
+        _matrix(value, tile.halo),
+    ]
     if tile.itself and own_key is None:
         matrices += matrices[1:]
     else:
@@ -181,7 +224,11 @@ def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
 
 
 def _matrix(states: Tensor | None, shift: int) -> _Matrix:
-    return _Matrix() if states is None else _Matrix(states.data_ptr(), shift, states.shape[-1])
+    return (
+        _Matrix()
+        if states is None
+        else _Matrix(states.data_ptr(), shift, states.shape[-1])
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -246,7 +293,9 @@ class RingLoop(torch.autograd.Function):
         mixed = torch.empty_like(query)
         heads, _, tokens = query.shape
         keys = 2 * tile.radius + 2 + tile.itself
-        weights = query.new_empty(heads, keys, tokens) if any(ctx.needs_input_grad) else None
+        weights = (
+            query.new_empty(heads, keys, tokens) if any(ctx.needs_input_grad) else None
+        )
         mask, alphas = mask.contiguous(), alphas.float().contiguous()
         arguments = _Arguments(
             *_given(tile, mask, alphas, states),

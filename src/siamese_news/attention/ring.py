@@ -56,7 +56,9 @@ def _gather(weights: Tensor, places: Places, sources: Sequence[Tensor]) -> Tenso
     count = weights.shape[-1]
     mixed = weights.new_zeros(*sources[0].shape[:2], count)
     for key, source, tokens, columns in _spread(places, sources, count):
-        mixed[..., tokens].addcmul_(weights[:, key, None, tokens], sources[source][..., columns])
+        mixed[..., tokens].addcmul_(
+            weights[:, key, None, tokens], sources[source][..., columns]
+        )
     return mixed
 
 
@@ -64,12 +66,17 @@ def _scatter(
     weights: Tensor, places: Places, sources: Sequence[Tensor], states: Tensor
 ) -> list[Tensor]:
     """The gradient of each source: the transpose of `_gather`, applied to (H, head_dim, M)."""
-    back = [torch.zeros_like(source, memory_format=torch.contiguous_format) for source in sources]
+    back = [
+        torch.zeros_like(source, memory_format=torch.contiguous_format)
+        for source in sources
+    ]
     for key, source, tokens, columns in _spread(places, sources, weights.shape[-1]):
         if places[key][1] is None:
             back[source] += states @ weights[:, key, :, None]
             continue
-        back[source][..., columns].addcmul_(weights[:, key, None, tokens], states[..., tokens])
+        back[source][..., columns].addcmul_(
+            weights[:, key, None, tokens], states[..., tokens]
+        )
     return back
 
 
@@ -77,7 +84,9 @@ class _Dot(torch.autograd.Function):
     """Scores (H, K, M) of every query against its shifted keys, plus a bias without a gradient."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, bias: Tensor, places: Places, *keys: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, bias: Tensor, places: Places, *keys: Tensor
+    ) -> Tensor:
         ctx.places = places
         ctx.save_for_backward(query, *keys)
         return _dot(query, places, keys).add_(bias)
@@ -168,7 +177,9 @@ class RingAttention(Attention):
             sides.append(embeddings)
         states = torch.cat([*sides, relay[:, None]], 1)
         query = self._unit(self._split(self.query(nodes)))  # (B, S, H, head_dim)
-        keys = self._contexts(self._unit(self._split(self.key(states))), mask, embeddings)
+        keys = self._contexts(
+            self._unit(self._split(self.key(states))), mask, embeddings
+        )
         values = self._contexts(self._split(self.value(states)), mask, embeddings)
         scores = torch.stack([(query * key).sum(-1) for key in keys], -1) * self.scale
         real = self._windows(mask)
@@ -176,12 +187,16 @@ class RingAttention(Attention):
             real.append(mask)
         real.append(torch.ones_like(mask))
         # (B, H, S, K), as the weights are recorded.
-        weights = self._weigh(scores.transpose(1, 2), torch.stack(real, -1)[:, None], -1)
+        weights = self._weigh(
+            scores.transpose(1, 2), torch.stack(real, -1)[:, None], -1
+        )
         shares = weights.transpose(1, 2).unsqueeze(-1).to(query.dtype).unbind(-2)
         mixed = [share * value for share, value in zip(shares, values, strict=True)]
         return self._joined(sum(mixed[1:], mixed[0]).flatten(2))
 
-    def _contexts(self, states: Tensor, mask: Tensor, embeddings: Tensor | None) -> list[Tensor]:
+    def _contexts(
+        self, states: Tensor, mask: Tensor, embeddings: Tensor | None
+    ) -> list[Tensor]:
         """Each token's keys or values, (B, S, H, head_dim) or, of the relay, (B, 1, H, head_dim).
 
         The states are those of the tokens, of their embeddings if they differ, and of the relay.
@@ -213,39 +228,64 @@ class RingAttention(Attention):
         if columns is None:  # a view where the tokens already lie innermost
             columns = Columns(nodes.flatten(0, 1).t())
         relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
-        loop = not self.record and 2 * self.radius + 2 + (embeddings is not None) <= MAX_KEYS
+        loop = (
+            not self.record
+            and 2 * self.radius + 2 + (embeddings is not None) <= MAX_KEYS
+        )
         alphas = head_alphas(self.sparsity, nodes) if loop else None
         real = mask.flatten()
-        bias = self._bias(mask, embeddings is not None, nodes) if alphas is None else None
+        bias = (
+            self._bias(mask, embeddings is not None, nodes) if alphas is None else None
+        )
         whole = torch.is_grad_enabled() or self.record
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
         # Under autocast a product has another type than the buffer.
         in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
         for texts, tile in tiles(batch, length, None if whole else TILE):
             # Matrix products are up to a half slower where their width is not a multiple of 16.
-            beyond = self.radius if tile.stop - tile.start < length else 0  # whole texts have none
+            beyond = (
+                self.radius if tile.stop - tile.start < length else 0
+            )  # whole texts have none
             first = max(tile.start - beyond, 0) // 16 * 16
             halo = columns[first : -(-(tile.stop + beyond) // 16) * 16]
             query = self._unit(self._project(self.query, columns[tile]), 1)
             sources = [self._memory(halo)]
             if embeddings is not None and embeddings is not nodes:  # else e_i is h_i
-                sources.append(self._memory(Columns(embeddings.flatten(0, 1)[tile].t())))
+                sources.append(
+                    self._memory(Columns(embeddings.flatten(0, 1)[tile].t()))
+                )
             if alphas is not None:
                 own = sources[1] if len(sources) > 1 else [None, None]
                 itself = embeddings is not None
-                where = Tile(self.radius, length, tile.start, tile.stop, first, self.scale, itself)
-                mixed = RingLoop.apply(where, real, alphas, query, *sources[0], *own, *relays)
+                where = Tile(
+                    self.radius,
+                    length,
+                    tile.start,
+                    tile.stop,
+                    first,
+                    self.scale,
+                    itself,
+                )
+                mixed = RingLoop.apply(
+                    where, real, alphas, query, *sources[0], *own, *relays
+                )
             else:
                 assert bias is not None
                 middle = tile.start - first
-                places = [(0, middle + step) for step in range(-self.radius, self.radius + 1)]
+                places = [
+                    (0, middle + step) for step in range(-self.radius, self.radius + 1)
+                ]
                 if embeddings is not None:
                     places.append((0, middle) if len(sources) == 1 else (1, 0))
                 hub = [side[..., texts].contiguous() for side in relays]
                 single = hub[0].shape[-1] == 1
-                sources.append(hub if single else [repeated(side, tile) for side in hub])
+                sources.append(
+                    hub if single else [repeated(side, tile) for side in hub]
+                )
                 places.append((len(sources) - 1, None if single else 0))
-                mixed = self._attend(query, sources, tuple(places), bias[:, tile].contiguous())
+                mixed = self._attend(
+                    query, sources, tuple(places), bias[:, tile].contiguous()
+                )
             joined = mixed.flatten(0, 1)
             to = updated[:, tile] if in_place else None
             if self.output is not None:
@@ -255,11 +295,17 @@ class RingAttention(Attention):
             elif to is None or self.output is None:
                 updated[:, tile] = joined
         if self.record and self.recorded is not None:  # (1, H, K, M)
-            self.recorded = self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
+            self.recorded = (
+                self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
+            )
         return updated.view(dim, batch, length).permute(1, 2, 0)
 
     def _attend(
-        self, query: Tensor, sources: Sequence[Sequence[Tensor]], places: Places, bias: Tensor
+        self,
+        query: Tensor,
+        sources: Sequence[Sequence[Tensor]],
+        places: Places,
+        bias: Tensor,
     ) -> Tensor:
         """Mix the values of a tile: (H, head_dim, M)."""
         keys, values = zip(*sources, strict=True)
@@ -273,13 +319,18 @@ class RingAttention(Attention):
 
     def _memory(self, columns: Columns) -> list[Tensor]:
         """Key and value of each column."""
-        return [self._unit(self._project(self.key, columns), 1), self._project(self.value, columns)]
+        return [
+            self._unit(self._project(self.key, columns), 1),
+            self._project(self.value, columns),
+        ]
 
     def _bias(self, mask: Tensor, with_embedding: bool, like: Tensor) -> Tensor:
         """(K, M): 0 where there is a key, -inf at padding and beyond the text's ends."""
         padded = F.pad(mask, (self.radius, self.radius))
         length = mask.shape[1]
-        real = [padded[:, shift : shift + length] for shift in range(2 * self.radius + 1)]
+        real = [
+            padded[:, shift : shift + length] for shift in range(2 * self.radius + 1)
+        ]
         if with_embedding:
             real.append(mask)
         real.append(torch.ones_like(mask))

@@ -52,13 +52,17 @@ class StarAttention(Attention):
         else:
             folded = torch.einsum("bhd,hde->bhe", query, self._by_head(self.key))
             parts = [folded @ some.transpose(1, 2) for some in states]
-        weights = self._weights(torch.cat(parts, 2) if len(parts) > 1 else parts[0], mask)
+        weights = self._weights(
+            torch.cat(parts, 2) if len(parts) > 1 else parts[0], mask
+        )
         shares = weights.to(nodes.dtype).split([some.shape[1] for some in states], 2)
         mixed = sum(share @ some for share, some in zip(shares, states, strict=True))
         mixed = torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
         return self._joined(mixed.flatten(1))
 
-    def _by_modules(self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor) -> Tensor:
+    def _by_modules(
+        self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor
+    ) -> Tensor:
         """The update by one call of each submodule."""
         if self.attends_itself:
             nodes = torch.cat([nodes, relay[:, None]], 1)
@@ -78,4 +82,6 @@ class StarAttention(Attention):
             if alphas is not None:
                 return row_weights(scores * self.scale, mask, alphas)
         # One query, whose axis is that of the recorded weights.
-        return self._weigh(scores[:, :, None] * self.scale, mask[:, None, None], -1)[:, :, 0]
+        return self._weigh(scores[:, :, None] * self.scale, mask[:, None, None], -1)[
+            :, :, 0
+        ]

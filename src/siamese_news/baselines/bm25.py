@@ -21,7 +21,12 @@ class BM25:
     kind = "BM25"
 
     def __init__(
-        self, *, k1: float = 0.9, b: float = 0.4, repeats: bool = True, stop_words: bool = False
+        self,
+        *,
+        k1: float = 0.9,
+        b: float = 0.4,
+        repeats: bool = True,
+        stop_words: bool = False,
     ) -> None:
         """Set the parameters; `stop_words` keeps the English stop words of a query.
 
@@ -46,7 +51,9 @@ class BM25:
         self._vocabulary: dict[str, int] = {}
         counts = count_matrix(posts, self._vocabulary, grow=True)
         if not self._vocabulary:
-            raise InputError(f"none of {len(posts)} posts has a token; expected at least one")
+            raise InputError(
+                f"none of {len(posts)} posts has a token; expected at least one"
+            )
         index = bm25s.BM25(k1=self.k1, b=self.b, method="lucene")
         rows = [[self._vocabulary[token] for token in tokens] for tokens in posts]
         parts = index.build_index_from_ids(
@@ -55,7 +62,9 @@ class BM25:
             show_progress=False,
         )
         shape = (len(posts), len(self._vocabulary))
-        matrix = sparse.csc_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+        matrix = sparse.csc_matrix(
+            (parts["data"], parts["indices"], parts["indptr"]), shape=shape
+        )
         if background is not None:
             pool = _idf(np.asarray((counts > 0).sum(axis=0)).ravel(), len(posts))
             other = count_matrix(background, self._vocabulary)
@@ -64,14 +73,18 @@ class BM25:
         self._matrix = matrix.tocsr().astype(np.float32)
         return self
 
-    def scores(self, articles: Sequence[list[str]], start: int, stop: int) -> np.ndarray:
+    def scores(
+        self, articles: Sequence[list[str]], start: int, stop: int
+    ) -> np.ndarray:
         """Scores of the posts [start, stop) for A articles: (A, stop - start) float32."""
         if not self.stop_words:
             articles = [[t for t in a if t not in ENGLISH_STOP_WORDS] for a in articles]
         queries = count_matrix(articles, self._vocabulary).astype(np.float32)
         if not self.repeats:
             queries.data[:] = 1.0
-        return np.asarray((queries @ self._matrix[start:stop].T).toarray(), dtype=np.float32)
+        return np.asarray(
+            (queries @ self._matrix[start:stop].T).toarray(), dtype=np.float32
+        )
 
 
 def _idf(frequencies: np.ndarray, texts: int) -> np.ndarray:
@@ -91,7 +104,9 @@ def count_matrix(
     for tokens in texts:
         check_tokens(tokens)
         if grow:
-            columns.extend(vocabulary.setdefault(token, len(vocabulary)) for token in tokens)
+            columns.extend(
+                vocabulary.setdefault(token, len(vocabulary)) for token in tokens
+            )
         else:
             columns.extend(vocabulary[token] for token in tokens if token in vocabulary)
         ends.append(len(columns))

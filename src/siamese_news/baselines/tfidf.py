@@ -18,7 +18,9 @@ class TfIdf:
 
     kind = "cosine"
 
-    def __init__(self, *, max_article_tokens: int | None = None, lead: float = 0.0) -> None:
+    def __init__(
+        self, *, max_article_tokens: int | None = None, lead: float = 0.0
+    ) -> None:
         """Set the most tokens read of an article, and the weight of its lead's score in the sum.
 
         Raises:
@@ -46,7 +48,9 @@ class TfIdf:
         """
         other = [] if background is None else list(background)
         if background is not None and not other:
-            raise InputError("the background has no text; expected some, or None for the posts")
+            raise InputError(
+                "the background has no text; expected some, or None for the posts"
+            )
         for text in (*posts, *other):
             check_tokens(text)
         self._vectorizer: Any = TfidfVectorizer(
@@ -55,32 +59,48 @@ class TfIdf:
         try:
             self._vectorizer.fit([*posts, *other])
         except ValueError as error:
-            raise InputError(f"no post has a word that is not a stop word ({error})") from None
+            raise InputError(
+                f"no post has a word that is not a stop word ({error})"
+            ) from None
         if other:
-            reference = TfidfVectorizer(analyzer=_content, sublinear_tf=True, dtype=np.float32)
+            reference = TfidfVectorizer(
+                analyzer=_content, sublinear_tf=True, dtype=np.float32
+            )
             known = {}
             if any(map(_content, other)):
                 reference.fit(other)
-                known = dict(zip(reference.get_feature_names_out(), reference.idf_, strict=True))
+                known = dict(
+                    zip(reference.get_feature_names_out(), reference.idf_, strict=True)
+                )
             greatest = smoothed_idf(0.0, len(other), add=1.0)
             words = self._vectorizer.get_feature_names_out()
-            self._vectorizer.idf_ = np.array([known.get(w, greatest) for w in words], np.float32)
+            self._vectorizer.idf_ = np.array(
+                [known.get(w, greatest) for w in words], np.float32
+            )
         self._posts = self._vectorizer.transform(posts).tocsr()
         return self
 
-    def scores(self, articles: Sequence[list[str]], start: int, stop: int) -> np.ndarray:
+    def scores(
+        self, articles: Sequence[list[str]], start: int, stop: int
+    ) -> np.ndarray:
         """Scores of the posts [start, stop) for A articles: (A, stop - start) float32."""
         posts = self._posts[start:stop].T
-        vectors = self._vectorizer.transform([a[: self.max_article_tokens] for a in articles])
+        vectors = self._vectorizer.transform(
+            [a[: self.max_article_tokens] for a in articles]
+        )
         if self.lead:
-            vectors = vectors + self.lead * self._vectorizer.transform([a[:LEAD] for a in articles])
+            vectors = vectors + self.lead * self._vectorizer.transform(
+                [a[:LEAD] for a in articles]
+            )
         return np.asarray((vectors @ posts).toarray(), dtype=np.float32)
 
 
 def check_tokens(tokens: Sequence[str]) -> None:
     """Refuse a string in place of a list of tokens: its characters would be the tokens."""
     if isinstance(tokens, str):
-        raise InputError(f"a text is the string {tokens[:40]!r}; expected a list of its tokens")
+        raise InputError(
+            f"a text is the string {tokens[:40]!r}; expected a list of its tokens"
+        )
 
 
 def _content(tokens: Sequence[str]) -> list[str]:

@@ -32,7 +32,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_EXITS = "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
+_EXITS = (
+    "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
+)
 
 
 def _version(wanted: bool) -> None:
@@ -48,15 +50,36 @@ def _root(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:
     """News articles in, the social media posts about them out."""
 
 
-_COMMANDS: list[Callable[..., None]] = [rank, filter, watch, explain, index, keywords, rerank]
-_COMMANDS += [threads, report, sample, annotate, certify, audit, feedback, simulate, bundle]
+_COMMANDS: list[Callable[..., None]] = [
+    rank,
+    filter,
+    watch,
+    explain,
+    index,
+    keywords,
+    rerank,
+]
+_COMMANDS += [
+    threads,
+    report,
+    sample,
+    annotate,
+    certify,
+    audit,
+    feedback,
+    simulate,
+    bundle,
+]
 # What an interrupted command says about its work, where it does not begin anew.
 _INTERRUPTED: dict[Callable[..., None], str] = {
     filter: "run the same command with --resume to continue",
@@ -67,6 +90,6 @@ _INTERRUPTED: dict[Callable[..., None], str] = {
 for command in _COMMANDS:
     hint = _INTERRUPTED.get(command, "nothing was written")
     app.command(cls=ManyValues, epilog=_EXITS)(bad_input_exits(hint)(command))
-app.command(epilog="Exit codes: 0 success, even if some rows are bad, 2 a file cannot be read.")(
-    doctor
-)
+app.command(
+    epilog="Exit codes: 0 success, even if some rows are bad, 2 a file cannot be read."
+)(doctor)

@@ -26,13 +26,16 @@ _LABELS = {"y": "yes", "n": "no", "s": "skip"}
 
 def annotate(
     labels: Annotated[
-        Path, typer.Option(help="File of labels (.jsonl); an existing one is continued.")
+        Path,
+        typer.Option(help="File of labels (.jsonl); an existing one is continued."),
     ],
     results: Annotated[
-        Path | None, typer.Option(help="Scored posts: a results file of rank or filter.")
+        Path | None,
+        typer.Option(help="Scored posts: a results file of rank or filter."),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Label for the certificate of this plan from sample.")
+        Path | None,
+        typer.Option(help="Label for the certificate of this plan from sample."),
     ] = None,
     find: Annotated[
         int | None, typer.Option(min=1, help="Stop after this many relevant posts.")
@@ -42,20 +45,28 @@ def annotate(
     ] = None,
     rule: Annotated[
         Literal["random-first", "learn-first"],
-        typer.Option(help="With --recall: begin with random posts, or in a learned order."),
+        typer.Option(
+            help="With --recall: begin with random posts, or in a learned order."
+        ),
     ] = "random-first",
     positives: Annotated[
         int,
         typer.Option(
-            min=1, help="With --rule random-first: relevant posts to find at random first."
+            min=1,
+            help="With --rule random-first: relevant posts to find at random first.",
         ),
     ] = 100,
     confidence: ConfidenceOption = ".95",
     seed: SeedOption = 0,
     criteria: Annotated[
-        str, typer.Option(metavar="TEXT", help="What counts as relevant; shown on the screen.")
+        str,
+        typer.Option(
+            metavar="TEXT", help="What counts as relevant; shown on the screen."
+        ),
     ] = "",
-    annotator: Annotated[str, typer.Option(metavar="NAME", help="Name of the annotator.")] = "me",
+    annotator: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the annotator.")
+    ] = "me",
     posts: TextsOption = None,
     again: AgainOption = False,
 ) -> None:
@@ -91,13 +102,17 @@ def annotate(
         plans.append(work)  # first, because the order of its posts reveals nothing
         if stops:
             path = sibling(labels, "goals.plan.json")
-            plans.append(Stopping.start(work.results, path, goal, posts=posts, again=again))
+            plans.append(
+                Stopping.start(work.results, path, goal, posts=posts, again=again)
+            )
     else:
         if results is None or not stops:
             raise InputError("expected --plan, or --results with --find or --recall")
         path = sibling(labels, "plan.json")
         plans.append(
-            Stopping.start(results, path, goal, posts=posts, again=again, criteria=criteria)
+            Stopping.start(
+                results, path, goal, posts=posts, again=again, criteria=criteria
+            )
         )
     session = Session(plans, labels)
     text = criteria or plans[0].plan["criteria"]
@@ -112,7 +127,9 @@ def annotate(
         typer.echo(sentence_of(content))
         echo(f"{file}: this result, sealed")
     if unit is not None:
-        echo(f"{labels}: all labels are on disk; run the same command again to continue")
+        echo(
+            f"{labels}: all labels are on disk; run the same command again to continue"
+        )
     elif plan is not None:
         files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"
         echo(f"done; now: siamese-news certify {files}")
@@ -152,7 +169,9 @@ def _show(unit: "Unit", criteria: str, status: str) -> None:
     typer.echo(clean(unit.text) or f"(no text; post {clean(unit.post)})")
     if unit.link:
         typer.echo(clean(unit.link))
-    typer.echo("\n[y] relevant  [n] not  [s] skip  [u] undo  [t] note  [q] stop ", nl=False)
+    typer.echo(
+        "\n[y] relevant  [n] not  [s] skip  [u] undo  [t] note  [q] stop ", nl=False
+    )
 
 
 def _key() -> str:
@@ -163,6 +182,8 @@ def _key() -> str:
             pass
         return one
     try:
-        return typer.getchar()  # of several characters for an arrow key or a pasted text
+        return (
+            typer.getchar()
+        )  # of several characters for an arrow key or a pasted text
     except EOFError:
         return ""

@@ -25,7 +25,8 @@ from siamese_news.utils.terminal import counted
 
 def audit(
     results: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A list of posts, or a scored pool.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A list of posts, or a scored pool."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Sheet of posts to label.")] = None,
     labels: Annotated[
@@ -33,20 +34,24 @@ def audit(
     ] = None,
     second: Annotated[
         list[Path] | None,
-        typer.Option(help="The sheet labeled by a second annotator: report how they agree."),
+        typer.Option(
+            help="The sheet labeled by a second annotator: report how they agree."
+        ),
     ] = None,
     budget: Annotated[int, typer.Option(min=1, help="Number of posts to draw.")] = 100,
     confidence: ConfidenceOption = ".95",
     threshold: Annotated[
         str | None,
         typer.Option(
-            metavar="SCORE", help="Estimate the recall at this score, within --population."
+            metavar="SCORE",
+            help="Estimate the recall at this score, within --population.",
         ),
     ] = None,
     population: Annotated[
         int | None,
         typer.Option(
-            min=2, help="With --threshold or --certificate: number of best posts to consider."
+            min=2,
+            help="With --threshold or --certificate: number of best posts to consider.",
         ),
     ] = None,
     certificate: Annotated[
@@ -94,7 +99,9 @@ def audit(
         typer.echo(sentence_of(found))
         return
     if results is None or out is None:
-        raise InputError("expected --results and --out to draw posts, or --labels to read them")
+        raise InputError(
+            "expected --results and --out to draw posts, or --labels to read them"
+        )
     chosen = new_sheet(out, format)
     work = Audit.start(
         results,
@@ -131,7 +138,9 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
 
     for path in second:
         if path.resolve() in map(Path.resolve, labels):
-            raise InputError(f"{path}: is given for both annotators; name the sheet of each")
+            raise InputError(
+                f"{path}: is given for both annotators; name the sheet of each"
+            )
     drawn = SampledPosts(sibling(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
     first, other = read_labels(labels, drawn).of, read_labels(second, drawn).of
     both = [
@@ -140,8 +149,12 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
         if name in other and not first[name].skipped and not other[name].skipped
     ]
     if not both:
-        raise InputError(f"{second[0]}: has no label for a post that {labels[0]} labels, too")
-    found = agreement([first[n].relevant for n in both], [other[n].relevant for n in both])
+        raise InputError(
+            f"{second[0]}: has no label for a post that {labels[0]} labels, too"
+        )
+    found = agreement(
+        [first[n].relevant for n in both], [other[n].relevant for n in both]
+    )
     alpha = "not defined" if found.alpha is None else f"{found.alpha:.3f}"
     text = (
         f"{counted(found.posts, 'post')} labeled twice, {found.disagreements} of them differently; "
@@ -149,10 +162,13 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
     )
     if found.rate is None:
         return (
-            text + "They disagree on more than half of them, which no common error rate explains."
+            text
+            + "They disagree on more than half of them, which no common error rate explains."
         )
     high = "1" if found.high is None else f"{found.high:.3f}"
-    few = "" if found.posts >= 200 else " With fewer than 200 posts the interval is wide."
+    few = (
+        "" if found.posts >= 200 else " With fewer than 200 posts the interval is wide."
+    )
     return text + (
         f"If both err at one rate, on relevant and other posts alike, it is {found.rate:.3f} (95% "
         f"interval {found.low:.3f} to {high}); use the upper end as --false-positive-rate of "

@@ -14,18 +14,22 @@ from siamese_news.errors import InputError
 def bundle(
     out: Annotated[Path | None, typer.Option(help="Zip to write.")] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Certificate to pack, with its plan, labels and scores.")
+        Path | None,
+        typer.Option(help="Certificate to pack, with its plan, labels and scores."),
     ] = None,
     texts: Annotated[
         bool, typer.Option("--texts", help="Also pack the texts of the posts.")
     ] = False,
     scores: Annotated[
         Path | None,
-        typer.Option(help="Scored posts of the certificate (default: the file named in the plan)."),
+        typer.Option(
+            help="Scored posts of the certificate (default: the file named in the plan)."
+        ),
     ] = None,
     posts: TextsOption = None,
     check: Annotated[
-        Path | None, typer.Option(metavar="ZIP", help="Check a zip instead of writing one.")
+        Path | None,
+        typer.Option(metavar="ZIP", help="Check a zip instead of writing one."),
     ] = None,
     force: ForceOption = False,
 ) -> None:

@@ -6,26 +6,35 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.reading import echo
-from siamese_news.cli.sample import AtLeastOption, SheetFormatOption, TextsOption, plan_of
+from siamese_news.cli.sample import (
+    AtLeastOption,
+    SheetFormatOption,
+    TextsOption,
+    plan_of,
+)
 from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted
 
 
 def certify(
     labels: Annotated[
-        list[Path] | None, typer.Option(help="Labeled sheets, in any order. May be repeated.")
+        list[Path] | None,
+        typer.Option(help="Labeled sheets, in any order. May be repeated."),
     ] = None,
     check: Annotated[
         Path | None,
         typer.Option(
-            metavar="CERTIFICATE", help="Check a certificate against its scores, plan and labels."
+            metavar="CERTIFICATE",
+            help="Check a certificate against its scores, plan and labels.",
         ),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Plan (default: <sheet>.plan.json next to the first sheet).")
+        Path | None,
+        typer.Option(help="Plan (default: <sheet>.plan.json next to the first sheet)."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Scored posts (default: the file named in the plan).")
+        Path | None,
+        typer.Option(help="Scored posts (default: the file named in the plan)."),
     ] = None,
     posts: TextsOption = None,
     more: Annotated[
@@ -66,9 +75,13 @@ def certify(
     if bool(labels) == (check is not None):
         raise InputError("expected either --labels or --check")
     if check is not None:
-        work, unchecked = check_certificate(check, plan=plan, results=results, posts=posts)
+        work, unchecked = check_certificate(
+            check, plan=plan, results=results, posts=posts
+        )
         changed = changed_sentence(work.log.changed)
-        echo(f"{check}: holds: every statement follows from its scores, plan and labels.{changed}")
+        echo(
+            f"{check}: holds: every statement follows from its scores, plan and labels.{changed}"
+        )
         echo(f"not checked, because nothing else says it: {'; '.join(unchecked)}")
         return
     assert labels
@@ -87,10 +100,14 @@ def certify(
     if written.lists is not None:
         echo(f"{written.lists}: the posts of the list")
     if written.earlier is not None:
-        echo(f"{written.earlier}: the certificate of the labels before, with its list and page")
+        echo(
+            f"{written.earlier}: the certificate of the labels before, with its list and page"
+        )
     if left := left_sentence(content):
         echo(left)
-    sheet = write_next_sheet(work, said, labels[0], format, more=more, at_least=at_least)
+    sheet = write_next_sheet(
+        work, said, labels[0], format, more=more, at_least=at_least
+    )
     if sheet.waiting:
         echo(
             f"no label yet for {counted(sheet.waiting, 'post' if sheet.best else 'needed post')} "

@@ -94,12 +94,16 @@ def _file(name: str, query: Query) -> bool:
         try:
             return _posts(name, query, Path(folder) / "rejected.jsonl")
         except InputError as error:
-            if plain_suffix(name) not in ONLY_ARTICLES or isinstance(error, MessagesError):
+            if plain_suffix(name) not in ONLY_ARTICLES or isinstance(
+                error, MessagesError
+            ):
                 raise
     articles = read_articles([name])
     _say(f"{name}: {counted(len(articles), 'article')}")
     for article in articles[:_SHOWN]:
-        _say(f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4)
+        _say(
+            f"{article.id} | {article.title or 'no title'} | {article.text}"[:_WIDTH], 4
+        )
     return False
 
 
@@ -110,32 +114,51 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
     for line in described(stream, most=100):
         _say(line)
     for found in stream.detected[:_FILES]:
-        texts = () if found.fields is None or found.fields.joined else found.fields.texts[1:]
+        texts = (
+            ()
+            if found.fields is None or found.fields.joined
+            else found.fields.texts[1:]
+        )
         if others := ", ".join(f"'{name}'" for name in texts if name in found.names):
             where = f"{found.source}: " if len(stream.detected) > 1 else ""
-            _say(f"{where}could be the text as well: {others} (choose with --text-field)", 2)
+            _say(
+                f"{where}could be the text as well: {others} (choose with --text-field)",
+                2,
+            )
     posts = iter(stream)
     first = list(islice(posts, _SHOWN))
-    dates = [str(date) for p in chain(first, posts) if (date := p.metadata.get("created_at"))]
+    dates = [
+        str(date) for p in chain(first, posts) if (date := p.metadata.get("created_at"))
+    ]
     _say(f"of the first {ROWS:,} rows of each file: {stream.counts}", 2)
-    for remark in stream.remarks()[bool(stream.unreadable) :]:  # unreadable files are named above
+    for remark in stream.remarks()[
+        bool(stream.unreadable) :
+    ]:  # unreadable files are named above
         _say(remark, 2)
     if dates:
         left = stream.counts.read - len(dates)
         without = f"; {left:,} without a readable date" if left else ""
         _say(f"dates from {min(dates)[:10]} to {max(dates)[:10]}{without}", 2)
     else:
-        fields = [f.fields.metadata.get("created_at") for f in stream.detected if f.fields]
+        fields = [
+            f.fields.metadata.get("created_at") for f in stream.detected if f.fields
+        ]
         advice = "if there are any, name their field with --date-field"
         if named := next(filter(None, fields), None):
-            advice = f"write those of '{named}' as 2018-11-10 (10/11/2018 may be two days)"
+            advice = (
+                f"write those of '{named}' as 2018-11-10 (10/11/2018 may be two days)"
+            )
         _say(f"no dates were found; {advice}", 2)
     for post in first:
         _say(f"{post.id} | {post.text}"[:_WIDTH], 4)
         if post.metadata:
-            _say(", ".join(f"{k} {v}" for k, v in post.metadata.items())[: 2 * _WIDTH], 6)
+            _say(
+                ", ".join(f"{k} {v}" for k, v in post.metadata.items())[: 2 * _WIDTH], 6
+            )
     examples: dict[str, dict[str, str]] = {}  # the first of each reason
-    for line in rejected.read_text(encoding="utf-8").splitlines() if rejected.exists() else ():
+    for line in (
+        rejected.read_text(encoding="utf-8").splitlines() if rejected.exists() else ()
+    ):
         row = json.loads(line)
         examples.setdefault(row["reason"], row)
     for row in examples.values():

@@ -36,9 +36,12 @@ if TYPE_CHECKING:
 def explain(
     query: Query,
     post: Annotated[
-        list[str] | None, typer.Option(help="One or more ids of posts in --posts or --index.")
+        list[str] | None,
+        typer.Option(help="One or more ids of posts in --posts or --index."),
     ] = None,
-    text: Annotated[list[str] | None, typer.Option(help="One or more texts of posts.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="One or more texts of posts.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
     """Explain the score of a post: which sentences and words contributed to it.
@@ -61,11 +64,15 @@ def explain(
 
     use_threads(query.threads)
     if not post and not text:
-        raise InputError("there is nothing to explain; name a post with --post or --text")
+        raise InputError(
+            "there is nothing to explain; name a post with --post or --text"
+        )
     if query.posts and query.index:
         raise InputError("--posts and --index are both named; expected one of them")
     if bool(post) != bool(query.posts or query.index):
-        raise InputError("--post needs --posts or --index, and they need --post; expected both")
+        raise InputError(
+            "--post needs --posts or --index, and they need --post; expected both"
+        )
     for name in query.posts:
         if Path(f"{name}.meta.json").is_file():
             raise InputError(
@@ -95,7 +102,9 @@ def explain(
             "counts"
         )
     posts = [found[id] for id in wanted]
-    posts += [Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)]
+    posts += [
+        Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)
+    ]
     explained = explain_nearest(model, seeds.articles, posts, scorer)
     explained = name_neighbors(explained, pool, model)
     with open_output(query.out, str(query.format)) as (stream, terminal):

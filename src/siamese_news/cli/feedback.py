@@ -14,7 +14,8 @@ from siamese_news.utils.terminal import counted
 
 def feedback(
     results: Annotated[
-        Path, typer.Option(help="Parquet results of rank or filter, with the posts' texts.")
+        Path,
+        typer.Option(help="Parquet results of rank or filter, with the posts' texts."),
     ],
     labels: Annotated[
         list[Path] | None,
@@ -34,12 +35,16 @@ def feedback(
         str, typer.Option(help="With --verdicts: the name of the machine.")
     ] = "the machine",
     out: Annotated[
-        Path | None, typer.Option(help="File for the posts in the learned order (.parquet).")
+        Path | None,
+        typer.Option(help="File for the posts in the learned order (.parquet)."),
     ] = None,
     next: Annotated[
-        Path | None, typer.Option(metavar="SHEET", help="Write the posts to label next.")
+        Path | None,
+        typer.Option(metavar="SHEET", help="Write the posts to label next."),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="With --next: number of posts.")] = 20,
+    count: Annotated[
+        int, typer.Option(min=1, help="With --next: number of posts.")
+    ] = 20,
     mix: Annotated[
         str,
         typer.Option(
@@ -47,7 +52,9 @@ def feedback(
             "unsure about, and random ones of the best posts."
         ),
     ] = "1:1:2",
-    seed: Annotated[int, typer.Option(help="Seed of the folds and the random posts.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the folds and the random posts.")
+    ] = 0,
     force: ForceOption = False,
 ) -> None:
     """Learn a new order of the posts from labels, and keep it if it is better.
@@ -74,7 +81,9 @@ def feedback(
         raise InputError("expected --out for a new order, or --next for posts to label")
     if out is not None:
         if not given and verdicts is None:
-            raise InputError("--out needs --labels or --verdicts to learn an order from")
+            raise InputError(
+                "--out needs --labels or --verdicts to learn an order from"
+            )
         if out.suffix.lower() != ".parquet":
             raise InputError(f"{out}: expected a name that ends with .parquet")
         check_output(out, [results, verdicts, *given], force=force)

@@ -24,14 +24,22 @@ if TYPE_CHECKING:
     FILTER,
     needs="articles out",
     without="top one_story distinct rivals",
-    helps={"out": "File to write.", "format": "Output format (default: by the file name)."},
+    helps={
+        "out": "File to write.",
+        "format": "Output format (default: by the file name).",
+    },
 )
 def filter(
     query: Query,
     force: ForceOption = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume an interrupted run.")
+    ] = False,
     workers: Annotated[
-        int, typer.Option(min=1, help="Number of processes, or of actors with --engine ray.")
+        int,
+        typer.Option(
+            min=1, help="Number of processes, or of actors with --engine ray."
+        ),
     ] = 1,
     engine: Annotated[
         Literal["local", "ray"],
@@ -39,7 +47,9 @@ def filter(
     ] = "local",
     address: Annotated[
         str | None,
-        typer.Option(help="Address of the Ray cluster (default: start one on this machine)."),
+        typer.Option(
+            help="Address of the Ray cluster (default: start one on this machine)."
+        ),
     ] = None,
 ) -> None:
     """Keep every post that is likely relevant to the seeds, best first.
@@ -72,13 +82,17 @@ def filter(
     echo(_kept_by(query))
     with output_lock(out):
         if together:
-            found = _together(query, seeds, out, workers, resume=resume, ray=ray, address=address)
+            found = _together(
+                query, seeds, out, workers, resume=resume, ray=ray, address=address
+            )
             searched = found.scored
         else:
             found, searched = _alone(query, seeds, out, resume=resume)
     share = f" ({found.kept / searched:.2%})" if searched else ""
     scores = found.scores
-    sure = scores.total and (found.kept or scores.of_all)  # an index omits posts of low scores
+    sure = scores.total and (
+        found.kept or scores.of_all
+    )  # an index omits posts of low scores
     highest = f"; the highest score is {scores.highest:.3f}" if sure else ""
     echo(f"{out}: {found.kept:,} of {counted(searched, 'post')}{share}{highest}")
 
@@ -94,7 +108,9 @@ def _kept_by(query: Query) -> str:
     return f"keeping posts with {' and '.join(kept)}"
 
 
-def _alone(query: Query, seeds: "Seeds", out: Path, *, resume: bool) -> "tuple[Filtered, int]":
+def _alone(
+    query: Query, seeds: "Seeds", out: Path, *, resume: bool
+) -> "tuple[Filtered, int]":
     """Filter in this process: the results, and how many posts were searched."""
     from siamese_news.search.filter import filter_posts, write_filtered
     from siamese_news.search.opening import open_query
@@ -154,7 +170,9 @@ def _together(
         )
     stream = open_files(query)
     if stream.total_bytes is None:
-        raise InputError("--workers: the posts come through a pipe; save them to a file first")
+        raise InputError(
+            "--workers: the posts come through a pipe; save them to a file first"
+        )
     use_threads(query.threads or 1)
     opened = open_query(query, seeds)
     _ = opened.second_look

@@ -22,8 +22,12 @@ from siamese_news.utils.terminal import counted
 )
 def index(
     query: Query,
-    add: Annotated[bool, typer.Option("--add", help="Add the posts to an existing index.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing index.")] = False,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add the posts to an existing index.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing index.")
+    ] = False,
 ) -> None:
     """Read, tokenize and encode posts once, to search them many times.
 
@@ -52,13 +56,21 @@ def index(
         model = indexable(encoder)
         stream = open_files(query)
         pool = FilePool(stream)
-        sources = [(str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)]
+        sources = [
+            (str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)
+        ]
         if add:
             once = all(found.platform_ids for found in stream.detected)
             changed = changing.add(out, pool, model, sources=sources, platform_ids=once)
         else:
-            changed = changing.build(out, pool, model, name=which["folder"], sources=sources)
+            changed = changing.build(
+                out, pool, model, name=which["folder"], sources=sources
+            )
         for line in (*pool.summary(changed.added, "indexed"), *pool.remarks()):
             echo(line)
-        said = f" ({changed.added:,} added, {changed.present:,} already there)" if add else ""
+        said = (
+            f" ({changed.added:,} added, {changed.present:,} already there)"
+            if add
+            else ""
+        )
         echo(f"{out}: {counted(changed.posts, 'post')}{said}")

@@ -10,7 +10,13 @@ import typer
 
 from siamese_news.cli.outputs import check_output
 from siamese_news.errors import InputError
-from siamese_news.search.query import READING, Query, read_key, read_relevance, read_score
+from siamese_news.search.query import (
+    READING,
+    Query,
+    read_key,
+    read_relevance,
+    read_score,
+)
 
 SEARCH = {
     "articles": "Seed articles: text files, saved web pages, JSON, JSON lines or CSV; one or more "
@@ -120,7 +126,10 @@ def search_command(
         flag = f"--{name.replace('_', '-')}"
         flag = f"{flag}/--no-{name}" if kind == bool | None else _NAMES.get(name, flag)
         option = typer.Option(
-            None if unset == () else unset, flag, help=texts[name], **_MORE.get(name, {})
+            None if unset == () else unset,
+            flag,
+            help=texts[name],
+            **_MORE.get(name, {}),
         )
         keyword = inspect.Parameter.KEYWORD_ONLY
         return inspect.Parameter(name, keyword, default=option, annotation=kind)
@@ -130,7 +139,9 @@ def search_command(
             given = {name: values.pop(name) for name in options}
             given = {name: value for name, value in given.items() if value is not None}
             if "out" in given and not given["out"].name:
-                raise InputError(f"--out {given['out']}: expected the name of a file or new folder")
+                raise InputError(
+                    f"--out {given['out']}: expected the name of a file or new folder"
+                )
             if "threshold" in given:
                 given["threshold"] = read_relevance(given["threshold"])
             if "min_score" in given:

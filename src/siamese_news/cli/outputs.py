@@ -43,9 +43,13 @@ def format_of(
         raise InputError(f"{out}: is a folder; expected the name of a file to write")
     if format is None and out is not None:
         name = out.name.lower().removesuffix(".gz")
-        format = next((known for ending, known in _ENDINGS.items() if name.endswith(ending)), None)
+        format = next(
+            (known for ending, known in _ENDINGS.items() if name.endswith(ending)), None
+        )
     if out is not None and format not in among:
-        *endings, last = [ending for ending, known in _ENDINGS.items() if known in among]
+        *endings, last = [
+            ending for ending, known in _ENDINGS.items() if known in among
+        ]
         raise InputError(
             f"{out}: is of no format that this command writes; expected a name that ends in "
             f"{', '.join(endings)} or {last}" + (", or --format" if default else "")
@@ -58,7 +62,9 @@ def format_of(
     return replace(query, format=format or default)
 
 
-def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool) -> None:
+def check_output(
+    out: Path | None, inputs: Iterable[Path | None], *, force: bool
+) -> None:
     """Check that an output and the files that go with it overwrite nothing of the user's.
 
     Unchanged results of an earlier search, and reports, may be replaced, and with `force` any file
@@ -74,9 +80,13 @@ def check_output(out: Path | None, inputs: Iterable[Path | None], *, force: bool
             raise InputError(
                 f"{out}: {parent} is a file, not a folder; name another file with --out"
             )
-    read = {_identity(path): path for path in inputs if path is not None and path.exists()}
+    read = {
+        _identity(path): path for path in inputs if path is not None and path.exists()
+    }
     names = ("", ".meta.json", ".rejected.jsonl", ".part", ".part.json")
-    existing = [path for name in names if (path := out.with_name(out.name + name)).exists()]
+    existing = [
+        path for name in names if (path := out.with_name(out.name + name)).exists()
+    ]
     for path in existing:
         source = read.get(_identity(path))
         if source is not None:
@@ -103,7 +113,9 @@ def open_output(out: Path | None, format: str) -> Iterator[tuple[Any, bool]]:
     binary = format in BINARY
     if out is None:
         if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")  # as in a file, whatever the console shows
+            sys.stdout.reconfigure(
+                encoding="utf-8"
+            )  # as in a file, whatever the console shows
         yield sys.stdout.buffer if binary else sys.stdout, sys.stdout.isatty()
         return
     with atomic_write(out, "wb" if binary else "w") as stream:
@@ -117,7 +129,9 @@ def write_meta(out: Path | None, **more: object) -> None:
     """
     if out is not None and not is_stream(out):
         meta = {"command": command(), "provenance": provenance(), **more}
-        write_json(out.with_name(out.name + ".meta.json"), meta | {"sha256": file_sha256(out)})
+        write_json(
+            out.with_name(out.name + ".meta.json"), meta | {"sha256": file_sha256(out)}
+        )
 
 
 def files_read(query: Query, *others: Path | None) -> list[Path | None]:
@@ -142,7 +156,11 @@ def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
         InputError: as `check_output`, and for an output inside the index that is searched.
     """
     out, index = query.out, query.index
-    if out is not None and index is not None and out.resolve().is_relative_to(index.resolve()):
+    if (
+        out is not None
+        and index is not None
+        and out.resolve().is_relative_to(index.resolve())
+    ):
         raise InputError(
             f"{out}: is inside the index {index}, which has its own files; name a file outside it "
             "with --out"
@@ -161,7 +179,9 @@ def _replaceable(path: Path, out: Path) -> bool:
     if path == out:
         unfinished = out.with_name(out.name + ".part.json")
         if unfinished.exists() and "job" in _object(unfinished):
-            return True  # it existed when that run began, which was allowed to replace it
+            return (
+                True  # it existed when that run began, which was allowed to replace it
+            )
         known = _object(out.with_name(out.name + ".meta.json")).get("sha256")
         return known == file_sha256(out) if known else _HTML in _start(path)
     if path.name.endswith(".meta.json"):

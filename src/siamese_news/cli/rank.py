@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.outputs import ForceOption, check_query_output, format_of, open_output
+from siamese_news.cli.outputs import (
+    ForceOption,
+    check_query_output,
+    format_of,
+    open_output,
+)
 from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
@@ -51,7 +56,9 @@ def rank(
     out, format = query.out, query.format
     assert format is not None
     more = query.dedupe or query.map or query.author or query.second_look
-    if scores_only and (out is None or format not in ("parquet", "jsonl", "csv") or more):
+    if scores_only and (
+        out is None or format not in ("parquet", "jsonl", "csv") or more
+    ):
         raise InputError(
             "--scores-only writes ids and scores; expected --out with a name that ends with "
             ".parquet, .jsonl or .csv, and no --dedupe, --map, --author or --second-look"
@@ -59,7 +66,9 @@ def rank(
     check_query_output(query, force=force)
     seeds = read_seeds(query)
     if seeds.lists > 1 and not query.distinct:
-        apart = "posts that fit an unrelated seed better fall (--no-rivals: they do not)"
+        apart = (
+            "posts that fit an unrelated seed better fall (--no-rivals: they do not)"
+        )
         rule = "each by itself" if query.rivals is False else apart
         echo(f"a list for each seed, {rule}; --one-story makes one list")
     with ExitStack() as held:
@@ -67,13 +76,19 @@ def rank(
             held.enter_context(output_lock(out))
         opened = open_query(query, seeds)
         seeds = opened.seeds  # which know their rivals
-        second_look = opened.second_look  # a missing library is better reported before the search
+        second_look = (
+            opened.second_look
+        )  # a missing library is better reported before the search
         pool, scorer = open_pool(query, opened.model), opened.scorer()
         if scores_only:
             with open_output(out, format) as (stream, _):
-                scored, scores = write_scores(stream, format, scorer, seeds, pool, opened.window)
+                scored, scores = write_scores(
+                    stream, format, scorer, seeds, pool, opened.window
+                )
             remarks = _report(opened, scorer, pool, scored, [])
-            opened.write_meta(scorer, pool.counts(), {"scored": scored}, scores, remarks)
+            opened.write_meta(
+                scorer, pool.counts(), {"scored": scored}, scores, remarks
+            )
             echo(f"{out}: the scores of {counted(scored, 'post')}")
             return
         bare = format == "trec"
@@ -103,7 +118,10 @@ def rank(
             kept = len(ranking.posts())
             done = {"scored": ranking.seen, "kept": kept}
             opened.write_meta(scorer, pool.counts(), done, ranking.scores, remarks)
-            posts, lists = counted(kept, "different post"), counted(len(seeds.articles), "seed")
+            posts, lists = (
+                counted(kept, "different post"),
+                counted(len(seeds.articles), "seed"),
+            )
             echo(f"{out}: {posts} for {lists}")
 
 

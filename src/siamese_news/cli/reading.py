@@ -35,8 +35,13 @@ def read_seeds(query: Query) -> "Seeds":
     from siamese_news.search.seeds import Seeds
     from siamese_news.text.spaceless import length_of
 
-    if sum("-" in names for names in (query.articles, query.negatives, query.posts)) > 1:
-        raise InputError("standard input (-) is named twice; expected one of articles and posts")
+    if (
+        sum("-" in names for names in (query.articles, query.negatives, query.posts))
+        > 1
+    ):
+        raise InputError(
+            "standard input (-) is named twice; expected one of articles and posts"
+        )
     aside: list[str] = []
 
     def set_aside(reason: str) -> None:
@@ -44,9 +49,13 @@ def read_seeds(query: Query) -> "Seeds":
         echo(f"article skipped (--strict stops here): {reason}")
 
     keep = None if query.strict else set_aside
-    negatives = read_articles(query.negatives, set_aside=keep) if query.negatives else []
+    negatives = (
+        read_articles(query.negatives, set_aside=keep) if query.negatives else []
+    )
     articles = read_articles(query.articles, set_aside=keep)
-    seeds = Seeds(articles, negatives, query.one_story, query.aggregate, aside, query.distinct)
+    seeds = Seeds(
+        articles, negatives, query.one_story, query.aggregate, aside, query.distinct
+    )
     for kind, some in (("seed", articles), ("not", negatives)):
         lines = []
         for article in some:
@@ -59,7 +68,9 @@ def read_seeds(query: Query) -> "Seeds":
     for remark in stub_remarks([*articles, *negatives]):
         echo(remark)
     if len(articles) >= _MANY and not query.one_story:
-        echo(f"{len(articles):,} articles, with a list each; are --articles and --posts exchanged?")
+        echo(
+            f"{len(articles):,} articles, with a list each; are --articles and --posts exchanged?"
+        )
     return seeds
 
 
@@ -74,8 +85,12 @@ def open_files(query: Query, **more: Any) -> "PostStream":
     except InputError as error:
         if any(plain_suffix(name) in ONLY_ARTICLES for name in query.posts):
             raise InputError(f"{error}; name articles with --articles") from error
-        if indexes := [name for name in query.posts if (Path(name) / "manifest.json").is_file()]:
-            raise InputError(f"{indexes[0]}: is an index; name it with --index") from error
+        if indexes := [
+            name for name in query.posts if (Path(name) / "manifest.json").is_file()
+        ]:
+            raise InputError(
+                f"{indexes[0]}: is an index; name it with --index"
+            ) from error
         raise
     for name in query.posts:
         if name in query.articles:
@@ -90,15 +105,28 @@ def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
     files = []
     for found in posts.detected:
         fields = f": text from '{found.text_field}', id from '{found.id_field}'"
-        files.append(f"posts {found.source}: {found.described}{fields if found.text_field else ''}")
-    own = [f"{path}: skipped; it is a results file of this program" for path in posts.skipped.own]
-    advice = "skipped because of its extension; name the file itself if it contains posts"
+        files.append(
+            f"posts {found.source}: {found.described}{fields if found.text_field else ''}"
+        )
+    own = [
+        f"{path}: skipped; it is a results file of this program"
+        for path in posts.skipped.own
+    ]
+    advice = (
+        "skipped because of its extension; name the file itself if it contains posts"
+    )
     unknown = [f"{path}: {advice}" for path in posts.skipped.unknown]
     # All of these are named at the end.
-    unreadable = [f"skipped (--strict stops here): {message}" for message in posts.unreadable]
+    unreadable = [
+        f"skipped (--strict stops here): {message}" for message in posts.unreadable
+    ]
     return [
         *_first(files, "more files of posts", most),
-        *_first([line for found in posts.detected for line in found.remarks], "more remarks", most),
+        *_first(
+            [line for found in posts.detected for line in found.remarks],
+            "more remarks",
+            most,
+        ),
         *own,
         *_first(unknown, "more files skipped because of their extensions", most),
         *unreadable[:most],
@@ -121,7 +149,9 @@ def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "Fi
 def open_pool(query: Query, model: "AnyModel") -> "Pool":
     """The posts of a search: its files, or its index; an `InputError` unless one is named."""
     if bool(query.posts) == bool(query.index):
-        raise InputError("expected either --posts or --index, to know which posts to search")
+        raise InputError(
+            "expected either --posts or --index, to know which posts to search"
+        )
     if query.index is None:
         return file_pool(query)
     if given := [name for name, value in query.reading().items() if value]:

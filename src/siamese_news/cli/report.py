@@ -28,12 +28,17 @@ from siamese_news.utils.terminal import counted
 def report(
     query: Query,
     results: Annotated[
-        Path, typer.Option(help="Results file from rank or filter: .jsonl, .csv or .parquet.")
+        Path,
+        typer.Option(
+            help="Results file from rank or filter: .jsonl, .csv or .parquet."
+        ),
     ],
     force: ForceOption = False,
     title: Annotated[
         str | None,
-        typer.Option(help="Title of the page (default: the only article, or the results)."),
+        typer.Option(
+            help="Title of the page (default: the only article, or the results)."
+        ),
     ] = None,
     by: Annotated[
         str | None,
@@ -46,7 +51,8 @@ def report(
     certificate: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Add a certificate of certify, with its answers to a reviewer."
+            metavar="FILE",
+            help="Add a certificate of certify, with its answers to a reviewer.",
         ),
     ] = None,
     audit: Annotated[
@@ -73,10 +79,14 @@ def report(
     from siamese_news.search.report import groups, read_results, write_report
 
     if audit is not None and certificate is None:
-        raise InputError("--audit adds the recall to a certificate; name it with --certificate")
+        raise InputError(
+            "--audit adds the recall to a certificate; name it with --certificate"
+        )
     out = query.out
     if out is None or out.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{out}: a report is a web page; expected a name that ends in .html")
+        raise InputError(
+            f"{out}: a report is a web page; expected a name that ends in .html"
+        )
     if query.posts and by is None:
         raise InputError("--posts is for comparing groups; name their column with --by")
     table = out.with_suffix(".csv")
@@ -90,7 +100,9 @@ def report(
     if by is not None:
         if query.posts:
             column = None if by in TIMES else by
-            found = groups.compare_posts(data, by, open_files(query, group_field=column))
+            found = groups.compare_posts(
+                data, by, open_files(query, group_field=column)
+            )
         else:
             found = groups.compare_results(data, by, results)
         data = replace(data, groups=found)
@@ -100,4 +112,6 @@ def report(
             write_rows(stream, groups.figures(found), "csv", columns=groups.COLUMNS)
         write_meta(table)
     write_report(out, data)
-    echo(f"{out}: {counted(len(data.posts), 'post')} for {counted(len(data.seeds), 'seed')}")
+    echo(
+        f"{out}: {counted(len(data.posts), 'post')} for {counted(len(data.seeds), 'seed')}"
+    )

@@ -68,7 +68,8 @@ AtLeastOption = Annotated[
     ),
 ]
 CriteriaOption = Annotated[
-    str, typer.Option(metavar="TEXT", help="What counts as relevant; kept with the plan.")
+    str,
+    typer.Option(metavar="TEXT", help="What counts as relevant; kept with the plan."),
 ]
 
 
@@ -78,7 +79,9 @@ def new_sheet(out: Path, format: str | None) -> str:
 
     chosen = format_of(out, format)
     if out.exists():
-        raise InputError(f"{out}: already exists and may have labels; name another file")
+        raise InputError(
+            f"{out}: already exists and may have labels; name another file"
+        )
     return chosen
 
 
@@ -88,7 +91,11 @@ def plan_of(labels: list[Path]) -> Path:
 
     for sheet in labels:
         if not sheet.is_file():
-            state = "is a folder, expected a labeled sheet" if sheet.is_dir() else "no such sheet"
+            state = (
+                "is a folder, expected a labeled sheet"
+                if sheet.is_dir()
+                else "no such sheet"
+            )
             raise InputError(f"{sheet}: {state}; check the path")
     return sibling(labels[0], "plan.json")
 
@@ -96,11 +103,14 @@ def plan_of(labels: list[Path]) -> Path:
 def sample(
     results: ResultsOption,
     precision: Annotated[
-        list[str], share_option("Precision to certify, such as .9 or 90%. May be repeated.")
+        list[str],
+        share_option("Precision to certify, such as .9 or 90%. May be repeated."),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."),
+        typer.Option(
+            help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."
+        ),
     ] = None,
     outlook: Annotated[
         bool,
@@ -111,13 +121,20 @@ def sample(
         ),
     ] = False,
     confidence: ConfidenceOption = ".95",
-    budget: Annotated[int, typer.Option(min=1, help="Number of labels planned in total.")] = 300,
+    budget: Annotated[
+        int, typer.Option(min=1, help="Number of labels planned in total.")
+    ] = 300,
     joint: Annotated[
-        bool, typer.Option("--joint", help="Let the confidence hold for all precisions together.")
+        bool,
+        typer.Option(
+            "--joint", help="Let the confidence hold for all precisions together."
+        ),
     ] = False,
     first: Annotated[
         int | None,
-        typer.Option(min=10, help="Posts of the first set (default: 150 with 300 labels)."),
+        typer.Option(
+            min=10, help="Posts of the first set (default: 150 with 300 labels)."
+        ),
     ] = None,
     ratio: Annotated[
         str | None, typer.Option(help="Size of each set relative to the one before.")
@@ -126,7 +143,9 @@ def sample(
     false_positive_rate: Annotated[
         float | None,
         typer.Option(
-            min=0, max=0.99, help="Share of irrelevant posts that the annotator labels as relevant."
+            min=0,
+            max=0.99,
+            help="Share of irrelevant posts that the annotator labels as relevant.",
         ),
     ] = None,
     false_negative_rate: Annotated[
@@ -196,7 +215,9 @@ def sample(
         echo(remark)
     if not any(unit.text for unit in units):
         source = (posts or [results])[0]
-        echo(f"{source}: has no texts for the sheet; delete it and name the posts with --posts")
+        echo(
+            f"{source}: has no texts for the sheet; delete it and name the posts with --posts"
+        )
     if work.joint_error > 1 - Fraction(confidence):
         charged = work.charged
         counts = (
@@ -211,8 +232,15 @@ def sample(
         )
 
 
-def _say_outlook(results: Path, precision: list[str], confidence: str, budget: int) -> None:
-    from siamese_news.decide.outlook import LABELS, outlook_sentence, outlooks, relevance_of
+def _say_outlook(
+    results: Path, precision: list[str], confidence: str, budget: int
+) -> None:
+    from siamese_news.decide.outlook import (
+        LABELS,
+        outlook_sentence,
+        outlooks,
+        relevance_of,
+    )
     from siamese_news.decide.plan.design import share_of
     from siamese_news.decide.plan.population import Population
 
@@ -228,7 +256,9 @@ def _say_outlook(results: Path, precision: list[str], confidence: str, budget: i
         )
     numbers = sorted({*LABELS, budget})
     for target in precision:
-        found = outlooks(population.scores, relevance, target, numbers, error=float(error))
+        found = outlooks(
+            population.scores, relevance, target, numbers, error=float(error)
+        )
         typer.echo(
             outlook_sentence(target, found)
             or f"The list has {counted(len(population), 'post')}: with as many labels it is certain"

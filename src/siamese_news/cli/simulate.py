@@ -13,14 +13,18 @@ from siamese_news.errors import InputError
 def simulate(
     out: Annotated[Path, typer.Option(help="Folder for the tables (.md and .json).")],
     results: Annotated[
-        list[Path], typer.Option(help="Scored posts of a labeled pool. May be repeated.")
+        list[Path],
+        typer.Option(help="Scored posts of a labeled pool. May be repeated."),
     ],
     qrels: Annotated[
         list[Path],
-        typer.Option(help="Qrels of each pool: query-id, corpus-id and score, separated by tabs."),
+        typer.Option(
+            help="Qrels of each pool: query-id, corpus-id and score, separated by tabs."
+        ),
     ],
     precision: Annotated[
-        list[str] | None, share_option("Precisions to certify (default: .8, .9 and .95).")
+        list[str] | None,
+        share_option("Precisions to certify (default: .8, .9 and .95)."),
     ] = None,
     budget: Annotated[
         list[int] | None,

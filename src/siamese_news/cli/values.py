@@ -7,24 +7,48 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 _ELSEWHERE = {
-    ("rank", "--threshold"): "rank lists the best posts; filter keeps those that reach a threshold",
-    ("rank", "--min-score"): "rank lists the best posts; filter keeps those that reach a score",
-    ("filter", "--top"): "filter keeps all posts that reach a threshold; rank lists the best",
+    (
+        "rank",
+        "--threshold",
+    ): "rank lists the best posts; filter keeps those that reach a threshold",
+    (
+        "rank",
+        "--min-score",
+    ): "rank lists the best posts; filter keeps those that reach a score",
+    (
+        "filter",
+        "--top",
+    ): "filter keeps all posts that reach a threshold; rank lists the best",
     ("bundle", "--title"): "it is titled by what the certificate says",
     ("keywords", "--articles"): "run rank first, and name its results with --results",
     ("report", "--threshold"): "the page shows the threshold of filter",
-    ("index", "--delete"): "build the index again, with --force, from files without the posts",
-    ("index", "--delete-from"): "build the index again, with --force, from files without the posts",
+    (
+        "index",
+        "--delete",
+    ): "build the index again, with --force, from files without the posts",
+    (
+        "index",
+        "--delete-from",
+    ): "build the index again, with --force, from files without the posts",
     ("index", "--compact"): "build the index again, with --force",
     ("index", "--check"): "every search checks the sizes of the files",
     ("watch", "--rotate"): "the rows are few; move the file away between two runs",
     ("watch", "--window-days"): "--window bounds the posts",
     ("watch", "--alarm-rate"): "label posts of the window from time to time",
     ("filter", "--shard"): "use --workers on one machine, and --engine ray on several",
-    ("bundle", "--results"): "it packs certificates; filter --ids-only writes lists without texts",
+    (
+        "bundle",
+        "--results",
+    ): "it packs certificates; filter --ids-only writes lists without texts",
     ("feedback", "--anyway"): "an order that is not surely better is not written",
-    ("simulate", "--cores"): "several runs at once, with different --out, use several cores",
-    ("simulate", "--families"): "python -m benchmarks.promises --families, in a clone, has them",
+    (
+        "simulate",
+        "--cores",
+    ): "several runs at once, with different --out, use several cores",
+    (
+        "simulate",
+        "--families",
+    ): "python -m benchmarks.promises --families, in a clone, has them",
 }
 _REPLACED = {
     "merge": "filter --workers and filter --engine ray write one file",
@@ -55,7 +79,9 @@ class Commands(TyperGroup):
                     ctx=ctx,
                 )
         if args[0] in _REPLACED:
-            raise typer.BadParameter(f"no such command: {args[0]}; {_REPLACED[args[0]]}", ctx=ctx)
+            raise typer.BadParameter(
+                f"no such command: {args[0]}; {_REPLACED[args[0]]}", ctx=ctx
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -69,7 +95,11 @@ class ManyValues(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spread the values over their options, then parse as usual."""
-        known = {name for one in self.get_params(ctx) for name in one.opts + one.secondary_opts}
+        known = {
+            name
+            for one in self.get_params(ctx)
+            for name in one.opts + one.secondary_opts
+        }
         for word in args:
             name = word.partition("=")[0]
             gone = _FORMER.get(name) or _ELSEWHERE.get((str(self.name), name))
@@ -80,7 +110,9 @@ class ManyValues(TyperCommand):
         for parameter in self.params:
             if getattr(parameter, "multiple", False):
                 lists.update(dict.fromkeys(parameter.opts, parameter.opts[0]))
-            elif parameter.param_type_name == "option" and not getattr(parameter, "is_flag", False):
+            elif parameter.param_type_name == "option" and not getattr(
+                parameter, "is_flag", False
+            ):
                 others.update(parameter.opts)
         for word, after in pairwise(args):
             if (word in lists or word in others) and after in known:
@@ -91,10 +123,19 @@ class ManyValues(TyperCommand):
                 )
         spread, taken, stray = _spread(args, lists, others)
         if stray:
-            if any(word.startswith("--") and word.partition("=")[0] not in known for word in args):
+            if any(
+                word.startswith("--") and word.partition("=")[0] not in known
+                for word in args
+            ):
                 super().parse_args(ctx, spread)  # names the option that does not exist
-            listed = "; ".join(f"{name} took {', '.join(v)}" for name, v in taken.items())
-            files = [n for n in ("--articles", "--results", "--labels", "--posts") if n in known]
+            listed = "; ".join(
+                f"{name} took {', '.join(v)}" for name, v in taken.items()
+            )
+            files = [
+                n
+                for n in ("--articles", "--results", "--labels", "--posts")
+                if n in known
+            ]
             raise typer.BadParameter(
                 f"{', '.join(stray)}: does not belong to an option{listed and f' ({listed})'}; put "
                 f"files right after {' or '.join(files) or 'their options'}",
@@ -118,7 +159,9 @@ def _spread(
             current = lists.get(name)
             spread.append(word)
             if not equals and (current is not None or name in others):
-                for value in islice(words, 1):  # whatever it begins with; none is an error later
+                for value in islice(
+                    words, 1
+                ):  # whatever it begins with; none is an error later
                     spread.append(value)
         elif current is not None:
             value = word

@@ -59,7 +59,9 @@ def watch(
     ] = None,
     idle: Annotated[
         float | None,
-        typer.Option(min=0, help="Stop after this many seconds without a post (default: never)."),
+        typer.Option(
+            min=0, help="Stop after this many seconds without a post (default: never)."
+        ),
     ] = None,
 ) -> None:
     """Collect the posts that are likely relevant as they arrive, for weeks if need be.
@@ -80,10 +82,14 @@ def watch(
     out = query.out
     assert out is not None
     if query.format != "jsonl" or is_stream(out) or out.suffix == ".gz":
-        raise InputError(f"--out {out}: expected the name of a file that ends in .jsonl")
+        raise InputError(
+            f"--out {out}: expected the name of a file that ends in .jsonl"
+        )
     window = window or WINDOW
     if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
-        empty = out.exists() and not out.stat().st_size  # left by a run that did not begin
+        empty = (
+            out.exists() and not out.stat().st_size
+        )  # left by a run that did not begin
         check_output(out, files_read(query), force=force or empty)
     seeds = read_seeds(query)
     with output_lock(out):
@@ -95,7 +101,9 @@ def watch(
                 watch.begin(_warm(warm_start or [], query, opened.model))
             else:
                 echo(f"{out}: continues after {counted(watch.counts['read'], 'post')}")
-            echo(f"scores are based on the last {window:,} posts, updated at every tenth of them")
+            echo(
+                f"scores are based on the last {window:,} posts, updated at every tenth of them"
+            )
             watch.run(batches)
         finally:
             watch.close()
@@ -109,7 +117,9 @@ def _batches(source: str, cursor: "Cursor", query: Query) -> "Iterator[Batch]":
     fields = query.reading()
     if source in ("stdin", "-"):
         if "-" in (*query.articles, *query.negatives):
-            raise InputError("standard input (-) is named twice; expected the posts alone there")
+            raise InputError(
+                "standard input (-) is named twice; expected the posts alone there"
+            )
         return standard_input(cursor, fields)
     if source == "jetstream" or "://" in source:
         from siamese_news.search.watch.jetstream import PUBLIC, jetstream
@@ -128,7 +138,9 @@ def _warm(sources: list[str], query: Query, model: "AnyModel") -> "Iterable[Post
     if not sources:
         return ()
     if "-" in sources:
-        raise InputError("--warm-start - is not read; save the posts to a file and name that")
+        raise InputError(
+            "--warm-start - is not read; save the posts to a file and name that"
+        )
     if len(sources) == 1 and (Path(sources[0]) / NAME).exists():
         return open_index_of(Path(sources[0]), model)
     return open_files(replace(query, posts=sources))

@@ -18,8 +18,19 @@ from siamese_news.data.readers.fields import (
     normal,
     present,
 )
-from siamese_news.data.readers.inputs import LINES, PARQUET, Input, find_inputs, plain_suffix
-from siamese_news.data.readers.tables import TABLES, refuse_repeated, table_layout, table_rows
+from siamese_news.data.readers.inputs import (
+    LINES,
+    PARQUET,
+    Input,
+    find_inputs,
+    plain_suffix,
+)
+from siamese_news.data.readers.tables import (
+    TABLES,
+    refuse_repeated,
+    table_layout,
+    table_rows,
+)
 from siamese_news.data.readers.values import LOST, id_value, metadata_of, put, text_of
 from siamese_news.data.records import Article, check_id, clean_text
 from siamese_news.errors import InputError
@@ -45,8 +56,17 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     # The heading is part of the text as well.
     if title and text.startswith(f"{title}\n"):
         text = text.removeprefix(title).strip()
-    others = {"created_at": "date", "author": "author", "url": "url", "lang": "language"}
-    return {"text": text, "title": title, **{to: found.get(name) for to, name in others.items()}}
+    others = {
+        "created_at": "date",
+        "author": "author",
+        "url": "url",
+        "lang": "language",
+    }
+    return {
+        "text": text,
+        "title": title,
+        **{to: found.get(name) for to, name in others.items()},
+    }
 
 
 _TEXT = (".txt", ".text", ".md")
@@ -74,7 +94,9 @@ class EmptyArticle(InputError):
 
 
 def read_articles(
-    sources: str | Path | Iterable[str | Path], *, set_aside: Callable[[str], None] | None = None
+    sources: str | Path | Iterable[str | Path],
+    *,
+    set_aside: Callable[[str], None] | None = None,
 ) -> list[Article]:
     """Read articles, in the order given; each file may be plain, ``.gz`` or ``.zst``.
 
@@ -109,11 +131,15 @@ def read_articles(
     """
     given = [sources] if isinstance(sources, str | Path) else list(sources)
     if not given:
-        raise InputError("no article came, expected at least one file; name a .txt or .jsonl file")
+        raise InputError(
+            "no article came, expected at least one file; name a .txt or .jsonl file"
+        )
     articles: list[Article] = []
     seen: dict[str, str] = {}
     empty = False
-    for where, record in chain.from_iterable(map(_records, find_inputs(given, SUFFIXES))):
+    for where, record in chain.from_iterable(
+        map(_records, find_inputs(given, SUFFIXES))
+    ):
         try:
             if isinstance(record, EmptyArticle):
                 raise record
@@ -149,7 +175,11 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     titles, bodies = present(names, TITLES)[:1], present(names, _BODIES)
     with refused_at(where):
         title = text_of(known, *titles) if titles else ""
-        text = "" if title.strip() and not bodies else text_of(known, *(bodies or _BODIES[:2]))
+        text = (
+            ""
+            if title.strip() and not bodies
+            else text_of(known, *(bodies or _BODIES[:2]))
+        )
         metadata = metadata_of(known)
     if not text.strip() and not title.strip():
         raise EmptyArticle(
@@ -160,7 +190,9 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
         for name in present(names, METADATA[target])[:1]:
             put(metadata, target, known[name])
     metadata.pop(LOST, None)
-    return Article(id=_id(known, names, where), text=text, title=title, metadata=metadata)
+    return Article(
+        id=_id(known, names, where), text=text, title=title, metadata=metadata
+    )
 
 
 def _id(record: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
@@ -250,14 +282,18 @@ def _own_id(name: str) -> str:
     """The file's name without suffixes, as an id."""
     path = Path(name)
     stem = path.with_suffix("").stem if path.suffix in (".gz", ".zst") else path.stem
-    return check_id(re.sub(r"\s+", "-", readable_name(stem)), f"{name}: the file's name")
+    return check_id(
+        re.sub(r"\s+", "-", readable_name(stem)), f"{name}: the file's name"
+    )
 
 
 def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
     _whole(path, name)  # refuses a file that cannot be an article
-    text = "\n".join(clean_text(line) for _, line in read_lines(path, name=name)).strip()
+    text = "\n".join(
+        clean_text(line) for _, line in read_lines(path, name=name)
+    ).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
     first, _, rest = text.partition("\n")
@@ -267,31 +303,51 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
 
 def _table(path: Path, name: str, suffix: str) -> Records:
     with open_binary(path) as stream:
-        first = [line for _, line in islice(raw_lines(stream), 100) if isinstance(line, bytes)]
+        first = [
+            line
+            for _, line in islice(raw_lines(stream), 100)
+            if isinstance(line, bytes)
+        ]
     lines = [line.decode("utf-8", "surrogateescape") for line in first if line.strip()]
     if not lines:
-        raise InputError(f"{name}: no line in the file, expected a header and an article a row")
+        raise InputError(
+            f"{name}: no line in the file, expected a header and an article a row"
+        )
     if "\0" in lines[0]:
-        raise InputError(f"{name}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8")
+        raise InputError(
+            f"{name}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8"
+        )
     with open_binary(path) as stream:
         table = table_layout(lines, suffix)
         names = {normal(column): column for column in table.names}
-        refuse_repeated(table.names, present(names, (*_IDS, *TITLES, *_BODIES)), f"{name}:1")
+        refuse_repeated(
+            table.names, present(names, (*_IDS, *TITLES, *_BODIES)), f"{name}:1"
+        )
         yield from _rows(table_rows(stream, table), name)
 
 
 def _parquet(source: Input) -> Records:
     from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
 
-    options = {*_IDS, *_BODIES, *TITLES, *(n for target in _METADATA for n in METADATA[target])}
+    options = {
+        *_IDS,
+        *_BODIES,
+        *TITLES,
+        *(n for target in _METADATA for n in METADATA[target]),
+    }
     names = tuple(name for name in parquet_columns(source) if normal(name) in options)
     yield from _rows(parquet_rows(source, names, lambda share: None), source.name)
 
 
-def _rows(rows: Iterable[tuple[int, dict[str, Any] | BadRow, Any]], name: str) -> Records:
+def _rows(
+    rows: Iterable[tuple[int, dict[str, Any] | BadRow, Any]], name: str
+) -> Records:
     for number, record, _ in rows:
         where = f"{name}:{number}"
         if isinstance(record, BadRow):
             raise InputError(f"{where}: {record.message}")
         # An empty cell is ignored, unless it is the text of the article.
-        yield where, {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES}
+        yield (
+            where,
+            {k: v for k, v in record.items() if v != "" or normal(k) in _BODIES},
+        )

@@ -19,7 +19,9 @@ def bundled() -> Collection:
         return read_collection(folder)
 
 
-def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) -> Collection:
+def read_collection(
+    folder: str | Path, *, splits: Sequence[str] | None = None
+) -> Collection:
     """Read ``queries.jsonl``, ``corpus.jsonl`` and ``qrels/<split>.tsv`` of a folder.
 
     Each may be plain, ``.gz`` or ``.zst``. Only some `splits` are read if they are named.
@@ -36,8 +38,13 @@ def read_collection(folder: str | Path, *, splits: Sequence[str] | None = None) 
     articles = {one.id: one for one in read_articles(_file(root, "queries.jsonl"))}
     posts = read_corpus(root)
     names = sorted(splits_of(root)) if splits is None else list(splits)
-    qrels = {name: _qrels(_file(root / "qrels", f"{name}.tsv"), articles, posts) for name in names}
-    return Collection(name=root.resolve().name, articles=articles, posts=posts, qrels=qrels)
+    qrels = {
+        name: _qrels(_file(root / "qrels", f"{name}.tsv"), articles, posts)
+        for name in names
+    }
+    return Collection(
+        name=root.resolve().name, articles=articles, posts=posts, qrels=qrels
+    )
 
 
 def read_corpus(folder: str | Path) -> dict[str, Post]:
@@ -55,7 +62,9 @@ def _file(folder: Path, name: str) -> Path:
         path = folder / f"{name}{ending}"
         if path.exists():
             return path
-    raise InputError(f"{folder / name}: no such file, nor {name}.gz or {name}.zst; check the path")
+    raise InputError(
+        f"{folder / name}: no such file, nor {name}.gz or {name}.zst; check the path"
+    )
 
 
 def splits_of(root: Path) -> set[str]:
@@ -63,13 +72,19 @@ def splits_of(root: Path) -> set[str]:
     files = (path for end in _ENDINGS for path in (root / "qrels").glob(f"*.tsv{end}"))
     names = {path.name.split(".tsv")[0] for path in files}
     if not names:
-        raise InputError(f"{root / 'qrels'}: no qrels there, expected at least one <split>.tsv")
+        raise InputError(
+            f"{root / 'qrels'}: no qrels there, expected at least one <split>.tsv"
+        )
     return names
 
 
-def _qrels(path: Path, articles: Mapping[str, Article], posts: Mapping[str, Post]) -> Qrels:
+def _qrels(
+    path: Path, articles: Mapping[str, Article], posts: Mapping[str, Post]
+) -> Qrels:
     qrels: Qrels = {}
-    for where, (article, post, grade) in rows_of(path, "query-id corpus-id score", "\t"):
+    for where, (article, post, grade) in rows_of(
+        path, "query-id corpus-id score", "\t"
+    ):
         for column, id, known, file in (
             ("query-id", article, articles, "queries.jsonl"),
             ("corpus-id", post, posts, "corpus.jsonl"),
@@ -81,5 +96,7 @@ def _qrels(path: Path, articles: Mapping[str, Article], posts: Mapping[str, Post
                 )
         put_grade(qrels, where, article, post, grade)
     if not qrels:
-        raise InputError(f"{path}: no pair in the file, expected query-id, corpus-id, score")
+        raise InputError(
+            f"{path}: no pair in the file, expected query-id, corpus-id, score"
+        )
     return qrels

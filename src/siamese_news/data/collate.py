@@ -52,7 +52,9 @@ def conflicts_of(posts: Sequence[Collection[int]]) -> list[set[int]]:
     for sharing in articles_of.values():
         if len(sharing) > 1:
             for article in sharing:
-                conflicts[article].update(other for other in sharing if other != article)
+                conflicts[article].update(
+                    other for other in sharing if other != article
+                )
     return conflicts
 
 
@@ -62,7 +64,9 @@ Item = tuple[int, np.ndarray, list[np.ndarray]]
 class GroupDataset(Dataset[Item]):
     """A group of a sampler -> (article index, its token ids, its posts' token ids)."""
 
-    def __init__(self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]) -> None:
+    def __init__(
+        self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]
+    ) -> None:
         self.articles, self.posts = articles, posts
 
     def __len__(self) -> int:
@@ -83,8 +87,12 @@ def collate(items: Sequence[Item]) -> dict[str, Tensor]:
     return {
         "article_ids": pad([article for _, article, _ in items]),
         "post_ids": pad([post for _, _, own in items for post in own]),
-        "article_labels": torch.tensor([label for label, _, _ in items], dtype=torch.int64),
-        "post_labels": torch.tensor([label for label, _, own in items for _ in own]).long(),
+        "article_labels": torch.tensor(
+            [label for label, _, _ in items], dtype=torch.int64
+        ),
+        "post_labels": torch.tensor(
+            [label for label, _, own in items for _ in own]
+        ).long(),
     }
 
 
@@ -120,5 +128,7 @@ def word_blocks(
     """
     for block in length_batches([len(text) for text in texts], budget):
         own = [texts[row] for row in block]
-        ids, places = np.unique(np.concatenate([*own, np.zeros(1, np.int64)]), return_inverse=True)
+        ids, places = np.unique(
+            np.concatenate([*own, np.zeros(1, np.int64)]), return_inverse=True
+        )
         yield block, ids, np.split(places, np.cumsum([len(text) for text in own]))[:-1]

@@ -28,9 +28,13 @@ def decode_value(line: bytes) -> Any:
             'expected one object, such as {"_id": "1", "text": "..."}',
         ) from error
     except ValueError as error:  # int() refuses more digits (CPython's default limit)
-        raise BadRow("number too long", "a number has more than 4,300 digits") from error
+        raise BadRow(
+            "number too long", "a number has more than 4,300 digits"
+        ) from error
     except RecursionError as error:
-        raise BadRow("nested too deeply", "nested too deeply; expected a flat object") from error
+        raise BadRow(
+            "nested too deeply", "nested too deeply; expected a flat object"
+        ) from error
 
 
 def decode_object(line: bytes) -> dict[str, Any]:

@@ -36,7 +36,9 @@ def refused_at(where: str) -> Iterator[None]:
     except BadRow as bad:
         raise InputError(f"{where}: {bad.message}") from bad
     except RecursionError as error:
-        raise InputError(f"{where}: nested too deeply; expected a flat object") from error
+        raise InputError(
+            f"{where}: nested too deeply; expected a flat object"
+        ) from error
 
 
 def raw_lines(stream: Any) -> Iterator[tuple[int, bytes | BadRow]]:
@@ -57,9 +59,7 @@ def raw_lines(stream: Any) -> Iterator[tuple[int, bytes | BadRow]]:
                     line = stream.readline(LINE_CAP)
                     size += len(line)
                 endless = size > _SKIP_CAP
-                message = (
-                    f"the line is longer than {LINE_CAP:,} bytes; expected one record on each "
-                )
+                message = f"the line is longer than {LINE_CAP:,} bytes; expected one record on each "
                 message += "line: is this one large JSON array?"
                 message += "; the rest of the file is not read" if endless else ""
                 yield number, BadRow("line too long", message)

@@ -45,7 +45,9 @@ def read_docx(data: bytes, where: str) -> dict[str, Any]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             check_parts(archive)
         document = docx.Document(io.BytesIO(data))
-        lines = [clean_text(paragraph.text).strip() for paragraph in document.paragraphs]
+        lines = [
+            clean_text(paragraph.text).strip() for paragraph in document.paragraphs
+        ]
         about = document.core_properties
         return _article(where, lines, about.title, about.created, about.author)
 
@@ -87,7 +89,9 @@ def _reading(where: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def _article(where: str, lines: list[str], title: Any, date: Any, author: Any) -> dict[str, Any]:
+def _article(
+    where: str, lines: list[str], title: Any, date: Any, author: Any
+) -> dict[str, Any]:
     kept = [line for line in lines if line]
     if not kept:
         raise InputError(

@@ -16,7 +16,14 @@ from siamese_news.data.readers.tables import (
     table_layout,
     table_rows,
 )
-from siamese_news.data.records import Article, Collection, Post, Qrels, check_id, clean_text
+from siamese_news.data.records import (
+    Article,
+    Collection,
+    Post,
+    Qrels,
+    check_id,
+    clean_text,
+)
 from siamese_news.data.trec import put_grade
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary, reading
@@ -70,10 +77,14 @@ def read_pairs(path: str | Path) -> Collection:
         split = row.get("split", "").strip() or "train"
         grade = row.get("score", "").strip() or "1"
         pairs = qrels.setdefault(split, {})
-        if str(pairs.get(article, {}).get(post)) != grade:  # the same row twice is one pair
+        if (
+            str(pairs.get(article, {}).get(post)) != grade
+        ):  # the same row twice is one pair
             put_grade(pairs, where, article, post, grade)
     if not qrels:
-        raise InputError(f"{table}: no pair in the file, only a header; expected a pair a row")
+        raise InputError(
+            f"{table}: no pair in the file, only a header; expected a pair a row"
+        )
     return Collection(name=_name(table), articles=articles, posts=posts, qrels=qrels)
 
 
@@ -88,12 +99,20 @@ def _name(table: Path) -> str:
 
 def _layout(table: Path) -> Table:
     with reading(table), open_binary(table) as stream:
-        lines = [line for _, line in islice(raw_lines(stream), 100) if isinstance(line, bytes)]
+        lines = [
+            line
+            for _, line in islice(raw_lines(stream), 100)
+            if isinstance(line, bytes)
+        ]
     texts = [line.decode("utf-8", "surrogateescape") for line in lines if line.strip()]
     if not texts:
-        raise InputError(f"{table}: no line in the file, expected a header and a pair a row")
+        raise InputError(
+            f"{table}: no line in the file, expected a header and a pair a row"
+        )
     if "\0" in texts[0]:
-        raise InputError(f"{table}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8")
+        raise InputError(
+            f"{table}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8"
+        )
     return table_layout(texts, plain_suffix(table))
 
 
@@ -119,7 +138,9 @@ def _id(
     """The id of a row's article or post: its own, or a number for a text that comes without one."""
     column = f"{side}_id"
     if side in row and not (row[side].strip() or title):
-        raise InputError(f"{where}: field '{side}' is empty, expected its text; remove the row")
+        raise InputError(
+            f"{where}: field '{side}' is empty, expected its text; remove the row"
+        )
     if column not in row:
         text = f"{title}\n{clean_text(row[side]).strip()}"
         return ids[side].setdefault(text, f"{side[0]}{len(ids[side]) + 1}")

@@ -32,9 +32,13 @@ class _BatchSampler(Sampler[T]):
 
     _batches: int  # of one epoch
 
-    def __init__(self, *, seed: int, rank: int, world: int, one_epoch: bool = False) -> None:
+    def __init__(
+        self, *, seed: int, rank: int, world: int, one_epoch: bool = False
+    ) -> None:
         if not 0 <= rank < world:
-            raise ValueError(f"rank is {rank} of world {world}, expected 0 <= rank < world")
+            raise ValueError(
+                f"rank is {rank} of world {world}, expected 0 <= rank < world"
+            )
         self.seed, self.rank, self.world = int(seed), rank, world
         self.one_epoch = one_epoch
         self.epoch = self.batch = 0
@@ -105,7 +109,10 @@ class TextBatchSampler(_BatchSampler[list[int]]):
                 f"{texts} texts in batches of {texts_per_batch} for {world} processes: a text is "
                 "compared with others of its batch; expected 2 or more of both for each process"
             )
-        self.texts, self.texts_per_batch = texts, min(texts, texts_per_batch // world * world)
+        self.texts, self.texts_per_batch = (
+            texts,
+            min(texts, texts_per_batch // world * world),
+        )
         self._batches = texts // self.texts_per_batch
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -126,7 +133,9 @@ class _GroupSampler(_BatchSampler[Batch]):
 
     def __iter__(self) -> Iterator[Batch]:
         """This rank's batches of the epoch, from the position on."""
-        for batch in self.global_batches(0 if self.one_epoch else self.epoch)[self.batch :]:
+        for batch in self.global_batches(0 if self.one_epoch else self.epoch)[
+            self.batch :
+        ]:
             yield share(batch, world=self.world)[self.rank]
 
 
@@ -179,9 +188,13 @@ class ArticleBatchSampler(_GroupSampler):
     ) -> None:
         super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
         if len(posts) != len(lengths):
-            raise ValueError(f"{len(posts)} articles have posts, {len(lengths)} have a length")
+            raise ValueError(
+                f"{len(posts)} articles have posts, {len(lengths)} have a length"
+            )
         if not posts or any(len(own) == 0 for own in posts):
-            raise InputError("no training pair, or an article without a post; each needs one")
+            raise InputError(
+                "no training pair, or an article without a post; each needs one"
+            )
         for name, value in (
             ("articles_per_batch", articles_per_batch),
             ("posts_per_article", posts_per_article),
@@ -190,10 +203,17 @@ class ArticleBatchSampler(_GroupSampler):
             if value < 1:
                 raise InputError(f"data.batching.{name} is {value}, expected 1 or more")
         if len(posts) < world:
-            raise InputError(f"{len(posts)} articles for {world} processes; use fewer processes")
+            raise InputError(
+                f"{len(posts)} articles for {world} processes; use fewer processes"
+            )
         self.lengths = np.asarray(lengths, dtype=np.int64)
-        self.articles_per_batch, self.posts_per_article = articles_per_batch, posts_per_article
-        self.window = None if chunks_per_epoch is None else chunks_per_epoch * posts_per_article
+        self.articles_per_batch, self.posts_per_article = (
+            articles_per_batch,
+            posts_per_article,
+        )
+        self.window = (
+            None if chunks_per_epoch is None else chunks_per_epoch * posts_per_article
+        )
         self._keep_apart(posts, text_of)
         total = int(self.chunks.sum())
         if articles_per_batch * world < 2:
@@ -202,7 +222,9 @@ class ArticleBatchSampler(_GroupSampler):
                 "expected 2 or more"
             )
         if (left := np.count_nonzero(self.chunks)) < 2:
-            shared = " once the posts that most articles share are left out" * bool(self.left_out)
+            shared = " once the posts that most articles share are left out" * bool(
+                self.left_out
+            )
             raise InputError(
                 f"{left} of {len(posts)} training articles have posts{shared}: a batch needs 2, or "
                 "a post has no negative; add pairs"
@@ -219,9 +241,14 @@ class ArticleBatchSampler(_GroupSampler):
                 "posts; set data.batching.chunks_per_epoch=1, or remove the posts that are shared"
             )
 
-    def _keep_apart(self, posts: Sequence[Sequence[int]], text_of: Sequence[int] | None) -> None:
+    def _keep_apart(
+        self, posts: Sequence[Sequence[int]], text_of: Sequence[int] | None
+    ) -> None:
         """Set the posts that are trained on, the articles' conflicts and the number of batches."""
-        texts = [[post if text_of is None else text_of[post] for post in own] for own in posts]
+        texts = [
+            [post if text_of is None else text_of[post] for post in own]
+            for own in posts
+        ]
         articles_of = Counter(text for own in texts for text in set(own))
         most = max(articles_of.values())
         while True:
@@ -255,7 +282,9 @@ class ArticleBatchSampler(_GroupSampler):
                 break
             most = max(FEW, max(n for n in articles_of.values() if n <= most) - 1)
         self.most_articles = most
-        self.left_out = sum(len(own) for own in posts) - sum(len(own) for own in self.posts)
+        self.left_out = sum(len(own) for own in posts) - sum(
+            len(own) for own in self.posts
+        )
         self._batches = max(full, room)
 
     def global_batches(self, epoch: int) -> list[Batch]:
@@ -288,7 +317,9 @@ class ArticleBatchSampler(_GroupSampler):
         layer = before // self._batches
         return order[np.lexsort((self.lengths[order], layer))].tolist()
 
-    def _cut(self, article: int, epoch: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    def _cut(
+        self, article: int, epoch: int, rng: np.random.Generator
+    ) -> list[tuple[int, ...]]:
         own = self.posts[article]
         if self.window is not None and self.window < len(own):
             turns = np.random.default_rng([self.seed, 1, article]).permutation(own)
@@ -317,7 +348,11 @@ class ArticleBatchSampler(_GroupSampler):
             for large in sorted(batches, key=len, reverse=True):
                 while len(small) < least < len(large):
                     held = {article for article, _ in small}
-                    fits = (g for g in large if held.isdisjoint(self.conflicts[g[0]] | {g[0]}))
+                    fits = (
+                        g
+                        for g in large
+                        if held.isdisjoint(self.conflicts[g[0]] | {g[0]})
+                    )
                     group = next(fits, None)
                     if group is None:
                         break
@@ -355,11 +390,20 @@ class PairBatchSampler(_GroupSampler):
     ) -> None:
         super().__init__(seed=seed, rank=rank, world=world, one_epoch=one_epoch)
         if pairs_per_batch < 1:
-            raise InputError(f"data.batching.pairs_per_batch is {pairs_per_batch}, expected >= 1")
-        self.pairs = [(article, post) for article, own in enumerate(posts) for post in own]
+            raise InputError(
+                f"data.batching.pairs_per_batch is {pairs_per_batch}, expected >= 1"
+            )
+        self.pairs = [
+            (article, post) for article, own in enumerate(posts) for post in own
+        ]
         if len(self.pairs) < world:
-            raise InputError(f"{len(self.pairs)} pairs for {world} processes; use fewer processes")
-        if len({article for article, _ in self.pairs}) < 2 or pairs_per_batch * world < 2:
+            raise InputError(
+                f"{len(self.pairs)} pairs for {world} processes; use fewer processes"
+            )
+        if (
+            len({article for article, _ in self.pairs}) < 2
+            or pairs_per_batch * world < 2
+        ):
             raise InputError(
                 f"{len(posts)} training articles in batches of {pairs_per_batch * world} pairs: a "
                 "post has no negative; expected 2 or more of both"

@@ -93,10 +93,14 @@ def data_path(folder: str) -> Path:
             f"the full path, or take data={BUNDLED}, which ships with the package"
         )
     if not Path(root).is_dir():
-        raise InputError(f"{VARIABLE} is '{root}', which is not a folder; set it to one that is")
+        raise InputError(
+            f"{VARIABLE} is '{root}', which is not a folder; set it to one that is"
+        )
     path = Path(root) / folder
     if not path.exists():
-        there = ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"
+        there = (
+            ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"
+        )
         raise InputError(
             f"{path}: no such folder or file; {VARIABLE} holds: {there}. Give the full path of "
             "a folder elsewhere"
@@ -116,17 +120,23 @@ def evaluation_set(collection: Collection, entry: Mapping[str, Any]) -> Evaluati
     split = entry["split"]
     qrels = collection.split(split)
     if not relevant_pairs(qrels):
-        raise InputError(f"split '{split}' of '{collection.name}' has no relevant pair to find")
+        raise InputError(
+            f"split '{split}' of '{collection.name}' has no relevant pair to find"
+        )
     pool = entry.get("pool", "linked")
     if pool not in ("linked", "with_unlinked"):
         raise InputError(f"pool is '{pool}', expected linked or with_unlinked")
     one_story = bool(entry.get("one_story", False))
     wanted = set().union(*qrels.values())
     if pool == "with_unlinked":
-        wanted |= collection.posts.keys() - set().union(*pool_qrels(collection.qrels).values())
+        wanted |= collection.posts.keys() - set().union(
+            *pool_qrels(collection.qrels).values()
+        )
     return EvaluationSet(
         name=f"{collection.name}/{split}",
-        articles=[a for a in collection.articles.values() if one_story or a.id in qrels],
+        articles=[
+            a for a in collection.articles.values() if one_story or a.id in qrels
+        ],
         posts=[post for post in collection.posts.values() if post.id in wanted],
         qrels=qrels,
         one_story=one_story,

@@ -44,7 +44,9 @@ def same_event_qrels(articles: Iterable[Article], posts: Iterable[Post]) -> Qrel
             by_event[str(event)][post.id] = 1
     events = {article.id: article.metadata.get("event") for article in articles}
     known = {id: str(event) for id, event in events.items() if event is not None}
-    return {id: dict(by_event[event]) for id, event in known.items() if event in by_event}
+    return {
+        id: dict(by_event[event]) for id, event in known.items() if event in by_event
+    }
 
 
 SPLITS = ("train", "dev", "test")
@@ -100,7 +102,9 @@ def resplit(
             f"least {needed}; set data.split.by=given"
         )
     order = np.random.default_rng([seed, len(units)]).permutation(len(units))
-    split_of = dict(zip((units[i] for i in order), _deal(len(units), shares), strict=True))
+    split_of = dict(
+        zip((units[i] for i in order), _deal(len(units), shares), strict=True)
+    )
     qrels: dict[str, Qrels] = {name: {} for name in SPLITS}
     for article, post, grade in pairs:
         name = split_of[unit(article, post)]
@@ -122,9 +126,13 @@ def hold_out(collection: Collection, split: str, share: float, seed: int) -> Col
         InputError: the share is not between 0 and 1, or there is only one event or article.
     """
     if not 0 < share < 1:
-        raise InputError(f"the share to hold out is {share}, expected a number between 0 and 1")
+        raise InputError(
+            f"the share to hold out is {share}, expected a number between 0 and 1"
+        )
     pairs = collection.split(split)
-    events = {article: collection.articles[article].metadata.get("event") for article in pairs}
+    events = {
+        article: collection.articles[article].metadata.get("event") for article in pairs
+    }
     by_event = all(event is not None for event in events.values())
     unit = {article: str(events[article]) if by_event else article for article in pairs}
     units = sorted(set(unit.values()))
@@ -176,10 +184,16 @@ def _unit(collection: Collection, by: SplitBy) -> Callable[[str, str], Hashable]
 def _deal(count: int, shares: Sequence[float]) -> list[str]:
     """`count` split names in order, by largest remainder, at least one for a share above 0."""
     exact = [count * share for share in shares]
-    sizes = [max(int(value), int(share > 0)) for value, share in zip(exact, shares, strict=True)]
+    sizes = [
+        max(int(value), int(share > 0))
+        for value, share in zip(exact, shares, strict=True)
+    ]
     while sum(sizes) > count:
         sizes[sizes.index(max(sizes))] -= 1
     while sum(sizes) < count:
-        gaps = [value - size if value else -count for value, size in zip(exact, sizes, strict=True)]
+        gaps = [
+            value - size if value else -count
+            for value, size in zip(exact, sizes, strict=True)
+        ]
         sizes[gaps.index(max(gaps))] += 1
     return [name for name, size in zip(SPLITS, sizes, strict=True) for _ in range(size)]

@@ -27,7 +27,10 @@ def rows_of(
                 f"{path}:{number}: {len(fields)} fields, expected {len(names)} ({columns}) "
                 f"separated by {'tabs' if separator else 'spaces or tabs'}; ids must not have any"
             )
-        yield f"{path}:{number}", fields if separator is None else [f.strip() for f in fields]
+        yield (
+            f"{path}:{number}",
+            fields if separator is None else [f.strip() for f in fields],
+        )
 
 
 def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
@@ -38,7 +41,9 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
             pair that occurs twice.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for where, (query, _, document, text) in rows_of(path, "query iteration document grade"):
+    for where, (query, _, document, text) in rows_of(
+        path, "query iteration document grade"
+    ):
         put_grade(qrels, where, query, document, text)
     return qrels
 
@@ -77,11 +82,15 @@ def put_grade(
     try:
         grade = int(text)
     except ValueError:
-        raise InputError(f"{where}: grade is {text!r}, expected a whole number such as 1") from None
+        raise InputError(
+            f"{where}: grade is {text!r}, expected a whole number such as 1"
+        ) from None
     _put(qrels, where, query, document, grade)
 
 
-def _put(table: dict[str, Any], where: str, query: str, document: str, value: Any) -> None:
+def _put(
+    table: dict[str, Any], where: str, query: str, document: str, value: Any
+) -> None:
     row = table.setdefault(query, {})
     if document in row:
         raise InputError(
@@ -91,7 +100,9 @@ def _put(table: dict[str, Any], where: str, query: str, document: str, value: An
     row[document] = value
 
 
-def write_run(path: str | Path, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
+def write_run(
+    path: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
+) -> None:
     """Write a TREC run (query id -> document id -> score) atomically; .gz by its name.
 
     Queries keep their order. Documents are sorted by the written score (6 decimals), ties by id

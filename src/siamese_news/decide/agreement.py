@@ -89,7 +89,9 @@ def agreements(given: Iterable[Mapping[str, str]]) -> dict[str, Any] | None:
     names: set[str] = set()
     for labels in given:
         said = {
-            name: int(labels[name] == YES) for name in sorted(labels) if labels[name] in (YES, NO)
+            name: int(labels[name] == YES)
+            for name in sorted(labels)
+            if labels[name] in (YES, NO)
         }
         if len(said) < 2:
             continue
@@ -102,7 +104,12 @@ def agreements(given: Iterable[Mapping[str, str]]) -> dict[str, Any] | None:
     pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
     found = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
     alpha = krippendorff(units)
-    return {"pairs": found, "posts": len(units), "annotators": len(names), "alpha": alpha}
+    return {
+        "pairs": found,
+        "posts": len(units),
+        "annotators": len(names),
+        "alpha": alpha,
+    }
 
 
 def machine_lines(
@@ -115,9 +122,15 @@ def machine_lines(
     found = [machine.sentence()]
     both = np.array([n for n in verdicts if not np.isnan(machine.values[n])], np.int64)
     if not len(both):
-        return [*found, "No post with a verdict has a label of people, so they cannot be compared."]
+        return [
+            *found,
+            "No post with a verdict has a label of people, so they cannot be compared.",
+        ]
     if machine.cut is None:
-        return [*found, "Scores have no cutoff, so precision, recall and alpha are not defined."]
+        return [
+            *found,
+            "Scores have no cutoff, so precision, recall and alpha are not defined.",
+        ]
     relevant = np.array([verdicts[n] for n in both.tolist()])
     called, ranks = machine.values[both] >= machine.cut, ranks[both]
     order = np.argsort(ranks)

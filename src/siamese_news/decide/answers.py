@@ -64,7 +64,9 @@ class Sampled:
         allowed = float(1 - Fraction(target))
         self._prior = 1.0, max(2 / allowed - 1, 1.0)
 
-    def errors(self, ranks: NDArray[np.int64], error: float) -> tuple[int, int, int, int]:
+    def errors(
+        self, ranks: NDArray[np.int64], error: float
+    ) -> tuple[int, int, int, int]:
         """Labels and errors among the ranks (n,), and the bounds on the errors of all of them.
 
         Known errors that came in no random order narrow the bounds as well.
@@ -97,18 +99,24 @@ def answers_of(
     columns = _columns(work, by)
     return {
         "by": list(by),
-        "joint_confidence": float(max(Fraction(0), 1 - work.error - work.settings.error)),
+        "joint_confidence": float(
+            max(Fraction(0), 1 - work.error - work.settings.error)
+        ),
         "people": _people(labels),
         "lists": [_list(work, claim, labels, columns) for claim in claims],
         "spent": _spent(work, labels),
     }
 
 
-def flow_of(work: Certification, claims: Sequence[Claim], labels: Labels) -> list[list[Any]]:
+def flow_of(
+    work: Certification, claims: Sequence[Claim], labels: Labels
+) -> list[list[Any]]:
     """The way from the file to the list: what is counted, and how many there are."""
     counts = result_meta(work.results).get("counts") or {}
     rows: list[list[Any]] = [
-        [name, counts[key]] for key, name in _FLOW.items() if counts.get(key) is not None
+        [name, counts[key]]
+        for key, name in _FLOW.items()
+        if counts.get(key) is not None
     ]
     units = "article-post pairs" if work.population.pairs else "posts"
     relevant = sum(label.relevant for label in labels.of.values())
@@ -119,11 +127,16 @@ def flow_of(work: Certification, claims: Sequence[Claim], labels: Labels) -> lis
         ["labeled relevant", relevant],
         ["labeled not relevant", len(labels.of) - relevant - skipped],
         ["skipped, which counts as not relevant", skipped - len(labels.conflicts)],
-        ["with contradicting labels, which counts as not relevant", len(labels.conflicts)],
+        [
+            "with contradicting labels, which counts as not relevant",
+            len(labels.conflicts),
+        ],
     ]
     for claim in claims:
         name = f"in the list for a precision of {claim.target}"
-        rows.append([name if claim.size else f"{name} (labeled relevant, no more)", claim.posts])
+        rows.append(
+            [name if claim.size else f"{name} (labeled relevant, no more)", claim.posts]
+        )
     return rows
 
 
@@ -132,7 +145,9 @@ def _people(labels: Labels) -> dict[str, Any]:
     counts: dict[str, Counter[str]] = {}
     for verdicts in labels.by.values():
         for person, verdict in verdicts.items():
-            counts.setdefault(person, Counter())[verdict if verdict in (YES, NO) else "skip"] += 1
+            counts.setdefault(person, Counter())[
+                verdict if verdict in (YES, NO) else "skip"
+            ] += 1
     shared = agreements(labels.by.values())
     return {
         "annotators": [
@@ -176,10 +191,16 @@ def _columns(work: Certification, by: Sequence[str]) -> list[str]:
                 f"{', '.join([*there, *TIMES])}"
             )
         if name in TIMES and "created_at" not in there:
-            raise InputError(f"{work.results}: has no dates (created_at) for --by {name}")
+            raise InputError(
+                f"{work.results}: has no dates (created_at) for --by {name}"
+            )
     if by:
         return list(by)
-    return [name for name, source in (("lang", "lang"), ("month", "created_at")) if source in there]
+    return [
+        name
+        for name, source in (("lang", "lang"), ("month", "created_at"))
+        if source in there
+    ]
 
 
 def _list(
@@ -205,7 +226,8 @@ def _list(
     answer["interval"] = _interval(sampled, everything, len(put_in), shared)
     if claim.size <= _LARGEST:
         values = work.population.values(
-            max([claim.size, *(rank + 1 for rank in claim.put_in)]), [*columns, "created_at"]
+            max([claim.size, *(rank + 1 for rank in claim.put_in)]),
+            [*columns, "created_at"],
         )
         for column in columns:
             names = [group_of(row, column) for row in values]
@@ -228,7 +250,9 @@ def _interval(
     drawn, wrong, low, high = sampled.errors(ranks, error)
     known = sampled.known_errors(ranks)
     posts = len(ranks) - known + put_in
-    likely = min(max(round(wrong / drawn * len(ranks)) if drawn else 0, known, low), high)
+    likely = min(
+        max(round(wrong / drawn * len(ranks)) if drawn else 0, known, low), high
+    )
     relevant = [len(ranks) - count + put_in for count in (high, likely, low)]
     least, estimate, most = (number / posts if posts else None for number in relevant)
     return {
@@ -249,7 +273,9 @@ def _groups(
     for rank, name in enumerate(names[: claim.size]):
         inside.setdefault(name, []).append(rank)
     added = Counter(names[rank] for rank in claim.put_in)
-    order = sorted({*inside, *added}, key=lambda n: (n == NONE, -len(inside.get(n, ())), n))
+    order = sorted(
+        {*inside, *added}, key=lambda n: (n == NONE, -len(inside.get(n, ())), n)
+    )
     rest = order[GROUPS:]
     rows = [(name, [name]) for name in order[:GROUPS]]
     if rest:
@@ -257,7 +283,8 @@ def _groups(
     groups = []
     for name, members in rows:
         ranks = np.array(
-            sorted(rank for member in members for rank in inside.get(member, ())), np.int64
+            sorted(rank for member in members for rank in inside.get(member, ())),
+            np.int64,
         )
         extra = sum(added[member] for member in members)
         if len(ranks):
@@ -313,6 +340,8 @@ def _spent(work: Certification, labels: Labels) -> list[list[Any]]:
     counts = sorted({round(part) for part in np.linspace(0, len(drawn), _POINTS)})
     points: list[list[Any]] = []
     for count in counts:
-        first_labels = replace(labels, of={name: labels.of[name] for name in drawn[:count]})
+        first_labels = replace(
+            labels, of={name: labels.of[name] for name in drawn[:count]}
+        )
         points.append([count, [claim.posts for claim in work.claims(first_labels)]])
     return points

@@ -87,13 +87,17 @@ class Audit(SamplingPlan):
         if certificate is not None:
             settings |= _below_certified(path, certificate, results, population, size)
         if path.exists():
-            raise InputError(f"{path}: there is already a plan in this file; use another --out")
+            raise InputError(
+                f"{path}: there is already a plan in this file; use another --out"
+            )
         return cls._fix(path, population, settings, error=error, **options)
 
     @property
     def confidence(self) -> Fraction:
         """The confidence that is left after earlier audits of the same posts."""
-        return max(Fraction(0), Fraction(self.settings["confidence"]) - self.earlier_error)
+        return max(
+            Fraction(0), Fraction(self.settings["confidence"]) - self.earlier_error
+        )
 
     def parts(self) -> dict[str, tuple[int, int, int]]:
         """The parts by name: first rank, end, and number of posts to draw."""
@@ -106,7 +110,10 @@ class Audit(SamplingPlan):
             return {"": (0, total, min(budget, total))}
         above, size = self.settings["above"], self.settings["population"]
         first = min(above, max(1, budget // 3))
-        return {ABOVE: (0, above, first), BELOW: (above, size, min(size - above, budget - first))}
+        return {
+            ABOVE: (0, above, first),
+            BELOW: (above, size, min(size - above, budget - first)),
+        }
 
     def draw(self) -> list[tuple[str, Unit]]:
         """The keys and posts to label, in an order that mixes the parts, so it reveals neither."""
@@ -114,9 +121,13 @@ class Audit(SamplingPlan):
         found: list[tuple[int, str, int]] = []
         keys = self.population.keys(seed, "audit")
         for name, (start, end, count) in self.parts().items():
-            ranks = (start + np.argsort(keys(start, end), kind="stable")[:count]).tolist()
+            ranks = (
+                start + np.argsort(keys(start, end), kind="stable")[:count]
+            ).tolist()
             if ranks:
-                mixed = keys_of(seed, self.population.names_at(ranks), purpose="mix").tolist()
+                mixed = keys_of(
+                    seed, self.population.names_at(ranks), purpose="mix"
+                ).tolist()
                 found += zip(mixed, repeat(name), ranks, strict=False)
         found.sort()
         units = self.texts.units([rank for _, _, rank in found])
@@ -128,7 +139,11 @@ class Audit(SamplingPlan):
         Raises:
             InputError: for a drawn post without a label.
         """
-        missing = [drawn for drawn in self.sampled.by_key.values() if drawn.name not in labels.of]
+        missing = [
+            drawn
+            for drawn in self.sampled.by_key.values()
+            if drawn.name not in labels.of
+        ]
         if missing:
             raise InputError(
                 f"{self.path}: {len(missing)} of the {len(self.sampled)} drawn posts have no "
@@ -212,7 +227,11 @@ class Audit(SamplingPlan):
 def sentence_of(found: dict[str, Any]) -> str:
     """The findings of an audit in words, to quote."""
     sure = f"with confidence {found['confidence']:g}"
-    changed = earlier_sentence(found) + choice_sentence(found) + changed_sentence(found["changed"])
+    changed = (
+        earlier_sentence(found)
+        + choice_sentence(found)
+        + changed_sentence(found["changed"])
+    )
     if "joint_confidence" in found:
         return recall_sentence(found) + changed
     if "above" not in found:
@@ -222,7 +241,10 @@ def sentence_of(found: dict[str, Any]) -> str:
             f"{found['relevant_at_least']:,} of all {found['posts']:,} are relevant (a precision "
             f"of {found['precision_at_least']:.3f} or more), {sure}.{changed}"
         )
-    size, threshold = found["settings"]["population"], score_text(found["settings"]["threshold"])
+    size, threshold = (
+        found["settings"]["population"],
+        score_text(found["settings"]["threshold"]),
+    )
     return (
         f"Among the best {size:,} posts of {found['population']['file']}, recall at a score of "
         f"{threshold} is estimated at {found['recall']:.3f} and is at least "
@@ -261,7 +283,11 @@ def _check_population(above: int, size: int, total: int) -> None:
 
 
 def _below_certified(
-    path: Path, certificate: Path, results: Path, population: Population, size: int | None
+    path: Path,
+    certificate: Path,
+    results: Path,
+    population: Population,
+    size: int | None,
 ) -> dict[str, Any]:
     """The settings of an audit below a certified list."""
     work, claim, content = certified_list(certificate)

@@ -57,7 +57,9 @@ def write_bundle(
     plan = certificate.with_name(content["plan"]["file"])
     work = Certification.resume(plan, results=scores, posts=posts)
     if work.plan[SEAL] != content["plan"]["sha256"]:
-        raise InputError(f"{certificate}: is the certificate of another plan than {plan}")
+        raise InputError(
+            f"{certificate}: is the certificate of another plan than {plan}"
+        )
     sheets = sheets_of_certificate(certificate, content)
     if _differs(content, work, read_labels(sheets, work.sampled)):
         raise InputError(
@@ -67,24 +69,38 @@ def write_bundle(
     data: dict[str, tuple[bytes, Sequence[Path]]] = {
         _SCORES: (b"".join(map(_json, _scored(work, texts))), [work.results]),
         _LABELS: (_labels(sheets), sheets),
-        **{file.name: (file.read_bytes(), [file]) for file in unchanged if file.exists()},
+        **{
+            file.name: (file.read_bytes(), [file])
+            for file in unchanged
+            if file.exists()
+        },
     }
     files: dict[str, Any] = {
         name: {
             "sha256": sha256(packed).hexdigest(),
             "bytes": len(packed),
-            "from": [{"file": path.name, "sha256": file_sha256(path)} for path in sources],
+            "from": [
+                {"file": path.name, "sha256": file_sha256(path)} for path in sources
+            ],
         }
         for name, (packed, sources) in data.items()
     }
     commands = [str(work.plan["command"]), str(content["command"])]
     notes = [sentence_of(content, claim) for claim in content["claims"]]
-    source = resources.files("siamese_news.decide").joinpath("bundle.md.j2").read_text("utf-8")
+    source = (
+        resources.files("siamese_news.decide")
+        .joinpath("bundle.md.j2")
+        .read_text("utf-8")
+    )
     template = Template(source, trim_blocks=True, keep_trailing_newline=True)
     lines = "\n".join(commands).split("\n")
     about = {"notes": notes, "commands": lines, "files": files, "version": __version__}
     sheet = template.render(about, texts=texts).encode()
-    files["README.md"] = {"sha256": sha256(sheet).hexdigest(), "bytes": len(sheet), "from": []}
+    files["README.md"] = {
+        "sha256": sha256(sheet).hexdigest(),
+        "bytes": len(sheet),
+        "from": [],
+    }
     manifest = {
         "kind": _KIND,
         "format": FORMAT,
@@ -116,7 +132,11 @@ def check_bundle(path: Path) -> list[str]:
         InputError: names a difference.
     """
     if not path.is_file():
-        what = "is a folder; expected a zip that bundle wrote" if path.is_dir() else "no such file"
+        what = (
+            "is a folder; expected a zip that bundle wrote"
+            if path.is_dir()
+            else "no such file"
+        )
         raise InputError(f"{path}: {what}; check the path")
     try:
         with zipfile.ZipFile(path) as pack:
@@ -131,7 +151,9 @@ def check_bundle(path: Path) -> list[str]:
                 "the certificate follows from the plan, the scores and the labels",
             ]
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
-        raise InputError(f"{path}: cannot be read as a zip ({error}); copy it again") from error
+        raise InputError(
+            f"{path}: cannot be read as a zip ({error}); copy it again"
+        ) from error
 
 
 def _scored(work: Certification, texts: bool) -> Iterator[dict[str, Any]]:
@@ -150,7 +172,9 @@ def _scored(work: Certification, texts: bool) -> Iterator[dict[str, Any]]:
 def _labels(sheets: Sequence[Path]) -> bytes:
     out = io.StringIO()
     labels = (row for sheet in sheets for row in read_rows(sheet) if row.label.strip())
-    cells = ((row.key, row.article, row.post, row.label, row.check or "") for row in labels)
+    cells = (
+        (row.key, row.article, row.post, row.label, row.check or "") for row in labels
+    )
     write_csv(out, _LABEL_COLUMNS, cells)
     return out.getvalue().encode()
 
@@ -158,7 +182,11 @@ def _labels(sheets: Sequence[Path]) -> bytes:
 def _hashed(text: str) -> str:
     """Equal texts, and only these, have equal hashes; a text without words has none."""
     plain = " ".join(text.split())
-    return f"sha256:{sha256(plain.encode('utf-8', 'replace')).hexdigest()[:32]}" if plain else ""
+    return (
+        f"sha256:{sha256(plain.encode('utf-8', 'replace')).hexdigest()[:32]}"
+        if plain
+        else ""
+    )
 
 
 def _json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
@@ -167,14 +195,18 @@ def _json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
 
 def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:
     if _MANIFEST not in pack.namelist():
-        raise InputError(f"{path}: has no {_MANIFEST}; expected a zip that bundle wrote")
+        raise InputError(
+            f"{path}: has no {_MANIFEST}; expected a zip that bundle wrote"
+        )
     try:
         manifest = json.loads(pack.read(_MANIFEST))
         known = manifest["kind"] == _KIND and isinstance(manifest["files"], dict)
         version = manifest["format"]
         named = manifest["certificate"] in manifest["files"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path}: {_MANIFEST} is damaged ({error}); copy it again") from error
+        raise InputError(
+            f"{path}: {_MANIFEST} is damaged ({error}); copy it again"
+        ) from error
     if not known or not named:
         raise InputError(f"{path}: {_MANIFEST} is not that of a bundle; copy it again")
     if version != FORMAT:
@@ -188,13 +220,23 @@ def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:
 def _check_files(path: Path, pack: zipfile.ZipFile, files: Mapping[str, Any]) -> None:
     there = pack.namelist()
     expected = {_MANIFEST, *files}
-    odd = [name for name in expected if "/" in name or "\\" in name or name in ("", ".", "..")]
+    odd = [
+        name
+        for name in expected
+        if "/" in name or "\\" in name or name in ("", ".", "..")
+    ]
     if sorted(there) != sorted(expected) or odd:
-        wrong = odd or sorted(expected.symmetric_difference(there)) or ["one file twice"]
-        raise InputError(f"{path}: differs from its {_MANIFEST} in {wrong[0]}; copy it again")
+        wrong = (
+            odd or sorted(expected.symmetric_difference(there)) or ["one file twice"]
+        )
+        raise InputError(
+            f"{path}: differs from its {_MANIFEST} in {wrong[0]}; copy it again"
+        )
     for name, entry in files.items():
         if sha256(pack.read(name)).hexdigest() != entry["sha256"]:
-            raise InputError(f"{path}: {name} was changed after it was packed; copy it again")
+            raise InputError(
+                f"{path}: {name} was changed after it was packed; copy it again"
+            )
 
 
 def _check_certificate(path: Path, certificate: Path) -> None:
@@ -204,7 +246,9 @@ def _check_certificate(path: Path, certificate: Path) -> None:
     work = Certification(plan, plan_path, Population(certificate.with_name(_SCORES)))
     labels = read_labels([certificate.with_name(_LABELS)], work.sampled)
     if _differs(content, work, labels):
-        raise InputError(f"{path}: another certificate follows from its plan, scores and labels")
+        raise InputError(
+            f"{path}: another certificate follows from its plan, scores and labels"
+        )
 
 
 def _differs(content: Mapping[str, Any], work: Certification, labels: Labels) -> bool:
@@ -212,4 +256,6 @@ def _differs(content: Mapping[str, Any], work: Certification, labels: Labels) ->
     # Nor the names of annotators, the other columns of the results, and the counts of the search.
     people = ("judged", "labels.annotators")
     ignoring = ("labels.changed", "remarks", "answers", "flow", *people)
-    return bool(differences(content, work, labels, work.claims(labels), ignoring=ignoring))
+    return bool(
+        differences(content, work, labels, work.claims(labels), ignoring=ignoring)
+    )

@@ -11,7 +11,14 @@ import numpy as np
 
 from siamese_news.decide.answers import answers_of, flow_of
 from siamese_news.decide.certification import Certification, Claim
-from siamese_news.decide.plan.files import SEAL, made, name_for, read_sealed, sibling, write_sealed
+from siamese_news.decide.plan.files import (
+    SEAL,
+    made,
+    name_for,
+    read_sealed,
+    sibling,
+    write_sealed,
+)
 from siamese_news.decide.plan.population import score_text
 from siamese_news.decide.sentences import (
     choice_sentence,
@@ -48,7 +55,10 @@ def certificate_of(
 
 
 def findings_of(
-    work: Certification, claims: Sequence[Claim], labels: Labels, sheets: Sequence[Path] = ()
+    work: Certification,
+    claims: Sequence[Claim],
+    labels: Labels,
+    sheets: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """A certificate without its answers, which take a pass over the results."""
     plan = work.plan
@@ -65,7 +75,11 @@ def findings_of(
         "format": "siamese_news certificate 1",
         **made(),
         "method": plan["method"],
-        "plan": {"file": work.path.name, "sha256": plan[SEAL], "tables": plan["tables"]},
+        "plan": {
+            "file": work.path.name,
+            "sha256": plan[SEAL],
+            "tables": plan["tables"],
+        },
         "settings": plan["settings"],
         "criteria": plan["criteria"],
         "population": plan["population"],
@@ -84,7 +98,8 @@ def findings_of(
             "changed": work.log.changed,
             "annotators": sorted(labels.annotators - {""}),
             "files": [
-                {"file": name_for(work.path, path), "sha256": file_sha256(path)} for path in sheets
+                {"file": name_for(work.path, path), "sha256": file_sha256(path)}
+                for path in sheets
             ],
         },
         "claims": [_claim(work, claim) for claim in claims],
@@ -123,7 +138,9 @@ def write_files(
     if path.exists():
         old = read_sealed(path, "certificate")
         if old["plan"]["sha256"] != content["plan"]["sha256"]:
-            raise InputError(f"{path}: is the certificate of another plan; move it away")
+            raise InputError(
+                f"{path}: is the certificate of another plan; move it away"
+            )
         earlier = _moved(path, old, content)
     write_sealed(path, content)
     with atomic_write(sibling(work.path, "certificate.html")) as stream:
@@ -132,7 +149,9 @@ def write_files(
     return Written(lists if write_lists(lists, work, claims) else None, earlier)
 
 
-def _moved(path: Path, old: Mapping[str, Any], content: Mapping[str, Any]) -> Path | None:
+def _moved(
+    path: Path, old: Mapping[str, Any], content: Mapping[str, Any]
+) -> Path | None:
     """Rename the files of the certificate `old` if it was final and the labels have changed since.
 
     Returns:
@@ -164,7 +183,9 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     if claim["taken_out"]:
         those += f", without the {claim['taken_out']:,} that were labeled not relevant"
     if claim["put_in"]:
-        those += f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
+        those += (
+            f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
+        )
     return (
         f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {those}. "
         f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "
@@ -188,7 +209,9 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
     if claim["sets_certified"] and used < planned:
         likely = f"the plan allows {planned:,}"
     elif claim["more_labels"] is None:
-        likely = "errors are about as frequent as the target allows, so more may not help"
+        likely = (
+            "errors are about as frequent as the target allows, so more may not help"
+        )
     else:
         likely = (
             f"about {claim['more_labels']:,} more would be needed if errors continue at the "
@@ -251,9 +274,7 @@ def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
         labels, shown = content["labels"]["used"], content["population"]["posts"]
         which = f"verdicts on all {shown:,} {_units(content)}"
     if labels < shown:
-        how += (
-            f" The {which} come from {labels:,} labels, because copies of a text share one label."
-        )
+        how += f" The {which} come from {labels:,} labels, because copies of a text share one label."
     return how
 
 
@@ -264,7 +285,9 @@ def _all_targets(content: Mapping[str, Any]) -> str:
     targets = len(content["settings"]["targets"])
     whose = [f"all {targets} targets" if targets > 1 else "this target"]
     if withdrawn := content["same_labels_plans"]:
-        whose.append(f"those of {counted(withdrawn, 'withdrawn plan')} with the same labels")
+        whose.append(
+            f"those of {counted(withdrawn, 'withdrawn plan')} with the same labels"
+        )
     return f" For {' and '.join(whose)} together it is {content['joint_confidence']:g}."
 
 
@@ -290,9 +313,15 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
         "sets_certified": sum(s.certified for s in claim.outcome.steps),
         "next_set": None
         if blocked is None
-        else {"posts": blocked.size, "labels": blocked.labels, "errors": blocked.errors},
+        else {
+            "posts": blocked.size,
+            "labels": blocked.labels,
+            "errors": blocked.errors,
+        },
         "more_labels": claim.more,
-        "descent": [[s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps],
+        "descent": [
+            [s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps
+        ],
     }
 
 

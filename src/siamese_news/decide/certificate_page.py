@@ -21,13 +21,23 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 14, 40
 def page_of(content: Mapping[str, Any]) -> str:
     """The page of a certificate, as HTML."""
     claims = [(claim, sentence_of(content, claim)) for claim in content["claims"]]
-    values = {"claims": claims, "left": left_sentence(content), **answer_values(content)}
+    values = {
+        "claims": claims,
+        "left": left_sentence(content),
+        **answer_values(content),
+    }
     return _environment().get_template("page.html.j2").render(values) + "\n"
 
 
-def answers_html(content: Mapping[str, Any], audit: Mapping[str, Any] | None = None) -> str:
+def answers_html(
+    content: Mapping[str, Any], audit: Mapping[str, Any] | None = None
+) -> str:
     """The answers to a reviewer, as a part of a page."""
-    return _environment().get_template("answers.html.j2").render(answer_values(content, audit))
+    return (
+        _environment()
+        .get_template("answers.html.j2")
+        .render(answer_values(content, audit))
+    )
 
 
 def answer_values(
@@ -40,7 +50,12 @@ def answer_values(
     return {
         "c": content,
         "lists": [
-            (claim, answer, interval_sentence(content, answer), _bands_picture(answer["bands"]))
+            (
+                claim,
+                answer,
+                interval_sentence(content, answer),
+                _bands_picture(answer["bands"]),
+            )
             for claim, answer in lists
         ],
         "spent": _spent_picture(answers["spent"], len(content["claims"])),
@@ -57,7 +72,11 @@ def _environment() -> Any:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("siamese_news.decide", "."), autoescape=True
     )
-    environment.filters |= {"share": share_text, "range": range_text, "score": score_text}
+    environment.filters |= {
+        "share": share_text,
+        "range": range_text,
+        "score": score_text,
+    }
     return environment
 
 
@@ -104,7 +123,11 @@ def _bands_picture(bands: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 "label": f"{band['from']:.3g}",
             }
         )
-    return {**_frame(), "marks": marks, "y": [(y(part / 4), f"{part / 4:g}") for part in range(5)]}
+    return {
+        **_frame(),
+        "marks": marks,
+        "y": [(y(part / 4), f"{part / 4:g}") for part in range(5)],
+    }
 
 
 def _frame() -> dict[str, int]:

@@ -85,10 +85,15 @@ class Settings:
         except (ValueError, ZeroDivisionError):
             growing = False
         if not growing:
-            raise InputError(f"ratio is {self.ratio!r}; expected a number above 1, such as 1.02")
+            raise InputError(
+                f"ratio is {self.ratio!r}; expected a number above 1, such as 1.02"
+            )
         if self.false_negative and self.false_positive is None:
             raise InputError("--false-negative-rate requires --false-positive-rate")
-        if self.false_positive is not None and self.false_positive + self.false_negative >= 1:
+        if (
+            self.false_positive is not None
+            and self.false_positive + self.false_negative >= 1
+        ):
             raise InputError(
                 f"--false-positive-rate is {self.false_positive:g} and --false-negative-rate "
                 f"{self.false_negative:g}; expected a sum below 1: such labels tell nothing, or "
@@ -117,7 +122,9 @@ class Settings:
         assert self.first is not None
         return nested_sets(scores, first=self.first, ratio=Fraction(self.ratio))
 
-    def nulls(self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None) -> list[list[int]]:
+    def nulls(
+        self, sizes: NDArray[np.int64], copies: NDArray[np.int64] | None
+    ) -> list[list[int]]:
         """For each target, the smallest number of errors that the test of each set must rule out.
 
         If the annotator may err, labeled errors stay in the list, because some are relevant.
@@ -127,13 +134,17 @@ class Settings:
             if self.false_positive is None:
                 nulls = planned_nulls(sizes, target, self.budget)
             else:
-                nulls = np.array([least_errors(n, target) for n in sizes.tolist()], np.int64)
+                nulls = np.array(
+                    [least_errors(n, target) for n in sizes.tolist()], np.int64
+                )
                 rates = self.false_positive, self.false_negative
                 nulls = noisy_nulls(sizes, nulls, *rates, copies)
             found.append(nulls.tolist())
         return found
 
-    def tables(self, sizes: NDArray[np.int64], nulls: Sequence[Sequence[int]]) -> list[Tables]:
+    def tables(
+        self, sizes: NDArray[np.int64], nulls: Sequence[Sequence[int]]
+    ) -> list[Tables]:
         """The tables of each target."""
         error = self.error
         if self.false_positive is not None:
@@ -142,7 +153,11 @@ class Settings:
             raise InputError(
                 f"confidence is {self.confidence} for {len(self.targets)} targets; expected at "
                 "least .5, and less than "
-                + (".995, of which .005 pay for label noise" if self.false_positive else "1")
+                + (
+                    ".995, of which .005 pay for label noise"
+                    if self.false_positive
+                    else "1"
+                )
             )
         turn = turn_of(self.budget)
         return [
@@ -260,7 +275,9 @@ class Certification(SamplingPlan):
                 "new plan with sample --again"
             )
         self.tables = self.settings.tables(self.sizes, nulls)
-        if self.plan["tables"] != [t.fingerprint(self.settings.budget) for t in self.tables]:
+        if self.plan["tables"] != [
+            t.fingerprint(self.settings.budget) for t in self.tables
+        ]:
             raise InputError(
                 "this version of the program computes different tables than the plan has; finish "
                 "with the version that made it"
@@ -274,7 +291,11 @@ class Certification(SamplingPlan):
 
     @classmethod
     def start(
-        cls, results: Path, path: Path, settings: Settings, **options: Unpack[PlanOptions]
+        cls,
+        results: Path,
+        path: Path,
+        settings: Settings,
+        **options: Unpack[PlanOptions],
     ) -> Self:
         """Fix everything before the first label and write the plan, unless it exists already.
 
@@ -301,10 +322,14 @@ class Certification(SamplingPlan):
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
             "nulls": nulls,
-            "tables": [t.fingerprint(settings.budget) for t in settings.tables(sizes, nulls)],
+            "tables": [
+                t.fingerprint(settings.budget) for t in settings.tables(sizes, nulls)
+            ],
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
-        return cls._fix(path, population, plain, error=settings.spent, own=own, **options)
+        return cls._fix(
+            path, population, plain, error=settings.spent, own=own, **options
+        )
 
     def remarks(self) -> list[str]:
         """What the scores and the number of posts mean for the plan, if it is not the usual."""
@@ -337,12 +362,16 @@ class Certification(SamplingPlan):
     @property
     def joint_error(self) -> Fraction:
         """The same for any of the targets, also those of withdrawn plans on the same labels."""
-        tried = sum((Fraction(plan["error"]) for plan in self.charged.same_labels), Fraction(0))
+        tried = sum(
+            (Fraction(plan["error"]) for plan in self.charged.same_labels), Fraction(0)
+        )
         return min(Fraction(1), self.earlier_error + tried + self.settings.spent)
 
     def verdicts(self, labels: Labels) -> KnownVerdicts:
         """The labels by rank, those of copies included."""
-        return KnownVerdicts(labels, self.population, self.texts, self.order, self.sizes)
+        return KnownVerdicts(
+            labels, self.population, self.texts, self.order, self.sizes
+        )
 
     def claims(self, labels: Labels) -> list[Claim]:
         """The findings for each target."""
@@ -367,15 +396,34 @@ class Certification(SamplingPlan):
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
-            given = verdicts.given(self.order.first(step.number, step.labels)) if step else 0
+            given = (
+                verdicts.given(self.order.first(step.number, step.labels))
+                if step
+                else 0
+            )
             taken_out = tuple(errors[errors < size].tolist())
-            put_in = tuple(verdicts.relevant_from(size).tolist()) if sure or not size else ()
+            put_in = (
+                tuple(verdicts.relevant_from(size).tolist()) if sure or not size else ()
+            )
             found.append(
-                Claim(target, size, threshold, taken_out, put_in, outcome, step, exact, given, more)
+                Claim(
+                    target,
+                    size,
+                    threshold,
+                    taken_out,
+                    put_in,
+                    outcome,
+                    step,
+                    exact,
+                    given,
+                    more,
+                )
             )
         return found
 
-    def next_posts(self, labels: Labels, *, more: int = 0, at_least: int = 1) -> list[int]:
+    def next_posts(
+        self, labels: Labels, *, more: int = 0, at_least: int = 1
+    ) -> list[int]:
         """Ranks of the posts to label next; see `request`."""
         return self.request(labels, more=more, at_least=at_least).ranks
 
@@ -401,24 +449,32 @@ class Certification(SamplingPlan):
         needed = self._needed(verdicts, used, budget, at_least)
         if needed or budget <= used:
             return Request(needed)
-        return Request(self._best_posts(self._claims(verdicts), verdicts, budget - used), True)
+        return Request(
+            self._best_posts(self._claims(verdicts), verdicts, budget - used), True
+        )
 
     def choice(self, claims: Sequence[Claim], labels: Labels) -> Choice | None:
         """What the labels that are left can still bring; None while the descent needs labels."""
         verdicts = self.verdicts(labels)
         used, budget = len(labels.of), self.settings.budget
-        if not used < budget < len(self.population) or self._needed(verdicts, used, budget, 1):
+        if not used < budget < len(self.population) or self._needed(
+            verdicts, used, budget, 1
+        ):
             return None
         best = np.array(self._best_posts(claims, verdicts, budget - used), np.int64)
         known = np.array(sorted(verdicts.ranks.values()), np.int64)
         chances = chances_at(best, known, verdicts(known) == 1)
         return Choice(budget - used, len(best), round(float(chances.sum())))
 
-    def _needed(self, verdicts: KnownVerdicts, used: int, budget: int, at_least: int) -> list[int]:
+    def _needed(
+        self, verdicts: KnownVerdicts, used: int, budget: int, at_least: int
+    ) -> list[int]:
         """The posts that the descent needs next and for which there are labels; see `request`."""
         targets = list(zip(self.settings.targets, self.tables, strict=True))
         shares = len(targets)
-        turns = list(enumerate(targets, 1)) + [(shares, target) for target in targets[:-1]]
+        turns = list(enumerate(targets, 1)) + [
+            (shares, target) for target in targets[:-1]
+        ]
         for share, (target, tables) in turns:
             allowed = budget * share // shares - used
             outcome = descend(tables, self.order, verdicts)
@@ -427,7 +483,9 @@ class Certification(SamplingPlan):
             needed = self._distinct(outcome.needed)
             free = allowed - reserved_labels(missing, budget)
             if needed and len(needed) <= free:
-                return self._filled(needed, min(at_least, free), outcome, tables, verdicts)
+                return self._filled(
+                    needed, min(at_least, free), outcome, tables, verdicts
+                )
             if passed and missing and allowed > 0:
                 return self._last_posts(passed.size, min(missing, allowed), verdicts)
         return []
@@ -447,12 +505,16 @@ class Certification(SamplingPlan):
             more_of_them = len(assumed) + wanted - len(needed)
             while len(assumed) < more_of_them and hoped.needed:
                 start = hoped.steps[-1].number
-                hoped = descend(tables, self.order, _hoping(verdicts, assumed), start=start)
+                hoped = descend(
+                    tables, self.order, _hoping(verdicts, assumed), start=start
+                )
                 assumed += hoped.needed
             needed = self._distinct(assumed)[:wanted]
         return needed
 
-    def _best_posts(self, claims: Sequence[Claim], verdicts: KnownVerdicts, left: int) -> list[int]:
+    def _best_posts(
+        self, claims: Sequence[Claim], verdicts: KnownVerdicts, left: int
+    ) -> list[int]:
         """The best posts without a label below the shortest certified set, at most `left`.
 
         They come in the random order, so that a sheet does not reveal their ranks. None if every
@@ -466,7 +528,9 @@ class Certification(SamplingPlan):
         start, total, wanted = min(sizes), len(self.population), min(left, _BEST)
         while start < total and len(found) < wanted:
             ranks = np.arange(start, min(start + _PIECE, total))
-            found = self._distinct([*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()])
+            found = self._distinct(
+                [*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
+            )
             start += _PIECE
         best = np.array(found[:wanted], np.int64)
         if not len(best):
@@ -486,7 +550,9 @@ class Certification(SamplingPlan):
         planned = f"{len(labels.of):,} of {self.settings.budget:,} planned labels"
         return f"{planned}, {relevant:,} relevant"
 
-    def _missing(self, step: Step, target: str, tables: Tables, verdicts: KnownVerdicts) -> int:
+    def _missing(
+        self, step: Step, target: str, tables: Tables, verdicts: KnownVerdicts
+    ) -> int:
         """How many errors of a set must still be found before it can be returned."""
         if self.settings.false_positive is not None:
             return 0
@@ -500,14 +566,18 @@ class Certification(SamplingPlan):
         while end and len(found) < count:
             start = max(0, end - _PIECE)
             ranks = np.arange(start, end)[::-1]
-            found = self._distinct([*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()])
+            found = self._distinct(
+                [*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
+            )
             end = start
         return found[:count]
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []
 
-    def _more(self, outcome: Outcome, tables: Tables, verdicts: KnownVerdicts) -> int | None:
+    def _more(
+        self, outcome: Outcome, tables: Tables, verdicts: KnownVerdicts
+    ) -> int | None:
         step = outcome.steps[-1]
         likely = likely_labels(tables, step, budget=self.settings.budget)
         if likely is None:

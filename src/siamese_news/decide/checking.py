@@ -60,9 +60,13 @@ def check_certificate(
         )
     unchecked = ["when it was made, the command and the program's version"]
     if not complete:
-        unchecked.append("how many verdicts were changed (the log of verdicts is not here)")
+        unchecked.append(
+            "how many verdicts were changed (the log of verdicts is not here)"
+        )
     if not counts:
-        unchecked.append(f"the rows that were read ({work.results.name}.meta.json is not here)")
+        unchecked.append(
+            f"the rows that were read ({work.results.name}.meta.json is not here)"
+        )
     if content["model"] and model_of(work.results) is None:
         unchecked.append(f"the model ({work.results.name}.meta.json is not here)")
     unchecked += _list_and_page(path, content, work, claims)
@@ -77,7 +81,9 @@ def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
     """
     work, _ = check_certificate(path)
     content = read_sealed(path, "certificate")
-    claims = work.claims(read_labels(sheets_of_certificate(path, content), work.sampled))
+    claims = work.claims(
+        read_labels(sheets_of_certificate(path, content), work.sampled)
+    )
     claim = max(claims, key=lambda claim: (claim.size, claim.posts))
     if not claim.posts:
         raise InputError(f"{path}: has no list, because no post was labeled relevant")
@@ -126,7 +132,11 @@ def differences(
     # As a file has it: lists, and floats as they are read.
     found = _differing("", dict(content), json.loads(json.dumps(computed)))
     left_out = {*STATED, *ignoring}
-    return [text for name, text in found if not left_out & {name, re.split(r"[.[]", name)[0]}]
+    return [
+        text
+        for name, text in found
+        if not left_out & {name, re.split(r"[.[]", name)[0]}
+    ]
 
 
 def _differing(name: str, there: Any, here: Any) -> Iterator[tuple[str, str]]:
@@ -134,7 +144,9 @@ def _differing(name: str, there: Any, here: Any) -> Iterator[tuple[str, str]]:
     if isinstance(there, dict) and isinstance(here, dict):
         for key in dict.fromkeys([*here, *there]):
             part = f"{name}.{key}".lstrip(".")
-            yield from _differing(part, there.get(key, _MISSING), here.get(key, _MISSING))
+            yield from _differing(
+                part, there.get(key, _MISSING), here.get(key, _MISSING)
+            )
     elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
         for place, parts in enumerate(zip(there, here, strict=True)):
             yield from _differing(f"{name}[{place}]", *parts)
@@ -146,7 +158,9 @@ _MISSING = object()
 
 
 def _brief(value: Any) -> str:
-    return "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
+    return (
+        "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
+    )
 
 
 def _list_and_page(
@@ -167,8 +181,12 @@ def _list_and_page(
     page = path.with_suffix(".html")
     if not page.exists():
         unchecked.append(f"its page ({page.name} is not here)")
-    elif page.read_bytes() != readable_name(page_of(content)).encode("utf-8", "replace"):
+    elif page.read_bytes() != readable_name(page_of(content)).encode(
+        "utf-8", "replace"
+    ):
         if content["provenance"].get("versions", {}).get("siamese-news") == __version__:
-            raise InputError(f"{page}: is not the page of {path.name}; write it again with certify")
+            raise InputError(
+                f"{page}: is not the page of {path.name}; write it again with certify"
+            )
         unchecked.append(f"its page ({page.name} is of another version of the program)")
     return unchecked

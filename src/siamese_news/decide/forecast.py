@@ -18,7 +18,9 @@ def chances_at(
     """
     depths = np.log1p(np.concatenate([labeled, [0, 0]]).astype(np.float64))
     # One relevant and one other post at the middle keep the estimate off 0 and 1.
-    middle, spread = (depths[:-2].mean(), depths[:-2].std() or 1.0) if len(labeled) else (0.0, 1.0)
+    middle, spread = (
+        (depths[:-2].mean(), depths[:-2].std() or 1.0) if len(labeled) else (0.0, 1.0)
+    )
     places = np.append((depths[:-2] - middle) / spread, [0.0, 0.0])
     truth = np.append(relevant, [True, False]).astype(np.float64)
     design = np.stack([np.ones_like(places), places], axis=1)

@@ -83,8 +83,15 @@ _SHOWN = 8  # words for and against a post
 MIX = "1:1:2"
 """Parts of the posts: from the top of the order, uncertain ones, and random ones."""
 
-_REGION, _SHARE, _LEAST = 2000, 6, 200  # random posts: the best 2,000, or a sixth of the pool
-_WIDE, _FEW = 4, 10  # times the region, with this many labels or more that all say relevant
+_REGION, _SHARE, _LEAST = (
+    2000,
+    6,
+    200,
+)  # random posts: the best 2,000, or a sixth of the pool
+_WIDE, _FEW = (
+    4,
+    10,
+)  # times the region, with this many labels or more that all say relevant
 
 
 class TooFewLabels(InputError):
@@ -161,7 +168,11 @@ class Feedback:
             f"{self.after:.3f} learned{f' with {self.machine}' if self.uses_machine else ''} "
             f"(cross-validated; difference {self.after - self.before:+z.3f}, 95% interval "
             f"{self.low:+z.3f} to {self.high:+z.3f}).{self._machine_sentence()}"
-            + ("" if self.helps else " This is not a sure gain: the order stays the same.")
+            + (
+                ""
+                if self.helps
+                else " This is not a sure gain: the order stays the same."
+            )
         )
 
     def _machine_sentence(self) -> str:
@@ -193,7 +204,15 @@ class Feedback:
             "far": self.far,
             **{
                 name: getattr(self, name) if self.judged else None
-                for name in ("before", "after", "low", "high", "information", "chance", "added")
+                for name in (
+                    "before",
+                    "after",
+                    "low",
+                    "high",
+                    "information",
+                    "chance",
+                    "added",
+                )
             },
             "helps": self.helps,
             "machine": self.machine,
@@ -219,11 +238,15 @@ class PostWords:
         with needs("learn", "learning from labels"):
             from sklearn.feature_extraction.text import TfidfVectorizer
 
-        words = TfidfVectorizer(analyzer=Tokenizer(), sublinear_tf=True, dtype=np.float32)
+        words = TfidfVectorizer(
+            analyzer=Tokenizer(), sublinear_tf=True, dtype=np.float32
+        )
         try:
             features = words.fit_transform(texts)
         except ValueError as error:
-            raise InputError("the posts have no words; expected results with texts") from error
+            raise InputError(
+                "the posts have no words; expected results with texts"
+            ) from error
         return cls(features, words.get_feature_names_out())
 
 
@@ -269,7 +292,10 @@ def learn(
         uses_machine = chance < CHOSEN.chance and added > CHOSEN.nats
         views = joined if uses_machine else views
     intercept, *shares = _shares(
-        _columns(views, examples.rows, unseen), examples.relevant, examples.weights, examples.far
+        _columns(views, examples.rows, unseen),
+        examples.relevant,
+        examples.weights,
+        examples.far,
     )
     joint = np.stack([*views, learned.prediction], axis=1) @ shares
     judgment = _judgment(examples, folds, views, unseen, scores, joint, generator)
@@ -359,7 +385,9 @@ def _learn_words(
     words: PostWords, examples: _Examples
 ) -> tuple[_Words, tuple[tuple[str, ...], tuple[str, ...]]]:
     """The prediction for the whole pool, and the words that count most for and against a post."""
-    columns = np.unique(words.features[examples.rows].indices)  # other words have no weight
+    columns = np.unique(
+        words.features[examples.rows].indices
+    )  # other words have no weight
     prediction, coefficients = _fit_words(
         words.features[:, columns], examples.rows, examples.relevant, examples.weights
     )
@@ -372,7 +400,9 @@ def _learn_words(
     return _Words(columns, prediction), typical
 
 
-def _unseen(features: Any, examples: _Examples, folds: NDArray[np.int64]) -> NDArray[np.float64]:
+def _unseen(
+    features: Any, examples: _Examples, folds: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """The words' prediction (n,) for each example, learned from the other folds."""
     unseen = np.zeros(len(examples.rows))
     for fold in range(int(folds.max()) + 1):
@@ -391,7 +421,9 @@ def _unseen(features: Any, examples: _Examples, folds: NDArray[np.int64]) -> NDA
 
 
 def _columns(
-    views: Sequence[NDArray[np.float64]], rows: NDArray[np.int64], unseen: NDArray[np.float64]
+    views: Sequence[NDArray[np.float64]],
+    rows: NDArray[np.int64],
+    unseen: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The views (n, v) of the examples, the words last."""
     return np.stack([*(view[rows] for view in views), unseen], axis=1)
@@ -423,7 +455,9 @@ def _surprise(
 ) -> float:
     """The surprise of the examples by views and words, in nats."""
     odds, _ = _cross_validated(examples, folds, _columns(views, examples.rows, unseen))
-    return float(np.logaddexp(0, np.where(examples.relevant, -odds, odds)) @ examples.weights)
+    return float(
+        np.logaddexp(0, np.where(examples.relevant, -odds, odds)) @ examples.weights
+    )
 
 
 def _judgment(
@@ -443,16 +477,24 @@ def _judgment(
     represented = _represented(joint, rows[:labels], examples.below, examples.far)
     weights = examples.weights.copy()
     weights[:labels] = represented[:labels] / represented[:labels].mean()
-    surprise = [np.logaddexp(0, np.where(relevant, -o, o)) @ weights for o in (search, odds)]
+    surprise = [
+        np.logaddexp(0, np.where(relevant, -o, o)) @ weights for o in (search, odds)
+    ]
     before, after = (
-        float(_weighted(relevant, order, represented[None])[0]) for order in (scores[rows], learned)
+        float(_weighted(relevant, order, represented[None])[0])
+        for order in (scores[rows], learned)
     )
-    low, high = _interval(relevant, scores[rows], learned, examples.groups, represented, generator)
+    low, high = _interval(
+        relevant, scores[rows], learned, examples.groups, represented, generator
+    )
     return before, after, low, high, float(surprise[0] - surprise[1])
 
 
 def _represented(
-    scores: NDArray[np.float64], labeled: NDArray[np.int64], below: NDArray[np.int64], far: int
+    scores: NDArray[np.float64],
+    labeled: NDArray[np.int64],
+    below: NDArray[np.int64],
+    far: int,
 ) -> NDArray[np.float64]:
     """The number (n,) of posts of the pool that each labeled and far post represents in judging.
 
@@ -472,12 +514,16 @@ def _represented(
 
 
 def _far(
-    scores: NDArray[np.float64], labeled: NDArray[np.int64], is_relevant: NDArray[np.bool_]
+    scores: NDArray[np.float64],
+    labeled: NDArray[np.int64],
+    is_relevant: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
     """Posts from far down without labels; none if labels show that many are relevant there."""
     below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, CHOSEN.far_rank) :]
     there = is_relevant[np.isin(labeled, below)]
-    if len(there) >= 2 * LEAST and there.sum() > max(1, CHOSEN.far_relevant * len(there)):
+    if len(there) >= 2 * LEAST and there.sum() > max(
+        1, CHOSEN.far_relevant * len(there)
+    ):
         return below[:0]
     return np.setdiff1d(below, labeled)
 
@@ -518,9 +564,14 @@ def _shares(
     def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         logits = values[0] + judged @ values[1:]
         away = values[1:] - mean
-        total = weights @ (np.logaddexp(0, logits) - is_relevant * logits) + strength @ away**2 / 2
+        total = (
+            weights @ (np.logaddexp(0, logits) - is_relevant * logits)
+            + strength @ away**2 / 2
+        )
         rest = weights * (expit(logits) - is_relevant)
-        return float(total), np.concatenate([[rest.sum()], judged.T @ rest + strength * away])
+        return float(total), np.concatenate(
+            [[rest.sum()], judged.T @ rest + strength * away]
+        )
 
     bounds = [(None, None), (0.05, None)] + [(0.0, None)] * (judged.shape[1] - 1)
     values = minimize(loss, np.concatenate([[-2.0], mean]), jac=True, bounds=bounds).x
@@ -529,7 +580,9 @@ def _shares(
 
 
 def unjudged(
-    scores: NDArray[np.float64], verdicts: Mapping[int, bool], machine: NDArray[np.float64]
+    scores: NDArray[np.float64],
+    verdicts: Mapping[int, bool],
+    machine: NDArray[np.float64],
 ) -> Feedback:
     """The order of search and machine while people's labels are too few to judge it."""
     joined = _standardized(scores) + MACHINE * _standardized(machine)
@@ -539,7 +592,9 @@ def unjudged(
 
 
 def _by_chance(
-    machine: NDArray[np.float64], is_relevant: NDArray[np.bool_], groups: NDArray[np.int64]
+    machine: NDArray[np.float64],
+    is_relevant: NDArray[np.bool_],
+    groups: NDArray[np.int64],
 ) -> float:
     """The probability that an uninformed machine agrees with the labels this well, or better.
 
@@ -552,7 +607,9 @@ def _by_chance(
     sides = [machine[there][is_relevant[there] == kind] for kind in (True, False)]
     if not min(map(len, sides)):
         return 1.0
-    chance = float(mannwhitneyu(*sides, alternative="greater", method="asymptotic").pvalue)
+    chance = float(
+        mannwhitneyu(*sides, alternative="greater", method="asymptotic").pvalue
+    )
     return 1.0 if np.isnan(chance) else chance  # all verdicts are equal
 
 
@@ -561,19 +618,25 @@ def _standardized(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
     there = ~np.isnan(values)
     given_values = values[there]
     standardized = np.zeros(len(values))
-    standardized[there] = (given_values - given_values.mean()) / (given_values.std() or 1.0)
+    standardized[there] = (given_values - given_values.mean()) / (
+        given_values.std() or 1.0
+    )
     return standardized
 
 
 def _folds(
-    is_relevant: NDArray[np.bool_], groups: NDArray[np.int64], generator: np.random.Generator
+    is_relevant: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    generator: np.random.Generator,
 ) -> NDArray[np.int64]:
     """The fold (n,) in which each post is judged; near-duplicates share a fold."""
     relevant = np.zeros(int(groups.max()) + 1, bool)
     relevant[groups[is_relevant]] = True
     part = np.zeros(len(relevant), np.int64)
     for kind in (relevant, ~relevant):
-        part[generator.permutation(np.flatnonzero(kind))] = np.arange(kind.sum()) % CHOSEN.folds
+        part[generator.permutation(np.flatnonzero(kind))] = (
+            np.arange(kind.sum()) % CHOSEN.folds
+        )
     return part[groups]
 
 
@@ -587,9 +650,13 @@ def _interval(
 ) -> tuple[float, float]:
     """The 95% interval of the difference; the texts are resampled with replacement."""
     count = int(groups.max()) + 1
-    drawn = generator.multinomial(count, np.full(count, 1 / count), CHOSEN.resamples)[:, groups]
+    drawn = generator.multinomial(count, np.full(count, 1 / count), CHOSEN.resamples)[
+        :, groups
+    ]
     times = np.concatenate([represented[None], drawn * represented])
-    gain, *resampled = _weighted(is_relevant, after, times) - _weighted(is_relevant, before, times)
+    gain, *resampled = _weighted(is_relevant, after, times) - _weighted(
+        is_relevant, before, times
+    )
     ends = np.nanquantile(resampled, [0.025, 0.975])
     wide = gain + CHOSEN.wider * (ends - gain) + CHOSEN.margin * np.array([-1, 1])
     low, high = np.clip(wide, -1, 1)
@@ -597,7 +664,9 @@ def _interval(
 
 
 def _weighted(
-    is_relevant: NDArray[np.bool_], scores: NDArray[np.float64], times: NDArray[np.float64]
+    is_relevant: NDArray[np.bool_],
+    scores: NDArray[np.float64],
+    times: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Average precision (R,) when each post counts `times` (R, n)."""
     order = np.argsort(-scores, kind="stable")
@@ -605,7 +674,9 @@ def _weighted(
     hits = times * is_relevant[order]
     precision = np.cumsum(hits, axis=1) / np.maximum(np.cumsum(times, axis=1), 1e-9)
     total = hits.sum(axis=1)
-    return np.where(total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan)
+    return np.where(
+        total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan
+    )
 
 
 def next_posts(
@@ -637,8 +708,12 @@ def next_posts(
     Raises:
         InputError: for an invalid mix.
     """
-    if not re.fullmatch(r"\d+:\d+:\d+", mix) or not sum(parts := list(map(int, mix.split(":")))):
-        raise InputError(f"--mix is {mix!r}; expected three whole numbers, such as {MIX}")
+    if not re.fullmatch(r"\d+:\d+:\d+", mix) or not sum(
+        parts := list(map(int, mix.split(":")))
+    ):
+        raise InputError(
+            f"--mix is {mix!r}; expected three whole numbers, such as {MIX}"
+        )
     top, unsure, _ = (round(count * part / sum(parts)) for part in parts)
     if odds is None:
         unsure = 0

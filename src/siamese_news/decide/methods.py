@@ -69,7 +69,9 @@ def people_sentence(content: Content) -> str:
     ]
     if not who:
         return "No post was labeled."
-    text = f"{counted(content['labels']['used'], 'post')} were labeled ({', '.join(who)})."
+    text = (
+        f"{counted(content['labels']['used'], 'post')} were labeled ({', '.join(who)})."
+    )
     for person in people["annotators"]:
         for label, said in (("relevant", "relevant"), ("not_relevant", "not relevant")):
             if person[label] == person["labels"] >= _TELLING and len(who) > 1:
@@ -124,7 +126,9 @@ def methods_of(content: Content, audit: Content | None = None) -> list[str]:
     if model:
         scored += f" (model {model['folder']}, SHA-256 {model['sha256'][:12]})"
     meaning = (
-        f" A post counts as relevant if: {content['criteria']}." if content["criteria"] else ""
+        f" A post counts as relevant if: {content['criteria']}."
+        if content["criteria"]
+        else ""
     )
     seed = settings["seed"]
     sentences = [
@@ -136,7 +140,11 @@ def methods_of(content: Content, audit: Content | None = None) -> list[str]:
         people_sentence(content),
         *(sentence_of(content, claim) for claim in content["claims"]),
         *filter(
-            None, (interval_sentence(content, answer) for answer in content["answers"]["lists"])
+            None,
+            (
+                interval_sentence(content, answer)
+                for answer in content["answers"]["lists"]
+            ),
         ),
     ]
     if audit is not None:

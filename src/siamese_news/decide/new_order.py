@@ -18,7 +18,13 @@ from siamese_news.decide.learning import (
     unjudged,
 )
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, NO, YES, common_label, conflict_remarks
+from siamese_news.labels.journal import (
+    CONFLICT,
+    NO,
+    YES,
+    common_label,
+    conflict_remarks,
+)
 from siamese_news.labels.machine import MachineVerdicts, read_machine
 from siamese_news.labels.results import Unit, read_table
 from siamese_news.labels.sheets import read_rows
@@ -59,7 +65,9 @@ def certain(labels: Mapping[str, str]) -> dict[str, bool]:
 
 def unused(labels: Mapping[str, str]) -> list[str]:
     """The remark on the posts that `certain` leaves out because of contradicting labels."""
-    return conflict_remarks([p for p, said in labels.items() if said == CONFLICT], "not used")
+    return conflict_remarks(
+        [p for p, said in labels.items() if said == CONFLICT], "not used"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,10 @@ class LabeledResults:
 
     @classmethod
     def read(
-        cls, path: Path, verdicts: Mapping[str, bool], machine: tuple[Path, str] | None = None
+        cls,
+        path: Path,
+        verdicts: Mapping[str, bool],
+        machine: tuple[Path, str] | None = None,
     ) -> "LabeledResults":
         """Read results, with the labels of people by id and a machine's file and name.
 
@@ -94,7 +105,9 @@ class LabeledResults:
             )
         posts = table.column("post").to_pylist()
         places = {post: place for place, post in enumerate(posts)}
-        known = {places[post]: said for post, said in verdicts.items() if post in places}
+        known = {
+            places[post]: said for post, said in verdicts.items() if post in places
+        }
         if verdicts and not known:
             raise InputError(f"{path}: has none of the labeled posts; check both files")
         given = read_machine(*machine, posts) if machine else None
@@ -114,7 +127,9 @@ class LabeledResults:
             try:
                 words = PostWords.of(self.table.column("text").to_pylist())
                 groups = self._groups()
-                found = learn(words, scores, self.verdicts, groups, machine=values, seed=seed)
+                found = learn(
+                    words, scores, self.verdicts, groups, machine=values, seed=seed
+                )
             except TooFewLabels:
                 if values is None:
                     raise
@@ -125,7 +140,9 @@ class LabeledResults:
         """Remarks on labels and verdicts, and how well they agree."""
         found = []
         if self.missing:
-            found.append(f"{self.missing:,} labeled posts are not in {self.path}; not used")
+            found.append(
+                f"{self.missing:,} labeled posts are not in {self.path}; not used"
+            )
         if self.machine is None:
             return found
         ranks = self.table.column("rank").to_numpy()
@@ -139,7 +156,9 @@ class LabeledResults:
         if found is not None and found.helps:
             scores, odds = found.scores, found.odds
         groups = self._groups()
-        places = next_posts(scores, odds, groups, self.verdicts, count, mix=mix, seed=seed)
+        places = next_posts(
+            scores, odds, groups, self.verdicts, count, mix=mix, seed=seed
+        )
         posts, texts = self.table.column("post"), self.table.column("text")
         links = self.table.column("link") if "link" in self.table.column_names else None
         units = []
@@ -154,7 +173,9 @@ class LabeledResults:
         table = self.table
         if "cluster" in table.column_names and not table.column("cluster").null_count:
             return np.asarray(table.column("cluster").to_numpy())
-        texts = [" ".join(text.lower().split()) for text in table.column("text").to_pylist()]
+        texts = [
+            " ".join(text.lower().split()) for text in table.column("text").to_pylist()
+        ]
         return np.unique(texts, return_inverse=True)[1]
 
 
@@ -180,7 +201,9 @@ def learn_order(
     return found, read.remarks()
 
 
-def write_order(path: Path, read: LabeledResults, found: Feedback, command_line: str) -> None:
+def write_order(
+    path: Path, read: LabeledResults, found: Feedback, command_line: str
+) -> None:
     """Write the posts in the learned order with their former ranks, and a file about it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -189,7 +212,9 @@ def write_order(path: Path, read: LabeledResults, found: Feedback, command_line:
     scores = np.round(found.scores, 6)
     order = np.lexsort([table.column("rank").to_numpy(), -scores])
     ranks = table.column("rank")
-    table = table.set_column(table.column_names.index("score"), "score", pa.array(scores))
+    table = table.set_column(
+        table.column_names.index("score"), "score", pa.array(scores)
+    )
     table = table.append_column(BEFORE, ranks).take(pa.array(order))
     new = pa.array(np.arange(1, len(table) + 1))
     table = table.set_column(table.column_names.index("rank"), "rank", new)

@@ -20,7 +20,9 @@ def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
     if left_out and any(sheet.resolve() in given for sheet in sheets_of(plan)):
         raise InputError(
             f"{left_out[0]}: is also a sheet of this plan; name all of them: "
-            + " ".join(f"--labels {quote(str(sheet))}" for sheet in [*sheets, *left_out])
+            + " ".join(
+                f"--labels {quote(str(sheet))}" for sheet in [*sheets, *left_out]
+            )
         )
 
 
@@ -41,7 +43,11 @@ class NextSheet(NamedTuple):
 
 
 def write_next_sheet(
-    work: Certification, labels: Labels, sheet: Path, format: str | None = None, **how: int
+    work: Certification,
+    labels: Labels,
+    sheet: Path,
+    format: str | None = None,
+    **how: int,
 ) -> NextSheet:
     """Write the posts needed next that are in no sheet yet to a new one, named after `sheet`."""
     request = work.request(labels, **how)
@@ -50,6 +56,8 @@ def write_next_sheet(
     if not new:
         return NextSheet(None, 0, len(units), request.best)
     numbers = count(len(sheets_of(work.path)) + 1)
-    path = next(path for number in numbers if not (path := batch_name(sheet, number)).exists())
+    path = next(
+        path for number in numbers if not (path := batch_name(sheet, number)).exists()
+    )
     write_sheet(path, work.sampled.keyed(new), format_of(path, format))
     return NextSheet(path, len(new), len(units) - len(new), request.best)

@@ -26,7 +26,8 @@ def certificate_html(path: Path, audit: Path | None = None) -> str:
     from markupsafe import escape
 
     claims = "".join(
-        f'<p class="claim">{escape(sentence_of(content, claim))}</p>' for claim in content["claims"]
+        f'<p class="claim">{escape(sentence_of(content, claim))}</p>'
+        for claim in content["claims"]
     )
     return readable_name(
         f"<h2>What the list guarantees</h2>{claims}{answers_html(content, recall)}"
@@ -43,7 +44,9 @@ def _recall_of(path: Path, seal: str) -> dict[str, Any]:
             ".audit.json of audit --certificate"
         ) from error
     if seal_of(audit) != sealed:
-        raise InputError(f"{path}: was changed after it was written; run audit --labels again")
+        raise InputError(
+            f"{path}: was changed after it was written; run audit --labels again"
+        )
     if certified != seal:
         raise InputError(
             f"{path}: is about another certificate; expected the audit below the list of this one"

@@ -24,7 +24,9 @@ def judged_by(labels: Labels) -> str:
     names = sorted(labels.annotators - {""})
     if "" in labels.annotators or not names:
         names.append("annotators who are not named")
-    return f"as judged by {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
+    return (
+        f"as judged by {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
+    )
 
 
 def confidence_sentence(confidence: float, wrong: str) -> str:

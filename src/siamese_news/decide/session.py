@@ -12,7 +12,9 @@ from siamese_news.labels.journal import LabelJournal
 from siamese_news.labels.matching import Labels, changed_sentence, labels_in
 from siamese_news.labels.results import Unit
 
-_RENEWED = 10  # labels after which a bound is computed again; each time counts as a look
+_RENEWED = (
+    10  # labels after which a bound is computed again; each time counts as a look
+)
 
 
 class Session:
@@ -25,7 +27,9 @@ class Session:
 
     def __init__(self, plans: Sequence[Certification | Stopping], labels: Path) -> None:
         self._plans = plans
-        self._recalls = [p for p in plans if isinstance(p, Stopping) and p.promises_recall]
+        self._recalls = [
+            p for p in plans if isinstance(p, Stopping) and p.promises_recall
+        ]
         self._sampled = plans[0].sampled
         self.journal = LabelJournal(labels, plans[0].plan[SEAL])
         # The number of labels with which the bounds were computed last, and their text.

@@ -32,7 +32,9 @@ from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
-_NAIVE_REGION = 1.5  # times the oracle: the naive method draws its labels from these posts
+_NAIVE_REGION = (
+    1.5  # times the oracle: the naive method draws its labels from these posts
+)
 _NO_LIST = "no list has this precision"
 
 
@@ -54,7 +56,9 @@ class LabeledPool:
 
     def misses(self, size: int, target: Fraction) -> bool:
         """Whether the precision of the best `size` posts is below the target."""
-        return size > 0 and int((~self.relevant[:size]).sum()) >= least_errors(size, target)
+        return size > 0 and int((~self.relevant[:size]).sum()) >= least_errors(
+            size, target
+        )
 
 
 def read_pool(results: Path, qrels: Path) -> LabeledPool:
@@ -68,40 +72,56 @@ def read_pool(results: Path, qrels: Path) -> LabeledPool:
     population = Population(results)
     relevant: set[str] = set()
     grades: dict[str, dict[str, int]] = {}
-    for where, (article, post, grade) in rows_of(qrels, "query-id corpus-id score", "\t"):
+    for where, (article, post, grade) in rows_of(
+        qrels, "query-id corpus-id score", "\t"
+    ):
         put_grade(grades, where, article, post, grade)
         if grades[article][post] > 0:
             relevant.add(f"{article}\t{post}" if population.pairs else post)
     found = np.zeros(len(population), bool)
     found[list(population.ranks_of(sorted(relevant)).values())] = True
     if not found.any():
-        raise InputError(f"{qrels}: none of its posts is in {results}; expected qrels of that pool")
+        raise InputError(
+            f"{qrels}: none of its posts is in {results}; expected qrels of that pool"
+        )
     name = qrels.parent.parent.name if qrels.parent.name == "qrels" else results.stem
     return LabeledPool(name, population.scores, found)
 
 
 def generator_of(seed: int, *parts: object) -> np.random.Generator:
     """A separate random stream for each setting and run."""
-    return np.random.default_rng([seed, *(zlib.crc32(str(part).encode()) for part in parts)])
+    return np.random.default_rng(
+        [seed, *(zlib.crc32(str(part).encode()) for part in parts)]
+    )
 
 
-def random_order(sizes: NDArray[np.int64], generator: np.random.Generator, hold: int) -> Order:
+def random_order(
+    sizes: NDArray[np.int64], generator: np.random.Generator, hold: int
+) -> Order:
     """A random order for a replay; keys are drawn set by set, only as far as the descent goes."""
 
     def keys(start: int, end: int) -> NDArray[np.uint64]:
-        return generator.integers(0, 2**63, end - start, dtype=np.int64).astype(np.uint64)
+        return generator.integers(0, 2**63, end - start, dtype=np.int64).astype(
+            np.uint64
+        )
 
     return Order(sizes, keys, hold=hold)
 
 
-def tables_of(sizes: NDArray[np.int64], target: Fraction, budget: int, error: float) -> Tables:
+def tables_of(
+    sizes: NDArray[np.int64], target: Fraction, budget: int, error: float
+) -> Tables:
     """The tables of a descent."""
     nulls = planned_nulls(sizes, target, budget)
     return Tables(sizes.tolist(), nulls.tolist(), error=error, turn=turn_of(budget))
 
 
 def naive_size(
-    pool: LabeledPool, target: Fraction, oracle: int, budget: int, generator: np.random.Generator
+    pool: LabeledPool,
+    target: Fraction,
+    oracle: int,
+    budget: int,
+    generator: np.random.Generator,
 ) -> int:
     """Posts above the lowest threshold whose precision on a random sample reaches the target.
 
@@ -180,9 +200,15 @@ def replay(
             missing = max(0, int(due[number - 1]) - found) if number else 0
             left = budget - spent
             new = _requested(
-                ranks, bounds, relevant, labeled, left - reserved_labels(missing, budget)
+                ranks,
+                bounds,
+                relevant,
+                labeled,
+                left - reserved_labels(missing, budget),
             )
-            passed = bool((np.cumsum(~labeled[ranks] | ~relevant[ranks]) <= bounds).any())
+            passed = bool(
+                (np.cumsum(~labeled[ranks] | ~relevant[ranks]) <= bounds).any()
+            )
             if not passed and not len(new):
                 new = np.flatnonzero(~labeled[:before])[::-1][: min(missing, left)]
             if not (passed or stop or len(new)):
@@ -236,7 +262,11 @@ def _requested(
     more, count = np.cumsum(~known & wrong), 0
     while True:
         waiting = np.maximum(gaps - count, 0)
-        seen = more if count >= len(new) else np.minimum(more, int((~relevant[new[:count]]).sum()))
+        seen = (
+            more
+            if count >= len(new)
+            else np.minimum(more, int((~relevant[new[:count]]).sum()))
+        )
         short = old + seen + waiting - bounds
         able = short[short <= waiting]
         needed = int(able.min()) if len(able) else left + 1
@@ -264,14 +294,19 @@ def replay_cell(
         ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
     precision, found, wrong_naive = Fraction(target), [], 0
-    oracle, sizes = pool.oracle(precision), nested_sets(pool.scores, first=first_set(budget))
+    oracle, sizes = (
+        pool.oracle(precision),
+        nested_sets(pool.scores, first=first_set(budget)),
+    )
     tables = tables_of(sizes, precision, budget, error)
     for number in range(runs):
         generator = generator_of(seed, pool.name, target, budget, number)
         naive = naive_size(pool, precision, oracle, budget, generator)
         wrong_naive += pool.misses(naive, precision)
         order = random_order(sizes, generator, budget)
-        found.append(replay(tables, order, pool.relevant, target=precision, budget=budget))
+        found.append(
+            replay(tables, order, pool.relevant, target=precision, budget=budget)
+        )
     share = relevant = tenth = None
     if oracle:
         shares = [one.posts / oracle for one in found]
@@ -319,11 +354,15 @@ def simulate(
             for budget in budgets:
                 cell = replay_cell(pool, target, budget, runs, error=error, seed=seed)
                 cells.append(cell)
-                said = _NO_LIST if cell["share"] is None else f"share {cell['share']:.3f}"
+                said = (
+                    _NO_LIST if cell["share"] is None else f"share {cell['share']:.3f}"
+                )
                 what = f"{pool.name} at {target}, {budget} labels"
                 say(f"{what}: {said}, {cell['wrong']} of {runs} wrong")
     files = {
-        "simulation.json": json.dumps({"provenance": provenance(), "cells": cells}, indent=1),
+        "simulation.json": json.dumps(
+            {"provenance": provenance(), "cells": cells}, indent=1
+        ),
         "simulation.md": markdown_table(list(map(_row, cells))),
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -139,7 +139,9 @@ class RandomPositives(Rule):
         hits = sum(map(by_rank.__getitem__, drawn))
         if not drawn:
             return None
-        return most_relevant(hits, len(drawn), len(self._order), *_JEFFREYS, self._error)
+        return most_relevant(
+            hits, len(drawn), len(self._order), *_JEFFREYS, self._error
+        )
 
     def _drawn(self, by_rank: Known) -> list[int]:
         """The labeled posts of the random order, up to the first gap."""
@@ -271,13 +273,18 @@ def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
     def words() -> tuple[PostWords, NDArray[np.int64]]:
         units = texts.units(range(len(scores)))
         keys = [repr(text_key(unit) or unit.name) for unit in units]
-        return PostWords.of([unit.text for unit in units]), np.unique(keys, return_inverse=True)[1]
+        return PostWords.of([unit.text for unit in units]), np.unique(
+            keys, return_inverse=True
+        )[1]
 
     return lambda by_rank: learned_order(scores, *words(), by_rank)
 
 
 def learned_order(
-    scores: NDArray[np.float64], words: PostWords, groups: NDArray[np.int64], by_rank: Known
+    scores: NDArray[np.float64],
+    words: PostWords,
+    groups: NDArray[np.int64],
+    by_rank: Known,
 ) -> NDArray[np.int64]:
     """All ranks (N,) in the order learned from the labels, or in that of the search; see `learn`.
 
@@ -285,7 +292,10 @@ def learned_order(
     """
     try:
         found = learn(
-            words, scores, {place: bool(label) for place, label in by_rank.items()}, groups
+            words,
+            scores,
+            {place: bool(label) for place, label in by_rank.items()},
+            groups,
         )
     except TooFewLabels:
         return np.argsort(-scores, kind="stable")
@@ -304,7 +314,9 @@ def recall_shown(
     found before.
     """
     hits, drawn = np.asarray(hits, np.float64), np.asarray(drawn, np.float64)
-    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top  # the smallest number that breaks it
+    bad = (
+        np.floor((top + hits) / recall + 1e-9) + 1 - top
+    )  # the smallest number that breaks it
     ratio = prior_posterior(bad, hits, drawn, rest, *_prior(top, rest, recall))
     # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
     likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
@@ -348,15 +360,21 @@ class Goal:
     def check(self) -> None:
         """Raise an `InputError` for a value that no pool allows."""
         if self.find is None and self.recall is None:
-            raise InputError("expected a number of posts, or a share of all relevant posts")
+            raise InputError(
+                "expected a number of posts, or a share of all relevant posts"
+            )
         for name, number in (("find", self.find), ("positives", self.positives)):
             if number is not None and number < 1:
-                raise InputError(f"{name} is {number}; expected at least 1 relevant post")
+                raise InputError(
+                    f"{name} is {number}; expected at least 1 relevant post"
+                )
         if self.recall is not None:
             share_of(self.recall, "recall (the share of all relevant posts)")
         share_of(self.confidence, "confidence")
         if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
-            raise InputError(f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}")
+            raise InputError(
+                f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
+            )
 
     def rules(self, population: Population, texts: Texts) -> list[Rule]:
         """The rules, in the order in which they request labels.
@@ -393,7 +411,9 @@ class Stopping(SamplingPlan):
         self.rules = self.goal.rules(self.population, self.texts)
 
     @classmethod
-    def start(cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]) -> Self:
+    def start(
+        cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]
+    ) -> Self:
         """Fix the goal and write the plan; resume it if the file has the same goal."""
         goal.check()
         posts = options.get("posts")
@@ -417,7 +437,11 @@ class Stopping(SamplingPlan):
     def ask(self, labels: Labels) -> Unit | None:
         """The next post to label; None if every rule is satisfied."""
         ranks = self.needed(labels)
-        return self.texts.units(ranks[:1], partial(list, ranks[:500]))[0] if ranks else None
+        return (
+            self.texts.units(ranks[:1], partial(list, ranks[:500]))[0]
+            if ranks
+            else None
+        )
 
     def needed(self, labels: Labels) -> list[int]:
         """The ranks of the posts to label next, in order; empty if every rule is satisfied."""
@@ -452,7 +476,10 @@ class Stopping(SamplingPlan):
         """The labels given, and those that the rules still need."""
         by_rank = self._known(labels)
         verdicts = [label.relevant for label in labels.of.values()]
-        row = next((n for n, relevant in enumerate(reversed(verdicts)) if relevant), len(verdicts))
+        row = next(
+            (n for n, relevant in enumerate(reversed(verdicts)) if relevant),
+            len(verdicts),
+        )
         parts = [f"{len(verdicts):,} labeled, {sum(verdicts):,} relevant"]
         parts += [rule.status(by_rank) for rule in self.rules]
         if self.promises_recall and self.plan["earlier"]:
@@ -460,13 +487,19 @@ class Stopping(SamplingPlan):
                 f"the confidence of the recall is {float(self.confidence):g}, after "
                 f"{counted(len(self.plan['earlier']), 'earlier plan')}"
             )
-        return "; ".join([*parts, f"{row} not relevant in a row (which guarantees nothing)"])
+        return "; ".join(
+            [*parts, f"{row} not relevant in a row (which guarantees nothing)"]
+        )
 
     def shown(self, labels: Labels) -> str:
         """A lower bound on the recall so far, once it says something; else empty."""
         by_rank = self._known(labels)
         hits = sum(by_rank.values())
-        bounds = [most for rule in self.rules if (most := rule.most_relevant(by_rank)) is not None]
+        bounds = [
+            most
+            for rule in self.rules
+            if (most := rule.most_relevant(by_rank)) is not None
+        ]
         if not bounds or not hits:
             return ""
         most = max(min(bounds), hits)
@@ -481,5 +514,7 @@ class Stopping(SamplingPlan):
     def _known(self, labels: Labels) -> dict[int, int]:
         ranks = self.population.ranks_of(list(labels.of))
         return {
-            ranks[name]: int(label.relevant) for name, label in labels.of.items() if name in ranks
+            ranks[name]: int(label.relevant)
+            for name, label in labels.of.items()
+            if name in ranks
         }

@@ -68,7 +68,9 @@ def application(desk: Desk) -> Starlette:
 
         return Route(path, handle)
 
-    def get(path: str, answer: Callable[[Desk, Values], Any], method: str = "GET") -> Route:
+    def get(
+        path: str, answer: Callable[[Desk, Values], Any], method: str = "GET"
+    ) -> Route:
         def handle(request: Request) -> Response:
             desk.project.refuse_links()
             found = answer(desk, {**request.query_params, **request.path_params})
@@ -95,7 +97,9 @@ def application(desk: Desk) -> Starlette:
         return Route(path, handle, methods=["PUT"])
 
     async def events(request: Request) -> Response:
-        return StreamingResponse(_progress(desk, request), media_type="text/event-stream")
+        return StreamingResponse(
+            _progress(desk, request), media_type="text/event-stream"
+        )
 
     routes = [
         post("/api/labels", labeling.give),  # the most frequent one
@@ -116,26 +120,39 @@ def application(desk: Desk) -> Starlette:
         put(
             "/api/verdicts",
             lambda desk, values, file: {
-                "sentence": desk.machine.take(file, values.get("machine", "")).sentence()
+                "sentence": desk.machine.take(
+                    file, values.get("machine", "")
+                ).sentence()
             },
         ),
-        get("/api/verdicts", lambda desk, values: desk.project.update(machine=None), "DELETE"),
+        get(
+            "/api/verdicts",
+            lambda desk, values: desk.project.update(machine=None),
+            "DELETE",
+        ),
         view("/label", "label", _label_values),
         get("/api/queue", _queue),
         post("/api/labels/undo", _undo),
         put(
             "/api/labels/import",
-            lambda desk, values, file: labeling.take(desk, file, values.get("annotator", "")),
+            lambda desk, values, file: labeling.take(
+                desk, file, values.get("annotator", "")
+            ),
         ),
         post(
             "/api/settings",
-            lambda desk, row: desk.project.update(criteria=text_in(row, "criteria").strip()[:5000]),
+            lambda desk, row: desk.project.update(
+                criteria=text_in(row, "criteria").strip()[:5000]
+            ),
         ),
         view("/decide", "decide", _decide_values),
         get("/api/outlook", _outlook),
         post("/api/plan", _plan),
         post("/api/goals", _fix_goals),
-        post("/api/certify", lambda desk, row: {"sentences": desk.certificate.certify().sentences}),
+        post(
+            "/api/certify",
+            lambda desk, row: {"sentences": desk.certificate.certify().sentences},
+        ),
         view("/hand-over", "hand-over", _hand_over_values),
         get("/files/{kind}", _file),
     ]
@@ -155,7 +172,9 @@ def _conflict(request: Request, error: Conflict) -> Response:
     """The label is not the one that the page had shown."""
     current = error.current
     there = None if current is None else {"n": current.number, "label": current.label}
-    return JSONResponse({"error": "this label was changed in another tab", "current": there}, 409)
+    return JSONResponse(
+        {"error": "this label was changed in another tab", "current": there}, 409
+    )
 
 
 def _common(desk: Desk) -> dict[str, Any]:
@@ -200,7 +219,9 @@ def _take_input(desk: Desk, values: Values, file: Path) -> dict[str, Any]:
 
 def _remove_input(desk: Desk, values: Values) -> dict[str, Any]:
     if desk.search.status()["state"] == "running":
-        raise InputError("a search is reading the files; wait for it to finish or cancel it")
+        raise InputError(
+            "a search is reading the files; wait for it to finish or cancel it"
+        )
     desk.project.remove_input(values["kind"], values["name"])
     return _inputs(desk, values["kind"])
 
@@ -250,7 +271,9 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
         return {"results": None}
     results, meta = desk.project.load_results(), desk.project.meta()
     threshold = desk.project.threshold
-    drawn = pages.charts(results, threshold, meta.get("histogram")) if len(results) else {}
+    drawn = (
+        pages.charts(results, threshold, meta.get("histogram")) if len(results) else {}
+    )
     return drawn | {
         "results": results,
         "meta": meta,
@@ -260,7 +283,9 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
         "learned": desk.learning.found(),
         "said": desk.machine.verdicts(),
         "problem": desk.machine.problem,
-        "commands": [line for line in (desk.search.command, *desk.learning.commands()) if line],
+        "commands": [
+            line for line in (desk.search.command, *desk.learning.commands()) if line
+        ],
     }
 
 
@@ -281,7 +306,10 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
     start = int(np.searchsorted(places, after, side="right"))
     ranks, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
     html = pages.items(
-        desk, results.posts(ranks[:PAGE].tolist()), values.get("annotator", ""), learned=learned
+        desk,
+        results.posts(ranks[:PAGE].tolist()),
+        values.get("annotator", ""),
+        learned=learned,
     )
     following = int(places[PAGE - 1]) if len(ranks) > PAGE else None
     return content | {"html": html, "next": following}
@@ -301,8 +329,14 @@ def _filter(values: Values) -> Filter:
 
 
 def _copies(desk: Desk, values: Values) -> dict[str, Any]:
-    rank, blind, results = values["rank"], values.get("blind") == "1", desk.project.load_results()
-    found = results.posts([other for other in results.copies(rank) if other != rank][:PAGE])
+    rank, blind, results = (
+        values["rank"],
+        values.get("blind") == "1",
+        desk.project.load_results(),
+    )
+    found = results.posts(
+        [other for other in results.copies(rank) if other != rank][:PAGE]
+    )
     who = values.get("annotator", "")
     return {"html": pages.items(desk, found, who, blind=blind, independent=blind)}
 
@@ -337,7 +371,9 @@ def _queue(desk: Desk, values: Values) -> dict[str, Any]:
         {"post": post.id, "html": pages.items(desk, [post], annotator, **hidden)}
         for post in results.posts(ranks)
     ]
-    mine = [given.label for p in desk.log.posts() if (given := desk.log.of(p, annotator))]
+    mine = [
+        given.label for p in desk.log.posts() if (given := desk.log.of(p, annotator))
+    ]
     counts = {name: mine.count(name) for name in LABELS}
     ahead = desk.certificate.progress() if kind in ("sample", "mixed") else ""
     return {"posts": shown, "counts": counts, "ahead": ahead}
@@ -375,7 +411,9 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
             "content": found.content,
             "sentences": found.sentences,
             "left": found.left,
-            "answers": Markup(certificate.answers()) if found.content["labels"]["used"] else "",
+            "answers": Markup(certificate.answers())
+            if found.content["labels"]["used"]
+            else "",
             "thresholds": certificate.thresholds(),
             "conflicts": len(found.labels.conflicts),
         }
@@ -389,7 +427,9 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
 
 def _outlook(desk: Desk, values: Values) -> dict[str, Any]:
     targets = shares_in(values.get("precision", ""))
-    return {"sentences": desk.certificate.outlook(targets, share_in(values, "confidence"))}
+    return {
+        "sentences": desk.certificate.outlook(targets, share_in(values, "confidence"))
+    }
 
 
 def _plan(desk: Desk, row: Values) -> None:
@@ -420,11 +460,15 @@ def _hand_over_values(desk: Desk) -> dict[str, Any]:
     planned = ready and desk.certificate.planned
     content = desk.certificate.findings().content if planned else {"claims": []}
     cuts = desk.certificate.thresholds() if planned else []
-    lists = [pair for pair in zip(content["claims"], cuts, strict=True) if pair[0]["posts"]]
+    lists = [
+        pair for pair in zip(content["claims"], cuts, strict=True) if pair[0]["posts"]
+    ]
     return {
         "planned": planned,
         "lists": lists,
-        "chosen": next((claim for claim, cut in lists if cut == desk.project.threshold), None),
+        "chosen": next(
+            (claim for claim, cut in lists if cut == desk.project.threshold), None
+        ),
         "exact": content.get("settings", {}).get("false_positive") is None,
         "confidence": content.get("confidence"),
         "judged": content.get("judged"),

@@ -20,29 +20,36 @@ if TYPE_CHECKING:
 
 
 def desk(
-    project: Annotated[Path, typer.Option(help="Folder of a new or existing project.")] = Path(
-        "siamese-news-project"
-    ),
+    project: Annotated[
+        Path, typer.Option(help="Folder of a new or existing project.")
+    ] = Path("siamese-news-project"),
     articles: Annotated[
         list[str] | None,
         typer.Option(help="Seed articles, as for rank. More can be added on the page."),
     ] = None,
     posts: Annotated[
-        list[str] | None, typer.Option(help="Posts, as for rank. More can be added on the page.")
+        list[str] | None,
+        typer.Option(help="Posts, as for rank. More can be added on the page."),
     ] = None,
     negatives: Annotated[
         list[str] | None,
         typer.Option("--not", help="Articles about a different story, as for rank."),
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="Model folder, as for rank.")] = None,
-    second_look: Annotated[
-        Path | None, typer.Option(help="Model folder that rereads the best posts, as for rank.")
+    model: Annotated[
+        Path | None, typer.Option(help="Model folder, as for rank.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port (default: any free one).")] = 0,
+    second_look: Annotated[
+        Path | None,
+        typer.Option(help="Model folder that rereads the best posts, as for rank."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port (default: any free one).")
+    ] = 0,
     no_browser: Annotated[
         bool,
         typer.Option(
-            "--no-browser", help="Print the address with its token instead of opening a browser."
+            "--no-browser",
+            help="Print the address with its token instead of opening a browser.",
         ),
     ] = False,
 ) -> None:
@@ -60,7 +67,9 @@ def desk(
 
             from siamese_news.desk.project import Project
 
-        opened = Project(project, articles or [], posts or [], negatives or [], model, second_look)
+        opened = Project(
+            project, articles or [], posts or [], negatives or [], model, second_look
+        )
         _serve(opened, port, browser=not no_browser)
 
 

@@ -10,7 +10,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from siamese_news.decide.bounds.hypergeometric import lower_bound, recall_bound, upper_bound
+from siamese_news.decide.bounds.hypergeometric import (
+    lower_bound,
+    recall_bound,
+    upper_bound,
+)
 from siamese_news.decide.certificate import (
     certificate_of,
     findings_of,
@@ -28,7 +32,13 @@ from siamese_news.decide.plan.population import Population
 from siamese_news.decide.stopping import Goal, Stopping
 from siamese_news.desk.project import Project
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, SKIP, YES, LabelJournal, write_judgments
+from siamese_news.labels.journal import (
+    CONFLICT,
+    SKIP,
+    YES,
+    LabelJournal,
+    write_judgments,
+)
 from siamese_news.labels.matching import Labels, changed_sentence, labels_in
 from siamese_news.labels.results import Unit
 from siamese_news.utils.files import readable_name
@@ -36,7 +46,9 @@ from siamese_news.utils.terminal import counted
 
 BUDGET_CAP = 100_000
 
-_RENEWED = 10  # labels after which progress is worded again; each wording counts as a look
+_RENEWED = (
+    10  # labels after which progress is worded again; each wording counts as a look
+)
 _FIRST = 256  # posts of an order whose labels are looked up together at first
 _SEED = 0  # of the random order of the estimates; the default of `audit`
 _AUDITED = 200  # labels of the audit that the page suggests
@@ -53,7 +65,9 @@ class _Planned(Generic[Plan]):
     Its commands read the labels from a file with the name `sheet`.
     """
 
-    def __init__(self, project: Project, log: LabelJournal, kind: type[Plan], sheet: str) -> None:
+    def __init__(
+        self, project: Project, log: LabelJournal, kind: type[Plan], sheet: str
+    ) -> None:
         self._project = project
         self._log = log
         self._kind: type[Plan] = kind
@@ -85,7 +99,9 @@ class _Planned(Generic[Plan]):
     def _open(self) -> Plan:
         if self._work is None or self._work.path != self.path:
             if not self.planned:
-                raise InputError("nothing is fixed yet; fix a target before labeling for it")
+                raise InputError(
+                    "nothing is fixed yet; fix a target before labeling for it"
+                )
             self._work = self._kind.resume(self.path, results=self._project.results)
         return self._work
 
@@ -121,7 +137,11 @@ class Certificate(_Planned[Certification]):
     def earlier(self) -> int:
         """How many plans were made over the posts of the results."""
         results = self._project.results
-        return plans_over(Population(results)) if results.exists() and not self.planned else 0
+        return (
+            plans_over(Population(results))
+            if results.exists() and not self.planned
+            else 0
+        )
 
     def outlook(self, targets: Sequence[str], confidence: str) -> list[str]:
         """What labels are likely to buy on this list for each target; nothing is fixed."""
@@ -131,12 +151,19 @@ class Certificate(_Planned[Certification]):
         population = Population(self._project.require_results())
         relevance = relevance_of(population)
         if relevance is None:
-            raise InputError("the results have no relevance, from which an outlook is made")
+            raise InputError(
+                "the results have no relevance, from which an outlook is made"
+            )
         said = (
-            outlook_sentence(target, outlooks(population.scores, relevance, target, error=error))
+            outlook_sentence(
+                target, outlooks(population.scores, relevance, target, error=error)
+            )
             for target in targets
         )
-        return [text or "The list is shorter than any plan: label all of it." for text in said]
+        return [
+            text or "The list is shorter than any plan: label all of it."
+            for text in said
+        ]
 
     def plan(self, settings: Settings, *, again: bool) -> None:
         """Fix everything before the first label; an `InputError` if there is a plan already."""
@@ -173,7 +200,9 @@ class Certificate(_Planned[Certification]):
         """How many of the planned labels are not given yet."""
         with self._guard:
             work = self._open()
-            return max(0, work.settings.budget - len(labels_in(self._log, work.sampled).of))
+            return max(
+                0, work.settings.budget - len(labels_in(self._log, work.sampled).of)
+            )
 
     def findings(self) -> Findings:
         """The state of the certificate with the present labels."""
@@ -202,7 +231,10 @@ class Certificate(_Planned[Certification]):
         with self._guard:
             work, found = self._open(), self._found
             # A count is no look at the result.
-            used, planned = len(labels_in(self._log, work.sampled).of), work.settings.budget
+            used, planned = (
+                len(labels_in(self._log, work.sampled).of),
+                work.settings.budget,
+            )
             if (
                 found is None
                 or found[0] != self.path
@@ -229,7 +261,9 @@ class Certificate(_Planned[Certification]):
                 )
         if left:
             sentences.append(left)
-        return " ".join(sentences if len(sentences) > 2 or before == used else sentences[:1])
+        return " ".join(
+            sentences if len(sentences) > 2 or before == used else sentences[:1]
+        )
 
     def answers(self) -> str:
         """The answers to a reviewer with the present labels, as HTML."""
@@ -254,7 +288,9 @@ class Certificate(_Planned[Certification]):
         if not self.planned:
             return None
         lists = zip(self.findings().claims, self.thresholds(), strict=True)
-        return next((claim for claim, cut in lists if cut == threshold and claim.posts), None)
+        return next(
+            (claim for claim, cut in lists if cut == threshold and claim.posts), None
+        )
 
     def thresholds(self) -> list[float]:
         """The threshold by which the list of each claim is chosen.
@@ -305,7 +341,8 @@ class Goals(_Planned[Stopping]):
         with self._guard:
             work = self._open()
             return [
-                unit.post for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
+                unit.post
+                for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
             ]
 
     def _labels(self) -> Labels:
@@ -331,7 +368,9 @@ class Goals(_Planned[Stopping]):
                 "done": not work.needed(labels),
                 "goal": work.goal,
                 "confidence": float(
-                    max(Fraction(0), Fraction(work.goal.confidence) - work.earlier_error)
+                    max(
+                        Fraction(0), Fraction(work.goal.confidence) - work.earlier_error
+                    )
                 ),
                 "status": work.status(labels),
                 "changed": changed_sentence(work.log.changed),
@@ -342,7 +381,10 @@ class Goals(_Planned[Stopping]):
         with self._guard:
             self._write_sheet(self._labels().of)
             return self._project.command(
-                "annotate", results=self._project.results, **self.options(), labels=self.sheet
+                "annotate",
+                results=self._project.results,
+                **self.options(),
+                labels=self.sheet,
             )
 
     def options(self) -> dict[str, Any]:
@@ -381,7 +423,9 @@ class Estimates:
                 verdicts = list(takewhile(bool, map(self._log.verdict, posts)))
                 # As in `audit`, an undecided post counts against the list: as relevant below it.
                 relevant = (YES,) if side == 0 else (YES, SKIP, CONFLICT)
-                samples.append((size, len(verdicts), sum(map(relevant.count, verdicts))))
+                samples.append(
+                    (size, len(verdicts), sum(map(relevant.count, verdicts)))
+                )
         above, below = samples
         return {
             "threshold": threshold,
@@ -395,7 +439,11 @@ class Estimates:
         """Ids of the posts to label next, alternately above and below."""
         with self._guard:
             sides = [
-                list(islice((post for post in posts if not self._log.verdict(post)), count))
+                list(
+                    islice(
+                        (post for post in posts if not self._log.verdict(post)), count
+                    )
+                )
                 for _, posts in self._sides(threshold)
             ]
         mixed = chain.from_iterable(zip_longest(*sides))
@@ -408,7 +456,9 @@ class Estimates:
             total = at["above"][0] + at["below"][0]
             recall = {"threshold": at["threshold"], "population": total}
         out = results.with_name("audit.jsonl")
-        return self._project.command("audit", results=results, **recall, budget=_AUDITED, out=out)
+        return self._project.command(
+            "audit", results=results, **recall, budget=_AUDITED, out=out
+        )
 
     def _sides(self, threshold: float) -> list[tuple[int, Iterator[str]]]:
         """How many posts are above and below a threshold, and their ids in random order."""
@@ -424,9 +474,13 @@ class Estimates:
         ]
 
 
-def _shuffled(population: Population, keys: Keys, start: int, end: int) -> Iterator[str]:
+def _shuffled(
+    population: Population, keys: Keys, start: int, end: int
+) -> Iterator[str]:
     """The ids of the posts at the ranks [start, end) in random order."""
-    order = Order(np.array([end - start]), lambda first, last: keys(first + start, last + start))
+    order = Order(
+        np.array([end - start]), lambda first, last: keys(first + start, last + start)
+    )
     seen, count = 0, _FIRST
     while seen < end - start:
         ranks = (order.first(0, count)[seen:] + start).tolist()
@@ -435,11 +489,15 @@ def _shuffled(population: Population, keys: Keys, start: int, end: int) -> Itera
         yield from (name.rpartition("\t")[2] for name in population.names_at(ranks))
 
 
-def _precision_interval(size: int, labeled: int, relevant: int) -> dict[str, float | None]:
+def _precision_interval(
+    size: int, labeled: int, relevant: int
+) -> dict[str, float | None]:
     """The precision of a set by a random sample of it, with the exact 95% interval."""
     if not labeled:
         return {"estimate": None, "low": 0.0, "high": 1.0}
-    low, high = (bound(size, labeled, relevant, 0.025) for bound in (lower_bound, upper_bound))
+    low, high = (
+        bound(size, labeled, relevant, 0.025) for bound in (lower_bound, upper_bound)
+    )
     return {"estimate": relevant / labeled, "low": low / size, "high": high / size}
 
 

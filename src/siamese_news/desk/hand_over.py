@@ -17,7 +17,16 @@ from siamese_news.search.report import read_results, write_report
 from siamese_news.utils.files import atomic_write, write_json
 
 _IDS = tuple(name for name in COLUMNS if name not in ("text", "terms"))
-_LABEL_COLUMNS = ("post", "label", "annotator", "note", "at", "copy_of", "score", "text")
+_LABEL_COLUMNS = (
+    "post",
+    "label",
+    "annotator",
+    "note",
+    "at",
+    "copy_of",
+    "score",
+    "text",
+)
 
 Maker = Callable[[Desk, Path], Path | None]
 """Writes the file of a project at a path, or returns the path of another file."""
@@ -35,14 +44,22 @@ def commands(desk: Desk) -> list[str]:
     """The equivalent command lines, to be run in the project's folder."""
     project = desk.project
     lines = [desk.search.command]
-    for name, ids_only in (("found.csv", False), ("ids.csv", True), ("found.parquet", False)):
+    for name, ids_only in (
+        ("found.csv", False),
+        ("ids.csv", True),
+        ("found.parquet", False),
+    ):
         out = project.exports / name
         lines.append(desk.search.command_to(project.threshold, out, ids_only=ids_only))
     found, posts = project.exports / "found.parquet", project.sources("posts")
     reading = {name: project.config()["options"][name] for name in FIELDS}
-    lines.append(project.command("report", results=found, out=project.exports / "report.html"))
+    lines.append(
+        project.command("report", results=found, out=project.exports / "report.html")
+    )
     out = project.exports / "threads.parquet"
-    lines.append(project.command("threads", results=found, posts=posts, **reading, out=out))
+    lines.append(
+        project.command("threads", results=found, posts=posts, **reading, out=out)
+    )
     if desk.certificate.planned:
         lines += desk.certificate.commands()
     if desk.goals.planned:
@@ -105,7 +122,9 @@ def _given_labels(desk: Desk) -> Iterator[Mapping[str, Any]]:
             }
 
 
-def _csv(rows: Callable[[Desk], Iterable[Mapping[str, Any]]], columns: Sequence[str]) -> Maker:
+def _csv(
+    rows: Callable[[Desk], Iterable[Mapping[str, Any]]], columns: Sequence[str]
+) -> Maker:
     def write(desk: Desk, path: Path) -> None:
         with atomic_write(path) as stream:
             write_rows(stream, rows(desk), "csv", columns=columns)
@@ -114,7 +133,9 @@ def _csv(rows: Callable[[Desk], Iterable[Mapping[str, Any]]], columns: Sequence[
 
 
 def _parquet(desk: Desk, path: Path) -> None:
-    columns = (*COLUMNS, "x", "y") if desk.project.config()["options"]["map"] else COLUMNS
+    columns = (
+        (*COLUMNS, "x", "y") if desk.project.config()["options"]["map"] else COLUMNS
+    )
     with atomic_write(path, "wb") as stream:
         write_rows(stream, _found(desk), "parquet", columns=columns)
     meta = desk.project.meta()
@@ -124,13 +145,17 @@ def _parquet(desk: Desk, path: Path) -> None:
 
 
 def _report(desk: Desk, path: Path) -> None:
-    write_report(path, read_results(make(desk, "parquet"), name=desk.project.folder.name))
+    write_report(
+        path, read_results(make(desk, "parquet"), name=desk.project.folder.name)
+    )
 
 
 def _certificate(ending: str) -> Maker:
     def write(desk: Desk, path: Path) -> Path:
         if not desk.certificate.planned:
-            raise InputError("there is no certificate yet; fix a target and label for it first")
+            raise InputError(
+                "there is no certificate yet; fix a target and label for it first"
+            )
         desk.certificate.certify()
         return sibling(desk.certificate.path, ending)
 

@@ -12,7 +12,14 @@ from siamese_news.desk.desk import Desk
 from siamese_news.desk.requests import naming
 from siamese_news.desk.results import Filter
 from siamese_news.errors import InputError
-from siamese_news.labels.journal import CONFLICT, NO, SKIP, YES, annotator_name, common_label
+from siamese_news.labels.journal import (
+    CONFLICT,
+    NO,
+    SKIP,
+    YES,
+    annotator_name,
+    common_label,
+)
 from siamese_news.labels.sheets import read_rows
 
 QUEUES = (
@@ -44,7 +51,9 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
     """
     post, seen = row.get("post"), row.get("seen")
     if not isinstance(post, str) or not (seen is None or type(seen) is int):
-        raise InputError("expected the id of a post, and the number of the label that was shown")
+        raise InputError(
+            "expected the id of a post, and the number of the label that was shown"
+        )
     results = desk.project.load_results()
     found = results.by_id([post]).get(post)
     if found is None:
@@ -62,7 +71,12 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
         seen=seen,
     )
     verdict = desk.log.verdict(post)
-    return {"n": given.number, "label": given.label, "copies": len(copies), "verdict": verdict}
+    return {
+        "n": given.number,
+        "label": given.label,
+        "copies": len(copies),
+        "verdict": verdict,
+    }
 
 
 def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
@@ -85,7 +99,10 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     known = desk.project.load_results().by_id(list(said))
     counts = {"taken": 0, "already": 0, "unknown": 0, "conflicts": 0}
     for post, values in said.items():
-        given, value = desk.log.of(post, annotator_name(annotator)), common_label(values)
+        given, value = (
+            desk.log.of(post, annotator_name(annotator)),
+            common_label(values),
+        )
         if post not in known:
             counts["unknown"] += 1
         elif value == CONFLICT:
@@ -98,7 +115,9 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     return counts
 
 
-def queue(desk: Desk, kind: str, annotator: str, count: int, leave: set[str]) -> list[int]:
+def queue(
+    desk: Desk, kind: str, annotator: str, count: int, leave: set[str]
+) -> list[int]:
     """Ranks of the posts to label next from one of the `QUEUES`.
 
     The posts that this annotator labeled are left out, and those that the page already has
@@ -156,7 +175,9 @@ def _from_rank(
 def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int]:
     """Posts with labels, for a second one; see `queue`."""
     log, found = desk.log, []
-    shown = desk.project.load_results().by_id([post for post in log.posts() if post not in leave])
+    shown = desk.project.load_results().by_id(
+        [post for post in log.posts() if post not in leave]
+    )
     for post in log.posts():
         if post not in shown:
             continue
@@ -167,14 +188,17 @@ def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int
             wanted = mine is not None and mine.label == SKIP
         else:
             wanted = mine is not None and (
-                log.verdict(post) == CONFLICT or {mine.label, desk.machine.said(rank)} == {YES, NO}
+                log.verdict(post) == CONFLICT
+                or {mine.label, desk.machine.said(rank)} == {YES, NO}
             )
         if wanted:
             found.append(rank)
     return found
 
 
-def _unlabeled(desk: Desk, posts: list[str], annotator: str, leave: set[str]) -> list[int]:
+def _unlabeled(
+    desk: Desk, posts: list[str], annotator: str, leave: set[str]
+) -> list[int]:
     """The ranks of those posts that this annotator has not labeled."""
     known = desk.project.load_results().by_id(posts)
     return [
@@ -191,7 +215,9 @@ def machine_agreement(desk: Desk) -> list[str]:
         return []
     results = desk.project.load_results()
     said = certain({post: desk.log.verdict(post) for post in desk.log.posts()})
-    known = {post.rank - 1: said[post.id] for post in results.by_id(list(said)).values()}
+    known = {
+        post.rank - 1: said[post.id] for post in results.by_id(list(said)).values()
+    }
     return machine_lines(verdicts, known, np.arange(1, len(results) + 1))
 
 
@@ -201,4 +227,6 @@ def label_command(desk: Desk) -> str:
     if not desk.certificate.planned:
         goals = desk.goals.options() if desk.goals.planned else {"find": 100}
         options = {"results": desk.project.results, **goals}
-    return desk.project.command("annotate", **options, labels="labels-of-the-terminal.jsonl")
+    return desk.project.command(
+        "annotate", **options, labels="labels-of-the-terminal.jsonl"
+    )

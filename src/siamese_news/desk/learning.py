@@ -43,7 +43,9 @@ class Machine:
         if not saved:
             return None
         # A project may be somebody else's: a name with a folder in it could be any file.
-        return self._project.folder / "verdicts" / Path(str(saved["file"])).name, str(saved["name"])
+        return self._project.folder / "verdicts" / Path(str(saved["file"])).name, str(
+            saved["name"]
+        )
 
     def take(self, file: Path, name: str) -> MachineVerdicts:
         """Keep a file of verdicts in the project, instead of an earlier one.
@@ -52,7 +54,9 @@ class Machine:
             InputError: no name, or a file without verdicts on these posts; nothing is kept.
         """
         if not (named := annotator_name(name)):
-            raise InputError("the machine has no name; expected a few letters, such as gpt")
+            raise InputError(
+                "the machine has no name; expected a few letters, such as gpt"
+            )
         with naming(file):
             found = read_machine(file, named, self._project.load_results().ids())
         folder = self._project.folder / "verdicts"
@@ -69,7 +73,11 @@ class Machine:
             return None
         with self._guard:
             try:
-                stamp = source, *(path.stat().st_mtime_ns for path in (results, source[0])), results
+                stamp = (
+                    source,
+                    *(path.stat().st_mtime_ns for path in (results, source[0])),
+                    results,
+                )
                 if self._held[0] != stamp:
                     self._held, self.problem = (stamp, None), ""
                     posts = self._project.load_results().ids()
@@ -82,7 +90,11 @@ class Machine:
     def said(self, rank: int) -> str:
         """``yes`` or ``no`` for the post at a rank; empty without a verdict, or without a cut."""
         found = self.verdicts()
-        if found is None or found.cut is None or np.isnan(value := found.values[rank - 1]):
+        if (
+            found is None
+            or found.cut is None
+            or np.isnan(value := found.values[rank - 1])
+        ):
             return ""
         return YES if value >= found.cut else NO
 
@@ -108,15 +120,25 @@ class Learning:
                 self._path(ending).unlink(missing_ok=True)
             source = self._machine.source
             line = self._line(source)
-            with spawning() as context, ProcessPoolExecutor(1, mp_context=context) as process:
+            with (
+                spawning() as context,
+                ProcessPoolExecutor(1, mp_context=context) as process,
+            ):
                 order = self._path("parquet")
                 task = process.submit(
-                    learn_order, results, certain(said), source, order, command_line=line
+                    learn_order,
+                    results,
+                    certain(said),
+                    source,
+                    order,
+                    command_line=line,
                 )
                 try:
                     feedback, remarks = task.result()
                 except BrokenProcessPool as error:
-                    raise InputError("learning was stopped; is there enough memory?") from error
+                    raise InputError(
+                        "learning was stopped; is there enough memory?"
+                    ) from error
             found = {
                 "sentence": feedback.sentence(),
                 "words": feedback.word_lines(),
@@ -157,7 +179,9 @@ class Learning:
             odds = np.load(self._path("npy"))
         order = np.arange(len(groups)) if places is None else places
         known = {rank - 1: said for rank, said in labeled.items()}
-        return [n + 1 for n in next_posts(-order.astype(float), odds, groups, known, count)]
+        return [
+            n + 1 for n in next_posts(-order.astype(float), odds, groups, known, count)
+        ]
 
     def commands(self) -> list[str]:
         """The equivalent command line."""
@@ -165,7 +189,9 @@ class Learning:
             return []
         # A project may be somebody else's, so the line is made of what the page can have written.
         machine = found.get("machine")
-        if not isinstance(machine, list) or not all(isinstance(each, str) for each in machine):
+        if not isinstance(machine, list) or not all(
+            isinstance(each, str) for each in machine
+        ):
             return [self._line(None)]
         file, name = (clean(each) for each in (*machine, "", "")[:2])
         return [self._line((self._project.folder / "verdicts" / Path(file).name, name))]

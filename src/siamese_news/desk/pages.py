@@ -43,8 +43,13 @@ def _templates() -> Any:
 @lru_cache
 def _code(view: str) -> tuple[str, str]:
     """The style and the script of a view."""
-    pages, report = files("siamese_news.desk") / "pages", files("siamese_news.search.report")
-    shared = ["common.js", "labeling.js"] if view in ("posts", "label") else ["common.js"]
+    pages, report = (
+        files("siamese_news.desk") / "pages",
+        files("siamese_news.search.report"),
+    )
+    shared = (
+        ["common.js", "labeling.js"] if view in ("posts", "label") else ["common.js"]
+    )
     style = [report / "style.css", pages / "desk.css"]
     script = [pages / name for name in (*shared, f"{view}.js")]
     return _joined(style), _joined(script)
@@ -63,7 +68,10 @@ def view(name: str, **values: Any) -> tuple[str, str]:
 
 def piece(name: str, **values: Any) -> str:
     """A page or a part of one."""
-    every = {"several_seeds": False, "seeds": {}}  # the templates of the report need them
+    every = {
+        "several_seeds": False,
+        "seeds": {},
+    }  # the templates of the report need them
     html: str = _templates().get_template(f"{name}.html.j2").render(every | values)
     return html
 
@@ -106,11 +114,15 @@ def items(
         blind=blind,
         independent=independent,
         several_seeds=len(results.seeds) > 1,
-        seeds={seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds},
+        seeds={
+            seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds
+        },
     )
 
 
-def charts(results: Results, threshold: float, whole: Mapping[str, Any] | None) -> dict[str, Any]:
+def charts(
+    results: Results, threshold: float, whole: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """The charts of a view of at least one post; `whole` is the histogram of all posts scanned."""
     if whole:
         histogram = Histogram(whole["edges"], whole["counts"])

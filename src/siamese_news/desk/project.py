@@ -113,7 +113,9 @@ class Project:
 
     def _make(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"{self.folder}: is a file; expected the folder of a project")
+            raise InputError(
+                f"{self.folder}: is a file; expected the folder of a project"
+            )
         if not self._file.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
                 raise InputError(
@@ -121,7 +123,12 @@ class Project:
                     "folder or an existing project: name another --project"
                 )
             self.folder.mkdir(parents=True, exist_ok=True)
-            new = {"format": FORMAT, "version": __version__, "search": 0, "options": _OPTIONS}
+            new = {
+                "format": FORMAT,
+                "version": __version__,
+                "search": 0,
+                "options": _OPTIONS,
+            }
             write_json(self._file, new)
         for name in (*(f"inputs/{kind}" for kind in self.named), ".private"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -215,7 +222,11 @@ class Project:
         ]
         rows += [(name, Path(name), False) for name in self.named[kind]]
         return [
-            {"name": name, "own": own, "size": path.stat().st_size if path.is_file() else None}
+            {
+                "name": name,
+                "own": own,
+                "size": path.stat().st_size if path.is_file() else None,
+            }
             for name, path, own in rows
         ]
 
@@ -232,7 +243,9 @@ class Project:
             InputError: an unknown kind (`named`), or a name whose ending is unknown.
         """
         if kind not in self.named:
-            raise InputError(f"{kind!r} is not a kind of file; expected articles, not or posts")
+            raise InputError(
+                f"{kind!r} is not a kind of file; expected articles, not or posts"
+            )
         known = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
         if plain_suffix(f"_{name}") not in known:  # ".jsonl" alone is an ending too
             raise InputError(
@@ -309,7 +322,10 @@ class Project:
                 if one is None or one is False or one == "":
                     continue
                 shown = one.relative_to(self.folder) if isinstance(one, Path) else one
-                found += [f"--{name.replace('_', '-')}", *([] if one is True else [str(shown)])]
+                found += [
+                    f"--{name.replace('_', '-')}",
+                    *([] if one is True else [str(shown)]),
+                ]
         return shlex.join(found)
 
     @property
@@ -339,7 +355,9 @@ def safe_name(name: str) -> str:
     option or a hidden file gets a leading ``_``, and a long one loses the end of its stem.
     """
     plain = normalized("NFC", name).translate(_LIKE)
-    plain = "".join("_" if unicodedata.category(sign)[0] == "C" else sign for sign in plain)
+    plain = "".join(
+        "_" if unicodedata.category(sign)[0] == "C" else sign for sign in plain
+    )
     if _DEVICE.match(plain) or plain[:1] in ("", ".", "-", "~", " "):
         plain = f"_{plain}"
     stem, ending = _ENDING.split(plain, maxsplit=1)[0], _ENDING.search(plain)
@@ -351,7 +369,11 @@ def _is_link(entry: "os.DirEntry[str]") -> bool:
     """Whether a name in a folder leads elsewhere: a symbolic link, or a junction of Windows."""
     if entry.is_symlink():
         return True
-    tag = getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) if os.name == "nt" else 0
+    tag = (
+        getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0)
+        if os.name == "nt"
+        else 0
+    )
     return tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 

@@ -18,7 +18,12 @@ from siamese_news.desk.project import Project, safe_name
 from siamese_news.errors import InputError
 from siamese_news.utils.shares import typed_share
 
-CAPS = {"articles": 64 * 2**20, "not": 64 * 2**20, "posts": 64 * 2**30, "labels": 256 * 2**20}
+CAPS = {
+    "articles": 64 * 2**20,
+    "not": 64 * 2**20,
+    "posts": 64 * 2**30,
+    "labels": 256 * 2**20,
+}
 """Bytes of one uploaded file, by kind."""
 
 _BODY_CAP = 4 * 2**20  # bytes of a request that is not an upload
@@ -64,9 +69,13 @@ async def received(
     """
     if kind == "labels":
         if not name or name.startswith(".") or {"/", "\\"} & set(name):
-            raise InputError(f"the file name is {name!r}; expected one such as sheet.csv")
+            raise InputError(
+                f"the file name is {name!r}; expected one such as sheet.csv"
+            )
     elif project.input_path(kind, name).exists():
-        raise InputError(f"{name}: already exists; remove it first, or rename the new one")
+        raise InputError(
+            f"{name}: already exists; remove it first, or rename the new one"
+        )
     with tempfile.TemporaryDirectory(prefix="upload-", dir=project.private) as folder:
         path = Path(folder) / safe_name(name)
         size = 0
@@ -78,7 +87,9 @@ async def received(
                         f"{name}: is larger than {CAPS[kind]:,} bytes; name it on the command line"
                     )
                 if shutil.disk_usage(folder).free < _SPARE:
-                    raise InputError(f"{name}: the disk is nearly full; free some space first")
+                    raise InputError(
+                        f"{name}: the disk is nearly full; free some space first"
+                    )
                 stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -128,7 +139,10 @@ def shares_in(text: str) -> list[str]:
     """The shares that a person typed (`typed_share`), with blanks, commas or semicolons between."""
     words = re.sub(r"\s+%", "%", text).replace(";", " ")
     # A comma separates after a %, and before a blank or a number with a point.
-    return [typed_share(word) for word in re.sub(r",(?=\s|$|\d*\.)|(?<=%),", " ", words).split()]
+    return [
+        typed_share(word)
+        for word in re.sub(r",(?=\s|$|\d*\.)|(?<=%),", " ", words).split()
+    ]
 
 
 def share_in(row: Mapping[str, Any], name: str) -> str:

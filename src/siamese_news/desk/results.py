@@ -76,7 +76,10 @@ class Results:
     """
 
     def __init__(self, parquet: Path) -> None:
-        self._database, columns = parquet.with_suffix(".sqlite"), parquet.with_suffix(".npz")
+        self._database, columns = (
+            parquet.with_suffix(".sqlite"),
+            parquet.with_suffix(".npz"),
+        )
         self._local = threading.local()
         self._with_word = lru_cache(_KEPT)(self._search)
         built = FileRecord(f"desk-{_VERSION}", (parquet, self._database, columns))
@@ -86,7 +89,11 @@ class Results:
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
             self.clusters: NDArray[np.int64] = held["clusters"]
-            self._lang, self._seed, self._hour = held["lang"], held["article"], held["hour"]
+            self._lang, self._seed, self._hour = (
+                held["lang"],
+                held["article"],
+                held["hour"],
+            )
             self._lead, self.grouped = held["lead"], bool(held["grouped"])
             names = orjson.loads(held["names"].tobytes())
         self.languages: dict[str, int] = names["lang"]
@@ -139,19 +146,27 @@ class Results:
 
     def ids(self) -> list[str]:
         """The ids of all posts, by rank."""
-        return [row[0] for row in self._base().execute("SELECT post FROM posts ORDER BY rank")]
+        return [
+            row[0]
+            for row in self._base().execute("SELECT post FROM posts ORDER BY rank")
+        ]
 
     def copies(self, rank: int) -> list[int]:
         """The ranks of all posts in a post's cluster of near-duplicates, including its own."""
         if not 1 <= rank <= len(self):
-            raise InputError(f"there is no post of rank {rank} in these results; reload the page")
-        found: list[int] = (np.flatnonzero(self.clusters == self.clusters[rank - 1]) + 1).tolist()
+            raise InputError(
+                f"there is no post of rank {rank} in these results; reload the page"
+            )
+        found: list[int] = (
+            np.flatnonzero(self.clusters == self.clusters[rank - 1]) + 1
+        ).tolist()
         return found
 
     def places(self, limit: int) -> list[int]:
         """The ranks of posts that have a place on the map."""
         found = self._base().execute(
-            "SELECT rank FROM posts WHERE rank <= ? AND x IS NOT NULL ORDER BY rank", (limit,)
+            "SELECT rank FROM posts WHERE rank <= ? AND x IS NOT NULL ORDER BY rank",
+            (limit,),
         )
         return [row[0] for row in found]
 
@@ -175,7 +190,9 @@ class Results:
         for start in range(0, len(values), 500):
             part = values[start : start + 500]
             marks = ", ".join("?" * len(part))
-            rows = self._base().execute(f"SELECT * FROM posts WHERE {column} IN ({marks})", part)
+            rows = self._base().execute(
+                f"SELECT * FROM posts WHERE {column} IN ({marks})", part
+            )
             for row in (dict(zip(_COLUMNS, values, strict=True)) for values in rows):
                 found[row["rank"]] = _post_of(row)
         return found
@@ -232,7 +249,11 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
             yield tuple(map(known.get, _COLUMNS))
 
     part = database.with_name(database.name + ".part")
-    for left in (part, part.with_name(part.name + "-journal"), part.with_name(part.name + "-wal")):
+    for left in (
+        part,
+        part.with_name(part.name + "-journal"),
+        part.with_name(part.name + "-wal"),
+    ):
         left.unlink(missing_ok=True)
     with closing(sqlite3.connect(part)) as base:
         base.executescript(_TABLES)
@@ -253,7 +274,9 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    table = pq.read_table(parquet, columns=["score", "cluster", "lang", "article", "created_at"])
+    table = pq.read_table(
+        parquet, columns=["score", "cluster", "lang", "article", "created_at"]
+    )
     hours = [_hour_of(date) for date in table["created_at"].to_pylist()]
     found: dict[str, NDArray[Any]] = {
         "scores": table["score"].to_numpy(),
@@ -273,14 +296,21 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     lead = np.zeros(len(table), bool)
     lead[np.unique(clusters, return_index=True)[1]] = True
     named = np.frombuffer(orjson.dumps(names), np.uint8)
-    found |= {"clusters": clusters, "lead": lead, "grouped": np.array(grouped), "names": named}
+    found |= {
+        "clusters": clusters,
+        "lead": lead,
+        "grouped": np.array(grouped),
+        "names": named,
+    }
     return found
 
 
 def _hour_of(created: str | None) -> str:
     """The hour of a date in UTC, as numpy reads it."""
     if created and len(created) == 20 and created[10] == "T" and created.endswith("Z"):
-        created = f"{created[:13]}:00:00Z"  # few different hours, many different seconds
+        created = (
+            f"{created[:13]}:00:00Z"  # few different hours, many different seconds
+        )
     return _hour(created) if created else "NaT"
 
 
@@ -295,4 +325,6 @@ def _day(text: str) -> np.datetime64:
     try:
         return np.datetime64(date.fromisoformat(text))
     except ValueError as error:
-        raise InputError(f"the date is {text!r}; expected one such as 2026-03-31") from error
+        raise InputError(
+            f"the date is {text!r}; expected one such as 2026-03-31"
+        ) from error

@@ -19,7 +19,9 @@ from siamese_news.utils.processes import PROGRESS, start_python
 from siamese_news.utils.terminal import clean
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
-_STOPPED = "The search was interrupted. Its partial results are kept; Resume continues it."
+_STOPPED = (
+    "The search was interrupted. Its partial results are kept; Resume continues it."
+)
 _READ = 20_000  # bytes of the output of a search, from its beginning and its end
 
 
@@ -65,14 +67,21 @@ class Search:
             project = self._project
             state = self.status()["state"]
             if state == "running":
-                raise InputError("a search is running; wait for it to finish or cancel it")
+                raise InputError(
+                    "a search is running; wait for it to finish or cancel it"
+                )
             config = project.config()
-            known = {name: options.get(name, value) for name, value in config["options"].items()}
+            known = {
+                name: options.get(name, value)
+                for name, value in config["options"].items()
+            }
             known["threshold"] = read_score(known["threshold"])
             number = max(1, int(config["search"]))
 
             def arguments() -> list[str]:
-                query = query_of(project, known, self._folder(number) / "results.parquet")
+                query = query_of(
+                    project, known, self._folder(number) / "results.parquet"
+                )
                 return ["filter", *query.arguments(FILTER)]
 
             wanted = arguments()
@@ -97,7 +106,9 @@ class Search:
                 start_new_session=True,
             )
             saved = {"arguments": wanted, "process": self._child.pid}
-            (folder / "search.json").write_text(json.dumps(saved, indent=1), encoding="utf-8")
+            (folder / "search.json").write_text(
+                json.dumps(saved, indent=1), encoding="utf-8"
+            )
             project.update(search=number, options=known, threshold=None)
             return self.command
 
@@ -105,7 +116,9 @@ class Search:
         """Interrupt the search like Ctrl-C; it can be resumed."""
         process = self._running()
         if process is not None:
-            os.kill(process, signal.SIGINT)  # on Windows it ends at once; what is saved remains
+            os.kill(
+                process, signal.SIGINT
+            )  # on Windows it ends at once; what is saved remains
 
     def discard(self) -> None:
         """Delete an interrupted search, but not while it runs; the earlier results are back."""
@@ -130,7 +143,9 @@ class Search:
         """
         folder = self._project.search
         words = read_json(folder / "search.json").get("arguments")
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        if not isinstance(words, list) or not all(
+            isinstance(word, str) for word in words
+        ):
             return None
         if words[:1] != ["filter"] or any(clean(word) != word for word in words):
             return None
@@ -177,8 +192,14 @@ class Search:
         last = said[-1] if said else ""
         found = none | {"message": "\n".join(said)}
         if self._running() is not None:
-            return found | {"state": "running"} | (self._progress(rows[-1]) if rows else {})
-        if (folder / "results.parquet.meta.json").exists() and self._project.results.exists():
+            return (
+                found
+                | {"state": "running"}
+                | (self._progress(rows[-1]) if rows else {})
+            )
+        if (
+            folder / "results.parquet.meta.json"
+        ).exists() and self._project.results.exists():
             return found | {"state": "done", "share": 1.0}
         interrupted = not last or "interrupted" in last
         kept = (folder / "results.parquet.part.json").exists()
@@ -202,7 +223,12 @@ class Search:
                 share = None
             else:
                 seconds = round(left)
-        return {"share": share, "posts": row["posts"], "turn": row["pass"], "seconds": seconds}
+        return {
+            "share": share,
+            "posts": row["posts"],
+            "turn": row["pass"],
+            "seconds": seconds,
+        }
 
     def _folder(self, number: int) -> Path:
         return self._project.folder / "searches" / str(number)

@@ -66,7 +66,9 @@ class Guard:
         opened = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if not (reads or own_origin) or not (own_site or opened):
             return PlainTextResponse("The request comes from another site.\n", 403)
-        if request.url.path == "/" and self._is_token(request.query_params.get("token", "")):
+        if request.url.path == "/" and self._is_token(
+            request.query_params.get("token", "")
+        ):
             return self._let_in()
         if not self._is_token(request.cookies.get(self._cookie, "")):
             return PlainTextResponse(

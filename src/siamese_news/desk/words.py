@@ -8,7 +8,9 @@ import re
 from siamese_news.text.spaceless import MARKS, has_letter
 from siamese_news.utils.unicode import normalized
 
-_PARTS = re.compile(rf"((?:[^\W_]|[{MARKS}])+)|(?:[^\w\s{MARKS}]|_)+")  # words, and runs of signs
+_PARTS = re.compile(
+    rf"((?:[^\W_]|[{MARKS}])+)|(?:[^\w\s{MARKS}]|_)+"
+)  # words, and runs of signs
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 
@@ -16,7 +18,9 @@ def split(text: str) -> tuple[list[str], list[str]]:
     """The words that a post must contain, and those (after a minus) that it must not."""
     words = text.split()
     without = [word for word in words if word.startswith("-") and len(word) > 1]
-    return [word for word in words if word not in without], [word[1:] for word in without]
+    return [word for word in words if word not in without], [
+        word[1:] for word in without
+    ]
 
 
 def searchable(text: str) -> str:
@@ -32,9 +36,9 @@ def patterns(word: str) -> list[str]:
     """
     parts = list(_PARTS.finditer(_plain(word)))
     runs = [part[1] for part in parts if part[1]]
-    return [run if has_letter(run) else f" {run}" + " " * (len(run) < 3) for run in runs] or [
-        part[0] for part in parts
-    ]
+    return [
+        run if has_letter(run) else f" {run}" + " " * (len(run) < 3) for run in runs
+    ] or [part[0] for part in parts]
 
 
 def _plain(text: str) -> str:

@@ -37,7 +37,14 @@ __all__ = [
 
 ENCODERS: dict[str, type[Encoder]] = {
     cls.__name__: cls
-    for cls in (BagEncoder, CNNEncoder, GRUEncoder, StarEncoder, TransformerEncoder, TwoHeadEncoder)
+    for cls in (
+        BagEncoder,
+        CNNEncoder,
+        GRUEncoder,
+        StarEncoder,
+        TransformerEncoder,
+        TwoHeadEncoder,
+    )
 }
 """Our encoders by class name; a test checks that conf/ has the same ones. Installed packages add
 others (`siamese_news.utils.plugins`)."""
@@ -73,7 +80,9 @@ def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
     try:
         return encoder(**options)
     except (TypeError, ValueError) as error:
-        raise InputError(f"encoder {encoder.__name__}: its options do not fit ({error})") from error
+        raise InputError(
+            f"encoder {encoder.__name__}: its options do not fit ({error})"
+        ) from error
 
 
 def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -46,7 +46,9 @@ class BagEncoder(Encoder):
         super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)
         check_choice("weighting", weighting, Weighting)
         if lead is not None and lead <= 0:
-            raise ValueError(f"BagEncoder got lead={lead}; expected a position above 0, or None")
+            raise ValueError(
+                f"BagEncoder got lead={lead}; expected a position above 0, or None"
+            )
         self.uses_weights = weighting == "idf"
         self.lead = lead
         self.output: nn.Linear | None = None
@@ -56,6 +58,10 @@ class BagEncoder(Encoder):
             nn.init.orthogonal_(self.output.weight)
 
     @override
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
-        mean = weighted_mean(embeddings, mask, weights if self.uses_weights else None, self.lead)
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        mean = weighted_mean(
+            embeddings, mask, weights if self.uses_weights else None, self.lead
+        )
         return mean if self.output is None else self.output(mean)

@@ -84,7 +84,9 @@ class Encoder(nn.Module):
         self.input_dim = input_dim
         self.output_dim = output_dim
 
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         """Encode a batch.
 
         Args:
@@ -138,7 +140,9 @@ class Encoder(nn.Module):
         squared length.
         """
         attentions = {
-            name: module for name, module in self.named_modules() if isinstance(module, Attention)
+            name: module
+            for name, module in self.named_modules()
+            if isinstance(module, Attention)
         }
         for module in attentions.values():
             module.record = True
@@ -150,7 +154,9 @@ class Encoder(nn.Module):
                 if target.dtype != torch.float64:
                     target = target.float()
                 if towards is None:
-                    target = target / target.square().sum(1, keepdim=True).clamp(min=1e-12)
+                    target = target / target.square().sum(1, keepdim=True).clamp(
+                        min=1e-12
+                    )
                 # Gradient times input: exact where the encoder is linear.
                 (gradient,) = torch.autograd.grad((vectors * target).sum(), inputs)
             contributions = (gradient * inputs.detach()).sum(2).masked_fill(~mask, 0.0)
@@ -166,7 +172,10 @@ class Encoder(nn.Module):
 
 
 def weighted_mean(
-    states: Tensor, mask: Tensor, weights: Tensor | None = None, lead: float | None = None
+    states: Tensor,
+    mask: Tensor,
+    weights: Tensor | None = None,
+    lead: float | None = None,
 ) -> Tensor:
     """Mean over the real tokens: states (B, S, E) -> (B, E); zeros for a text without one.
 
@@ -226,13 +235,19 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
     # Not -inf, which would become 0 * inf in the gradient of a text without tokens.
     limits = torch.finfo(states.dtype)
     ceiling = states.new_full(mask.shape, limits.max).masked_fill_(~mask, limits.min)
-    highest = torch.minimum(states, ceiling[:, :, None]).amax(1)  # a third of the time of `where`
+    highest = torch.minimum(states, ceiling[:, :, None]).amax(
+        1
+    )  # a third of the time of `where`
     return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
 
 
 def sinusoids(length: int, dim: int, like: Tensor) -> Tensor:
     """Sinusoidal positions (Vaswani et al. 2017, section 3.5): (length, dim)."""
     steps = torch.arange(length, device=like.device, dtype=torch.float32)[:, None]
-    rates = 10_000 ** (-torch.arange(0, dim, 2, device=like.device, dtype=torch.float32) / dim)
+    rates = 10_000 ** (
+        -torch.arange(0, dim, 2, device=like.device, dtype=torch.float32) / dim
+    )
     angles = steps * rates
-    return torch.stack([angles.sin(), angles.cos()], 2).flatten(1)[:, :dim].to(like.dtype)
+    return (
+        torch.stack([angles.sin(), angles.cos()], 2).flatten(1)[:, :dim].to(like.dtype)
+    )

@@ -44,13 +44,19 @@ class CNNEncoder(Encoder):
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=output_dim)
         if not ngrams or min(ngrams) < 1 or filters < 1:
-            raise ValueError(f"CNNEncoder got {ngrams=}, {filters=}; expected sizes of at least 1")
+            raise ValueError(
+                f"CNNEncoder got {ngrams=}, {filters=}; expected sizes of at least 1"
+            )
         self.ngrams = tuple(ngrams)
-        self.convolutions = nn.ModuleList(nn.Conv1d(input_dim, filters, size) for size in ngrams)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(input_dim, filters, size) for size in ngrams
+        )
         self.output = nn.Linear(filters * len(ngrams), output_dim)
 
     @override
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         lengths = mask.sum(1, keepdim=True)
         states = (embeddings * mask[:, :, None]).transpose(1, 2)
         features = []
@@ -62,5 +68,7 @@ class CNNEncoder(Encoder):
             outside = (starts > lengths - size) & (starts > 0)
             # ReLU commutes with the maximum and is cheaper after it.
             lowest = torch.finfo(windows.dtype).min
-            features.append(windows.masked_fill(outside[:, None], lowest).amax(2).relu())
+            features.append(
+                windows.masked_fill(outside[:, None], lowest).amax(2).relu()
+            )
         return self.output(torch.cat(features, 1))

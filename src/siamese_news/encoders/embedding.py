@@ -68,7 +68,9 @@ class TokenEmbedding(nn.Module):
                 "table that is not trained"
             )
         if unknown_range is not None and not unknown_range > 0:
-            raise ValueError(f"TokenEmbedding got {unknown_range=}; expected more than 0, or None")
+            raise ValueError(
+                f"TokenEmbedding got {unknown_range=}; expected more than 0, or None"
+            )
         if matrix.dim() != 2 or 0 in matrix.shape:
             raise ValueError(
                 f"TokenEmbedding got a matrix of shape {tuple(matrix.shape)}; expected (V, E)"
@@ -92,7 +94,9 @@ class TokenEmbedding(nn.Module):
             self.register_buffer("matrix", matrix.detach())
         self.register_buffer("token_weights", token_weights.to(matrix.dtype))
         self.dropout = nn.Dropout(dropout)
-        self.project = None if project_to is None else nn.Linear(size, project_to, bias=False)
+        self.project = (
+            None if project_to is None else nn.Linear(size, project_to, bias=False)
+        )
         if self.project is not None:
             # Rows or columns are orthogonal, so that cosines are unchanged at the start.
             nn.init.orthogonal_(self.project.weight)
@@ -120,7 +124,9 @@ class TokenEmbedding(nn.Module):
             vectors = self.project(vectors)
         return vectors, mask, weights * mask
 
-    def sums(self, ids: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
+    def sums(
+        self, ids: Tensor, starts: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         """Sums of the vectors of known words, for concatenated texts: (B, E').
 
         The words of all texts are `ids` (N,) in [0, V), with weights (N,); each text begins at its
@@ -158,7 +164,10 @@ class TokenEmbedding(nn.Module):
         """The inverse of `compressed`, up to rounding."""
         restored = dict(state)
         if self.stored == "int8":
-            steps, scale = restored.pop(f"{prefix}steps"), restored.pop(f"{prefix}scale")
+            steps, scale = (
+                restored.pop(f"{prefix}steps"),
+                restored.pop(f"{prefix}scale"),
+            )
             restored[f"{prefix}matrix"] = steps.float() * scale.float()
         return restored
 
@@ -169,7 +178,9 @@ def unknown_vectors(ids: Tensor, size: int, bound: float | None) -> Tensor:
     Entries are from U[-bound, bound]; without a bound they are +-1 / sqrt(size).
     """
     count = (size + 63) // 64 if bound is None else size
-    bits = _splitmix64(_splitmix64(ids)[:, None] + torch.arange(count, device=ids.device))
+    bits = _splitmix64(
+        _splitmix64(ids)[:, None] + torch.arange(count, device=ids.device)
+    )
     if bound is not None:
         # The upper 24 bits, which a float32 holds exactly.
         return (_shift(bits, 40).to(torch.float32) / (2**23 - 0.5) - 1) * bound

@@ -35,15 +35,24 @@ class GRUEncoder(Encoder):
     """
 
     def __init__(
-        self, *, input_dim: int, hidden_dim: int = 300, layers: int = 1, bidirectional: bool = False
+        self,
+        *,
+        input_dim: int,
+        hidden_dim: int = 300,
+        layers: int = 1,
+        bidirectional: bool = False,
     ) -> None:
-        super().__init__(input_dim=input_dim, output_dim=hidden_dim * (1 + bidirectional))
+        super().__init__(
+            input_dim=input_dim, output_dim=hidden_dim * (1 + bidirectional)
+        )
         self.bidirectional = bidirectional
         self.gru = nn.GRU(
             input_dim, hidden_dim, layers, batch_first=True, bidirectional=bidirectional
         )
 
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         """See `Encoder`. The vector of a text without a token is zero."""
         # A trace by torch.jit keeps packing; torch.compile leaves it to Python.
         packs = torch.jit.is_tracing() or torch.compiler.is_dynamo_compiling()
@@ -55,7 +64,10 @@ class GRUEncoder(Encoder):
 
     def _final_of_packed(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
         packed = pack_padded_sequence(
-            embeddings, lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+            embeddings,
+            lengths.clamp(min=1).cpu(),
+            batch_first=True,
+            enforce_sorted=False,
         )
         if is_plain(self.gru, nn.GRU) and _are_listed(self.gru):
             _, states = self.gru(packed)  # (layers * directions, B, hidden)
@@ -90,7 +102,9 @@ class GRUEncoder(Encoder):
         weight = getattr(self.gru, f"weight_hh_{name}")
         bias = getattr(self.gru, f"bias_hh_{name}")
         gates = F.linear(
-            states, getattr(self.gru, f"weight_ih_{name}"), getattr(self.gru, f"bias_ih_{name}")
+            states,
+            getattr(self.gru, f"weight_ih_{name}"),
+            getattr(self.gru, f"bias_ih_{name}"),
         )
         backwards = name.endswith("_reverse")
 
@@ -99,7 +113,9 @@ class GRUEncoder(Encoder):
             reset, update, new = gate.chunk(3, 1)
             its_reset, its_update, its_new = F.linear(state, weight, bias).chunk(3, 1)
             candidate = torch.tanh(new + torch.sigmoid(reset + its_reset) * its_new)
-            changed = candidate + torch.sigmoid(update + its_update) * (state - candidate)
+            changed = candidate + torch.sigmoid(update + its_update) * (
+                state - candidate
+            )
             state = torch.where(is_real, changed, state)
             return state, state.clone()
 
@@ -127,7 +143,11 @@ def _are_listed(gru: nn.GRU) -> bool:
 @contextmanager
 def _current_weights(module: nn.Module) -> Iterator[None]:
     """Let each GRU in the module list its weights anew when it is called."""
-    lists = {part: part._flat_weights for part in module.modules() if isinstance(part, nn.GRU)}
+    lists = {
+        part: part._flat_weights
+        for part in module.modules()
+        if isinstance(part, nn.GRU)
+    }
     handles = [gru.register_forward_pre_hook(_list_weights) for gru in lists]
     try:
         yield

@@ -22,7 +22,9 @@ def preset_names() -> tuple[str, ...]:
     """
     folder = resources.files("siamese_news.conf").joinpath("encoder")
     files = [file.name for file in folder.iterdir()]
-    return tuple(sorted(name[: -len(".yaml")] for name in files if name.endswith(".yaml")))
+    return tuple(
+        sorted(name[: -len(".yaml")] for name in files if name.endswith(".yaml"))
+    )
 
 
 def preset(name: str) -> dict[str, Any]:

@@ -130,7 +130,9 @@ class StarEncoder(Encoder):
         if cycles < 1:
             raise ValueError(f"StarEncoder got cycles={cycles}; expected at least 1")
         if feed_forward < 0:
-            raise ValueError(f"StarEncoder got {feed_forward=}; expected 0, or a width above it")
+            raise ValueError(
+                f"StarEncoder got {feed_forward=}; expected 0, or a width above it"
+            )
         if layer_norm and pre_norm:
             raise ValueError(
                 "StarEncoder got layer_norm=True and pre_norm=True, two places of the same layer; "
@@ -142,14 +144,24 @@ class StarEncoder(Encoder):
         self.positions = positions
         self.pooling = pooling
         self.uses_weights = pooling == "idf_relay"
-        shared = {"dim": input_dim, "heads": heads, "head_dim": head_dim, "sparsity": sparsity}
+        shared = {
+            "dim": input_dim,
+            "heads": heads,
+            "head_dim": head_dim,
+            "sparsity": sparsity,
+        }
         shared |= {"similarity": similarity, "scale": scale, "bias": bias}
         shared["output_projection"] = output_projection
-        self.rings = nn.ModuleList(RingAttention(radius=window, **shared) for _ in range(cycles))
-        self.stars = nn.ModuleList(
-            StarAttention(attends_itself=relay_attends_itself, **shared) for _ in range(cycles)
+        self.rings = nn.ModuleList(
+            RingAttention(radius=window, **shared) for _ in range(cycles)
         )
-        self.residuals = nn.ModuleList(Residual(input_dim, residual) for _ in range(2 * cycles))
+        self.stars = nn.ModuleList(
+            StarAttention(attends_itself=relay_attends_itself, **shared)
+            for _ in range(cycles)
+        )
+        self.residuals = nn.ModuleList(
+            Residual(input_dim, residual) for _ in range(2 * cycles)
+        )
         self.layer_norm = layer_norm
         self.pre_norm = pre_norm
         count = cycles + 1 if layer_norm else 0
@@ -161,13 +173,21 @@ class StarEncoder(Encoder):
         layers = cycles if feed_forward else 0
         width = input_dim * feed_forward
         self.feed_forwards = nn.ModuleList(
-            nn.Sequential(nn.Linear(input_dim, width), nn.GELU(), nn.Linear(width, input_dim))
+            nn.Sequential(
+                nn.Linear(input_dim, width), nn.GELU(), nn.Linear(width, input_dim)
+            )
             for _ in range(layers)
         )
-        self.forward_residuals = nn.ModuleList(Residual(input_dim, residual) for _ in range(layers))
-        self.block_factor = nn.Parameter(torch.tensor(BLOCK_START)) if residual == "block" else None
+        self.forward_residuals = nn.ModuleList(
+            Residual(input_dim, residual) for _ in range(layers)
+        )
+        self.block_factor = (
+            nn.Parameter(torch.tensor(BLOCK_START)) if residual == "block" else None
+        )
 
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         """See `Encoder`. A text without a token has the vector of its relay, which starts at 0."""
         return self.pool(*self.states(embeddings, mask, weights), mask, weights)
 
@@ -178,7 +198,9 @@ class StarEncoder(Encoder):
         embeddings = words.dense(rows, mask)
         # They are not if a layer lies between the words and the ring.
         same = self.positions == "none" and not len(self.norms) and not self.training
-        states = self.states(embeddings, mask, weights, words.at(rows) if same else None)
+        states = self.states(
+            embeddings, mask, weights, words.at(rows) if same else None
+        )
         return self.pool(*states, mask, weights)
 
     def states(
@@ -193,7 +215,9 @@ class StarEncoder(Encoder):
         `columns` are the embeddings once more, for the first ring; see `RingAttention`.
         """
         if self.positions == "sinusoidal":
-            embeddings = embeddings + sinusoids(mask.shape[1], self.input_dim, embeddings)
+            embeddings = embeddings + sinusoids(
+                mask.shape[1], self.input_dim, embeddings
+            )
         weights = weights if self.uses_weights else None
         embeddings = self.dropout(embeddings)
         nodes = embeddings
@@ -204,12 +228,16 @@ class StarEncoder(Encoder):
             ring_nodes, ring_relay = self._normalized(norms, nodes, relay)
             update = ring(ring_nodes, mask, ring_relay, own_keys, columns)
             columns = None
-            nodes = self.residuals[2 * cycle](nodes, self.dropout(self.activation(update)))
+            nodes = self.residuals[2 * cycle](
+                nodes, self.dropout(self.activation(update))
+            )
             star_nodes, star_relay = nodes, relay
             if self.pre_norm:
                 star_nodes, star_relay = self._normalized(norms, nodes, relay)
             update = star(star_relay, star_nodes, mask)
-            relay = self.residuals[2 * cycle + 1](relay, self.dropout(self.activation(update)))
+            relay = self.residuals[2 * cycle + 1](
+                relay, self.dropout(self.activation(update))
+            )
             if len(self.feed_forwards):
                 hidden = next(norms)(nodes) if self.pre_norm else nodes
                 update = self.dropout(self.feed_forwards[cycle](hidden))
@@ -227,7 +255,9 @@ class StarEncoder(Encoder):
         """The text's vector (B, E) from the result of `states`."""
         if self.pooling == "max_relay":
             return (masked_max(nodes, mask) + relay) / 2
-        return (weighted_mean(nodes, mask, weights if self.uses_weights else None) + relay) / 2
+        return (
+            weighted_mean(nodes, mask, weights if self.uses_weights else None) + relay
+        ) / 2
 
     def _normalized(
         self, norms: Iterator[nn.Module], nodes: Tensor, relay: Tensor

@@ -25,7 +25,9 @@ class DenseAttention(Attention):
         if is_plain(self.sparsity, Softmax) and not self.record:
             # A text without a token may attend to its padding: its result is not used.
             keys = (mask | ~mask.any(1, keepdim=True))[:, None, None]
-            mixed = F.scaled_dot_product_attention(query, key, value, keys, scale=self.scale)
+            mixed = F.scaled_dot_product_attention(
+                query, key, value, keys, scale=self.scale
+            )
         else:
             scores = query @ key.transpose(2, 3) * self.scale
             weights = self._weigh(scores, mask[:, None, None], -1)
@@ -72,20 +74,28 @@ class TransformerEncoder(Encoder):
         super().__init__(input_dim=input_dim, output_dim=input_dim)
         self.positions = positions
         self.attentions = nn.ModuleList(
-            DenseAttention(dim=input_dim, heads=heads, head_dim=head_dim, sparsity=sparsity)
+            DenseAttention(
+                dim=input_dim, heads=heads, head_dim=head_dim, sparsity=sparsity
+            )
             for _ in range(layers)
         )
         self.feed_forwards = nn.ModuleList(
             nn.Sequential(
-                nn.Linear(input_dim, hidden_dim), nn.GELU(), nn.Linear(hidden_dim, input_dim)
+                nn.Linear(input_dim, hidden_dim),
+                nn.GELU(),
+                nn.Linear(hidden_dim, input_dim),
             )
             for _ in range(layers)
         )
-        self.norms = nn.ModuleList(nn.LayerNorm(input_dim) for _ in range(2 * layers + 1))
+        self.norms = nn.ModuleList(
+            nn.LayerNorm(input_dim) for _ in range(2 * layers + 1)
+        )
         self.dropout = nn.Dropout(dropout)
 
     @override
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         nodes = embeddings
         if self.positions:
             nodes = nodes + sinusoids(mask.shape[1], self.input_dim, nodes)

@@ -80,7 +80,9 @@ class TwoHeadEncoder(Encoder):
         self.lead = lead
         self.sparsity = sparsity(heads=1)
         self.query = nn.Parameter(torch.zeros(input_dim))
-        self.relay_query = nn.Linear(input_dim, input_dim, bias=False) if relay else None
+        self.relay_query = (
+            nn.Linear(input_dim, input_dim, bias=False) if relay else None
+        )
         if self.relay_query is not None:
             nn.init.zeros_(self.relay_query.weight)
         self.output: nn.Linear | None = None
@@ -92,7 +94,9 @@ class TwoHeadEncoder(Encoder):
                 nn.init.orthogonal_(self.output.weight)
 
     @override
-    def forward(self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
         if self.context is None:
             pooled = weighted_mean(embeddings, mask, weights, self.lead)
         else:

@@ -35,7 +35,12 @@ class SystemResult:
 
 
 def evaluate_system(
-    name: str, kind: str, make_blocks: MakeBlocks, test: EvaluationSet, *, bootstrap: int
+    name: str,
+    kind: str,
+    make_blocks: MakeBlocks,
+    test: EvaluationSet,
+    *,
+    bootstrap: int,
 ) -> SystemResult:
     """Score every article against every post of a set and compute all figures.
 
@@ -78,7 +83,9 @@ def model_blocks(
     texts = [post.text for post in posts]
     if vectors or (isinstance(model, TextModel) and model.terms is None):
         sides = model.encode_articles(seeds), model.encode_posts(texts)
-        return blocks_of(lambda start, stop: sides[0] @ sides[1][start:stop].T, len(texts))
+        return blocks_of(
+            lambda start, stop: sides[0] @ sides[1][start:stop].T, len(texts)
+        )
     scorer = open_scorer(model, seeds, one_story=one_story, about=about)
     observe_all(scorer, texts)
 
@@ -112,7 +119,10 @@ def figures(result: SystemResult) -> dict[str, float | None]:
 
 
 def write_results(
-    folder: Path, results: Sequence[SystemResult], *, tests: Mapping[str, float] | None = None
+    folder: Path,
+    results: Sequence[SystemResult],
+    *,
+    tests: Mapping[str, float] | None = None,
 ) -> str:
     """Write a TREC run for each system, all figures as JSON and the tables as Markdown.
 
@@ -123,11 +133,17 @@ def write_results(
     """
     about = provenance()
     for result in results:
-        write_run(folder / f"{result.system}.run.txt", result.evaluation.run, result.system)
+        write_run(
+            folder / f"{result.system}.run.txt", result.evaluation.run, result.system
+        )
     document = {
         "provenance": about,
         "systems": {
-            result.system: {"kind": result.kind, "test": result.test, **result.evaluation.to_dict()}
+            result.system: {
+                "kind": result.kind,
+                "test": result.test,
+                **result.evaluation.to_dict(),
+            }
             for result in results
         },
         "p": dict(tests or {}),
@@ -140,20 +156,29 @@ def write_results(
 
 
 def results_markdown(
-    results: Sequence[SystemResult], about: Mapping[str, Any], *, tests: Mapping[str, float] | None
+    results: Sequence[SystemResult],
+    about: Mapping[str, Any],
+    *,
+    tests: Mapping[str, float] | None,
 ) -> str:
     """The tables: the paper's two, with the figures by article and the intervals."""
     summary: list[dict[str, Any]] = []
     precision: list[dict[str, Any]] = []
     for result in results:
-        row: dict[str, Any] = {"system": result.system, "scores": result.kind, **figures(result)}
+        row: dict[str, Any] = {
+            "system": result.system,
+            "scores": result.kind,
+            **figures(result),
+        }
         low, high = result.evaluation.intervals.get("macro/AP", (None, None))
         row["MAP 95%"] = None if low is None else f"{low:.3f}–{high:.3f}"
         if tests is not None:
             row["p"] = tests.get(result.system)
         summary.append(row)
         precision.append(_precision_row(result.system, result.evaluation.pooled))
-    precision.append(_precision_row("*ceiling of this test*", results[0].evaluation.ceilings))
+    precision.append(
+        _precision_row("*ceiling of this test*", results[0].evaluation.ceilings)
+    )
     values: dict[str, Any] = {
         "summary": markdown_table(summary),
         "precision": markdown_table(precision),
@@ -162,9 +187,16 @@ def results_markdown(
     return _rendered("results", **values, tests=tests, about=about) + "\n"
 
 
-def model_card(task: str, config: Mapping[str, Any], row: Mapping[str, Any], **more: Any) -> str:
+def model_card(
+    task: str, config: Mapping[str, Any], row: Mapping[str, Any], **more: Any
+) -> str:
     """The card of a model that ``link``, ``rerank`` or ``distil`` trained, from its template."""
-    values = {"config": config, "row": row, "about": provenance(), "table": markdown_table([row])}
+    values = {
+        "config": config,
+        "row": row,
+        "about": provenance(),
+        "table": markdown_table([row]),
+    }
     return _rendered(f"{task}_card", **values, **more)
 
 

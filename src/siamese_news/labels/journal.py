@@ -109,7 +109,9 @@ class Journal:
         self._size += size
         return self.rows[before:]
 
-    def replay(self, take: Callable[[dict[str, Any]], None], *, added: bool = False) -> None:
+    def replay(
+        self, take: Callable[[dict[str, Any]], None], *, added: bool = False
+    ) -> None:
         """Pass each line to `take`, which raises an error for a damaged one.
 
         With `added`, only the lines that another process has added to the file since it was read.
@@ -225,7 +227,9 @@ class _State:
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Add a line."""
-        fitting(row, _PlanRow if "plan" in row else _UndoRow if "undo" in row else _LabelRow)
+        fitting(
+            row, _PlanRow if "plan" in row else _UndoRow if "undo" in row else _LabelRow
+        )
         if row["n"] != self.lines + 1:
             raise ValueError(f"line {self.lines + 1} has the number {row['n']}")
         self.lines += 1
@@ -246,7 +250,9 @@ class _State:
 
     def of(self, post: str, annotator: str) -> Judgment | None:
         """See `LabelJournal.of`."""
-        found = list(self.said.get(post, {}).get(annotator, []))  # another thread may add one
+        found = list(
+            self.said.get(post, {}).get(annotator, [])
+        )  # another thread may add one
         return max(found, key=lambda one: (one.post == post, one.number), default=None)
 
     @classmethod
@@ -274,7 +280,9 @@ class LabelJournal:
         self._journal = Journal(path)
         rows = self._journal.rows
         if rows and plan and rows[0][1].get("plan") != plan:
-            raise InputError(f"{path}:1: has the labels of another plan; name another --labels")
+            raise InputError(
+                f"{path}:1: has the labels of another plan; name another --labels"
+            )
         # Even with nothing to add, this removes an incomplete last line.
         self._journal.append([{"n": 1, "plan": plan}] if plan and not rows else [])
         self._state = _State.read(self._journal)
@@ -314,7 +322,9 @@ class LabelJournal:
             if seen is not None and seen != (current.number if current else 0):
                 raise Conflict(current)
             number = self._state.lines + 1
-            given = Judgment(number, post, label, name, clean_text(note)[:2000], now(), copies)
+            given = Judgment(
+                number, post, label, name, clean_text(note)[:2000], now(), copies
+            )
             self._write(_row(given))
         return given
 
@@ -322,12 +332,16 @@ class LabelJournal:
         """Remove the annotator's last label and return it; None if there is none."""
         name = annotator_name(annotator)
         with self._guard:
-            mine = (given for given in self._state.given.values() if given.annotator == name)
+            mine = (
+                given for given in self._state.given.values() if given.annotator == name
+            )
             last = max(mine, key=lambda given: given.number, default=None)
             if last is None:
                 return None
             number = self._state.lines + 1
-            self._write({"n": number, "at": now(), "annotator": name, "undo": last.number})
+            self._write(
+                {"n": number, "at": now(), "annotator": name, "undo": last.number}
+            )
         return last
 
     def of(self, post: str, annotator: str) -> Judgment | None:
@@ -341,11 +355,17 @@ class LabelJournal:
     def by_annotator(self, post: str) -> dict[str, Judgment]:
         """The labels of a post by the annotators' names."""
         names = list(self._state.said.get(post, {}))
-        return {name: given for name in names if (given := self.of(post, name)) is not None}
+        return {
+            name: given for name in names if (given := self.of(post, name)) is not None
+        }
 
     def posts(self) -> list[str]:
         """The posts with labels."""
-        return [post for post, names in list(self._state.said.items()) if any(names.values())]
+        return [
+            post
+            for post, names in list(self._state.said.items())
+            if any(names.values())
+        ]
 
     def annotators(self) -> list[str]:
         """The names of the annotators, sorted."""
@@ -396,7 +416,9 @@ def write_judgments(path: Path, given: Iterable[Judgment], plan: str) -> None:
     with atomic_write(path) as stream:
         stream.write(_line({"n": 1, "plan": plan}))
         for number, one in enumerate(given, 2):
-            stream.write(_line(_row(Judgment(number, one.post, one.label, one.annotator))))
+            stream.write(
+                _line(_row(Judgment(number, one.post, one.label, one.annotator)))
+            )
 
 
 def annotator_name(text: str) -> str:
@@ -407,7 +429,9 @@ def annotator_name(text: str) -> str:
 def _row(given: Judgment) -> dict[str, Any]:
     names = ("at", "post", "label", "annotator", "note", "copies")
     values = {name: getattr(given, name) for name in names}
-    return {"n": given.number} | {name: value for name, value in values.items() if value}
+    return {"n": given.number} | {
+        name: value for name, value in values.items() if value
+    }
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -69,7 +69,9 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
         if value is None:
             continue
         if not row.post:
-            raise InputError(f"{row.where}: has no post; expected its id in the column post")
+            raise InputError(
+                f"{row.where}: has no post; expected its id in the column post"
+            )
         if row.post in first:
             before, where = first[row.post]
             if before != value:

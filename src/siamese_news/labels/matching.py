@@ -81,10 +81,14 @@ class SampledPosts:
     def __len__(self) -> int:
         return len(self.by_key)
 
-    def draw(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[SampledPost]:
+    def draw(
+        self, units: Sequence[Unit], parts: Sequence[str] = ()
+    ) -> list[SampledPost]:
         """Record units, of these parts, that are not yet recorded; returns all of them."""
         with locked(self.path):
-            self._journal.replay(self._read, added=True)  # by another annotator of the same plan
+            self._journal.replay(
+                self._read, added=True
+            )  # by another annotator of the same plan
             new = []
             for unit, part in zip(units, parts or [""] * len(units), strict=True):
                 if unit.name not in self.by_name:
@@ -96,9 +100,14 @@ class SampledPosts:
                 self._journal.append(new)
         return [self.by_name[unit.name] for unit in units]
 
-    def keyed(self, units: Sequence[Unit], parts: Sequence[str] = ()) -> list[tuple[str, Unit]]:
+    def keyed(
+        self, units: Sequence[Unit], parts: Sequence[str] = ()
+    ) -> list[tuple[str, Unit]]:
         """Record units and return them with their keys, as `write_sheet` takes them."""
-        return [(one.key, unit) for one, unit in zip(self.draw(units, parts), units, strict=True)]
+        return [
+            (one.key, unit)
+            for one, unit in zip(self.draw(units, parts), units, strict=True)
+        ]
 
     def check_keys(self) -> None:
         """Raise an `InputError` if a key does not follow from the plan and the post.
@@ -242,7 +251,11 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
         raise InputError(
             f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
             f"expected the sheets of {drawn.path}"
-            + ("" if drawn.by_key else ", which is missing or empty: copy it to the plan's folder")
+            + (
+                ""
+                if drawn.by_key
+                else ", which is missing or empty: copy it to the plan's folder"
+            )
         )
     return labels
 
@@ -284,14 +297,18 @@ class VerdictLog:
 
     def covers(self, labels: Labels) -> bool:
         """Whether all these verdicts were recorded, so that `changed` counts their changes."""
-        return all(self._last.get(one.sampled.key) == one.said for one in labels.of.values())
+        return all(
+            self._last.get(one.sampled.key) == one.said for one in labels.of.values()
+        )
 
     def look(self, labels: Labels) -> None:
         """Record new verdicts; they are on the disk when this returns."""
         given = {label.sampled.key: label.said for label in labels.of.values()}
         known = self._last.keys() & self._sampled.by_key.keys()
         new = {key: given.get(key, "") for key in [*given, *sorted(known)]}
-        new = {key: said for key, said in new.items() if self._last.get(key, "") != said}
+        new = {
+            key: said for key, said in new.items() if self._last.get(key, "") != said
+        }
         if not new:
             return
         at = now()
@@ -330,7 +347,9 @@ def _check_row(raw: RawLabel, found: SampledPost, labels: Labels) -> None:
         return
     if not raw.check.strip():
         labels.unchecked += 1
-    elif raw.text.strip() and raw.check.strip().lower() != check_value(found.name, raw.text):
+    elif raw.text.strip() and raw.check.strip().lower() != check_value(
+        found.name, raw.text
+    ):
         raise InputError(
             f"{raw.where}: the text or the value {raw.check!r} in the column check is not that of "
             f"post '{found.post}'; a column was sorted or moved without the others, so labels may "
@@ -354,7 +373,9 @@ def _refuse_sorted(
     runs = sum(first[1] != second[1] for first, second in pairwise(sheet)) + 1
     if next(iter(counts), YES) == YES or runs > len(counts) or rows != sorted(rows):
         return
-    if math.factorial(len(sheet)) > 1000 * math.prod(map(math.factorial, counts.values())):
+    if math.factorial(len(sheet)) > 1000 * math.prod(
+        map(math.factorial, counts.values())
+    ):
         raise InputError(
             f"{path}:2: the labels are sorted ("
             + ", then ".join(f"{count} {said}" for said, count in counts.items())
@@ -413,5 +434,8 @@ def _mangled(shown: str, real: str) -> bool:
         return len(kept) > _ROUNDED and shown == kept[:_ROUNDED].ljust(len(kept), "0")
     if _SCIENTIFIC.fullmatch(shown):
         digits = len(re.split("[eE]", shown)[0].replace(",", ".").partition(".")[2])
-        return f"{float(shown.replace(',', '.')):.{digits}e}" == f"{float(real):.{digits}e}"
+        return (
+            f"{float(shown.replace(',', '.')):.{digits}e}"
+            == f"{float(real):.{digits}e}"
+        )
     return False

@@ -61,7 +61,11 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
             piece.clear()
     ids.append(Strings.of(piece))
     codes = np.array(articles, np.int32)
-    return Strings.joined(ids), (codes, list(names)) if named else None, np.array(scores)
+    return (
+        Strings.joined(ids),
+        (codes, list(names)) if named else None,
+        np.array(scores),
+    )
 
 
 @contextmanager
@@ -75,10 +79,14 @@ def _parquet(path: Path, **options: Any) -> Iterator[Any]:
         with pq.ParquetFile(for_arrow(path), **options) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file that can be read ({error})") from error
+        raise InputError(
+            f"{path}: not a Parquet file that can be read ({error})"
+        ) from error
 
 
-def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
+def _parquet_columns(
+    path: Path,
+) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
     import pyarrow as pa
 
     codes: list[NDArray[np.int32]] = []
@@ -94,7 +102,9 @@ def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.f
     with _parquet(path, read_dictionary=coded, pre_buffer=False) as file:
         scores = np.empty(file.metadata.num_rows)
         ids, end = [], 0
-        for batch in file.iter_batches(_PIECE, columns=["post", "score", *(coded or ())]):
+        for batch in file.iter_batches(
+            _PIECE, columns=["post", "score", *(coded or ())]
+        ):
             if batch.column("post").null_count or batch.column("score").null_count:
                 raise InputError(
                     f"{path}: a post has no id or no score; expected both in every row"
@@ -103,13 +113,22 @@ def _parquet_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.f
             try:
                 scores[start:end] = batch.column("score").cast(pa.float64()).to_numpy()
             except pa.ArrowException as error:
-                raise InputError(f"{path}: column 'score' is not a number ({error})") from error
+                raise InputError(
+                    f"{path}: column 'score' is not a number ({error})"
+                ) from error
             wide = batch.column("post").cast(pa.large_string())
-            places = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][: len(wide) + 1]
-            ids.append(Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), places))
+            places = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][
+                : len(wide) + 1
+            ]
+            ids.append(
+                Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), places)
+            )
             if coded:
                 own = batch.column("article").dictionary_encode()
-                of = [names.setdefault(str(n), len(names)) for n in own.dictionary.to_pylist()]
+                of = [
+                    names.setdefault(str(n), len(names))
+                    for n in own.dictionary.to_pylist()
+                ]
                 codes.append(np.array(of, np.int32)[own.indices.to_numpy()])
     articles = (np.concatenate(codes), list(names)) if codes else None
     return Strings.joined(ids), articles, scores
@@ -192,7 +211,9 @@ def _id(value: Any, where: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value or clean_text(value) != value:
-        raise InputError(f"{where}: field 'post' is {value!r}; expected results of a search")
+        raise InputError(
+            f"{where}: field 'post' is {value!r}; expected results of a search"
+        )
     return value
 
 
@@ -200,7 +221,9 @@ def _score(value: Any, where: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{where}: field 'score' is {value!r}, expected a number") from None
+        raise InputError(
+            f"{where}: field 'score' is {value!r}, expected a number"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +251,9 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     ending = _ending(path)
     if ending in _PARQUET:
         with _parquet(path) as file:
-            rows = (row for batch in file.iter_batches(8192) for row in batch.to_pylist())
+            rows = (
+                row for batch in file.iter_batches(8192) for row in batch.to_pylist()
+            )
             for number, row in enumerate(rows, 1):
                 yield f"{path}:row {number}", row
     elif ending in _JSON:
@@ -239,7 +264,9 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for number, line in read_lines(path):
             values = line.split()
             if len(values) != len(_TREC_COLUMNS):
-                raise InputError(f"{path}:{number}: {len(values)} fields, expected 6 of a run")
+                raise InputError(
+                    f"{path}:{number}: {len(values)} fields, expected 6 of a run"
+                )
             yield f"{path}:{number}", dict(zip(_TREC_COLUMNS, values, strict=True))
     else:
         raise InputError(
@@ -251,7 +278,9 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def found_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     """The rows of `result_rows`; `InputError` if the search found nothing."""
     if path.is_dir():
-        raise InputError(f"{path}: is a folder; expected a file that rank or filter wrote")
+        raise InputError(
+            f"{path}: is a folder; expected a file that rank or filter wrote"
+        )
     empty = path.is_file() and not path.stat().st_size
     rows = [] if empty else list(result_rows(path))
     if not rows:
@@ -293,7 +322,9 @@ def result_meta(path: Path) -> dict[str, Any]:
         with reading(about):
             meta = json.loads(about.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{about}: not JSON ({error}); remove it or write it again") from error
+        raise InputError(
+            f"{about}: not JSON ({error}); remove it or write it again"
+        ) from error
     kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
     if not isinstance(meta, dict):
         raise InputError(f"{about}: expected a JSON object")

@@ -60,7 +60,9 @@ class RawLabel:
         if found is None:
             raise InputError(
                 f"{self.where}: label is {self.label!r}; expected one of "
-                + "; or ".join(f"{', '.join(words.split())}" for words in _WORDS.values())
+                + "; or ".join(
+                    f"{', '.join(words.split())}" for words in _WORDS.values()
+                )
                 + "; or an empty cell for a post that has no label yet"
             )
         return found
@@ -93,7 +95,9 @@ def read_rows(path: Path, columns: Sequence[str] = _LABELS) -> Iterator[RawLabel
         for given in read_judgments(path):
             article, _, post = given.post.rpartition("\t")
             where = f"{path}:{given.number}"
-            yield RawLabel(where, "", post, article, given.label, "", None, given.annotator)
+            yield RawLabel(
+                where, "", post, article, given.label, "", None, given.annotator
+            )
     elif start == "{":
         yield from _json_lines(path, text, columns)
     else:
@@ -105,9 +109,13 @@ def _decoded(path: Path) -> str:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); check the path"
+        ) from error
     if raw.startswith(b"PK\x03\x04"):
-        raise InputError(f"{path}: is an Excel file, which is not read here; save it as CSV UTF-8")
+        raise InputError(
+            f"{path}: is an Excel file, which is not read here; save it as CSV UTF-8"
+        )
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         text = raw.decode("utf-16", "replace")
     else:
@@ -117,7 +125,9 @@ def _decoded(path: Path) -> str:
             # Spreadsheets on Windows save CSV like this; keys and labels are ASCII.
             text = raw.decode("cp1252", "replace")
     if not text.strip():
-        raise InputError(f"{path}: the file is empty; expected a sheet that sample wrote")
+        raise InputError(
+            f"{path}: the file is empty; expected a sheet that sample wrote"
+        )
     return text
 
 
@@ -132,10 +142,14 @@ def _table(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLabel]:
                 rows.append((line + 1, cells))
             line = reader.line_num
     except csv.Error as error:
-        raise InputError(f"{path}:{line + 1}: not CSV ({error}); save the sheet again") from error
+        raise InputError(
+            f"{path}:{line + 1}: not CSV ({error}); save the sheet again"
+        ) from error
     names = [name.strip().strip('"').lower() for name in rows.pop(0)[1]]
     exported = _exported_column(path, names, rows) if columns == _LABELS else None
-    column = _column(f"{path}:1", "columns", names, columns if exported is None else (exported,))
+    column = _column(
+        f"{path}:1", "columns", names, columns if exported is None else (exported,)
+    )
     if exported is None:
         _refuse_wrong_column(path, names, column, rows)
     for number, cells in rows:
@@ -155,7 +169,9 @@ _LABEL_STUDIO = {"annotation_id", "annotator", "lead_time"}
 _OF_TASKS = {*_KNOWN, *_LABEL_STUDIO, "note", "id", "created_at", "updated_at"}
 
 
-def _exported_column(path: Path, names: list[str], rows: list[tuple[int, list[str]]]) -> str | None:
+def _exported_column(
+    path: Path, names: list[str], rows: list[tuple[int, list[str]]]
+) -> str | None:
     """The column of the labels in an export of ASReview or Label Studio; None for another table.
 
     Label Studio names it as the project's configuration does, and has one row for each annotation.
@@ -180,7 +196,11 @@ def _exported_column(path: Path, names: list[str], rows: list[tuple[int, list[st
     several = ", ".join(results)
     raise InputError(
         f"{path}:1: is an export of Label Studio, and "
-        + (f"several columns may be the labels ({several})" if results else "no column has labels")
+        + (
+            f"several columns may be the labels ({several})"
+            if results
+            else "no column has labels"
+        )
         + "; expected one column with words such as relevant and not relevant: name it 'label'"
     )
 
@@ -190,7 +210,9 @@ def _is_choice(cell: str) -> bool:
     return _verdict(cell) is not None or cell.startswith('{"choices"')
 
 
-def _column(where: str, what: str, names: Collection[str], columns: Sequence[str]) -> str:
+def _column(
+    where: str, what: str, names: Collection[str], columns: Sequence[str]
+) -> str:
     """The column of the labels, in a table that also identifies the posts."""
     column = next((name for name in columns if name in names), None)
     if column is None or not {"key", "post"} & set(names):
@@ -208,11 +230,19 @@ def _refuse_wrong_column(
     own = names.index(column)
     if any(len(cells) > own and cells[own].strip() for _, cells in rows):
         return
-    for place, cells in enumerate(zip_longest(*(cells for _, cells in rows), fillvalue="")):
+    for place, cells in enumerate(
+        zip_longest(*(cells for _, cells in rows), fillvalue="")
+    ):
         name = names[place] if place < len(names) else ""
-        filled = [(row[0], cell) for row, cell in zip(rows, cells, strict=True) if cell.strip()]
+        filled = [
+            (row[0], cell)
+            for row, cell in zip(rows, cells, strict=True)
+            if cell.strip()
+        ]
         if name not in _KNOWN and filled and all(_verdict(cell) for _, cell in filled):
-            shown = f"column '{name}'" if name else f"column {place + 1}, which has no name"
+            shown = (
+                f"column '{name}'" if name else f"column {place + 1}, which has no name"
+            )
             raise InputError(
                 f"{path}:{filled[0][0]}: the labels seem to be in {shown}, and the column "
                 f"'{column}' is empty; move the labels there"
@@ -220,7 +250,10 @@ def _refuse_wrong_column(
 
 
 def _raw(where: str, row: dict[str, Any]) -> RawLabel:
-    said = {**row, "label": _said(where, {str(name).lower(): row[name] for name in row})}
+    said = {
+        **row,
+        "label": _said(where, {str(name).lower(): row[name] for name in row}),
+    }
     names = ("key", "post", "article", "label", "text", "check", "annotator")
     values = (said.get(name) for name in names)
     cells = ("" if value is None else clean_text(str(value)) for value in values)
@@ -229,8 +262,21 @@ def _raw(where: str, row: dict[str, Any]) -> RawLabel:
 
 # What programs write next to a label that its annotator did not mean to give: Label Studio and
 # Doccano flags, the status of a response in Argilla and of an assignment in Mechanical Turk.
-_FLAGS = ("was_cancelled", "was_skipped", "cancelled", "skipped", "discarded", "ignored")
-_STATES = ("status", "state", "response_status", "annotation_status", "assignmentstatus")
+_FLAGS = (
+    "was_cancelled",
+    "was_skipped",
+    "cancelled",
+    "skipped",
+    "discarded",
+    "ignored",
+)
+_STATES = (
+    "status",
+    "state",
+    "response_status",
+    "annotation_status",
+    "assignmentstatus",
+)
 _SET_ASIDE = {"skipped", "cancelled", "canceled", "discarded", "rejected", "ignored"}
 _UNFINISHED = {"draft", "pending"}
 
@@ -240,10 +286,14 @@ def _said(where: str, row: Mapping[str, Any]) -> Any:
     label = row.get("label")
     if isinstance(label, list):  # Doccano
         if len(label) > 1:
-            raise InputError(f"{where}: has {len(label)} labels ({label}); expected one")
+            raise InputError(
+                f"{where}: has {len(label)} labels ({label}); expected one"
+            )
         label = label[0] if label else ""
     states = {str(row[name]).strip().lower() for name in _STATES if row.get(name)}
-    if states & _SET_ASIDE or any(_verdict(str(row.get(name, ""))) == YES for name in _FLAGS):
+    if states & _SET_ASIDE or any(
+        _verdict(str(row.get(name, ""))) == YES for name in _FLAGS
+    ):
         return SKIP
     if states & _UNFINISHED:
         return ""
@@ -258,7 +308,9 @@ def _answered(question: Any, answer: str) -> str:
     """The label that an answer of Prodigy gives: whether the label that it asked about is right."""
     if answer == "ignore":
         return SKIP
-    asked = _verdict(str(question)) == NO and str(question).strip().lower() not in _ANSWERS
+    asked = (
+        _verdict(str(question)) == NO and str(question).strip().lower() not in _ANSWERS
+    )
     return NO if asked == (answer == "accept") else YES
 
 
@@ -270,7 +322,9 @@ def _json_lines(path: Path, text: str, columns: Sequence[str]) -> Iterator[RawLa
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: not JSON ({error}); expected one object a line") from error
+            raise InputError(
+                f"{where}: not JSON ({error}); expected one object a line"
+            ) from error
         if not isinstance(row, dict):
             raise InputError(f"{where}: expected an object with key or post, and label")
         if "answer" in row or ("meta" in row and "key" not in row):
@@ -294,7 +348,9 @@ def _prodigy_answer(where: str, row: Mapping[str, Any]) -> dict[str, Any]:
         return {"label": answer}
     chosen = row["accept"]
     if not isinstance(chosen, list) or len(chosen) > 1:
-        raise InputError(f"{where}: accept is {chosen!r}; expected a list with one option")
+        raise InputError(
+            f"{where}: accept is {chosen!r}; expected a list with one option"
+        )
     return {"label": chosen[0] if chosen and answer == "accept" else SKIP}
 
 
@@ -302,13 +358,19 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
     try:
         tasks = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}); export from Label Studio as JSON") from error
+        raise InputError(
+            f"{path}: not JSON ({error}); export from Label Studio as JSON"
+        ) from error
     for number, task in enumerate(tasks, 1):
         where = f"{path}: task {number}"
         data = task.get("data") if isinstance(task, dict) else None
         if not isinstance(data, dict):
-            raise InputError(f"{where}: has no data; expected Label Studio's JSON export")
-        given = [_choice(one, where) for one in _listed(task.get("annotations"), dict, where)]
+            raise InputError(
+                f"{where}: has no data; expected Label Studio's JSON export"
+            )
+        given = [
+            _choice(one, where) for one in _listed(task.get("annotations"), dict, where)
+        ]
         for label in [label for label in given if label] or [""]:
             yield _raw(where, {**data, "label": label})
 
@@ -322,7 +384,9 @@ def _choice(annotation: dict[str, Any], where: str) -> str:
         (value,) = _listed([result.get("value") or {}], dict, where)
         chosen += _listed(value.get("choices"), str, where)
     if len(chosen) > 1:
-        raise InputError(f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one")
+        raise InputError(
+            f"{where}: has {len(chosen)} choices ({', '.join(chosen)}); expected one"
+        )
     return chosen[0] if chosen else ""
 
 
@@ -336,7 +400,12 @@ def _listed(value: Any, kind: type[T], where: str) -> list[T]:
     return found
 
 
-_ENDINGS = {".prodigy.jsonl": "prodigy", ".jsonl": "jsonl", ".csv": "csv", ".json": "labelstudio"}
+_ENDINGS = {
+    ".prodigy.jsonl": "prodigy",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".json": "labelstudio",
+}
 COLUMNS = ("key", "label", "text", "link", "article", "post", "note", "check")
 
 
@@ -385,7 +454,9 @@ def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> No
 
 def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
     # Spreadsheets show a carriage return as a sign or not at all.
-    rows = (["\n".join(record[name].splitlines()) for name in COLUMNS] for record in records)
+    rows = (
+        ["\n".join(record[name].splitlines()) for name in COLUMNS] for record in records
+    )
     write_csv(stream, COLUMNS, rows, bom=True)
 
 
@@ -399,7 +470,9 @@ def _write_json(stream: Any, records: Sequence[Mapping[str, str]], format: str) 
             meta = {name: record[name] for name in names if record[name]}
             rows.append({"text": record["text"], "label": "RELEVANT", "meta": meta})
         else:
-            data = {name: record[name] for name in record if name not in ("label", "note")}
+            data = {
+                name: record[name] for name in record if name not in ("label", "note")
+            }
             rows.append({"data": data})
     if format == "labelstudio":
         json.dump(rows, stream, indent=1, ensure_ascii=False)
@@ -417,6 +490,8 @@ def check_value(name: str, text: str) -> str:
     Only the ASCII letters and digits of the first 500 characters count: programs change line ends
     and quotes, and Excel's CSV turns what Windows-1252 lacks into question marks.
     """
-    plain = re.sub("[^0-9A-Za-z]", "", text[:_BOUND].encode("ascii", "ignore").decode()).lower()
+    plain = re.sub(
+        "[^0-9A-Za-z]", "", text[:_BOUND].encode("ascii", "ignore").decode()
+    ).lower()
     # A letter first, so that no spreadsheet takes it for a number.
     return "c" + hashlib.blake2b(f"{name}\t{plain}".encode()).hexdigest()[:6]

@@ -22,7 +22,9 @@ FIRST_BIGRAM = 3 << 61
 def bigram_ids(ids: Ids) -> Ids:
     """The ids of the pairs of neighbors, in their order: one fewer than the words."""
     left, right = ids[:-1].astype(np.uint64), ids[1:].astype(np.uint64)
-    mixed = finalized((left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15)))
+    mixed = finalized(
+        (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
+    )
     return (mixed >> np.uint64(3)).astype(np.int64) + FIRST_BIGRAM
 
 
@@ -50,7 +52,9 @@ def counted(texts: Sequence[Ids]) -> tuple[Ids, Ids, Ids, int]:
     # The rows are short, so sorting each by itself is many times faster than all ids at once.
     shape = (len(joined), np.iinfo(np.int64).max)
     ones = np.ones(len(joined.flat), np.bool_)
-    by_row = sparse.csr_array((ones, joined.flat, joined.offsets), shape=shape, copy=True)
+    by_row = sparse.csr_array(
+        (ones, joined.flat, joined.offsets), shape=shape, copy=True
+    )
     by_row.sort_indices()
     rows, ids = joined.rows, by_row.indices
     changes = np.ones(len(ids), bool)
@@ -71,7 +75,9 @@ def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
     features[np.arange(len(flat)) + np.repeat(shift, lengths)] = flat
     shift = offsets[:-1] + lengths - (np.cumsum(pairs) - pairs)
     inside = rows[:-1] == rows[1:]  # no pair reaches into the next text
-    features[np.arange(pairs.sum()) + np.repeat(shift, pairs)] = bigram_ids(flat)[inside]
+    features[np.arange(pairs.sum()) + np.repeat(shift, pairs)] = bigram_ids(flat)[
+        inside
+    ]
     return distinct(TokenIds(features, offsets))
 
 
@@ -95,13 +101,19 @@ def places(ids: Ids, tables: Sequence[NDArray[Any]]) -> tuple[Ids, Ids, Ids]:
     """The places in the three tables of the ids of each group."""
     words = len(tables[0])
     known, unknown, paired = groups(ids, words)
-    return ids[known], (ids[unknown] - words) % len(tables[1]), ids[paired] % len(tables[2])
+    return (
+        ids[known],
+        (ids[unknown] - words) % len(tables[1]),
+        ids[paired] % len(tables[2]),
+    )
 
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     """Rows of length 1; zeros stay zeros."""
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    return sparse.csr_matrix(sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows)
+    return sparse.csr_matrix(
+        sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows
+    )
 
 
 def blocks(texts: Iterable[Ids]) -> Iterator[list[Ids]]:

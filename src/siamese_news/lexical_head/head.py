@@ -68,7 +68,9 @@ class TermHead:
         """The head whose background are these texts, as word ids, with an option of conf/terms."""
         every = [*articles, *posts]
         pairs, kind = bigram_counters(every), TermOptions.of(options)
-        head = cls(frequencies, pairs, texts=len(every), typical=(1.0, 1.0), options=kind)
+        head = cls(
+            frequencies, pairs, texts=len(every), typical=(1.0, 1.0), options=kind
+        )
         pool = PoolCounts(len(head.frequencies))
         for block in blocks(posts):
             pool.add(*head.distinct(block))
@@ -99,8 +101,12 @@ class TermHead:
                 f"terms: texts={texts!r}; expected how many background texts there were"
             )
         lengths = typical if isinstance(typical, list) else []
-        if len(lengths) != 2 or not all(type(one) in (int, float) and one > 0 for one in lengths):
-            raise InputError(f"terms: typical={typical!r}; expected two numbers above 0")
+        if len(lengths) != 2 or not all(
+            type(one) in (int, float) and one > 0 for one in lengths
+        ):
+            raise InputError(
+                f"terms: typical={typical!r}; expected two numbers above 0"
+            )
         return cls(
             np.zeros(words),
             empty_bigram_counters(),
@@ -132,7 +138,11 @@ class TermHead:
 
     def features(self, ids: Ids) -> Ids:
         """The ids of a text's words, then of its pairs."""
-        return np.concatenate([ids, bigram_ids(ids)]) if self.options.bigram_weight else ids
+        return (
+            np.concatenate([ids, bigram_ids(ids)])
+            if self.options.bigram_weight
+            else ids
+        )
 
     def feature_factors(self, factors: NDArray[Any]) -> NDArray[Any]:
         """The factors of a text's words, then of its pairs (`features`)."""
@@ -142,7 +152,11 @@ class TermHead:
 
     def distinct(self, texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
         """(row, id) pairs of the texts' features without repetitions, and how many texts."""
-        return distinct_with_bigrams(texts) if self.options.bigram_weight else distinct(texts)
+        return (
+            distinct_with_bigrams(texts)
+            if self.options.bigram_weight
+            else distinct(texts)
+        )
 
     def background(self) -> TermWeights:
         """Weights by the background IDF."""
@@ -156,11 +170,17 @@ class TermHead:
             mine ** (1 - share) * smoothed_idf(own, pool.posts, add=1.0) ** share
             for mine, own in zip(self._idfs(), pool.counts, strict=True)
         ]
-        weights = self._weights(idfs, [1.0, 1.0], headline=degree * rule.headline_weight)
+        weights = self._weights(
+            idfs, [1.0, 1.0], headline=degree * rule.headline_weight
+        )
         return replace(weights, typical=pool.typical(weights))
 
     def _weights(
-        self, idfs: Sequence[NDArray[Any]], typical: Sequence[float], *, headline: float = 0.0
+        self,
+        idfs: Sequence[NDArray[Any]],
+        typical: Sequence[float],
+        *,
+        headline: float = 0.0,
     ) -> TermWeights:
         known, unknown, pairs = (own**self.options.power for own in idfs)
         return TermWeights(known, unknown, pairs, list(typical), self.options, headline)

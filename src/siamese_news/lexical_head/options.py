@@ -244,7 +244,9 @@ class TermOptions:
         for names, expected, fits in _RANGES:
             for name in names.split():
                 if not fits(values[name]):
-                    raise InputError(f"terms: {name}={values[name]}; expected {expected}")
+                    raise InputError(
+                        f"terms: {name}={values[name]}; expected {expected}"
+                    )
         for names, expected, fits in _RELATIONS:
             given = {name: values[name] for name in names.split()}
             if not fits(*given.values()):
@@ -277,7 +279,11 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
         "0 or more",
         lambda value: value >= 0,
     ),
-    ("lead_half_life smoothing.prior surface.near", "a number above 0", lambda value: value > 0),
+    (
+        "lead_half_life smoothing.prior surface.near",
+        "a number above 0",
+        lambda value: value > 0,
+    ),
     (
         "article_tokens smoothing.posts smoothing.neighbors surface.characters passages.words "
         "passages.rank passages.posts feedback.least feedback.foreign_least agreement.first "
@@ -289,7 +295,11 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
 """Options, the values they take in words, and the check of one value."""
 
 _RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
-    ("dense excess.weight", "a sum of at most 1", lambda dense, excess: dense + excess <= 1),
+    (
+        "dense excess.weight",
+        "a sum of at most 1",
+        lambda dense, excess: dense + excess <= 1,
+    ),
     (
         "agreement.weight excess.weight",
         "a sum of at most 1",
@@ -297,9 +307,17 @@ _RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     ),
     ("agreement.low agreement.high", "low < high", lambda low, high: low < high),
     ("agreement.few agreement.many", "few < many", lambda few, many: few < many),
-    ("agreement.weak agreement.strong", "weak < strong", lambda weak, strong: weak < strong),
+    (
+        "agreement.weak agreement.strong",
+        "weak < strong",
+        lambda weak, strong: weak < strong,
+    ),
     ("excess.weak excess.strong", "weak < strong", lambda weak, strong: weak < strong),
-    ("focused_pool.share focused_pool.full", "share < full", lambda share, full: share < full),
+    (
+        "focused_pool.share focused_pool.full",
+        "share < full",
+        lambda share, full: share < full,
+    ),
     (
         "feedback.least feedback.posts feedback.focused_posts",
         "least to be at most either number of posts",
@@ -319,5 +337,7 @@ def _checked_numbers(options: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         kinds = (int,) if option.type is int else (int, float)
         if type(value) not in kinds or not abs(value) <= _MOST:  # NaN is not <= either
             number = "a whole number" if option.type is int else "a number"
-            raise InputError(f"terms: {name}={value!r}; expected {number} up to {_MOST:,}")
+            raise InputError(
+                f"terms: {name}={value!r}; expected {number} up to {_MOST:,}"
+            )
         yield name, value

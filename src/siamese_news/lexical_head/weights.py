@@ -42,7 +42,9 @@ class TermWeights:
         """The weights of ids."""
         found = np.empty(len(ids))
         mine = groups(ids, len(self.known))
-        for group, table, place in zip(mine, self.tables, places(ids, self.tables), strict=True):
+        for group, table, place in zip(
+            mine, self.tables, places(ids, self.tables), strict=True
+        ):
             found[group] = table[place]
         return found
 
@@ -59,7 +61,9 @@ class TermWeights:
         vectors = self._article_rows(texts, columns, factors, lead=True)
         words = self.options.focused_pool.headline
         if self.headline and words:
-            first = self._article_rows([ids[:words] for ids in texts], columns, factors, lead=False)
+            first = self._article_rows(
+                [ids[:words] for ids in texts], columns, factors, lead=False
+            )
             vectors = (1 - self.headline) * vectors + self.headline * first
         return sparse.csr_matrix(vectors)
 
@@ -82,14 +86,25 @@ class TermWeights:
                 values.append(share * weights / (length if length > 0 else 1.0))
         return _csr(values, rows, columns_of, (len(texts), len(columns)))
 
-    def _parts(self, text: Ids, factors: NDArray[Any]) -> list[tuple[float, Ids, NDArray[Any]]]:
+    def _parts(
+        self, text: Ids, factors: NDArray[Any]
+    ) -> list[tuple[float, Ids, NDArray[Any]]]:
         """Share in the score, ids and factors of the words, and of the pairs if they count."""
         phrases = self.options.bigram_weight
         words = (1 - phrases, text, factors)
-        return [words, (phrases, bigram_ids(text), bigram_factors(factors))] if phrases else [words]
+        return (
+            [words, (phrases, bigram_ids(text), bigram_factors(factors))]
+            if phrases
+            else [words]
+        )
 
     def posts(
-        self, rows: Ids, ids: Ids, posts: int, columns: Ids, factors: NDArray[Any] | None = None
+        self,
+        rows: Ids,
+        ids: Ids,
+        posts: int,
+        columns: Ids,
+        factors: NDArray[Any] | None = None,
     ) -> sparse.csr_matrix:
         """Vectors of posts over the sorted ids `columns`, from the pairs that `distinct` returns.
 
@@ -106,15 +121,21 @@ class TermWeights:
         hit[hit] = columns[place[hit]] == ids[hit]
         return _csr([weights[hit]], [rows[hit]], [place[hit]], (posts, len(columns)))
 
-    def scales(self, rows: Ids, ids: Ids, weights: NDArray[Any], posts: int) -> list[NDArray[Any]]:
+    def scales(
+        self, rows: Ids, ids: Ids, weights: NDArray[Any], posts: int
+    ) -> list[NDArray[Any]]:
         """The divisors of the weights of P posts' words and of those of their pairs: twice (P,).
 
         Rows and ids are those of `distinct`; the weights include factors.
         """
         found = []
         for group, typical in zip(_words_and_pairs(ids), self.typical, strict=True):
-            squares = np.bincount(rows[group], weights=weights[group] ** 2, minlength=posts)
-            scale = (1 - self.options.pivot) * typical + self.options.pivot * np.sqrt(squares)
+            squares = np.bincount(
+                rows[group], weights=weights[group] ** 2, minlength=posts
+            )
+            scale = (1 - self.options.pivot) * typical + self.options.pivot * np.sqrt(
+                squares
+            )
             scale[scale == 0] = 1.0
             found.append(scale)
         return found
@@ -131,7 +152,8 @@ class PoolCounts:
     def __init__(self, words: int) -> None:
         self.posts = 0
         self.counts = [
-            np.zeros(size, np.int64) for size in (words, UNKNOWN_BUCKETS, BIGRAM_BUCKETS)
+            np.zeros(size, np.int64)
+            for size in (words, UNKNOWN_BUCKETS, BIGRAM_BUCKETS)
         ]
 
     def add(self, rows: Ids, ids: Ids, posts: int) -> None:
@@ -144,7 +166,9 @@ class PoolCounts:
         """How many posts have each of some features; those that share a counter, all of them."""
         found = np.zeros(len(ids))
         mine = groups(ids, len(self.counts[0]))
-        for group, counts, place in zip(mine, self.counts, places(ids, self.counts), strict=True):
+        for group, counts, place in zip(
+            mine, self.counts, places(ids, self.counts), strict=True
+        ):
             found[group] = counts[place]
         return found
 

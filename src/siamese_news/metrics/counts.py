@@ -28,7 +28,9 @@ class RankingCounts:
         of_pairs = relevant_keys >> 32
         scores = np.unique(of_pairs)
         self.resamples = rows * len(scores) <= _TABLE
-        self._group = np.arange(rows) if self.resamples else np.zeros(rows, dtype=np.int64)
+        self._group = (
+            np.arange(rows) if self.resamples else np.zeros(rows, dtype=np.int64)
+        )
         # At least this score, more than this score.
         self._pooled = np.stack([scores << 32, (scores << 32) + _ONE], axis=1).ravel()
         groups = rows if self.resamples else 1
@@ -59,7 +61,9 @@ class RankingCounts:
     def compute(self) -> dict[str, float]:
         """Pooled AP (micro) and AUC; AUC only where there is a pair that is not relevant."""
         ones = np.ones((1, len(self._positives)))
-        return {name: float(v[0]) for name, v in self.weighted(ones).items() if v[0] == v[0]}
+        return {
+            name: float(v[0]) for name, v in self.weighted(ones).items() if v[0] == v[0]
+        }
 
     def weighted(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Pooled AP and AUC with each article's pairs counted `weights` times.
@@ -76,10 +80,16 @@ class RankingCounts:
             w = np.asarray(weights[start : start + step], dtype=np.float64)
             parts.append(
                 _pooled_figures(
-                    w @ self._positives, w @ counts[:, ::2], w @ counts[:, 1::2], w.sum(1) * sizes
+                    w @ self._positives,
+                    w @ counts[:, ::2],
+                    w @ counts[:, 1::2],
+                    w.sum(1) * sizes,
                 )
             )
-        return {name: np.concatenate([part[name] for part in parts]) for name in ("AP", "AUC")}
+        return {
+            name: np.concatenate([part[name] for part in parts])
+            for name in ("AP", "AUC")
+        }
 
     def per_article(self, depth: int | None = None) -> dict[str, dict[str, float]]:
         """Figures of every article with a relevant post: metric -> article id -> value.
@@ -98,8 +108,12 @@ class RankingCounts:
             negatives = self._relevance.shape[1] - len(pairs)
             if len(pairs) and negatives:
                 positive = np.sort(self._needles[pairs, 0])
-                own_more = len(pairs) - np.searchsorted(positive, self._needles[pairs, 0], "right")
-                own_least = len(pairs) - np.searchsorted(positive, self._needles[pairs, 0], "left")
+                own_more = len(pairs) - np.searchsorted(
+                    positive, self._needles[pairs, 0], "right"
+                )
+                own_least = len(pairs) - np.searchsorted(
+                    positive, self._needles[pairs, 0], "left"
+                )
                 higher, equal_or_higher = more - own_more, at_least - own_least
                 wins = negatives - 0.5 * (higher + equal_or_higher)
                 figures["AUC"] = float(wins.mean() / negatives)
@@ -111,7 +125,9 @@ class RankingCounts:
 def _at_least(needles: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """For each of the ascending `needles` the number of `keys` that are not below it."""
     keys = keys[keys >= needles[0]]
-    slots = np.bincount(np.searchsorted(needles, keys, side="right"), minlength=len(needles) + 1)
+    slots = np.bincount(
+        np.searchsorted(needles, keys, side="right"), minlength=len(needles) + 1
+    )
     return slots[::-1].cumsum()[::-1][1:]
 
 
@@ -131,9 +147,16 @@ def _pooled_figures(
     negatives = pairs - total
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.divide(
-            relevant_above, at_least, out=np.zeros_like(relevant_above), where=at_least > 0
+            relevant_above,
+            at_least,
+            out=np.zeros_like(relevant_above),
+            where=at_least > 0,
         )
         average = (positives * precision).sum(axis=1) / total
-        lost = 0.5 * ((at_least - relevant_above) + (more - (relevant_above - positives)))
-        area = (positives * (negatives[:, None] - lost)).sum(axis=1) / (total * negatives)
+        lost = 0.5 * (
+            (at_least - relevant_above) + (more - (relevant_above - positives))
+        )
+        area = (positives * (negatives[:, None] - lost)).sum(axis=1) / (
+            total * negatives
+        )
     return {"AP": average, "AUC": area}

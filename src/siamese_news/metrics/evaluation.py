@@ -40,7 +40,11 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; without the run, which is written as a TREC file."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "run"}
+        return {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if one.name != "run"
+        }
 
 
 def evaluate_blocks(
@@ -124,7 +128,12 @@ def _stream(
     """Pass each block to `update`; a `ValueError` if they are not the whole matrix."""
     covered = np.zeros(width, dtype=bool)
     for first, scores in blocks():
-        if scores.ndim != 2 or len(scores) != rows or first < 0 or first + scores.shape[1] > width:
+        if (
+            scores.ndim != 2
+            or len(scores) != rows
+            or first < 0
+            or first + scores.shape[1] > width
+        ):
             raise ValueError(
                 f"a block at column {first} has shape {scores.shape}; expected ({rows}, n) within "
                 f"{width} columns: rows are unique articles, columns unique posts"
@@ -132,7 +141,9 @@ def _stream(
         update(first, scores)
         part = covered[first : first + scores.shape[1]]
         if part.any():
-            raise ValueError(f"the block at column {first} repeats a column; expected each once")
+            raise ValueError(
+                f"the block at column {first} repeats a column; expected each once"
+            )
         part[:] = True
     if not covered.all():
         raise ValueError(

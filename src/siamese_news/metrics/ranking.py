@@ -69,7 +69,11 @@ def sort_keys(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 def scores_of(keys: np.ndarray) -> np.ndarray:
     """The rounded float32 scores that `keys` contain."""
     order = (keys >> 32).astype(np.int32)
-    return np.where(order >= 0, order, order ^ _MAGNITUDE).astype(np.int32).view(np.float32)
+    return (
+        np.where(order >= 0, order, order ^ _MAGNITUDE)
+        .astype(np.int32)
+        .view(np.float32)
+    )
 
 
 def ranks_of(keys: np.ndarray) -> np.ndarray:
@@ -77,7 +81,9 @@ def ranks_of(keys: np.ndarray) -> np.ndarray:
     return keys & _LOW
 
 
-def ranked(scores: Mapping[str, float], *, depth: int | None = None) -> list[tuple[str, float]]:
+def ranked(
+    scores: Mapping[str, float], *, depth: int | None = None
+) -> list[tuple[str, float]]:
     """Order one query's posts: rounded score descending, then id descending.
 
     Args:
@@ -95,7 +101,9 @@ def ranked(scores: Mapping[str, float], *, depth: int | None = None) -> list[tup
     ids = list(scores)
     keys = sort_keys(np.fromiter(scores.values(), np.float64, len(ids)), id_ranks(ids))
     order = np.argsort(-keys)[:depth]
-    return [(ids[i], float(s)) for i, s in zip(order, scores_of(keys[order]), strict=True)]
+    return [
+        (ids[i], float(s)) for i, s in zip(order, scores_of(keys[order]), strict=True)
+    ]
 
 
 def ranking_figures(

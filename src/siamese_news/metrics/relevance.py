@@ -73,7 +73,9 @@ class Relevance:
         for row, article in enumerate(article_ids):
             grades = {post: g for post, g in qrels.get(article, {}).items() if g >= 1}
             self.all_grades.append(np.array(list(grades.values()), dtype=np.int64))
-            pairs += [(column_of[p], row, g) for p, g in grades.items() if p in column_of]
+            pairs += [
+                (column_of[p], row, g) for p, g in grades.items() if p in column_of
+            ]
         if not pairs:
             raise InputError(
                 f"the qrels ({len(qrels)} articles) call no pair of these {len(article_ids)} "

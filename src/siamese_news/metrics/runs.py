@@ -42,10 +42,18 @@ def evaluate_run(
         if not grades:
             continue
         order = ranked(run.get(query, {}), depth=depth)
-        hits = [(rank, grades[post]) for rank, (post, _) in enumerate(order, 1) if post in grades]
+        hits = [
+            (rank, grades[post])
+            for rank, (post, _) in enumerate(order, 1)
+            if post in grades
+        ]
         pairs = np.array(hits, dtype=np.int64).reshape(-1, 2)
         figures = ranking_figures(
-            pairs[:, 0], pairs[:, 1], np.array(list(grades.values())), ks=ks, depth=depth
+            pairs[:, 0],
+            pairs[:, 1],
+            np.array(list(grades.values())),
+            ks=ks,
+            depth=depth,
         )
         for name, value in figures.items():
             table.setdefault(name, {})[query] = value
@@ -67,5 +75,7 @@ def means(per_query: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         {'AP': 0.5}
     """
     return {
-        name: float(np.mean(list(values.values()))) for name, values in per_query.items() if values
+        name: float(np.mean(list(values.values())))
+        for name, values in per_query.items()
+        if values
     }

@@ -40,12 +40,16 @@ def bootstrap_interval(
         raise ValueError(f"values has shape {data.shape}; expected (n,) with n >= 1")
     if samples < 1:
         raise ValueError(f"samples={samples}; expected 1 or more")
-    return percentile_interval(resample_counts(len(data), samples, seed) @ data / len(data))
+    return percentile_interval(
+        resample_counts(len(data), samples, seed) @ data / len(data)
+    )
 
 
 def percentile_interval(draws: np.ndarray) -> tuple[float, float]:
     """The middle 95% of `draws` (NaN draws left out)."""
-    tail = 100 * (1 - 0.95) / 2  # 2.5 and a rounding error, which all recorded intervals have
+    tail = (
+        100 * (1 - 0.95) / 2
+    )  # 2.5 and a rounding error, which all recorded intervals have
     low, high = np.nanpercentile(draws, [tail, 100 - tail])
     return float(low), float(high)
 
@@ -84,7 +88,9 @@ def randomization_test(
     """
     a, b = (np.asarray(values, dtype=np.float64) for values in (first, second))
     if a.shape != b.shape or a.ndim != 1 or not len(a):
-        raise ValueError(f"got shapes {a.shape} and {b.shape}; expected one value per query each")
+        raise ValueError(
+            f"got shapes {a.shape} and {b.shape}; expected one value per query each"
+        )
     differences = a - b
     differences = differences[differences != 0]
     n = len(differences)

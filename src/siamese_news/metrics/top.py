@@ -15,7 +15,9 @@ ALL_ROWS = (*PAPER_ROWS, 3300)
 _CHUNK = 1 << 20  # keys held at once
 
 
-def key_chunks(scores: np.ndarray, ranks: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def key_chunks(
+    scores: np.ndarray, ranks: np.ndarray
+) -> Iterator[tuple[int, np.ndarray]]:
     """Sort keys of a block a few articles at a time: (first article, (a, n) int64)."""
     step = max(1, _CHUNK // max(1, scores.shape[1]))
     for row in range(0, len(scores), step):
@@ -37,15 +39,21 @@ class RankingTop:
         ValueError: a threshold or the depth is below 1.
     """
 
-    def __init__(self, relevance: Relevance, thresholds: Sequence[int], depth: int) -> None:
+    def __init__(
+        self, relevance: Relevance, thresholds: Sequence[int], depth: int
+    ) -> None:
         if depth < 1 or min(thresholds, default=0) < 1:
-            raise ValueError(f"thresholds={thresholds}, depth={depth}; expected whole numbers >= 1")
+            raise ValueError(
+                f"thresholds={thresholds}, depth={depth}; expected whole numbers >= 1"
+            )
         self._relevance, self._thresholds = relevance, thresholds
         rows, width = relevance.shape
         size = min(max(*thresholds, *ALL_ROWS), rows * width)
         self.relevant_keys = np.full(len(relevance.articles), NOTHING)
         self._top = np.full((rows, min(depth, width)), NOTHING)  # ascending
-        self._pooled = np.full((size, 2), NOTHING)  # keys and ranks of articles, ascending
+        self._pooled = np.full(
+            (size, 2), NOTHING
+        )  # keys and ranks of articles, ascending
 
     def update(self, first: int, scores: np.ndarray) -> None:
         """Merge a block of scores (A, n), which begins with post `first`."""
@@ -89,7 +97,9 @@ class RankingTop:
         column = np.argsort(self._relevance.post_ranks)
         posts = self._relevance.post_ids
         result = {}
-        for article, line in zip(self._relevance.article_ids, self._top[:, ::-1], strict=True):
+        for article, line in zip(
+            self._relevance.article_ids, self._top[:, ::-1], strict=True
+        ):
             keys = line[line != NOTHING]
             ids = (posts[i] for i in column[ranks_of(keys)])
             result[article] = dict(zip(ids, scores_of(keys).tolist(), strict=True))
@@ -105,7 +115,9 @@ def _push_row(top: np.ndarray, keys: np.ndarray) -> None:
         top[:] = np.sort(np.concatenate([top, keys]))[len(keys) :]
 
 
-def _push_pairs(pooled: np.ndarray, keys: np.ndarray, article_ranks: np.ndarray) -> np.ndarray:
+def _push_pairs(
+    pooled: np.ndarray, keys: np.ndarray, article_ranks: np.ndarray
+) -> np.ndarray:
     """The best of the (R, 2) pairs and of the pairs of (a, n) keys, ascending."""
     size = len(pooled)
     # The same post with the same score under two articles has equal keys: keep both here.
@@ -114,5 +126,7 @@ def _push_pairs(pooled: np.ndarray, keys: np.ndarray, article_ranks: np.ndarray)
     if len(candidates) > size:
         bar = np.partition(candidates, len(candidates) - size)[len(candidates) - size]
     rows, columns = np.nonzero(keys >= bar)
-    both = np.concatenate([pooled, np.stack([keys[rows, columns], article_ranks[rows]], axis=1)])
+    both = np.concatenate(
+        [pooled, np.stack([keys[rows, columns], article_ranks[rows]], axis=1)]
+    )
     return both[np.lexsort((both[:, 1], both[:, 0]))[-size:]]

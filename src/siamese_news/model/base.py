@@ -15,7 +15,13 @@ from siamese_news.model.folder import Content, check_arrays, check_finite, write
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words
-from siamese_news.text.token_ids import ChunkIds, Side, TokenIds, check_limits, truncated
+from siamese_news.text.token_ids import (
+    ChunkIds,
+    Side,
+    TokenIds,
+    check_limits,
+    truncated,
+)
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import check_choice
 
@@ -30,7 +36,9 @@ _SIDES: tuple[Side, Side] = ("article", "post")
 # The model that ships with the package.
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
-Heads = Callable[[Sequence[np.ndarray], Side], tuple[np.ndarray, list[np.ndarray] | None]]
+Heads = Callable[
+    [Sequence[np.ndarray], Side], tuple[np.ndarray, list[np.ndarray] | None]
+]
 """Token ids (all of each text) of B texts and their side -> unit vectors (B, D) float32, and the
 encoder's factor for each token (S,) of each text, or None."""
 
@@ -125,7 +133,9 @@ class TextModel(ABC):
         return lambda texts, side: (self.encode_ids(texts, side), None)
 
     @abstractmethod
-    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> NDArray[np.float64]:
+    def contributions(
+        self, ids: NDArray[np.int64], towards: NDArray[Any]
+    ) -> NDArray[np.float64]:
         """The share of each token of a text in the product of its unit vector with `towards` (D,).
 
         The ids (S,) are those that `cut` returns.
@@ -168,7 +178,9 @@ class TextModel(ABC):
         words = len(self.vocabulary)
         if not ids or max(ids) < words:
             return ids, {}
-        return ids, {id: token for id, token in zip(ids, tokens, strict=True) if id >= words}
+        return ids, {
+            id: token for id, token in zip(ids, tokens, strict=True) if id >= words
+        }
 
     def token_ids(self, texts: Sequence[str]) -> TokenIds:
         """The token ids of many texts; faster than `ids` of each."""
@@ -182,7 +194,10 @@ class TextModel(ABC):
         return truncated(texts, self.limits, side)
 
     def encode(
-        self, texts: str | Sequence[str], side: Side = "post", precision: Precision = "float32"
+        self,
+        texts: str | Sequence[str],
+        side: Side = "post",
+        precision: Precision = "float32",
     ) -> np.ndarray:
         """Unit vectors (B, D) float32 of texts; each side has its own limit of tokens.
 
@@ -229,7 +244,11 @@ class TextModel(ABC):
         return self._encode(texts, "post", batch_tokens, precision)
 
     def _encode(
-        self, texts: str | Sequence[str], side: Side, batch_tokens: int, precision: Precision
+        self,
+        texts: str | Sequence[str],
+        side: Side,
+        batch_tokens: int,
+        precision: Precision,
     ) -> np.ndarray:
         check_choice("side", side, Side)
         check_choice("precision", precision, Precision)
@@ -238,7 +257,9 @@ class TextModel(ABC):
         vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
         for start in range(0, len(texts), BLOCK):
             block = self.token_ids(texts[start : start + BLOCK])
-            vectors[start : start + BLOCK] = self.encode_ids(block, side, batch_tokens, precision)
+            vectors[start : start + BLOCK] = self.encode_ids(
+                block, side, batch_tokens, precision
+            )
         return vectors
 
     def folder_config(self) -> dict[str, Any]:
@@ -248,7 +269,9 @@ class TextModel(ABC):
             "version": __version__,
             "score": self.kind,
             "terms": None if self.terms is None else self.terms.config(),
-            "calibration": None if self.calibration is None else self.calibration.plain(),
+            "calibration": None
+            if self.calibration is None
+            else self.calibration.plain(),
             "tokenizer": self.tokenizer.config(),
             "unknown": self.vocabulary.unknown,
             "embedding": self.embedding_config(),
@@ -263,7 +286,9 @@ class TextModel(ABC):
         if self.terms is not None:
             arrays |= self.terms.arrays(_TERMS)
         words, record = self.vocabulary.words, self.trained_on.tobytes()
-        write_folder(folder, self.folder_config(), arrays, words, card, trained_on=record)
+        write_folder(
+            folder, self.folder_config(), arrays, words, card, trained_on=record
+        )
 
     def check(self) -> None:
         """Encode a text of each side: some invalid values are only found in use."""
@@ -271,7 +296,9 @@ class TextModel(ABC):
             self.encode_ids([np.arange(min(3, len(self.vocabulary)))], side)
 
 
-def words_of(folder: str | Path, content: Content) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def words_of(
+    folder: str | Path, content: Content
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The arguments of `TextModel` from the content of a folder, and the remaining weights."""
     config, arrays, words = content
     own = {name: array for name, array in arrays.items() if name.startswith(_TERMS)}

@@ -42,16 +42,23 @@ def cached_values(
     from rich.progress import track
 
     name = f"{what}-{folder_hash(folder)[:32]}.sqlite"
-    keys = [blake2b(n.encode("utf-8", "surrogatepass"), digest_size=16).digest() for n in names]
+    keys = [
+        blake2b(n.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        for n in names
+    ]
     new = dict(zip(keys, texts, strict=True))
     try:
         path = _store(name)
         with closing(sqlite3.connect(path, timeout=60)) as store:
-            store.execute("create table if not exists said (text blob primary key, value blob)")
+            store.execute(
+                "create table if not exists said (text blob primary key, value blob)"
+            )
             found: dict[bytes, bytes] = {}
             for part in _parts(keys, _LOOKED_UP):
                 marks = ",".join("?" * len(part))
-                known = store.execute(f"select * from said where text in ({marks})", part)
+                known = store.execute(
+                    f"select * from said where text in ({marks})", part
+                )
                 found.update(known)
             missing = _parts([key for key in new if key not in found], together)
             for part in track(
@@ -68,7 +75,9 @@ def cached_values(
                         f"{folder}: the model failed after {len(found):,} of {len(new):,} texts "
                         f"({error}); their values are kept, and the same command continues there"
                     ) from error
-                rows = [(key, row.tobytes()) for key, row in zip(part, values, strict=True)]
+                rows = [
+                    (key, row.tobytes()) for key, row in zip(part, values, strict=True)
+                ]
                 found.update(rows)
                 with store:
                     store.executemany("insert or replace into said values (?, ?)", rows)

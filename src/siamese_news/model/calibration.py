@@ -56,7 +56,9 @@ class Evidence:
     def asked(self) -> NDArray[np.float64]:
         """(4,) the features of how likely many posts answer (``SIDES["asked"]``)."""
         gap = _log(self.tenth) - _log(self.best)
-        return np.array([1.0, np.log(self.shared + _SHARED_FLOOR), self.apart, gap], np.float64)
+        return np.array(
+            [1.0, np.log(self.shared + _SHARED_FLOOR), self.apart, gap], np.float64
+        )
 
     def many(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N, 4) the features of N scores where many posts answer (``SIDES["many"]``)."""
@@ -71,7 +73,9 @@ class Evidence:
 
 
 def _log(scores: NDArray[np.floating] | float) -> NDArray[np.float64]:
-    logs: NDArray[np.float64] = np.log(np.maximum(np.asarray(scores, np.float64), 0.0) + _FLOOR)
+    logs: NDArray[np.float64] = np.log(
+        np.maximum(np.asarray(scores, np.float64), 0.0) + _FLOOR
+    )
     return logs
 
 
@@ -102,13 +106,16 @@ class Calibration:
     languages: tuple[str, ...]
     error: float
 
-    def relevance(self, scores: NDArray[np.floating], evidence: Evidence) -> NDArray[np.float64]:
+    def relevance(
+        self, scores: NDArray[np.floating], evidence: Evidence
+    ) -> NDArray[np.float64]:
         """(N,) probabilities of N scores, rounded down to four digits; 0 for a score of 0 or less.
 
         They never fall as scores rise.
         """
         asked, many, few = (
-            np.array([self.weights[side][name] for name in names]) for side, names in SIDES.items()
+            np.array([self.weights[side][name] for name in names])
+            for side, names in SIDES.items()
         )
         share = probability(evidence.asked() @ asked)
         chances = share * probability(evidence.many(scores) @ many)
@@ -134,20 +141,40 @@ class Calibration:
             return None
         expected = {one.name for one in fields(cls)}
         if not isinstance(values, Mapping) or set(values) != expected:
-            raise InputError(f"calibration: expected the fields {', '.join(sorted(expected))}")
+            raise InputError(
+                f"calibration: expected the fields {', '.join(sorted(expected))}"
+            )
         weights = values["weights"] if isinstance(values["weights"], Mapping) else {}
         numbers = [values["caution"], values["error"], values["words"]]
         for side, names in SIDES.items():
             table = weights.get(side)
-            numbers += [table.get(name) for name in names] if isinstance(table, Mapping) else [None]
-        if not all(type(number) in (int, float) and abs(number) < 1e6 for number in numbers):
-            named = "; ".join(f"{side}: {', '.join(names)}" for side, names in SIDES.items())
-            raise InputError(f"calibration: expected numbers, and a weight for each of {named}")
+            numbers += (
+                [table.get(name) for name in names]
+                if isinstance(table, Mapping)
+                else [None]
+            )
+        if not all(
+            type(number) in (int, float) and abs(number) < 1e6 for number in numbers
+        ):
+            named = "; ".join(
+                f"{side}: {', '.join(names)}" for side, names in SIDES.items()
+            )
+            raise InputError(
+                f"calibration: expected numbers, and a weight for each of {named}"
+            )
         languages = values["languages"]
-        if not isinstance(languages, list) or not all(isinstance(one, str) for one in languages):
-            raise InputError(f"calibration: languages={languages!r}; expected a list of codes")
+        if not isinstance(languages, list) or not all(
+            isinstance(one, str) for one in languages
+        ):
+            raise InputError(
+                f"calibration: languages={languages!r}; expected a list of codes"
+            )
         many, few = weights["many"], weights["few"]
-        slopes = [many["score"], many["score"] + many["score_alike"], few["score"] + few["above"]]
+        slopes = [
+            many["score"],
+            many["score"] + many["score_alike"],
+            few["score"] + few["above"],
+        ]
         if min(slopes) < 0:
             raise InputError("calibration: relevance would fall as scores rise")
         kept = {side: dict(weights[side]) for side in SIDES}

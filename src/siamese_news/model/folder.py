@@ -54,16 +54,25 @@ def write_folder(
     Raises:
         InputError: `path` exists and is not a model folder.
     """
-    target = Path(os.path.realpath(path))  # a symbolic link is followed and stays a link
+    target = Path(
+        os.path.realpath(path)
+    )  # a symbolic link is followed and stays a link
     if target.exists() and not (target / _SUMS).is_file():
-        raise InputError(f"{target}: exists and is not a model folder; name another folder")
+        raise InputError(
+            f"{target}: exists and is not a model folder; name another folder"
+        )
     hidden = _hidden_key(config)
     if hidden:
-        raise ValueError(f"a model folder contains plain values only; config has {hidden!r}")
+        raise ValueError(
+            f"a model folder contains plain values only; config has {hidden!r}"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        document = json.dumps({"format": FORMAT, **config}, indent=2, ensure_ascii=False) + "\n"
+        document = (
+            json.dumps({"format": FORMAT, **config}, indent=2, ensure_ascii=False)
+            + "\n"
+        )
         (staged / "config.json").write_text(document, encoding="utf-8")
         weights = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         save_file(weights, str(staged / "model.safetensors"))
@@ -163,7 +172,9 @@ def fitting(folder: str | Path) -> Iterator[None]:
             raise
         raise InputError(f"{Path(folder) / 'config.json'}: {error}") from error
     except Exception as error:
-        raise InputError(f"{folder}: config and weights do not fit ({error})") from error
+        raise InputError(
+            f"{folder}: config and weights do not fit ({error})"
+        ) from error
 
 
 def check_arrays(
@@ -187,7 +198,9 @@ def check_arrays(
                 f"{expected_dtype}; the weights were changed: train the model again or copy it anew"
             )
     for name in sorted(arrays.keys() | expected.keys()) if shapes else ():
-        found, wanted = (of[name].shape if name in of else None for of in (arrays, expected))
+        found, wanted = (
+            of[name].shape if name in of else None for of in (arrays, expected)
+        )
         if found != wanted:
             raise ValueError(f"{name} has the shape {found}, expected {wanted}")
 
@@ -248,7 +261,9 @@ def _verify(folder: Path) -> None:
         listed[name] = digest
     for name in sorted({*_FILES, *listed}):
         if name not in listed or not (folder / name).is_file():
-            raise InputError(f"{folder}: {name} is missing; copy the model folder again")
+            raise InputError(
+                f"{folder}: {name} is missing; copy the model folder again"
+            )
     for item in sorted(folder.iterdir()):
         # Downloads from a hub bring .gitattributes and a .cache.
         if item.name not in (*listed, _SUMS) and not item.name.startswith("."):
@@ -257,13 +272,17 @@ def _verify(folder: Path) -> None:
             )
     for name, digest in listed.items():
         if file_sha256(folder / name) != digest:
-            raise InputError(f"{folder / name}: differs from {_SUMS}; copy the model folder again")
+            raise InputError(
+                f"{folder / name}: differs from {_SUMS}; copy the model folder again"
+            )
 
 
 def _hidden_key(value: Any) -> str | None:
     """The first key that starts with an underscore, at any depth."""
     if isinstance(value, Mapping):
-        if hidden := next((str(key) for key in value if str(key).startswith("_")), None):
+        if hidden := next(
+            (str(key) for key in value if str(key).startswith("_")), None
+        ):
             return hidden
         value = list(value.values())
     items = value if isinstance(value, list | tuple) else ()

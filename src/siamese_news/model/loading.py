@@ -115,13 +115,17 @@ def library_of(folder: str | Path) -> str | None:
     # version 0.10 does not say its name any more, but has an option of its own.
     if settings.get("model_type") == "model2vec" or "embedding_dtype" in settings:
         return "model2vec"
-    return "sentence_transformers" if (Path(folder) / "modules.json").is_file() else None
+    return (
+        "sentence_transformers" if (Path(folder) / "modules.json").is_file() else None
+    )
 
 
 def is_cross_encoder(folder: Path) -> bool:
     """Whether a folder has a model that reads two texts together and returns one number."""
     names = _settings(folder).get("architectures")
-    return isinstance(names, list) and any("SequenceClassification" in str(name) for name in names)
+    return isinstance(names, list) and any(
+        "SequenceClassification" in str(name) for name in names
+    )
 
 
 def _settings(folder: Path) -> dict[str, Any]:
@@ -184,9 +188,15 @@ def open_named(folder: Path | None) -> tuple[AnyModel, dict[str, str]]:
     model = open_model(folder)
     if isinstance(model, ExternalModel):
         more = {"library": model.library, "words": folder_sha256(PRETRAINED)}
-        return model, {"folder": str(folder), "sha256": folder_hash(model.folder)} | more
+        return model, {
+            "folder": str(folder),
+            "sha256": folder_hash(model.folder),
+        } | more
     digest = folder_sha256(PRETRAINED if folder is None else folder)
-    return model, {"folder": "pretrained" if folder is None else str(folder), "sha256": digest}
+    return model, {
+        "folder": "pretrained" if folder is None else str(folder),
+        "sha256": digest,
+    }
 
 
 def explainable(model: AnyModel) -> TextModel:

@@ -19,7 +19,9 @@ _WIDEST = 1024  # a window, which no shape of a weight tells
 
 
 def check_module(
-    options: Mapping[str, Any], build: Callable[[], nn.Module], arrays: Mapping[str, np.ndarray]
+    options: Mapping[str, Any],
+    build: Callable[[], nn.Module],
+    arrays: Mapping[str, np.ndarray],
 ) -> None:
     """Refuse a module that does not have exactly these weights, before it takes memory.
 
@@ -36,7 +38,10 @@ def check_module(
     with torch.device("meta"), _at_most(len(arrays)):
         module = build()
     # A folder has a single number, such as the count of a batch norm, as a row of one.
-    expected = {name: tuple(tensor.shape) or (1,) for name, tensor in module.state_dict().items()}
+    expected = {
+        name: tuple(tensor.shape) or (1,)
+        for name, tensor in module.state_dict().items()
+    }
     found = {name: array.shape or (1,) for name, array in arrays.items()}
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
@@ -54,7 +59,9 @@ def _at_most(weights: int) -> Iterator[None]:
         nonlocal registered
         registered += 1
         if registered > _ROOM + 20 * weights:
-            raise ValueError(f"the options ask for far more layers than the {weights} weights have")
+            raise ValueError(
+                f"the options ask for far more layers than the {weights} weights have"
+            )
 
     handles = [
         hooks.register_module_parameter_registration_hook(count),
@@ -72,5 +79,7 @@ def _check_window(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         if isinstance(value, Mapping):
             _check_window(value)
-        elif name in ("window", "radius") and isinstance(value, int) and value > _WIDEST:
+        elif (
+            name in ("window", "radius") and isinstance(value, int) and value > _WIDEST
+        ):
             raise ValueError(f"{name} is {value}; expected at most {_WIDEST} neighbors")

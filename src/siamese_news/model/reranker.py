@@ -12,7 +12,13 @@ from torch import Tensor, nn
 from siamese_news.data.collate import pad
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.errors import InputError
-from siamese_news.model.folder import check_arrays, check_finite, fitting, read_folder, write_folder
+from siamese_news.model.folder import (
+    check_arrays,
+    check_finite,
+    fitting,
+    read_folder,
+    write_folder,
+)
 from siamese_news.model.memory import check_module
 from siamese_news.model.siamese import arrays_of, tensors_of
 from siamese_news.rerankers import Pair, build_ranker
@@ -87,13 +93,18 @@ class TextRanker(nn.Module):
         links = None
         if self.link_match:
             # Only words with an id, so that matches by word and by id can be aligned.
-            known = [[w for w in words if len(self.vocabulary.ids([w]))] for words in queries]
+            known = [
+                [w for w in words if len(self.vocabulary.ids([w]))] for words in queries
+            ]
             links = known, urls
         pieces = None
         if pieces_of := getattr(self.ranker, "pieces_of", None):
             # The end of a long link names the page.
             ends = [[url[-100:]] if url else [] for url in urls]
-            pieces = [TokenIds.of(list(map(pieces_of, texts))) for texts in (queries, posts, ends)]
+            pieces = [
+                TokenIds.of(list(map(pieces_of, texts)))
+                for texts in (queries, posts, ends)
+            ]
         return EncodedTexts(
             TokenIds.of(list(map(self.vocabulary.ids, queries))),
             TokenIds.of(list(map(self.vocabulary.ids, posts))),
@@ -109,7 +120,9 @@ class TextRanker(nn.Module):
         groups, posts = batch.query_ids.shape, batch.post_ids.shape
         words = torch.cat([batch.query_ids.flatten(), batch.post_ids.flatten()])
         both = [batch.query_ids.numel(), batch.post_ids.numel()]
-        vectors, masks, idfs = (values[0].split(both) for values in self.embedding(words[None]))
+        vectors, masks, idfs = (
+            values[0].split(both) for values in self.embedding(words[None])
+        )
         query, weights = vectors[0].view(*groups, -1), idfs[0].view(groups)
         features = []
         if self.exact_match or self.link_match:
@@ -118,7 +131,9 @@ class TextRanker(nn.Module):
                 features.append(exact_features(query_words, batch.post_ids, idf))
             if self.link_match:
                 assert batch.links is not None
-                features.append(link_features(query_words, batch.post_ids, batch.links, idf))
+                features.append(
+                    link_features(query_words, batch.post_ids, batch.links, idf)
+                )
         return Pair(
             query=query,
             query_mask=masks[0].view(groups),
@@ -175,7 +190,10 @@ class TextRanker(nn.Module):
     def save(self, path: str | Path, *, card: str) -> None:
         """Write the model folder, as `TextModel.save` does."""
         embedding = self.embedding.config()
-        del embedding["size"], embedding["stored"]  # as the matrix says, and always float32
+        del (
+            embedding["size"],
+            embedding["stored"],
+        )  # as the matrix says, and always float32
         config = {
             "kind": KIND,
             "score": SCORE,
@@ -186,7 +204,9 @@ class TextRanker(nn.Module):
             "tokenizer": self.tokenizer_config,
             "embedding": embedding,
         }
-        write_folder(path, config, arrays_of(self.state_dict()), self.vocabulary.words, card)
+        write_folder(
+            path, config, arrays_of(self.state_dict()), self.vocabulary.words, card
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> "TextRanker":
@@ -204,7 +224,9 @@ class TextRanker(nn.Module):
 
             def build() -> TextRanker:
                 embedding = TokenEmbedding(
-                    torch.zeros(rows, size), token_weights=torch.ones(rows), **config["embedding"]
+                    torch.zeros(rows, size),
+                    token_weights=torch.ones(rows),
+                    **config["embedding"],
                 )
                 return cls(
                     vocabulary=vocabulary,
@@ -251,7 +273,9 @@ class EncodedTexts(NamedTuple):
             )
         if self.links is not None:
             words, urls = self.links
-            matches = link_matches([words[i] for i in queries], [urls[i] for i in posts])
+            matches = link_matches(
+                [words[i] for i in queries], [urls[i] for i in posts]
+            )
             links = torch.from_numpy(matches)
         return IdBatch(
             query_ids=pad([self.queries[row] for row in distinct]),

@@ -24,7 +24,13 @@ from siamese_news.encoders import (
 )
 from siamese_news.errors import InputError
 from siamese_news.model.base import PRETRAINED, Heads, Precision, TextModel, words_of
-from siamese_news.model.folder import Content, check_arrays, check_finite, fitting, read_folder
+from siamese_news.model.folder import (
+    Content,
+    check_arrays,
+    check_finite,
+    fitting,
+    read_folder,
+)
 from siamese_news.model.memory import check_module
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
@@ -53,7 +59,9 @@ class Model(TextModel, nn.Module):
         (1, 64)
     """
 
-    def __init__(self, *, embedding: TokenEmbedding, encoder: Encoder, **words: Any) -> None:
+    def __init__(
+        self, *, embedding: TokenEmbedding, encoder: Encoder, **words: Any
+    ) -> None:
         nn.Module.__init__(self)
         TextModel.__init__(self, **words)
         self.embedding = embedding
@@ -88,7 +96,9 @@ class Model(TextModel, nn.Module):
         with (
             _evaluating(self),
             torch.inference_mode(),
-            torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"),
+            torch.autocast(
+                device.type, torch.bfloat16, enabled=precision == "bfloat16"
+            ),
         ):
             known = int(texts.flat.max(initial=0)) < len(self.embedding.matrix)
             if self.encoder.is_bag and known:
@@ -96,7 +106,9 @@ class Model(TextModel, nn.Module):
             vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
             for rows, encoded in self._batches(texts, batch_tokens, device):
                 vectors[rows] = _normalized(encoded)
-            vectors[texts.lengths == 0] = 0.0  # an encoder with a bias gives them all one vector
+            vectors[texts.lengths == 0] = (
+                0.0  # an encoder with a bias gives them all one vector
+            )
             return vectors
 
     def _device(self) -> torch.device:
@@ -108,7 +120,9 @@ class Model(TextModel, nn.Module):
         """Rows of `texts` and their vectors, by length; words are looked up once for many texts."""
         encoder = self.encoder
         for block, ids, places in word_blocks(texts, max(WORD_BLOCK, batch_tokens)):
-            embeddings, _, weights = self.embedding(torch.from_numpy(ids).to(device)[None])
+            embeddings, _, weights = self.embedding(
+                torch.from_numpy(ids).to(device)[None]
+            )
             words = Words(embeddings[0])
             for batch in length_batches([len(text) for text in places], batch_tokens):
                 rows = pad([places[text] for text in batch]).to(device)
@@ -128,7 +142,9 @@ class Model(TextModel, nn.Module):
             lead = lead_weights(places_of(starts, len(flat)), encoder.lead)
             weights = lead if weights is None else weights * lead
         summed = embedding.sums(flat, starts, weights)
-        if encoder.output is not None:  # a linear map of a sum; the length does not count
+        if (
+            encoder.output is not None
+        ):  # a linear map of a sum; the length does not count
             summed = encoder.output(summed)
         return _normalized(summed)
 
@@ -144,7 +160,9 @@ class Model(TextModel, nn.Module):
         table = np.concatenate([*self._both_heads(parts, "post")[1], np.ones(1)])
         last = len(table) - 1  # the entry that every unknown word shares
 
-        def by_word(texts: Sequence[np.ndarray], side: Side) -> tuple[np.ndarray, list[np.ndarray]]:
+        def by_word(
+            texts: Sequence[np.ndarray], side: Side
+        ) -> tuple[np.ndarray, list[np.ndarray]]:
             factors = [table[np.minimum(ids, last)] for ids in texts]
             return self.encode_ids(texts, side), factors
 
@@ -166,7 +184,9 @@ class Model(TextModel, nn.Module):
         check_finite(f"the two heads of {side}s", vectors, *factors)
         return vectors, factors
 
-    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> NDArray[np.float64]:
+    def contributions(
+        self, ids: NDArray[np.int64], towards: NDArray[Any]
+    ) -> NDArray[np.float64]:
         """See `TextModel`: gradient times input, exact for linear encoders."""
         device = self.embedding.matrix.device
         with _evaluating(self):
@@ -178,7 +198,9 @@ class Model(TextModel, nn.Module):
                 towards=torch.from_numpy(towards)[None].to(device),
             )
         length = float(explanation.vectors.norm().clamp(min=1e-12))
-        found: NDArray[np.float64] = explanation.contributions[0, : len(ids)].cpu().numpy() / length
+        found: NDArray[np.float64] = (
+            explanation.contributions[0, : len(ids)].cpu().numpy() / length
+        )
         return found
 
     @override
@@ -216,7 +238,9 @@ class Model(TextModel, nn.Module):
         config, _, words = content
         kind = config.get("kind")
         if kind != "encoder":
-            raise InputError(f"{folder}: is a model of kind {kind!r}, expected 'encoder'")
+            raise InputError(
+                f"{folder}: is a model of kind {kind!r}, expected 'encoder'"
+            )
         with fitting(folder):
             parts, stored = words_of(folder, content)
             options = dict(config["embedding"])
@@ -224,9 +248,13 @@ class Model(TextModel, nn.Module):
 
             def build() -> Model:
                 embedding = TokenEmbedding(
-                    torch.zeros(len(words), size), token_weights=torch.ones(len(words)), **options
+                    torch.zeros(len(words), size),
+                    token_weights=torch.ones(len(words)),
+                    **options,
                 )
-                encoder = build_encoder({"input_dim": embedding.output_dim, **config["encoder"]})
+                encoder = build_encoder(
+                    {"input_dim": embedding.output_dim, **config["encoder"]}
+                )
                 return cls(embedding=embedding, encoder=encoder, **parts)
 
             check_module(config["encoder"], build, _uncompressed(stored))
@@ -254,7 +282,10 @@ def _normalized(vectors: Tensor) -> NDArray[np.float32]:
 
 def arrays_of(state: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     """The weights of a module, as a model folder stores them."""
-    return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in state.items()}
+    return {
+        name: tensor.detach().cpu().contiguous().numpy()
+        for name, tensor in state.items()
+    }
 
 
 def tensors_of(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
@@ -284,7 +315,9 @@ def heads(model: Model, ids: Tensor, side: Side) -> tuple[Tensor, Tensor]:
             start = (packed != PAD).sum(1, keepdim=True).sub(limit).clamp(min=0)
             places = start + torch.arange(limit, device=ids.device)
             inputs = tuple(
-                torch.take_along_dim(part, places if part.dim() == 2 else places[:, :, None], 1)
+                torch.take_along_dim(
+                    part, places if part.dim() == 2 else places[:, :, None], 1
+                )
                 for part in inputs
             )
         vectors = model.encoder(*(part[:, :limit] for part in inputs))

@@ -56,7 +56,8 @@ class TableModel(TextModel):
         self, texts: TokenIds, batch_tokens: int, precision: Precision
     ) -> NDArray[np.float32]:
         shares = sparse.csr_matrix(
-            (self._shares(texts), texts.flat, texts.offsets), shape=(len(texts), len(self._matrix))
+            (self._shares(texts), texts.flat, texts.offsets),
+            shape=(len(texts), len(self._matrix)),
         )
         summed: NDArray[np.float32] = shares @ self._matrix
         lengths = np.linalg.norm(summed, axis=1, keepdims=True)
@@ -66,16 +67,22 @@ class TableModel(TextModel):
         """(N,) the weight of each token in the sum of its text."""
         shares = np.ones(len(texts.flat), np.float32)
         if self._lead is not None:
-            places = np.arange(len(texts.flat)) - np.repeat(texts.offsets[:-1], texts.lengths)
+            places = np.arange(len(texts.flat)) - np.repeat(
+                texts.offsets[:-1], texts.lengths
+            )
             one = np.float32(1)
             shares = one / (one + places.astype(np.float32) / np.float32(self._lead))
         return shares if self._weights is None else self._weights[texts.flat] * shares
 
-    def contributions(self, ids: NDArray[np.int64], towards: NDArray[Any]) -> NDArray[np.float64]:
+    def contributions(
+        self, ids: NDArray[np.int64], towards: NDArray[Any]
+    ) -> NDArray[np.float64]:
         """See `TextModel`; exact, because the vector is a sum."""
         shares = self._shares(TokenIds.of([ids])).astype(np.float64)
         length = np.linalg.norm(shares @ self._matrix[ids])
-        found: NDArray[np.float64] = shares * (self._matrix[ids] @ towards) / max(length, 1e-12)
+        found: NDArray[np.float64] = (
+            shares * (self._matrix[ids] @ towards) / max(length, 1e-12)
+        )
         return found
 
     @override
@@ -85,7 +92,10 @@ class TableModel(TextModel):
     @override
     def weights(self) -> dict[str, np.ndarray]:
         token_weights = self._arrays["embedding.token_weights"]
-        return {"embedding.matrix": self._matrix, "embedding.token_weights": token_weights}
+        return {
+            "embedding.matrix": self._matrix,
+            "embedding.token_weights": token_weights,
+        }
 
     @override
     def stored(self) -> dict[str, np.ndarray]:
@@ -137,7 +147,9 @@ class TableModel(TextModel):
                 matrix = stored["embedding.matrix"]
             model = cls(
                 matrix,
-                stored["embedding.token_weights"] if encoder["weighting"] == "idf" else None,
+                stored["embedding.token_weights"]
+                if encoder["weighting"] == "idf"
+                else None,
                 lead=encoder.get("lead"),
                 embedding=embedding,
                 stored=stored,

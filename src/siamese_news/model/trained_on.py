@@ -37,16 +37,22 @@ class TrainingRecord:
         self._parts: dict[tuple[str, str], Hashes] = {_FINGERPRINTS: _NONE}
 
     @classmethod
-    def in_folder(cls, folder: str | Path, plain: Mapping[str, Any]) -> "TrainingRecord":
+    def in_folder(
+        cls, folder: str | Path, plain: Mapping[str, Any]
+    ) -> "TrainingRecord":
         """The record of a model folder, by the counts in its ``config.json`` (`plain`)."""
         path = Path(folder) / TRAINED_ON
         if not path.is_file():
-            raise InputError(f"{folder}: {TRAINED_ON} is missing; copy the model folder again")
+            raise InputError(
+                f"{folder}: {TRAINED_ON} is missing; copy the model folder again"
+            )
         with reading(path):
             return cls.of_bytes(path.read_bytes(), plain, str(path))
 
     @classmethod
-    def of_bytes(cls, data: bytes, plain: Mapping[str, Any], where: str) -> "TrainingRecord":
+    def of_bytes(
+        cls, data: bytes, plain: Mapping[str, Any], where: str
+    ) -> "TrainingRecord":
         """The record whose `tobytes` and `plain` these are; `where` begins messages."""
         counts = _counts(plain)
         expected = sum(counts.values()) * _STORED.itemsize
@@ -82,7 +88,11 @@ class TrainingRecord:
         return self._has(_FINGERPRINTS, (int(one, 16) for one in fingerprints))
 
     def add(
-        self, collection: str, *, articles: Iterable[str] = (), posts: Iterable[str] = ()
+        self,
+        collection: str,
+        *,
+        articles: Iterable[str] = (),
+        posts: Iterable[str] = (),
     ) -> None:
         """Add articles and posts of a collection, by id."""
         self._add(("articles", collection), map(_hash, articles))
@@ -118,7 +128,9 @@ class TrainingRecord:
 
 def _counts(plain: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     """How many hashes each part has, in the order of the file."""
-    counts = {(kind, name): count for kind in _KINDS for name, count in plain[kind].items()}
+    counts = {
+        (kind, name): count for kind in _KINDS for name, count in plain[kind].items()
+    }
     return counts | {_FINGERPRINTS: plain["fingerprints"]}
 
 

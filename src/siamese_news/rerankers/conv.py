@@ -66,7 +66,9 @@ class WindowMax(torch.autograd.Function):
         return best
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+    def backward(
+        ctx: Any, *gradients: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, None]:
         """The gradients of `projected` and of `weights`."""
         projected, weights, winner, empty = ctx.saved_tensors
         tokens, width = projected.shape[1], projected.shape[2]
@@ -94,7 +96,11 @@ class WindowMax(torch.autograd.Function):
 
 
 def _scan(
-    projected: Tensor, weights: Tensor, valid: Tensor, best: Tensor, winner: Tensor | None
+    projected: Tensor,
+    weights: Tensor,
+    valid: Tensor,
+    best: Tensor,
+    winner: Tensor | None,
 ) -> None:
     """Update the running maximum `best` and its window, window by window (not by query token)."""
     tokens, width = projected.shape[1], projected.shape[2]
@@ -117,7 +123,9 @@ def _scan(
         if winner is not None and window:
             # Later windows have greater numbers, so the maximum keeps the latest winner.
             above = value > best
-            better = above.view(torch.uint8) if winner.dtype == torch.uint8 else above.int()
+            better = (
+                above.view(torch.uint8) if winner.dtype == torch.uint8 else above.int()
+            )
             torch.maximum(winner, better.mul_(window), out=winner)
         torch.maximum(best, value, out=best)
 
@@ -153,17 +161,23 @@ class ConvEncoder(nn.Module):
     ) -> None:
         super().__init__()
         if not widths or min(widths) < 1:
-            raise ValueError(f"widths is {list(widths)}; expected one or more numbers >= 1")
+            raise ValueError(
+                f"widths is {list(widths)}; expected one or more numbers >= 1"
+            )
         self.widths = list(widths)
         self.filters = filters
         self.output_dim = output_dim
         self.kernels = nn.ModuleList(
             nn.Linear(input_dim, width * filters, bias=False) for width in self.widths
         )
-        self.biases = nn.ParameterList(nn.Parameter(torch.empty(filters)) for _ in self.widths)
+        self.biases = nn.ParameterList(
+            nn.Parameter(torch.empty(filters)) for _ in self.widths
+        )
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(filters * len(self.widths), output_dim)
-        for kernel, bias, width in zip(self.kernels, self.biases, self.widths, strict=True):
+        for kernel, bias, width in zip(
+            self.kernels, self.biases, self.widths, strict=True
+        ):
             # As a Conv1d starts: uniform within 1/sqrt(fan in), the fan in being width x E.
             bound = (width * input_dim) ** -0.5
             nn.init.uniform_(kernel.weight, -bound, bound)  # type: ignore[arg-type]
@@ -175,7 +189,9 @@ class ConvEncoder(nn.Module):
         Texts (N, S, E) and weights (N, Q, S) are zero at padding.
         """
         features = []
-        for kernel, bias, width in zip(self.kernels, self.biases, self.widths, strict=True):
+        for kernel, bias, width in zip(
+            self.kernels, self.biases, self.widths, strict=True
+        ):
             projected = kernel(texts).unflatten(-1, (width, self.filters))
             valid = window_valid(mask, width)
             # Bias and ReLU commute with the maximum.

@@ -28,7 +28,9 @@ def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tens
     )
 
 
-def link_features(query_ids: Tensor, post_ids: Tensor, links: Tensor, weights: Tensor) -> Tensor:
+def link_features(
+    query_ids: Tensor, post_ids: Tensor, links: Tensor, weights: Tensor
+) -> Tensor:
     """Matches of query words in the link of a post: (B, 3).
 
     Whether there is one; share of query words in its address, by IDF; share of query words in the
@@ -48,7 +50,9 @@ def link_features(query_ids: Tensor, post_ids: Tensor, links: Tensor, weights: T
     )
 
 
-def _frequency(query_ids: Tensor, ids: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+def _frequency(
+    query_ids: Tensor, ids: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor]:
     """How often each query word occurs in the text (B, Q), and the weights of real query words."""
     real = query_ids >= 0
     same = (query_ids[:, :, None] == ids[:, None]) & real[:, :, None]

@@ -30,7 +30,13 @@ class PredictionHead(nn.Module):
     """
 
     def __init__(
-        self, *, input_dim: int, hidden: int, order: Order, dropout: float, features: int = 0
+        self,
+        *,
+        input_dim: int,
+        hidden: int,
+        order: Order,
+        dropout: float,
+        features: int = 0,
     ) -> None:
         super().__init__()
         check_choice("head_order", order, Order)
@@ -56,7 +62,9 @@ class PredictionHead(nn.Module):
         """
         got = 0 if features is None else features.shape[1]
         if got != self.features:
-            raise ValueError(f"the head got {got} extra features; it was built for {self.features}")
+            raise ValueError(
+                f"the head got {got} extra features; it was built for {self.features}"
+            )
         hidden = self.hidden_layer(encoded)
         if self.order == "relu-norm":
             hidden = self.norm(hidden)
@@ -83,7 +91,9 @@ class Aggregate(nn.Module):
         super().__init__()
         check_choice("aggregation", kind, Aggregation)
         self.learned = kind == "learned"
-        self.joint = nn.Linear(hidden + input_dim, hidden) if kind == "learned" else None
+        self.joint = (
+            nn.Linear(hidden + input_dim, hidden) if kind == "learned" else None
+        )
         self.gate = nn.Linear(hidden, 1, bias=False) if kind == "learned" else None
 
     def forward(self, pair: Pair, encoded: Tensor | None = None) -> Tensor:
@@ -97,7 +107,9 @@ class Aggregate(nn.Module):
             query = pair.per_post(zero_padding(pair.query, pair.query_mask))
             both = torch.cat([encoded, query.to(encoded)], dim=-1)
             scores = self.gate(torch.tanh(self.joint(both))).squeeze(-1).float()
-            shifted = scores - scores.masked_fill(~mask, -torch.inf).amax(1, True).clamp(min=-1e30)
+            shifted = scores - scores.masked_fill(~mask, -torch.inf).amax(
+                1, True
+            ).clamp(min=-1e30)
             raw = shifted.masked_fill(~mask, -torch.inf).exp()
         else:
             raw = mask.float()
@@ -183,7 +195,9 @@ class SamCNN(nn.Module):
         """The head's hidden layer o (section 2.3), which the paper's Fig. 4 projects: (B, H)."""
         return self.head.hidden_layer(self.encode(pair))
 
-    def context_vectors(self, pair: Pair, post: Tensor, post_mask: Tensor) -> list[Tensor]:
+    def context_vectors(
+        self, pair: Pair, post: Tensor, post_mask: Tensor
+    ) -> list[Tensor]:
         """The vector v of section 2.2 of the attention, over the kernels of Eq. 1 or 4."""
         vectors = []
         if self.query_attention:
@@ -207,7 +221,9 @@ class SamCNN(nn.Module):
         rows, tokens = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
         products = query[rows, tokens][:, None] * post[rows]
         mask = post_mask[rows]
-        features = self.query_context.pooled(products, mask, mask[:, None].to(post)).squeeze(1)
+        features = self.query_context.pooled(
+            products, mask, mask[:, None].to(post)
+        ).squeeze(1)
         pooled = features.new_zeros(*query.shape[:2], features.shape[-1])
         return pooled.index_put((rows, tokens), features)
 

@@ -33,7 +33,9 @@ class Rest:
             places = np.searchsorted(columns, features)
             hit = places < len(columns)
             hit[hit] = columns[places[hit]] == features[hit]
-            counts = counts - self.share * np.bincount(places[hit], minlength=len(columns))
+            counts = counts - self.share * np.bincount(
+                places[hit], minlength=len(columns)
+            )
         return rarity(counts, self.pool.posts - self.share * len(self.near))
 
 
@@ -75,7 +77,11 @@ class ArticleVectors:
     """
 
     def __init__(
-        self, model: TextModel, texts: Sequence[str], reader: PostReader, background: TermWeights
+        self,
+        model: TextModel,
+        texts: Sequence[str],
+        reader: PostReader,
+        background: TermWeights,
     ) -> None:
         assert model.terms is not None
         self._background = background
@@ -84,7 +90,9 @@ class ArticleVectors:
         features = [self._terms.features(ids) for ids in self.ids]
         self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         self.kept = np.ones(len(texts), np.float32)
-        self.use(None, np.zeros(len(texts)), [[] for _ in texts], None, np.zeros(len(texts)))
+        self.use(
+            None, np.zeros(len(texts)), [[] for _ in texts], None, np.zeros(len(texts))
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -117,7 +125,8 @@ class ArticleVectors:
         by_list = None
         if factors is not None:
             by_list = [
-                [factors[n] for n in np.flatnonzero(owner == row)] for row in range(len(self))
+                [factors[n] for n in np.flatnonzero(owner == row)]
+                for row in range(len(self))
             ]
         self.kept[:] = 1 - np.where([bool(own) for own in lists], shares, 0.0)
         self.groups = []
@@ -131,7 +140,9 @@ class ArticleVectors:
             for article, rest in (rests or {}).items():
                 if article in rows:
                     rare = rest.rarity(self._terms, self.columns)
-                    group.weaken(int(np.searchsorted(rows, article)), rare, self.columns)
+                    group.weaken(
+                        int(np.searchsorted(rows, article)), rare, self.columns
+                    )
             self.groups.append(group)
         self._moved = self._dense.astype(np.float64)
         if vectors is not None:
@@ -139,7 +150,9 @@ class ArticleVectors:
             np.add.at(sums, owner, vectors)
             lengths = np.linalg.norm(sums, axis=1, keepdims=True)
             sums /= np.where(lengths > 0, lengths, 1.0)
-            self._moved = self.kept[:, None] * self._moved + (1 - self.kept[:, None]) * sums
+            self._moved = (
+                self.kept[:, None] * self._moved + (1 - self.kept[:, None]) * sums
+            )
         self.kept_dense = self.kept.copy()
 
     def lead(self, article: int, vectors: NDArray[np.float32], share: float) -> None:
@@ -147,7 +160,9 @@ class ArticleVectors:
         means = vectors.astype(np.float64).mean(axis=0)
         moved = self._moved[article] / (np.linalg.norm(self._moved[article]) or 1.0)
         moved = moved + share * means / (np.linalg.norm(means) or 1.0)
-        length = (np.linalg.norm(self._moved[article]) or 1.0) * (np.linalg.norm(moved) or 1.0)
+        length = (np.linalg.norm(self._moved[article]) or 1.0) * (
+            np.linalg.norm(moved) or 1.0
+        )
         self.kept_dense[article] /= length
         self._moved[article] = moved / (np.linalg.norm(moved) or 1.0)
 
@@ -158,7 +173,9 @@ class ArticleVectors:
         lists: Sequence[Sequence[Ids]],
         factors: list[list[NDArray[np.float32]]] | None,
     ) -> Group:
-        of_rows = None if self._factors is None else [self._factors[row] for row in rows]
+        of_rows = (
+            None if self._factors is None else [self._factors[row] for row in rows]
+        )
         own = weights.articles([self.ids[row] for row in rows], self.columns, of_rows)
         moving = np.array([bool(lists[row]) for row in rows], bool)
         if not moving.any():
@@ -184,13 +201,22 @@ class ArticleVectors:
             ids, left and right word; (A, D) the vectors. None where weights follow the pool, or a
             word's weight depends on its text.
         """
-        if self._factors is not None or any(g.weights is not self._background for g in self.groups):
+        if self._factors is not None or any(
+            g.weights is not self._background for g in self.groups
+        ):
             return None
         (group,) = self.groups
         values = sparse.diags_array(self._background.of(self.columns))
-        pairs = [(bigram_ids(text), text[:-1], text[1:]) for text in (*self.ids, *self._posts)]
+        pairs = [
+            (bigram_ids(text), text[:-1], text[1:])
+            for text in (*self.ids, *self._posts)
+        ]
         joined = np.concatenate([np.stack(own) for own in pairs], axis=1)
-        return sparse.csr_matrix(group.vectors @ values), np.unique(joined, axis=1), self._moved
+        return (
+            sparse.csr_matrix(group.vectors @ values),
+            np.unique(joined, axis=1),
+            self._moved,
+        )
 
     def term_shares(self, article: int) -> dict[int, float]:
         """How much of an article's own vector each of its features is, by id; they sum to 1."""
@@ -213,7 +239,9 @@ class ArticleVectors:
         The first are those of the words, the second the cosines, or None where the dense head does
         not count.
         """
-        wanted = np.arange(len(self)) if articles is None else np.array(articles, np.int64)
+        wanted = (
+            np.arange(len(self)) if articles is None else np.array(articles, np.int64)
+        )
         place = np.full(len(self), -1)
         place[wanted] = np.arange(len(wanted))
         lexical = np.zeros((len(wanted), len(posts.ids)), np.float32)
@@ -221,13 +249,17 @@ class ArticleVectors:
             some = place[group.rows] >= 0
             if some.any():
                 vectors = posts.weighted(group.weights, self.columns)
-                mine = group.vectors if some.all() else group.vectors[np.flatnonzero(some)]
+                mine = (
+                    group.vectors if some.all() else group.vectors[np.flatnonzero(some)]
+                )
                 lexical[place[group.rows[some]]] = (mine @ vectors.T).toarray()
         if posts.vectors is None:
             return lexical, None
         return lexical, self.cosines(posts.vectors, wanted)
 
-    def cosines(self, vectors: NDArray[np.float32], articles: Ids) -> NDArray[np.float32]:
+    def cosines(
+        self, vectors: NDArray[np.float32], articles: Ids
+    ) -> NDArray[np.float32]:
         """(a, P) the cosines of P posts' vectors with a of the articles."""
         # In double precision a cosine does not depend on which articles are asked for with it.
         found = self._moved[articles] @ vectors.T.astype(np.float64)

@@ -28,7 +28,11 @@ def content_keys(
     where they are of more than the word ids.
     """
     joined = TokenIds.of(texts)
-    lengths, ends, flat = joined.lengths, joined.offsets[1:], joined.flat.astype(np.uint64)
+    lengths, ends, flat = (
+        joined.lengths,
+        joined.offsets[1:],
+        joined.flat.astype(np.uint64),
+    )
     places = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
     mixed = mix(flat + mix(places.astype(np.uint64) + np.uint64(1)))
     sums = np.zeros(len(flat) + 1, np.uint64)
@@ -84,7 +88,9 @@ class Candidates:
         if not len(wanted):
             return
         found = None if vectors is None else vectors[wanted]
-        keys, first = np.unique(content_keys(texts.take(wanted), found), return_index=True)
+        keys, first = np.unique(
+            content_keys(texts.take(wanted), found), return_index=True
+        )
         wanted = wanted[first]
         used = np.zeros(len(keys), bool)
         for article, line in enumerate(millionths[:, wanted]):
@@ -96,12 +102,17 @@ class Candidates:
                 used[good] = True
                 self._extend(article, keys[good], line[good])
         kept, names = texts.take(wanted[used]), keys[used].tolist()
-        content, ends = kept.flat.tobytes(), (kept.offsets * kept.flat.itemsize).tolist()
+        content, ends = (
+            kept.flat.tobytes(),
+            (kept.offsets * kept.flat.itemsize).tolist(),
+        )
         for key, start, end in zip(names, ends, ends[1:], strict=False):
             self._texts.setdefault(key, content[start:end])
         if texts.unknown:
             ids = np.unique(kept.flat).tolist()
-            self.unknown.update((id, texts.unknown[id]) for id in ids if id in texts.unknown)
+            self.unknown.update(
+                (id, texts.unknown[id]) for id in ids if id in texts.unknown
+            )
         if vectors is not None:
             for key, vector in zip(names, vectors[wanted[used]], strict=True):
                 self._vectors.setdefault(key, vector.tobytes())
@@ -110,7 +121,9 @@ class Candidates:
 
     def _extend(self, article: int, keys: Keys, scores: NDArray[Any]) -> None:
         self._keys[article] = np.concatenate([self._keys[article], keys])
-        self._scores[article] = np.concatenate([self._scores[article], scores.astype(np.int32)])
+        self._scores[article] = np.concatenate(
+            [self._scores[article], scores.astype(np.int32)]
+        )
         if len(self._keys[article]) > _SLACK * self.count:
             self._cut(article)
 
@@ -130,9 +143,13 @@ class Candidates:
             self._cut(article)
         live = np.unique(np.concatenate([*self._keys, np.zeros(0, np.uint64)])).tolist()
         self._texts = {key: self._texts[key] for key in live}
-        self._vectors = {key: self._vectors[key] for key in live if key in self._vectors}
+        self._vectors = {
+            key: self._vectors[key] for key in live if key in self._vectors
+        }
         if self.unknown:
-            words = np.unique(np.frombuffer(b"".join(self._texts.values()), np.int64)).tolist()
+            words = np.unique(
+                np.frombuffer(b"".join(self._texts.values()), np.int64)
+            ).tolist()
             self.unknown = {id: self.unknown[id] for id in words if id in self.unknown}
         self._limit = 2 * len(live) + 4 * self.count
 
@@ -189,7 +206,9 @@ class Candidates:
         words = [np.frombuffer(text, np.int64) for _, text in texts]
         vectors = self.vectors([key for key, _ in texts])
         return {
-            "text_vectors": np.zeros((0, 0), np.float16) if vectors is None else vectors,
+            "text_vectors": np.zeros((0, 0), np.float16)
+            if vectors is None
+            else vectors,
             "candidate_counts": np.array([len(keys) for keys in self._keys], np.int64),
             "candidate_keys": np.concatenate([*self._keys, np.zeros(0, np.uint64)]),
             "candidate_scores": np.concatenate([*self._scores, np.zeros(0, np.int32)]),
@@ -198,13 +217,17 @@ class Candidates:
             "text_words": np.concatenate([*words, np.zeros(0, np.int64)]),
             "unknown_ids": np.array(list(self.unknown), np.int64),
             "unknown_words": np.frombuffer(
-                "\n".join(self.unknown.values()).encode("utf-8", "surrogatepass"), np.uint8
+                "\n".join(self.unknown.values()).encode("utf-8", "surrogatepass"),
+                np.uint8,
             ),
         }
 
     @classmethod
     def restored(
-        cls, saved: Mapping[str, NDArray[Any]], count: int, of: Sequence[int] | None = None
+        cls,
+        saved: Mapping[str, NDArray[Any]],
+        count: int,
+        of: Sequence[int] | None = None,
     ) -> "Candidates":
         """The same from the arrays of `plain`; `of` as in `Scorer.restore`."""
         counts = saved["candidate_counts"]
@@ -219,12 +242,19 @@ class Candidates:
                 found._least[article] = int(scores[place].min())
         ends = np.cumsum(saved["text_lengths"])
         starts = ends - saved["text_lengths"]
-        for key, start, end in zip(saved["text_keys"].tolist(), starts, ends, strict=True):
+        for key, start, end in zip(
+            saved["text_keys"].tolist(), starts, ends, strict=True
+        ):
             found._texts[key] = saved["text_words"][start:end].tobytes()
         if len(saved["text_vectors"]):
             rows = map(bytes, saved["text_vectors"])
             found._vectors = dict(zip(saved["text_keys"].tolist(), rows, strict=True))
-        names = saved["unknown_words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
+        names = (
+            saved["unknown_words"]
+            .tobytes()
+            .decode("utf-8", "surrogatepass")
+            .split("\n")
+        )
         found.unknown = dict(zip(saved["unknown_ids"].tolist(), names, strict=False))
         found._limit = 2 * len(found._texts) + 4 * count
         return found
@@ -233,11 +263,15 @@ class Candidates:
 class TextTable:
     """Values of each article's texts, given by their keys, looked up by the content of a post."""
 
-    def __init__(self, keys: Sequence[Keys], values: Sequence[NDArray[np.float32]]) -> None:
+    def __init__(
+        self, keys: Sequence[Keys], values: Sequence[NDArray[np.float32]]
+    ) -> None:
         flat = np.concatenate([*keys, np.zeros(0, np.uint64)])
         order = np.argsort(flat, kind="stable")
         self._keys = flat[order]
-        owners = [np.full(len(own), article, np.int32) for article, own in enumerate(keys)]
+        owners = [
+            np.full(len(own), article, np.int32) for article, own in enumerate(keys)
+        ]
         self._articles = np.concatenate([*owners, np.zeros(0, np.int32)])[order]
         self._values = np.concatenate([*values, np.zeros(0, np.float32)])[order]
 

@@ -45,7 +45,9 @@ def shared_and_apart(
         own = unit_terms(posts, weights, without)
         return float(Neighbors.of(own, nothing, words).gains[:count].mean())
 
-    return round(float(shared), 6), round(likeness(article) / (likeness(None) + _LITTLE), 6)
+    return round(float(shared), 6), round(
+        likeness(article) / (likeness(None) + _LITTLE), 6
+    )
 
 
 def highest(scores: NDArray[np.floating], place: int) -> float:

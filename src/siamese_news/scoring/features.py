@@ -46,7 +46,11 @@ class EncodedOnce:
             blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             for text in texts
         ]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._rows}
+        new = {
+            key: text
+            for key, text in zip(keys, texts, strict=True)
+            if key not in self._rows
+        }
         if new:
             vectors = self._encoder.encode_posts(list(new.values())).astype(np.float16)
             self._file.seek(0, 2)
@@ -56,7 +60,9 @@ class EncodedOnce:
             self._rows |= {key: start + place for place, key in enumerate(new)}
         if not keys:
             return np.zeros((0, self._size), np.float16)
-        stored = np.memmap(self._file, np.float16, mode="r", shape=(len(self._rows), self._size))
+        stored = np.memmap(
+            self._file, np.float16, mode="r", shape=(len(self._rows), self._size)
+        )
         return np.asarray(stored[[self._rows[key] for key in keys]])
 
 
@@ -83,7 +89,9 @@ class Posts:
 
     def weighted(self, weights: TermWeights, columns: Ids) -> sparse.csr_matrix:
         """Their lexical vectors (P, C) over sorted columns."""
-        return weights.posts(self.rows, self.terms, len(self.ids), columns, self.factors)
+        return weights.posts(
+            self.rows, self.terms, len(self.ids), columns, self.factors
+        )
 
 
 class PostReader:
@@ -108,7 +116,9 @@ class PostReader:
         """Whether vectors are of whole texts, and not of word ids."""
         return self._encoder is not None
 
-    def articles(self, texts: Sequence[str]) -> tuple[list[Ids], NDArray[np.float32], Any]:
+    def articles(
+        self, texts: Sequence[str]
+    ) -> tuple[list[Ids], NDArray[np.float32], Any]:
         """Word ids of A articles, their vectors (A, D), and the encoder's factors or None."""
         limit = self._terms.options.article_tokens
         ids = [self._model.ids(text)[:limit] for text in texts]
@@ -129,7 +139,9 @@ class PostReader:
         """The word ids of texts; None where the vectors are of whole texts."""
         return None if self._encoder is not None else self._model.token_ids(posts)
 
-    def of_ids(self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None) -> Posts:
+    def of_ids(
+        self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None
+    ) -> Posts:
         """Read the word ids of P posts, with their vectors (P, D) if another encoder gave them."""
         ids = TokenIds.of(texts)
         vectors, factors, means = None, None, None
@@ -139,7 +151,9 @@ class PostReader:
             vectors = said.astype(np.float32)
         if factors is not None:
             features = [self._terms.features(text) for text in ids]
-            means = mean_factors(features, list(map(self._terms.feature_factors, factors)))
+            means = mean_factors(
+                features, list(map(self._terms.feature_factors, factors))
+            )
         rows, terms, _ = self._terms.distinct(ids)
         return Posts(ids, vectors if self.dense else None, rows, terms, means, said)
 
@@ -154,7 +168,9 @@ class PostReader:
         """The words and pairs of words of a post by their ids."""
         vocabulary = self._model.vocabulary
         tokens = self._model.tokens(post)
-        if vocabulary.unknown == "drop":  # what has no id has no place among the pairs either
+        if (
+            vocabulary.unknown == "drop"
+        ):  # what has no id has no place among the pairs either
             tokens = [token for token in tokens if token in vocabulary]
         ids = vocabulary.ids(tokens)
         phrases = starmap(phrase, pairwise(tokens))
@@ -162,7 +178,9 @@ class PostReader:
         return found | dict(zip(ids.tolist(), tokens, strict=True))
 
 
-def unit_terms(posts: Posts, weights: TermWeights, without: Ids | None = None) -> sparse.csr_matrix:
+def unit_terms(
+    posts: Posts, weights: TermWeights, without: Ids | None = None
+) -> sparse.csr_matrix:
     """Vectors (P, C) over all features of the posts whose products are lexical similarities.
 
     A product is half the cosine of the words plus half that of the bigrams; without bigrams it is
@@ -178,8 +196,12 @@ def unit_terms(posts: Posts, weights: TermWeights, without: Ids | None = None) -
     groups = [~paired, paired] if paired.any() else [~paired]
     for group in groups:
         rows = posts.rows[group]
-        lengths = np.sqrt(np.bincount(rows, weights=values[group] ** 2, minlength=len(posts.ids)))
+        lengths = np.sqrt(
+            np.bincount(rows, weights=values[group] ** 2, minlength=len(posts.ids))
+        )
         lengths[lengths == 0] = 1.0
         values[group] *= np.sqrt(1 / len(groups)) / lengths[rows]
     shape = (len(posts.ids), len(columns))
-    return sparse.csr_matrix((values.astype(np.float32), (posts.rows, places)), shape=shape)
+    return sparse.csr_matrix(
+        (values.astype(np.float32), (posts.rows, places)), shape=shape
+    )

@@ -24,7 +24,12 @@ from siamese_news.scoring.scorer import Content, Neighbor, ScoreForm, ScoreParts
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
 from siamese_news.scoring.surface import SurfaceScores, by_id
 from siamese_news.scoring.weights import MixtureWeights
-from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed, other_language
+from siamese_news.text.languages import (
+    BACKGROUND,
+    function_words,
+    language_of_seed,
+    other_language,
+)
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
@@ -98,7 +103,9 @@ class MixtureScorer(Scorer):
                 best = max(best, options.passages.posts)
             read = TokenIds.of(self._articles.ids)
             read = replace(read, unknown=model.token_ids(articles).unknown)
-            self._surface = SurfaceScores(model.terms, model.vocabulary, read, options.surface)
+            self._surface = SurfaceScores(
+                model.terms, model.vocabulary, read, options.surface
+            )
             self._words = read
         counters = 0 if self._surface is None else self._surface.counters
         self._pool = PoolState(len(model.vocabulary), len(articles), best, counters)
@@ -151,7 +158,9 @@ class MixtureScorer(Scorer):
         self._pool.about += near.sum(axis=1)
         if dense is not None and self._excess.weight:
             self._pool.add_cosines(dense)
-        self._pool.candidates.add(self._weights.mixed(lexical, dense), posts.ids, posts.said)
+        self._pool.candidates.add(
+            self._weights.mixed(lexical, dense), posts.ids, posts.said
+        )
 
     @override
     def settle(self) -> str:
@@ -191,7 +200,9 @@ class MixtureScorer(Scorer):
             excess=excesses,
             quantiles=weights.quantiles.astype(np.float64),
             about=self._options.focused_pool.score,
-            quantile=self._excess.quantile if self._excess.weight and not self._settled else None,
+            quantile=self._excess.quantile
+            if self._excess.weight and not self._settled
+            else None,
         )
 
     @override
@@ -224,7 +235,9 @@ class MixtureScorer(Scorer):
     def cosines(self, posts: TokenIds, article: int) -> NDArray[np.float32]:
         """(P,) the cosines of P posts with an article."""
         vectors, _ = self._read.of_best(posts, None)
-        found: NDArray[np.float32] = self._articles.cosines(vectors, np.array([article]))[0]
+        found: NDArray[np.float32] = self._articles.cosines(
+            vectors, np.array([article])
+        )[0]
         return found
 
     def conclude(
@@ -254,10 +267,16 @@ class MixtureScorer(Scorer):
 
     def _see_likeness(self) -> None:
         """Find how far each article's best posts resemble each other, and may lead it."""
-        if self._feedback.alike and (self._feedback.weight or self._surface is not None):
-            self._alike = np.array([self._likeness(a) for a in range(len(self._articles))])
+        if self._feedback.alike and (
+            self._feedback.weight or self._surface is not None
+        ):
+            self._alike = np.array(
+                [self._likeness(a) for a in range(len(self._articles))]
+            )
             rule, posts = self._feedback, self._pool.counts.posts
-            self._trust = np.array([rules.trust(rule, alike, posts) for alike in self._alike])
+            self._trust = np.array(
+                [rules.trust(rule, alike, posts) for alike in self._alike]
+            )
 
     def _see_agreement(self) -> None:
         """Find how far the vectors confirm the best posts by words, and may decide."""
@@ -265,16 +284,22 @@ class MixtureScorer(Scorer):
         if not self._read.dense or options.weight <= self._options.dense:
             return
         best = np.float32(options.weight / (1 - options.weight))
-        for some, union, lists in candidates.together(range(len(self._articles)), options.posts):
+        for some, union, lists in candidates.together(
+            range(len(self._articles)), options.posts
+        ):
             texts = [candidates.text(key) for key in union.tolist()]
             posts = self._read.of_ids(texts, candidates.vectors(union.tolist()))
             lexical, dense = self._articles.heads(posts, some)
             assert dense is not None and posts.vectors is not None
-            for words, cosines, article, own in zip(lexical, dense, some, lists, strict=True):
+            for words, cosines, article, own in zip(
+                lexical, dense, some, lists, strict=True
+            ):
                 places = np.searchsorted(union, own)
                 mine = rules.agreement(options, words[places], cosines[places])
                 if mine:
-                    order = np.argsort(-np.round(words + best * cosines, 6)[places], kind="stable")
+                    order = np.argsort(
+                        -np.round(words + best * cosines, 6)[places], kind="stable"
+                    )
                     self._leaders[article] = posts.vectors[places[order[: rules.BEST]]]
                     self._agreed[article] = mine
 
@@ -295,12 +320,18 @@ class MixtureScorer(Scorer):
             self._weights.quantiles = self._pool.cosine_quantiles(self._excess.quantile)
             for article in range(len(self._articles)):
                 scores = candidates.best(article)[1]
-                self._weights.excesses[article] = rules.excess_weight(self._excess, scores)
+                self._weights.excesses[article] = rules.excess_weight(
+                    self._excess, scores
+                )
         self._settled = True
         if self._surface is not None:
-            near = [rules.near(candidates.best(a)[1]) for a in range(len(self._articles))]
+            near = [
+                rules.near(candidates.best(a)[1]) for a in range(len(self._articles))
+            ]
             posts = self._pool.counts.posts
-            self._surface.use(self._pool.surface, posts, self._trust * near, self._degrees)
+            self._surface.use(
+                self._pool.surface, posts, self._trust * near, self._degrees
+            )
             if self._options.passages.weight:
                 self._passages = PassageScores(
                     self._surface, self._words, candidates, self._options.passages
@@ -313,9 +344,13 @@ class MixtureScorer(Scorer):
                 self._background,
                 self._smoothing,
             )
-        degrees = self._degrees[: self._positives] if self._about == "auto" else np.zeros(0)
+        degrees = (
+            self._degrees[: self._positives] if self._about == "auto" else np.zeros(0)
+        )
         smoothed = self._smoothed is not None
-        return rules.what_was_learned(degrees, feedback=any(map(len, lists)), smoothed=smoothed)
+        return rules.what_was_learned(
+            degrees, feedback=any(map(len, lists)), smoothed=smoothed
+        )
 
     def _rests(self) -> dict[int, Rest]:
         """The posts that are not near each article of a language that the background lacks.
@@ -330,9 +365,13 @@ class MixtureScorer(Scorer):
             most = min(rules.near(scores), self._pool.counts.posts // 4)
             near = [candidates.text(key) for key in keys[:most].tolist()]
             found[article] = Rest(self._pool.counts, near, float(self._trust[article]))
-        return found if self._pool.counts.posts >= self._options.focused_pool.posts else {}
+        return (
+            found if self._pool.counts.posts >= self._options.focused_pool.posts else {}
+        )
 
-    def _feedback_posts(self) -> tuple[list[list[NDArray[np.int64]]], NDArray[np.float16] | None]:
+    def _feedback_posts(
+        self,
+    ) -> tuple[list[list[NDArray[np.int64]]], NDArray[np.float16] | None]:
         """The posts that expand each article, as `ArticleVectors.use` takes them."""
         candidates, best = self._pool.candidates, []
         for article, degree in enumerate(self._degrees.tolist()):
@@ -342,19 +381,26 @@ class MixtureScorer(Scorer):
                 mine = rules.feedback_posts(self._feedback, keys, scores, bool(degree))
                 if not degree:
                     told = partial(self._language, self._languages[article])
-                    mine = mine + rules.foreign_posts(self._feedback, keys, scores, told)
+                    mine = mine + rules.foreign_posts(
+                        self._feedback, keys, scores, told
+                    )
             best.append(list(dict.fromkeys(mine)))
         lists = [[candidates.text(key) for key in keys] for keys in best]
         return lists, candidates.vectors([key for keys in best for key in keys])
 
     def _likeness(self, article: int) -> float:
         """How far an article's best posts resemble each other, from 0 to 1."""
-        candidates, any_number = self._pool.candidates, replace(self._feedback, weight=1.0, least=1)
+        candidates, any_number = (
+            self._pool.candidates,
+            replace(self._feedback, weight=1.0, least=1),
+        )
         keys, scores = candidates.best(article)
         found = 0.0
         if good := len(rules.feedback_posts(any_number, keys, scores, False)):
             some = keys[: rules.AROUND].tolist()
-            posts = self._read.of_ids(list(map(candidates.text, some)), candidates.vectors(some))
+            posts = self._read.of_ids(
+                list(map(candidates.text, some)), candidates.vectors(some)
+            )
             found = likeness(posts, self._background, self._smoothing, good)
         return found
 
@@ -400,12 +446,18 @@ class MixtureScorer(Scorer):
                 found[article] = self._evidence(article, own.tolist(), mine)
         return [found.get(article, Evidence()) for article in articles]
 
-    def _evidence(self, article: int, keys: list[int], scores: NDArray[np.float32]) -> Evidence:
+    def _evidence(
+        self, article: int, keys: list[int], scores: NDArray[np.float32]
+    ) -> Evidence:
         """The evidence of an article by its best posts, best first, and their scores."""
         candidates = self._pool.candidates
-        posts = self._read.of_ids(list(map(candidates.text, keys)), candidates.vectors(keys))
+        posts = self._read.of_ids(
+            list(map(candidates.text, keys)), candidates.vectors(keys)
+        )
         features = self._terms.features(self._articles.ids[article])
-        shared, apart = shared_and_apart(posts, features, self._background, self._smoothing)
+        shared, apart = shared_and_apart(
+            posts, features, self._background, self._smoothing
+        )
         # In a pool of fewer posts than are compared, these places are as deep in proportion.
         deep = min(self._pool.counts.posts / COMPARED, 1.0)
         places = (1, math.ceil(10 * deep), math.ceil(30 * deep))
@@ -421,7 +473,10 @@ class MixtureScorer(Scorer):
     def decisions(self) -> list[str]:
         if not self._settled:
             return []
-        return [rules.DECISIONS[degree] for degree in self._degrees[: self._positives].tolist()]
+        return [
+            rules.DECISIONS[degree]
+            for degree in self._degrees[: self._positives].tolist()
+        ]
 
     def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
         """See `Scorer`; by the lexical head."""
@@ -437,10 +492,16 @@ class MixtureScorer(Scorer):
             rows = group.vectors[np.searchsorted(group.rows, best[mine])]
             products = sparse.csr_matrix(rows.multiply(vectors))
             ends = products.indptr
-            for place, start, end in zip(mine.tolist(), ends[:-1], ends[1:], strict=True):
+            for place, start, end in zip(
+                mine.tolist(), ends[:-1], ends[1:], strict=True
+            ):
                 ids = self._articles.columns[products.indices[start:end]]
-                named = _named(self._read.names(posts[place]), ids, products.data[start:end])
-                own = self._languages[best[place]]  # its function words say nothing to a reader
+                named = _named(
+                    self._read.names(posts[place]), ids, products.data[start:end]
+                )
+                own = self._languages[
+                    best[place]
+                ]  # its function words say nothing to a reader
                 left_out = frozenset() if own == BACKGROUND else function_words(own)
                 found[place] = [name for name in named if name not in left_out][:limit]
         return found
@@ -454,20 +515,34 @@ class MixtureScorer(Scorer):
         if self._smoothed is not None:
             own, around = self._smoothed.neighbors(read, article)
         scale = float(self.scales()[article])
-        own, around = own * scale, [replace(one, weight=one.weight * scale) for one in around]
+        own, around = (
+            own * scale,
+            [replace(one, weight=one.weight * scale) for one in around],
+        )
         shares = np.array([own, *(one.weight for one in around)], np.float32)
-        said = [part for part in (read.said, *(one.said for one in around)) if part is not None]
+        said = [
+            part
+            for part in (read.said, *(one.said for one in around))
+            if part is not None
+        ]
         near = self._read.of_ids(
-            [*read.ids, *(one.ids for one in around)], np.concatenate(said) if said else None
+            [*read.ids, *(one.ids for one in around)],
+            np.concatenate(said) if said else None,
         )
         lexical, kept = 1 - share - excess, float(articles.kept[article])
         vectors = near.weighted(group.weights, articles.columns)
         products = group.vectors[[row]].multiply(vectors[[0]]).tocoo()
         names = self._read.names(post)
         terms = _named(names, articles.columns[products.col], products.data)
-        mine = group.own[[row]].multiply(sparse.csr_matrix(shares[None]) @ vectors).tocoo()
-        own_terms = by_id(articles.columns[mine.col], mine.data.astype(np.float64) * lexical * kept)
-        views = [] if self._surface is None else [self._surface.parts(read.ids, article)]
+        mine = (
+            group.own[[row]].multiply(sparse.csr_matrix(shares[None]) @ vectors).tocoo()
+        )
+        own_terms = by_id(
+            articles.columns[mine.col], mine.data.astype(np.float64) * lexical * kept
+        )
+        views = (
+            [] if self._surface is None else [self._surface.parts(read.ids, article)]
+        )
         if self._passages is not None:
             views.append(self._passages.parts(read, article))
         of_post = _total(by_post for by_post, _ in views)
@@ -475,12 +550,17 @@ class MixtureScorer(Scorer):
         dense = articles.heads(near, [article])[1]
         if dense is not None and near.vectors is not None:
             # The excess of a cosine is the cosine times a factor.
-            over = np.maximum(dense[0] - quantile, 0) / np.where(dense[0] > 0, dense[0], 1.0)
+            over = np.maximum(dense[0] - quantile, 0) / np.where(
+                dense[0] > 0, dense[0], 1.0
+            )
             factors = (share + excess * over).astype(np.float32)
             kept_dense = float(articles.kept_dense[article])
             vector = np.float32(kept_dense) * ((shares * factors) @ near.vectors)
             factor = kept_dense * own * float(factors[0])
-        ids, values = np.array(list(of_post), np.int64), np.array(list(of_post.values()))
+        ids, values = (
+            np.array(list(of_post), np.int64),
+            np.array(list(of_post.values())),
+        )
         return ScoreParts(
             terms={name: value * lexical * own for name, value in terms.items()},
             surface=_named(names, ids, values),
@@ -517,7 +597,9 @@ class MixtureScorer(Scorer):
     def merge(self, state: bytes) -> None:
         pool = self._pool
         size, counters = pool.candidates.count, len(pool.surface)
-        other = PoolState(len(pool.counts.counts[0]), len(self._articles), size, counters)
+        other = PoolState(
+            len(pool.counts.counts[0]), len(self._articles), size, counters
+        )
         other.restore(state)
         pool.merge(other)
 
@@ -541,7 +623,9 @@ def _total(parts: Iterable[dict[int, float]]) -> dict[int, float]:
     return found
 
 
-def _named(names: dict[int, str], ids: NDArray[Any], values: NDArray[Any]) -> dict[str, float]:
+def _named(
+    names: dict[int, str], ids: NDArray[Any], values: NDArray[Any]
+) -> dict[str, float]:
     """Values by name, highest first."""
     order = np.argsort(-values, kind="stable")
     found = (names[id] for id in ids[order].tolist())

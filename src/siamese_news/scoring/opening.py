@@ -71,7 +71,11 @@ def open_scorer(
         )
     words = model.words if isinstance(model, ExternalModel) else model
     if words.terms is None:
-        asks = {"feedback": expand, "smoothing": smooth, "about 'article'": about == "article"}
+        asks = {
+            "feedback": expand,
+            "smoothing": smooth,
+            "about 'article'": about == "article",
+        }
         asks[f"the fusion {fusion!r}"] = fusion not in (None, "vectors")
         if found := [name for name, asked in asks.items() if asked]:
             raise InputError(

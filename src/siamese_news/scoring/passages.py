@@ -47,15 +47,23 @@ class PassageScores:
     """
 
     def __init__(
-        self, surface: SurfaceScores, articles: TokenIds, candidates: Candidates, options: Passages
+        self,
+        surface: SurfaceScores,
+        articles: TokenIds,
+        candidates: Candidates,
+        options: Passages,
     ) -> None:
         self._surface, self._articles, self._options = surface, articles, options
         keys = [np.zeros(0, np.uint64)] * len(articles)
         values = [np.zeros(0, np.float32)] * len(articles)
-        for some, union, lists in candidates.together(range(len(articles)), options.posts):
+        for some, union, lists in candidates.together(
+            range(len(articles)), options.posts
+        ):
             texts = [candidates.text(key) for key in union.tolist()]
             words = self._words(TokenIds.of(texts, candidates.unknown), some)
-            squares = np.asarray(words.features.multiply(words.features).sum(axis=1)).ravel()
+            squares = np.asarray(
+                words.features.multiply(words.features).sum(axis=1)
+            ).ravel()
             # A post's vector is the sum of those of its different words.
             lengths = np.sqrt(words.of_post @ squares)
             lengths[lengths == 0] = 1.0
@@ -78,7 +86,9 @@ class PassageScores:
         articles, places, found = self._table.find(posts.ids, posts.said)
         scores[articles, places] += found
 
-    def parts(self, posts: Posts, article: int) -> tuple[dict[int, float], dict[int, float]]:
+    def parts(
+        self, posts: Posts, article: int
+    ) -> tuple[dict[int, float], dict[int, float]]:
         """The additions of each word of one post to its score, and of each word of the article.
 
         Both are by word id and have the same sum.
@@ -116,13 +126,18 @@ class PassageScores:
         of_post = sparse.csr_matrix(places, shape=(count, len(ids)))
         return Words(ids, present, weights, features, of_post)
 
-    def _passages(self, words: Words, article: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    def _passages(
+        self, words: Words, article: int
+    ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """An article's Q passages: unit vectors (Q, F), and how often each word is there (Q, W)."""
         ids, size = self._articles[article], self._options.words
         step = max(size // 2, 1)
         starts = range(0, max(len(ids) - size, 0) + step, step)
         parts = TokenIds.of([ids[start : start + size] for start in starts])
-        places = (np.ones(len(parts.flat)), (parts.rows, np.searchsorted(words.ids, parts.flat)))
+        places = (
+            np.ones(len(parts.flat)),
+            (parts.rows, np.searchsorted(words.ids, parts.flat)),
+        )
         counts = sparse.csr_matrix(places, shape=(len(parts), len(words.ids)))
         passages = sparse.csr_matrix(counts @ words.present)
         passages.data = (1 + np.log(passages.data)) * words.weights[passages.indices]

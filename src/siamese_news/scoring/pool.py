@@ -34,7 +34,9 @@ class PoolState:
         surface: counters of words and n-grams (`SurfaceScores.count`).
     """
 
-    def __init__(self, words: int, articles: int, candidates: int, surface: int = 0) -> None:
+    def __init__(
+        self, words: int, articles: int, candidates: int, surface: int = 0
+    ) -> None:
         self.counts = PoolCounts(words)
         self.about = np.zeros(articles, np.int64)
         self.cosines = np.zeros((articles, BINS), np.int32)
@@ -82,7 +84,9 @@ class PoolState:
         np.savez(stream, allow_pickle=False, about=self.about, **arrays, **more)
         return stream.getvalue()
 
-    def restore(self, state: bytes, of: Sequence[int] | None = None) -> dict[str, NDArray[Any]]:
+    def restore(
+        self, state: bytes, of: Sequence[int] | None = None
+    ) -> dict[str, NDArray[Any]]:
         """Continue from the bytes of `saved` and return its arrays; `of` as in `Scorer.restore`."""
         with np.load(io.BytesIO(state), allow_pickle=False) as file:
             saved = {name: file[name] for name in file.files}
@@ -96,5 +100,7 @@ class PoolState:
         cosines.ravel()[saved["bins"]] = saved["in_bins"]
         which = np.arange(len(cosines)) if of is None else np.array(of, np.int64)
         self.about, self.cosines = saved["about"][which], cosines[which]
-        self.candidates = Candidates.restored(saved, self.candidates.count, which.tolist())
+        self.candidates = Candidates.restored(
+            saved, self.candidates.count, which.tolist()
+        )
         return saved

@@ -41,11 +41,15 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     rivals = np.clip((_RELATED - cosines) / (_RELATED - _UNRELATED), 0, 1)
     languages = np.array([language_of_seed(text) or BACKGROUND for text in articles])
     rivals[languages[:, None] != languages[None, :]] = 0
-    rounded: NDArray[np.float32] = np.round(rivals, 4)  # sums differ in their last digits
+    rounded: NDArray[np.float32] = np.round(
+        rivals, 4
+    )  # sums differ in their last digits
     return rounded
 
 
-def after_rivals(scores: NDArray[np.float64], weights: NDArray[np.float32]) -> NDArray[np.float64]:
+def after_rivals(
+    scores: NDArray[np.float64], weights: NDArray[np.float32]
+) -> NDArray[np.float64]:
     """Scores (A, P) after each post's rivals: S becomes ``S**2 / M`` where M > S > 0.
 
     M is the highest score of the post for a rival, times how far that is one.

@@ -9,7 +9,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.lexical_head.options import Agreement, DenseExcess, FocusedPool, RocchioFeedback
+from siamese_news.lexical_head.options import (
+    Agreement,
+    DenseExcess,
+    FocusedPool,
+    RocchioFeedback,
+)
 from siamese_news.utils.choices import About
 
 # Posts that say how much an article's words find.
@@ -38,7 +43,11 @@ _STEADY = 0.01
 
 
 def article_degrees(
-    rule: FocusedPool, wanted: About, about: NDArray[np.int64], posts: int, positives: int
+    rule: FocusedPool,
+    wanted: About,
+    about: NDArray[np.int64],
+    posts: int,
+    positives: int,
 ) -> NDArray[np.float64]:
     """How much each article's question is about itself: (A,) 0 (its event), .5 or 1 (the article).
 
@@ -110,7 +119,10 @@ def trust(options: RocchioFeedback, likeness: float, posts: int) -> float:
 
 
 def feedback_posts(
-    options: RocchioFeedback, keys: NDArray[np.uint64], scores: NDArray[np.int32], focused: bool
+    options: RocchioFeedback,
+    keys: NDArray[np.uint64],
+    scores: NDArray[np.int32],
+    focused: bool,
 ) -> list[int]:
     """The keys of the posts for pseudo-relevance feedback; none where they are too few.
 
@@ -119,7 +131,9 @@ def feedback_posts(
     if not options.weight:
         return []
     most = options.focused_posts if focused else options.posts
-    found: list[int] = keys[:most][scores[:most] >= round(options.score * _UNIT)].tolist()
+    found: list[int] = keys[:most][
+        scores[:most] >= round(options.score * _UNIT)
+    ].tolist()
     return found if len(found) >= options.least else []
 
 
@@ -148,10 +162,14 @@ def foreign_posts(
 
 def near(scores: NDArray[np.int32]) -> int:
     """How many of an article's best posts score more than half of what the first ten do."""
-    return int((2 * BEST * scores.astype(np.int64) > scores[:BEST].sum(dtype=np.int64)).sum())
+    return int(
+        (2 * BEST * scores.astype(np.int64) > scores[:BEST].sum(dtype=np.int64)).sum()
+    )
 
 
-def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: bool) -> str:
+def what_was_learned(
+    degrees: NDArray[np.float64], *, feedback: bool, smoothed: bool
+) -> str:
     """The changes that a pass over the pool has made, in words.
 
     The degrees are those that `article_degrees` decided by seed, none where they were asked for.
@@ -159,8 +177,12 @@ def what_was_learned(degrees: NDArray[np.float64], *, feedback: bool, smoothed: 
     found = []
     focused = int((degrees > 0).sum())
     if focused:
-        whose = "the seed" if len(degrees) == 1 else f"{focused} of {len(degrees)} seeds"
-        found.append(f"the pool is mostly about the story of {whose}, so rare words count")
+        whose = (
+            "the seed" if len(degrees) == 1 else f"{focused} of {len(degrees)} seeds"
+        )
+        found.append(
+            f"the pool is mostly about the story of {whose}, so rare words count"
+        )
     if feedback:
         found.append("the best posts expand the articles")
     if smoothed:

@@ -56,7 +56,9 @@ class Neighbor:
     ids: NDArray[np.int64]  # of its words
     weight: float  # the addition of a unit of its score
     score: float  # its own, before smoothing
-    said: NDArray[np.float16] | None  # (1, D) its vector, if an encoder of whole texts gave it
+    said: (
+        NDArray[np.float16] | None
+    )  # (1, D) its vector, if an encoder of whole texts gave it
 
     @property
     def added(self) -> float:
@@ -86,7 +88,9 @@ class ScoreParts:
     terms: dict[str, float] = field(default_factory=dict)
     surface: dict[str, float] = field(default_factory=dict)
     article_terms: dict[int, float] = field(default_factory=dict)
-    article_vector: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    article_vector: NDArray[np.float32] = field(
+        default_factory=lambda: np.zeros(0, np.float32)
+    )
     post_vector: float = 1.0
     own: float = 1.0
     neighbors: list[Neighbor] = field(default_factory=list)

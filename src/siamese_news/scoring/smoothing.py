@@ -29,7 +29,9 @@ class Neighbors:
     """The neighbors of each of n posts; the weights of each post's sum to 1, or to 0."""
 
     rows: NDArray[np.int64]  # (n, k) which of the posts they are
-    weights: NDArray[np.float64]  # (n, k) what each counts in the mean, 0 for those too far away
+    weights: NDArray[
+        np.float64
+    ]  # (n, k) what each counts in the mean, 0 for those too far away
     gains: NDArray[np.float64]  # (n,) the weight of the mean in the smoothed score
 
     @classmethod
@@ -42,13 +44,18 @@ class Neighbors:
         """
         count = terms.shape[0]
         many = max(0, min(options.neighbors, count - 1))
-        similarity = np.asarray((terms @ terms.T).toarray(), np.float64) * (1 - options.dense)
+        similarity = np.asarray((terms @ terms.T).toarray(), np.float64) * (
+            1 - options.dense
+        )
         wide = vectors.astype(np.float64)
         similarity += options.dense * (wide @ wide.T)
         np.fill_diagonal(similarity, -1.0)
         rows = _nearest(similarity, many, options.least)
         near = np.take_along_axis(similarity, rows, axis=1)
-        weights = np.where(near > options.least, np.maximum(near, 0.0), 0.0) ** options.exponent
+        weights = (
+            np.where(near > options.least, np.maximum(near, 0.0), 0.0)
+            ** options.exponent
+        )
         total = weights.sum(axis=1)
         gains = options.weight * total / (total + options.prior)
         return cls(rows, weights / np.where(total > 0, total, 1.0)[:, None], gains)
@@ -60,24 +67,34 @@ class Neighbors:
         return smoothed
 
 
-def likeness(posts: Posts, weights: TermWeights, options: Smoothing, first: int) -> float:
+def likeness(
+    posts: Posts, weights: TermWeights, options: Smoothing, first: int
+) -> float:
     """How much the first of some different posts resemble each other and the rest, from 0 to 1.
 
     It is the mean of their `Neighbors.gains` where `Smoothing.weight` is 1; see Diaz (SIGIR 2007,
     "Performance prediction using spatial autocorrelation").
     """
     # Without vectors the words alone tell; they must not be less alike for it.
-    full = replace(options, weight=1.0, dense=options.dense if posts.vectors is not None else 0.0)
+    full = replace(
+        options, weight=1.0, dense=options.dense if posts.vectors is not None else 0.0
+    )
     gains = Neighbors.of(unit_terms(posts, weights), _vectors(posts), full).gains
     return float(gains[:first].mean())
 
 
 def _vectors(posts: Posts) -> NDArray[np.float32]:
     """(P, D); D is 0 where the dense head does not count."""
-    return np.zeros((len(posts.ids), 0), np.float32) if posts.vectors is None else posts.vectors
+    return (
+        np.zeros((len(posts.ids), 0), np.float32)
+        if posts.vectors is None
+        else posts.vectors
+    )
 
 
-def _nearest(similarity: NDArray[np.float64], many: int, least: float) -> NDArray[np.int64]:
+def _nearest(
+    similarity: NDArray[np.float64], many: int, least: float
+) -> NDArray[np.int64]:
     """(n, many) those of each row's highest similarities that are over `least`, then any others."""
     count = len(similarity)
     over = similarity > least
@@ -135,10 +152,17 @@ class SmoothedScores:
                 break
             place = int(found[0])
             gain = float(near.gains[place])
-            pairs = zip(near.rows[place].tolist(), near.weights[place].tolist(), strict=True)
+            pairs = zip(
+                near.rows[place].tolist(), near.weights[place].tolist(), strict=True
+            )
             vectors = self._candidates.vectors
             return 1 - gain, [
-                Neighbor(texts[row], gain * weight, float(before[row]), vectors([int(keys[row])]))
+                Neighbor(
+                    texts[row],
+                    gain * weight,
+                    float(before[row]),
+                    vectors([int(keys[row])]),
+                )
                 for row, weight in pairs
                 if weight
             ]
@@ -149,7 +173,9 @@ class SmoothedScores:
     ) -> Iterator[tuple[int, Keys, list[Ids], NDArray[np.float64], Neighbors]]:
         """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
         last: tuple[bytes, Neighbors] | None = None
-        for some, union, lists in self._candidates.together(articles, self._candidates.count):
+        for some, union, lists in self._candidates.together(
+            articles, self._candidates.count
+        ):
             texts = [self._candidates.text(key) for key in union.tolist()]
             posts = self._reader.of_ids(texts, self._candidates.vectors(union.tolist()))
             terms, vectors = unit_terms(posts, self._weights), _vectors(posts)

@@ -64,7 +64,9 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     codes = np.frombuffer(joined, np.uint32).astype(np.uint64)
     counts = lengths - size + 1
     owners = np.repeat(np.arange(len(words)), counts)
-    starts = np.arange(counts.sum()) + np.repeat(np.arange(len(words)) * (size - 1), counts)
+    starts = np.arange(counts.sum()) + np.repeat(
+        np.arange(len(words)) * (size - 1), counts
+    )
     hashes = np.zeros(len(starts), np.uint64)
     for place in range(size):
         hashes = mix(hashes ^ codes[starts + place])
@@ -87,9 +89,15 @@ class View:
 
     shares: Floats  # (A,) what it counts in each article's surface
     weights: NDArray[np.float32]  # (BUCKETS,) of the n-grams of a post
-    columns: NDArray[np.int32]  # (BUCKETS,) an n-gram's place among the C of the articles, or -1
-    vectors: sparse.csr_matrix | Floats  # (C, A) of unit length, as an array where that is small
-    words: sparse.csr_matrix  # (V, BUCKETS) of ones, the n-grams of the vocabulary's words
+    columns: NDArray[
+        np.int32
+    ]  # (BUCKETS,) an n-gram's place among the C of the articles, or -1
+    vectors: (
+        sparse.csr_matrix | Floats
+    )  # (C, A) of unit length, as an array where that is small
+    words: (
+        sparse.csr_matrix
+    )  # (V, BUCKETS) of ones, the n-grams of the vocabulary's words
 
     @cached_property
     def known(self) -> tuple[Floats, Floats]:
@@ -120,7 +128,9 @@ class View:
         found: Floats = products**2 / np.maximum(lengths, 1e-12)[:, None]
         if counting.any():
             every = sparse.csr_matrix(sparse.vstack([self.words, words]))
-            vectors = sparse.csr_matrix(self.vectors).power(2)[:, np.flatnonzero(counting)]
+            vectors = sparse.csr_matrix(self.vectors).power(2)[
+                :, np.flatnonzero(counting)
+            ]
             found[:, counting] = (self._among(every, every.data) @ vectors).toarray()
         return found
 
@@ -145,7 +155,11 @@ class SurfaceScores:
     """
 
     def __init__(
-        self, terms: TermHead, vocabulary: Vocabulary, articles: TokenIds, options: Surface
+        self,
+        terms: TermHead,
+        vocabulary: Vocabulary,
+        articles: TokenIds,
+        options: Surface,
     ) -> None:
         self._options, self._power = options, terms.options.power
         self._words = len(vocabulary)
@@ -166,7 +180,9 @@ class SurfaceScores:
         weights = options.weight * (1 + (options.unknown - 1) * self._foreign)
         self.scales: Floats = 1 / (1 + _SHIFT * weights)
         self.weights: Floats = self.scales * weights
-        self._counting: Bools = self._foreign >= _LACKING  # (A,) whether a post's n-grams are
+        self._counting: Bools = (
+            self._foreign >= _LACKING
+        )  # (A,) whether a post's n-grams are
         shares = self._foreign + self._background_shares(self._foreign)
         self._views = [self._view(self._background, shares)]
         self.pool, self._posts = self._background, terms.texts
@@ -178,7 +194,9 @@ class SurfaceScores:
 
     def _idf(self, counts: Floats, texts: int) -> Floats:
         """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
-        found = np.full(BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self._power)
+        found = np.full(
+            BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self._power
+        )
         some = np.flatnonzero(counts)
         idf = smoothed_idf(np.minimum(counts[some], texts), texts, add=1.0)
         found[some] = idf**self._power
@@ -193,7 +211,9 @@ class SurfaceScores:
         columns = np.full(BUCKETS, -1, np.int32)
         columns[found] = np.arange(len(found))
         shape = (len(shares), len(found))
-        vectors = sparse.csr_matrix((vectors.data, columns[vectors.indices], vectors.indptr), shape)
+        vectors = sparse.csr_matrix(
+            (vectors.data, columns[vectors.indices], vectors.indptr), shape
+        )
         turned = sparse.csr_matrix(vectors.T)
         small = turned.shape[0] * turned.shape[1] <= _CELLS
         return View(
@@ -210,7 +230,9 @@ class SurfaceScores:
         counts[: self._words] += np.bincount(posts.flat[known], minlength=self._words)
         ids, found = np.unique(posts.flat[~known], return_counts=True)
         rows = self.rows(ids, posts.unknown)
-        np.add.at(counts[self._words :], rows.indices, np.repeat(found, np.diff(rows.indptr)))
+        np.add.at(
+            counts[self._words :], rows.indices, np.repeat(found, np.diff(rows.indptr))
+        )
 
     def use(self, counts: Ids, posts: int, near: Floats, degrees: Floats) -> None:
         """Score by a pool from now on, of so many `posts` with these counts (`count`).
@@ -224,7 +246,10 @@ class SurfaceScores:
         self._of_words, self._posts = known, posts
         self._of_grams = self._known.T @ known + unknown
         self.pool = self._idf(self._of_grams, posts)
-        both = ((self.pool, shares), (self._background, self._background_shares(shares)))
+        both = (
+            (self.pool, shares),
+            (self._background, self._background_shares(shares)),
+        )
         self._views = [self._view(weights, own) for weights, own in both if own.any()]
 
     def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
@@ -244,9 +269,14 @@ class SurfaceScores:
         unknown, others = np.unique(ids[~known], return_inverse=True)
         words = np.concatenate([np.flatnonzero(present), unknown])
         places = np.empty(len(ids), np.int64)
-        places[known], places[~known] = place[ids[known]], others + len(words) - len(unknown)
+        places[known], places[~known] = (
+            place[ids[known]],
+            others + len(words) - len(unknown),
+        )
         ends = np.searchsorted(owners, np.arange(count + 1))
-        of_word = sparse.csr_matrix((np.ones(len(ids)), places, ends), (count, len(words)))
+        of_word = sparse.csr_matrix(
+            (np.ones(len(ids)), places, ends), (count, len(words))
+        )
         articles = len(self.weights)
         few = articles * self._words <= _CELLS
         rows = self.rows(unknown if few else words, posts.unknown)
@@ -256,7 +286,9 @@ class SurfaceScores:
             if few:  # the words of the vocabulary are multiplied once for all blocks
                 known_products, known_squares = view.known
                 mine = words[: len(words) - len(unknown)]
-                products = np.concatenate([known_products[mine], products @ view.vectors])
+                products = np.concatenate(
+                    [known_products[mine], products @ view.vectors]
+                )
                 squares = np.concatenate([known_squares[mine], squares])
             lengths = np.sqrt(of_word @ squares)
             lengths[lengths == 0] = 1.0
@@ -298,10 +330,14 @@ class SurfaceScores:
             share = self.weights * view.shares
             found += share * view.most_squared(words, self._counting)
             total += share
-        most: NDArray[np.float32] = (total * found).max(axis=1, initial=0.0).astype(np.float32)
+        most: NDArray[np.float32] = (
+            (total * found).max(axis=1, initial=0.0).astype(np.float32)
+        )
         return most
 
-    def parts(self, post: TokenIds, article: int) -> tuple[dict[int, float], dict[int, float]]:
+    def parts(
+        self, post: TokenIds, article: int
+    ) -> tuple[dict[int, float], dict[int, float]]:
         """The additions of each word of one post to its score, and of each word of the article.
 
         Both are by word id and have the same sum; the addition of an n-gram is shared among the
@@ -310,7 +346,9 @@ class SurfaceScores:
         _, ids, times, _ = counted(post)
         rows, of_post = self.rows(ids, post.unknown), np.zeros(len(ids))
         vectors = rows  # whose squared lengths add up to that of the post
-        if self._counting[article]:  # each occurrence of an n-gram has the same share in it
+        if self._counting[
+            article
+        ]:  # each occurrence of an n-gram has the same share in it
             grams = np.maximum(rows.T @ times, 1)
             shares = sparse.diags_array((1 + np.log(grams)) / grams)
             rows = sparse.csr_matrix(sparse.diags_array(times * 1.0) @ rows @ shares)
@@ -320,8 +358,14 @@ class SurfaceScores:
         times = np.maximum(self._grams.T @ counts, 1.0)
         for view in self._views:
             products, (_, squares) = view.products(rows)[0], view.products(vectors)
-            scale = self.weights[article] * view.shares[article] / (math.sqrt(squares.sum()) or 1.0)
-            vector = sparse.csr_matrix(view.vectors[:, [article]]).toarray()[:, 0] * scale
+            scale = (
+                self.weights[article]
+                * view.shares[article]
+                / (math.sqrt(squares.sum()) or 1.0)
+            )
+            vector = (
+                sparse.csr_matrix(view.vectors[:, [article]]).toarray()[:, 0] * scale
+            )
             of_post += products @ vector
             found = np.flatnonzero(view.columns >= 0)
             grams = products.T @ np.ones(len(ids)) * vector / times[found]
@@ -332,7 +376,10 @@ class SurfaceScores:
         """The n-grams of W sorted word ids: (W, BUCKETS) of ones; `unknown` has unknown words."""
         known = int(np.searchsorted(words, self._words))
         texts = [unknown[id] for id in words[known:].tolist()]
-        parts = [self._known[words[:known]], word_grams(texts, self._options.characters)]
+        parts = [
+            self._known[words[:known]],
+            word_grams(texts, self._options.characters),
+        ]
         return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
 
     def word_weights(self, words: Ids, grams: sparse.csr_matrix) -> Floats:

@@ -28,7 +28,9 @@ CLUSTERED = 100_000
 
 _PERMUTATIONS = 128
 _MISS = 1e-6  # chance, at the threshold itself, that MinHash never proposes a pair
-_NEIGHBORS = 16  # pairs proposed for a post in one bucket: a flood of copies stays linear
+_NEIGHBORS = (
+    16  # pairs proposed for a post in one bucket: a flood of copies stays linear
+)
 _PAIRS = 1 << 16  # compared at once
 
 _RETWEET = re.compile(r"\s*(?:(?:rt|mt)\s+@[\w.@-]+\s*:?\s*)+", re.IGNORECASE)
@@ -78,11 +80,17 @@ def _without_labels(text: str) -> str:
     """The text without the hashtags that only label it."""
     chunks = text.split()
     end = len(chunks)
-    while end and not any(c.isalnum() or _is_sign(c) for c in _TAG.sub("", chunks[end - 1])):
+    while end and not any(
+        c.isalnum() or _is_sign(c) for c in _TAG.sub("", chunks[end - 1])
+    ):
         end -= 1
     if end == 0:  # nothing but hashtags: they are the text
         return text
-    if end < len(chunks) and chunks[end].startswith("#") and chunks[end - 1][-1].isalnum():
+    if (
+        end < len(chunks)
+        and chunks[end].startswith("#")
+        and chunks[end - 1][-1].isalnum()
+    ):
         end += 1
     return " ".join(chunks[:end])
 
@@ -106,7 +114,11 @@ def _near(forms: list[str], threshold: float) -> list[int]:
     bands = _bands(shingles, threshold)
     vocabulary, columns = np.unique(np.concatenate(shingles), return_inverse=True)
     matrix = csr_array(
-        (np.ones(len(columns), np.int32), columns, np.concatenate([[0], np.cumsum(sizes)])),
+        (
+            np.ones(len(columns), np.int32),
+            columns,
+            np.concatenate([[0], np.cumsum(sizes)]),
+        ),
         shape=(len(long), len(vocabulary)),
     )
     found = np.arange(len(long))
@@ -152,7 +164,12 @@ def _shingles(form: str) -> np.ndarray:
 def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
     """The bands of every text's MinHash signature, (bands, texts); equal ones propose a pair."""
     rows = max(
-        (r for r in range(1, 33) if (1 - threshold**r) ** (_PERMUTATIONS // r) <= _MISS), default=1
+        (
+            r
+            for r in range(1, 33)
+            if (1 - threshold**r) ** (_PERMUTATIONS // r) <= _MISS
+        ),
+        default=1,
     )
     starts = np.cumsum([0, *map(len, shingles[:-1])])
     # Of mixed numbers, a product with an odd one and a sum are a permutation: both wrap.
@@ -181,12 +198,18 @@ def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _verified(
-    matrix: Any, sizes: np.ndarray, left: np.ndarray, right: np.ndarray, threshold: float
+    matrix: Any,
+    sizes: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    threshold: float,
 ) -> np.ndarray:
     """Whether each pair has at least this Jaccard similarity, exactly."""
     near = np.zeros(len(left), bool)
     for start in range(0, len(left), _PAIRS):
         a, b = left[start : start + _PAIRS], right[start : start + _PAIRS]
         shared = matrix[a].multiply(matrix[b]).sum(axis=1)
-        near[start : start + _PAIRS] = shared >= threshold * (sizes[a] + sizes[b] - shared)
+        near[start : start + _PAIRS] = shared >= threshold * (
+            sizes[a] + sizes[b] - shared
+        )
     return near

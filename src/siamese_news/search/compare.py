@@ -92,7 +92,9 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
     others. `Word.sure` corrects for every word of every group that was tried (Bonferroni).
     """
     texts = [list(group) for group in groups]
-    counted = [Counter(term for text in own for term in terms_of(text)) for own in texts]
+    counted = [
+        Counter(term for text in own for term in terms_of(text)) for own in texts
+    ]
     total: Counter[str] = sum(counted, Counter())
     terms = sorted(term for term, count in total.items() if count >= _COMMON)
     if not terms or len(texts) < 2:
@@ -105,9 +107,19 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
     found: list[list[Word]] = []
     for number, own in enumerate(texts):
         z = odds[number] / errors[number]
-        order = np.lexsort((np.arange(len(terms)), -z))[: _LISTED if len(own) >= FEW else 0]
-        columns = [counts[number], others[number], odds[number], errors[number], z >= least]
+        order = np.lexsort((np.arange(len(terms)), -z))[
+            : _LISTED if len(own) >= FEW else 0
+        ]
+        columns = [
+            counts[number],
+            others[number],
+            odds[number],
+            errors[number],
+            z >= least,
+        ]
         kept = order[z[order] > 0]
         values = zip(*(column[kept].tolist() for column in columns), strict=True)
-        found.append([Word(terms[n], *own) for n, own in zip(kept.tolist(), values, strict=True)])
+        found.append(
+            [Word(terms[n], *own) for n, own in zip(kept.tolist(), values, strict=True)]
+        )
     return found

@@ -71,13 +71,18 @@ class Links:
         self.own = self.cycles = 0
         flat = array("q")
         for post in posts:
-            parent, thread = metadata_text(post, "reply_to"), metadata_text(post, "thread")
+            parent, thread = (
+                metadata_text(post, "reply_to"),
+                metadata_text(post, "thread"),
+            )
             if parent == post.id:
                 self.own, parent = self.own + 1, None
             if parent or thread:
                 flat.extend((hash(post.id), hash(parent or ""), hash(thread or "")))
         links = np.array(flat, np.int64).reshape(-1, 3)
-        up, down = (links[np.argsort(links[:, n], kind="stable")].T.copy() for n in (0, 1))
+        up, down = (
+            links[np.argsort(links[:, n], kind="stable")].T.copy() for n in (0, 1)
+        )
         self._children, self._parents, self._threads = up
         self._replies, self._answered = down[:2]
         self._keys: dict[int, int] = {}
@@ -94,7 +99,9 @@ class Links:
 
     def below(self, post: int) -> list[int]:
         """The posts that answer this one, in the order of the files."""
-        first, last = (np.searchsorted(self._answered, post, side) for side in ("left", "right"))
+        first, last = (
+            np.searchsorted(self._answered, post, side) for side in ("left", "right")
+        )
         found: list[int] = self._replies[first:last].tolist()
         return found
 
@@ -167,7 +174,9 @@ def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thr
             while parent and parent not in shown:
                 shown[parent] = "answered"
                 parent, _ = links.above(parent)
-        shown.setdefault(thread.key, "answered")  # not reached yet if a post on the way is missing
+        shown.setdefault(
+            thread.key, "answered"
+        )  # not reached yet if a post on the way is missing
         level, walked = list(thread.found), set(thread.found)
         while level:
             below = dict.fromkeys(reply for own in level for reply in links.below(own))
@@ -177,10 +186,14 @@ def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thr
                 shown.setdefault(reply, "reply")
         thread.shown = dict(islice(shown.items(), most))
         thread.left_out = len(shown) - len(thread.shown)
-    return sorted(threads.values(), key=lambda thread: [-score for score in thread.scores])
+    return sorted(
+        threads.values(), key=lambda thread: [-score for score in thread.scores]
+    )
 
 
-def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[dict[str, Any]]:
+def thread_rows(
+    threads: Sequence[Thread], posts: Iterable[Post]
+) -> Iterator[dict[str, Any]]:
     """A row for each post of the threads, which are in reading order, with the texts of `posts`."""
     wanted = {post for thread in threads for post in thread.shown}
     keys = {thread.key for thread in threads}
@@ -205,7 +218,9 @@ def thread_rows(threads: Sequence[Thread], posts: Iterable[Post]) -> Iterator[di
             "thread_rank": number,
             "best": best,
             "mean3": mean,
-            "thread": texts[thread.key].id if thread.key in texts else names.get(thread.key),
+            "thread": texts[thread.key].id
+            if thread.key in texts
+            else names.get(thread.key),
             "found": len(thread.found),
             "left_out": thread.left_out,
             "missing": missing,
@@ -255,7 +270,11 @@ def bring_threads(
         f"threads: {rows[-1]['thread_rank']:,}, of {counted(roles['found'], 'post')} found, "
         f"{roles['answered']:,} that they answer and {counted(roles['reply'], 'reply')}",
         *(f"{name}: {count:,}" for name, count in counts.items() if count),
-        *(["no post says which one it answers, so each thread is one post"] if not links else []),
+        *(
+            ["no post says which one it answers, so each thread is one post"]
+            if not links
+            else []
+        ),
     ]
 
 
@@ -282,5 +301,7 @@ def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int
             post, depth = stack.pop()
             if post not in order:
                 order[post] = depth
-                stack += [(reply, depth + 1) for reply in reversed(replies.get(post, []))]
+                stack += [
+                    (reply, depth + 1) for reply in reversed(replies.get(post, []))
+                ]
     return list(order.items())

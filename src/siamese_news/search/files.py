@@ -31,7 +31,12 @@ def shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
         if (now := time.monotonic()) - shown < _SECONDS:
             return
         shown = now
-        row: dict[str, Any] = {"pass": turn, "done": done, "total": total, "posts": posts}
+        row: dict[str, Any] = {
+            "pass": turn,
+            "done": done,
+            "total": total,
+            "posts": posts,
+        }
         row["seconds"] = round(now - started, 2)
         print(json.dumps(row), file=sys.stderr, flush=True)
 
@@ -51,9 +56,13 @@ def shown(turn: int, total: int | None) -> Iterator[Callable[[int, int], None]]:
     name = "posts" if turn == 1 else f"posts, pass {turn}"
     console = Console(stderr=True)
     hidden = not console.is_terminal  # where it would be an empty line
-    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=hidden
+    ) as progress:
         bar = progress.add_task(name, total=total, count="")
-        yield lambda done, posts: progress.update(bar, completed=done, count=f"{posts:,}")
+        yield lambda done, posts: progress.update(
+            bar, completed=done, count=f"{posts:,}"
+        )
 
 
 class FilePool(StreamPool):
@@ -70,7 +79,9 @@ class FilePool(StreamPool):
         out: Path | None = None,
         note: Callable[[Post], None] | None = None,
     ) -> None:
-        super().__init__(stream, folder=None if out is None or is_stream(out) else out.parent)
+        super().__init__(
+            stream, folder=None if out is None or is_stream(out) else out.parent
+        )
         self.stream, self._note = stream, note
         self._passes = 0
         self._started = time.monotonic()
@@ -83,7 +94,9 @@ class FilePool(StreamPool):
         """The counts, how many posts were `done` and how fast, and a remark on empty posts."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         counts = self.stream.counts
-        speed = f"{scored:,} {done} in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
+        speed = (
+            f"{scored:,} {done} in {seconds:,.1f} s ({scored / seconds:,.0f} posts/s)"
+        )
         return [f"{counts}; {speed}", *empty_remarks(counts)]
 
     def remarks(self) -> list[str]:

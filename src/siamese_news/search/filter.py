@@ -36,7 +36,9 @@ class Filtered:
     cut: Cut
 
 
-def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialResults) -> Filtered:
+def filter_posts(
+    opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialResults
+) -> Filtered:
     """Write the rows at or over the threshold into the part file, from its progress on."""
     if part.progress.scorer:
         scorer.restore(part.progress.scorer)
@@ -53,7 +55,9 @@ def filter_posts(opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialRes
         part.progress.blocks = 0  # of the second pass
         _save(part, scorer, counts)
     cut = opened.cut(scorer)
-    for block, scores, lines in kept_rows(opened, scorer, pool, cut, done=part.progress.blocks):
+    for block, scores, lines in kept_rows(
+        opened, scorer, pool, cut, done=part.progress.blocks
+    ):
         counts.add(scores, of_all=block.rows is None)
         part.append(lines)
         part.progress.scored += len(block.posts)
@@ -115,7 +119,9 @@ def rows_over(
             "article": articles[int(best[column])].id,
             "score": int(scores[column]),
             "relevance": relevance,
-            **post_columns(post),  # the text is for the clusters even if it is not written
+            **post_columns(
+                post
+            ),  # the text is for the clusters even if it is not written
             "terms": own,
             "author": query.author_of(post),
         }
@@ -140,8 +146,14 @@ def write_filtered(
         relevance: list[float] = []
         rows_of = _noted(filtered_rows(rows, opened, scorer), relevance)
         titles = opened.titles
-        write_rows(target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom)
-    more = [*remarks, *filter_remarks(opened, found, searched), *found.cut.remarks(relevance)]
+        write_rows(
+            target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom
+        )
+    more = [
+        *remarks,
+        *filter_remarks(opened, found, searched),
+        *found.cut.remarks(relevance),
+    ]
     if found.kept > CLUSTERED and not query.dedupe:
         more.append(
             f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
@@ -156,15 +168,21 @@ def write_filtered(
 def filter_remarks(opened: OpenQuery, found: Filtered, searched: int) -> list[str]:
     """Remarks on the scores, and on the share of the `searched` posts that was kept."""
     query, cut = opened.query, found.cut
-    named = f"{query.min_score:g}" if query.threshold is None else f"{query.threshold:g}"
+    named = (
+        f"{query.min_score:g}" if query.threshold is None else f"{query.threshold:g}"
+    )
     if query.threshold is not None:
-        here = "no score here" if cut.score is None else f"a score of {cut.score:.3f} here"
+        here = (
+            "no score here" if cut.score is None else f"a score of {cut.score:.3f} here"
+        )
         named = f"{named} ({here})"
     shares = share_remarks(found.kept, searched, named, found.scores)
     return [*shares, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
 
 
-def _noted(rows: Iterable[dict[str, Any]], relevance: list[float]) -> Iterator[dict[str, Any]]:
+def _noted(
+    rows: Iterable[dict[str, Any]], relevance: list[float]
+) -> Iterator[dict[str, Any]]:
     """The rows, whose relevance is noted, if they have one."""
     for row in rows:
         if row["relevance"] is not None:
@@ -172,7 +190,9 @@ def _noted(rows: Iterable[dict[str, Any]], relevance: list[float]) -> Iterator[d
         yield row
 
 
-def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[dict[str, Any]]:
+def filtered_rows(
+    path: Path, opened: OpenQuery, scorer: Scorer
+) -> Iterator[dict[str, Any]]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
     Only the scores and the places of the rows are in memory, and the texts where clusters are
@@ -216,5 +236,7 @@ def _order(scores: np.ndarray, row_at: Callable[[int], dict[str, Any]]) -> np.nd
     for start, end in pairwise([0, *bounds.tolist(), len(order)]):
         if end - start > 1:
             tied = order[start:end].tolist()
-            order[start:end] = sorted(tied, key=lambda place: row_at(place)["post"], reverse=True)
+            order[start:end] = sorted(
+                tied, key=lambda place: row_at(place)["post"], reverse=True
+            )
     return order

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-_LOWEST, _HIGHEST = -2000, 2000  # thousandths; the bounds of a score minus a negative seed's
+_LOWEST, _HIGHEST = (
+    -2000,
+    2000,
+)  # thousandths; the bounds of a score minus a negative seed's
 _BINS = 100
 
 
@@ -45,14 +48,22 @@ class ScoreCounts:
 
     def plain(self) -> dict[str, int]:
         """The counts that are not zero, by place."""
-        return {str(place): int(self._counts[place]) for place in np.flatnonzero(self._counts)}
+        return {
+            str(place): int(self._counts[place])
+            for place in np.flatnonzero(self._counts)
+        }
 
     def histogram(self) -> dict[str, list[float] | list[int]]:
         """100 bins of equal width over the range of the scores: 101 ``edges``, 100 ``counts``."""
         used = np.flatnonzero(self._counts)
-        first, last = (int(used[0]), int(used[-1])) if len(used) else (-_LOWEST, -_LOWEST)
+        first, last = (
+            (int(used[0]), int(used[-1])) if len(used) else (-_LOWEST, -_LOWEST)
+        )
         width = -(-(last + 1 - first) // _BINS)
         edges = [(_LOWEST + first + width * place) / 1000 for place in range(_BINS + 1)]
         padded = np.zeros(width * _BINS, np.int64)
         padded[: last + 1 - first] = self._counts[first : last + 1]
-        return {"edges": edges, "counts": padded.reshape(_BINS, width).sum(axis=1).tolist()}
+        return {
+            "edges": edges,
+            "counts": padded.reshape(_BINS, width).sum(axis=1).tolist(),
+        }

@@ -40,8 +40,16 @@ class Frame(Protocol):
     columns: Any
 
 
-Articles = str | Mapping[str, Any] | Article | Iterable[str | Mapping[str, Any] | Article] | Frame
-Posts = str | Mapping[str, Any] | Post | Iterable[str | Mapping[str, Any] | Post] | Frame
+Articles = (
+    str
+    | Mapping[str, Any]
+    | Article
+    | Iterable[str | Mapping[str, Any] | Article]
+    | Frame
+)
+Posts = (
+    str | Mapping[str, Any] | Post | Iterable[str | Mapping[str, Any] | Post] | Frame
+)
 
 
 def articles_of(inputs: Articles) -> list[Article]:
@@ -50,7 +58,9 @@ def articles_of(inputs: Articles) -> list[Article]:
     seen: set[str] = set()
     for article in articles:
         if article.id in seen:
-            raise InputError(f"article id {article.id!r} occurs twice; ids must be unique")
+            raise InputError(
+                f"article id {article.id!r} occurs twice; ids must be unique"
+            )
         seen.add(article.id)
     return articles
 
@@ -90,7 +100,9 @@ class CheckedPosts:
             for block in blocks(self._posts):
                 ids = [check_id(post.id, "a post's id") for post in block]
                 for index in seen.add(ids):
-                    raise InputError(f"post id {ids[index]!r} occurs twice; ids must be unique")
+                    raise InputError(
+                        f"post id {ids[index]!r} occurs twice; ids must be unique"
+                    )
                 yield from block
                 count += len(block)
                 if bar is not None:
@@ -148,7 +160,9 @@ class _Records(Generic[Record]):
                     f"{self._kind.__name__}"
                 )
             try:
-                yield self._convert({str(name): _plain(v) for name, v in item.items()}, place)
+                yield self._convert(
+                    {str(name): _plain(v) for name, v in item.items()}, place
+                )
             except BadRow as bad:
                 raise InputError(f"{where}: {bad.message}") from bad
 
@@ -156,7 +170,10 @@ class _Records(Generic[Record]):
 def _exists(text: str) -> bool:
     try:
         return Path(text).exists()
-    except (OSError, ValueError):  # too long for a name, or with a character that no name has
+    except (
+        OSError,
+        ValueError,
+    ):  # too long for a name, or with a character that no name has
         return False
 
 
@@ -188,7 +205,9 @@ def _post(
     if texts and all(record[name] is None for name in texts):
         record[texts[0]] = ""
     if all(record.get(names.get(name, "")) is None for name in IDS):
-        record = {name: value for name, value in record.items() if normal(name) not in IDS}
+        record = {
+            name: value for name, value in record.items() if normal(name) not in IDS
+        }
         record[LINE] = str(place)
     key = tuple(record)
     if key not in converters:
@@ -199,7 +218,9 @@ def _post(
                 f"{', '.join(TEXTS)}; it has: {', '.join(map(clean_text, record))}"
             )
         converters[key] = generic(
-            find_fields(record, where, Choice(id_field=LINE if LINE in record else None))
+            find_fields(
+                record, where, Choice(id_field=LINE if LINE in record else None)
+            )
         )
     post = converters[key](record)
     if post is DELETED:  # as a post without a text
@@ -214,8 +235,14 @@ def _plain(value: Any) -> Any:
         return str(value)  # numpy has a type of its own
     if value is None or isinstance(value, int | Mapping | Article | Post):
         return value
-    if type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value)):
+    if type(value).__name__ in _MISSING or (
+        isinstance(value, float) and math.isnan(value)
+    ):
         return None
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    return value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
+    return (
+        value.item()
+        if hasattr(value, "item") and not hasattr(value, "__len__")
+        else value
+    )

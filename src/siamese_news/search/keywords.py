@@ -45,7 +45,9 @@ class KeywordList:
     others: int
 
 
-def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int) -> KeywordList:
+def find_keywords(
+    pool: Iterable[Post], accepted: Collection[str], *, limit: int
+) -> KeywordList:
     """Choose up to `limit` terms one after the other, each for the accepted posts that it adds.
 
     A term is worth the posts that it adds times the share of accepted posts among all posts that
@@ -56,7 +58,9 @@ def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int
     rows: list[list[int]] = []
     for post in pool:
         if post.id in accepted:
-            rows.append([vocabulary.setdefault(t, len(vocabulary)) for t in terms_of(post.text)])
+            rows.append(
+                [vocabulary.setdefault(t, len(vocabulary)) for t in terms_of(post.text)]
+            )
     if not rows:
         raise InputError(
             "none of the accepted posts is among the posts; expected the pool they were found in"
@@ -70,7 +74,9 @@ def find_keywords(pool: Iterable[Post], accepted: Collection[str], *, limit: int
                 if (place := vocabulary.get(term)) is not None:
                     counts[place] += 1
     if not others:
-        raise InputError("every post of the pool is accepted; expected others to tell them from")
+        raise InputError(
+            "every post of the pool is accepted; expected others to tell them from"
+        )
     of_row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     places = np.array([place for row in rows for place in row], np.int64)
     ones, shape = np.ones(len(places), np.int64), (len(rows), len(vocabulary))
@@ -99,7 +105,11 @@ def terms_of(text: str) -> list[str]:
 
 
 def _cover(
-    matrix: sparse.csc_matrix, counts: np.ndarray, others: int, terms: Sequence[str], limit: int
+    matrix: sparse.csc_matrix,
+    counts: np.ndarray,
+    others: int,
+    terms: Sequence[str],
+    limit: int,
 ) -> list[Keyword]:
     posts = matrix.shape[0]
     have = np.asarray(matrix.sum(axis=0)).ravel()
@@ -133,12 +143,16 @@ def _log_odds(
     return np.log(a / b) - np.log(c / d), np.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
 
 
-def write_keywords(stream: IO[str], found: KeywordList, format: str, *, terminal: bool) -> None:
+def write_keywords(
+    stream: IO[str], found: KeywordList, format: str, *, terminal: bool
+) -> None:
     """Write the list as ``table``, ``jsonl`` or ``csv``."""
     if format == "table":
         _table(stream, found, terminal)
         return
-    rows = [{"rank": rank, **asdict(item)} for rank, item in enumerate(found.keywords, 1)]
+    rows = [
+        {"rank": rank, **asdict(item)} for rank, item in enumerate(found.keywords, 1)
+    ]
     columns = ("rank", *(item.name for item in fields(Keyword)))
     write_rows(stream, rows, format, columns=columns)
 

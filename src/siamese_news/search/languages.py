@@ -36,7 +36,8 @@ class SearchLanguages:
 
     def __init__(self, articles: Sequence[Article]) -> None:
         self.seeds = {
-            article.id: language_of_seed(article.full_text) or BACKGROUND for article in articles
+            article.id: language_of_seed(article.full_text) or BACKGROUND
+            for article in articles
         }
         self.shares: dict[str, float] = {}
 
@@ -46,8 +47,12 @@ class SearchLanguages:
         for post in posts:
             sample.note(post)
         noted = sample.posts
-        english = (metadata_text(p, "lang") == "en" or looks_english(p.text) for p in noted)
-        if BACKGROUND in self.seeds.values() and sum(english) >= _ENGLISH_POOL * len(noted):
+        english = (
+            metadata_text(p, "lang") == "en" or looks_english(p.text) for p in noted
+        )
+        if BACKGROUND in self.seeds.values() and sum(english) >= _ENGLISH_POOL * len(
+            noted
+        ):
             return  # the language detector is not needed
         counts, confirmed = Counter[str](), Counter[str]()
         for post in noted:
@@ -73,7 +78,11 @@ class SearchLanguages:
                 "text, so that most words of these seeds count alike. What to expect: "
                 "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
             )
-        others = {name: s for name, s in self.shares.items() if name not in self.seeds.values()}
+        others = {
+            name: s
+            for name, s in self.shares.items()
+            if name not in self.seeds.values()
+        }
         if sum(others.values()) >= _SHARE:
             named = [name for name in others if name != UNKNOWN][:3]
             most = [f"'{name}' {others[name]:.0%}" for name in named]
@@ -104,4 +113,6 @@ def is_sure(post: Post, language: str) -> bool:
 
 
 def _said(post: Post) -> str:
-    return (metadata_text(post, "lang") or UNKNOWN).replace("_", "-").split("-")[0].lower()
+    return (
+        (metadata_text(post, "lang") or UNKNOWN).replace("_", "-").split("-")[0].lower()
+    )

@@ -43,18 +43,29 @@ class OpenQuery:
     """
 
     def __init__(
-        self, query: Query, seeds: Seeds, model: AnyModel, which: Mapping[str, str] | None = None
+        self,
+        query: Query,
+        seeds: Seeds,
+        model: AnyModel,
+        which: Mapping[str, str] | None = None,
     ) -> None:
         words = model.words if isinstance(model, ExternalModel) else model
         apart = query.rivals is not False and seeds.lists > 1 and not seeds.distinct
         if apart and words.terms is not None:
             texts = [article.full_text for article in seeds.articles]
             seeds = replace(seeds, rivals=rival_weights(words, texts))
-        self.query, self.seeds, self.model, self.which = query, seeds, model, dict(which or {})
+        self.query, self.seeds, self.model, self.which = (
+            query,
+            seeds,
+            model,
+            dict(which or {}),
+        )
         self.languages = SearchLanguages(seeds.articles)
         self.window: Window = query.window()
         if query.threshold is not None and self.calibration is None:
-            what = "vectors alone have" if query.fusion == "vectors" else "this model has"
+            what = (
+                "vectors alone have" if query.fusion == "vectors" else "this model has"
+            )
             raise InputError(
                 f"--threshold takes a relevance, and {what} no table that turns scores into it; "
                 "expected --min-score (min_score in Python) with a score"
@@ -87,7 +98,9 @@ class OpenQuery:
 
     def cut(self, scorer: Scorer) -> Cut:
         """Which posts the query keeps, by a scorer that has observed the pool."""
-        return cut_of(self.query.threshold, self.query.min_score, self.relevance(scorer))
+        return cut_of(
+            self.query.threshold, self.query.min_score, self.relevance(scorer)
+        )
 
     @cached_property
     def second_look(self) -> SecondLook | None:
@@ -105,20 +118,29 @@ class OpenQuery:
             return ""
         said = list(kinds)
         if len(kinds) > 1:
-            said = [f"{words} for {n} of {total.total()} seeds" for words, n in kinds.items()]
-        why = ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
+            said = [
+                f"{words} for {n} of {total.total()} seeds"
+                for words, n in kinds.items()
+            ]
+        why = (
+            ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
+        )
         return f"Looking for posts {', '.join(said)}{why} (--about)."
 
     def remarks(self, *more: str) -> list[str]:
         """All remarks for the reader of the results, with `more` on the posts and results."""
         found = [*self.languages.remarks(), *more]
         if self.seeds.one_story:
-            found[:0] = foreign_remarks(self.model, self.seeds.articles, self.languages.seeds)
+            found[:0] = foreign_remarks(
+                self.model, self.seeds.articles, self.languages.seeds
+            )
         return found
 
     def job(self, posts: list[Any]) -> dict[str, Any]:
         """The values that must be the same to resume a run, with those of the pool (`Pool.job`)."""
-        articles = [[a.id, a.full_text] for a in (*self.seeds.articles, *self.seeds.negatives)]
+        articles = [
+            [a.id, a.full_text] for a in (*self.seeds.articles, *self.seeds.negatives)
+        ]
         return {
             "version": __version__,
             "model": self.which["sha256"] + self.which.get("words", ""),

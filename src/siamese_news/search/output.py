@@ -20,7 +20,16 @@ COLUMNS = tuple(
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
 
-_WHOLE = ("rank", "cluster", "cluster_size", "thread_rank", "found", "left_out", "missing", "depth")
+_WHOLE = (
+    "rank",
+    "cluster",
+    "cluster_size",
+    "thread_rank",
+    "found",
+    "left_out",
+    "missing",
+    "depth",
+)
 _BATCH = 8192
 _SHOWN = 600  # characters of a post in a table
 
@@ -73,7 +82,9 @@ def console(stream: IO[str], terminal: bool) -> "Console":
     """A console that prints tables: as wide as the terminal, or 140 columns."""
     from rich.console import Console
 
-    return Console(file=stream, width=None if terminal else 140, force_terminal=terminal)
+    return Console(
+        file=stream, width=None if terminal else 140, force_terminal=terminal
+    )
 
 
 def empty_table(title: str, columns: Iterable[str], texts: Collection[str]) -> "Table":
@@ -83,7 +94,9 @@ def empty_table(title: str, columns: Iterable[str], texts: Collection[str]) -> "
 
     table = Table(title=Text(title), title_justify="left")
     for name in columns:
-        table.add_column(name, justify="left" if name in texts else "right", overflow="fold")
+        table.add_column(
+            name, justify="left" if name in texts else "right", overflow="fold"
+        )
     return table
 
 
@@ -94,7 +107,9 @@ def add_row(table: "Table", cells: Iterable[str], style: str = "") -> None:
     table.add_row(*map(Text, cells), style=style)
 
 
-def _table(stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], terminal: bool) -> None:
+def _table(
+    stream: IO[str], rows: Iterable[Row], titles: Mapping[str, str], terminal: bool
+) -> None:
     for posts in _lists(rows):
         seed = posts[0]["article"]
         several = any(row["article"] != seed for row in posts)
@@ -136,7 +151,9 @@ def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _cell(value: Any) -> Any:
-    return "; ".join(value) if isinstance(value, list) else value  # a term may be two words
+    return (
+        "; ".join(value) if isinstance(value, list) else value
+    )  # a term may be two words
 
 
 def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> None:
@@ -144,7 +161,9 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     import pyarrow.parquet as pq
 
     types = {"terms": pa.list_(pa.string())}
-    types |= dict.fromkeys(("score", "relevance", "x", "y", "best", "mean3"), pa.float64())
+    types |= dict.fromkeys(
+        ("score", "relevance", "x", "y", "best", "mean3"), pa.float64()
+    )
     types |= dict.fromkeys(_WHOLE, pa.int64())
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:

@@ -180,7 +180,9 @@ def read_state(path: Path, remedy: str) -> dict[str, Any]:
         raise InputError(f"{path}: is damaged ({error}); {remedy}") from error
 
 
-def check_job(path: Path, job: Mapping[str, Any], mine: Mapping[str, Any], remedy: str) -> None:
+def check_job(
+    path: Path, job: Mapping[str, Any], mine: Mapping[str, Any], remedy: str
+) -> None:
     """Check that the earlier job that left a file or folder is this run's."""
     if other := difference(job, json.loads(json.dumps(dict(mine)))):
         raise InputError(

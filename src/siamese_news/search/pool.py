@@ -161,7 +161,12 @@ class Pool(ABC):
 
     @abstractmethod
     def observe(
-        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
+        self,
+        scorer: Scorer,
+        window: Window,
+        *,
+        done: int = 0,
+        report: Report | None = None,
     ) -> None:
         """Let a scorer observe the pool, if it has not, before it scores.
 
@@ -176,7 +181,12 @@ class Pool(ABC):
 
     @abstractmethod
     def parts(
-        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
+        self,
+        scorer: Scorer,
+        articles: int,
+        window: Window,
+        wanted: Wanted | None,
+        done: int = 0,
     ) -> Iterator[Scored]:
         """The posts with their scores by a scorer of so many articles that has observed them.
 

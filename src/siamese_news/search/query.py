@@ -137,14 +137,24 @@ class Query:
                 "for; leave one of the two out"
             )
         for name in _LISTS:
-            if "" in getattr(self, name):  # an unset variable of the shell would mean this folder
+            if "" in getattr(
+                self, name
+            ):  # an unset variable of the shell would mean this folder
                 option = _OPTIONS.get(name, name)
-                raise InputError(f"--{option} has an empty name; expected files, folders or globs")
+                raise InputError(
+                    f"--{option} has an empty name; expected files, folders or globs"
+                )
         for name in ("top", "second_look_posts"):
             count = getattr(self, name)
-            whole = isinstance(count, Integral) and not isinstance(count, bool) and int(count) >= 1
+            whole = (
+                isinstance(count, Integral)
+                and not isinstance(count, bool)
+                and int(count) >= 1
+            )
             if not whole and (count is not None or name == "top"):
-                raise InputError(f"{name} is {count!r}; expected a whole number from 1 on")
+                raise InputError(
+                    f"{name} is {count!r}; expected a whole number from 1 on"
+                )
         again = self.second_look_posts
         if again is not None and self.second_look is None:
             raise InputError(
@@ -152,7 +162,9 @@ class Query:
                 "with --second-look (second_look in Python) as well"
             )
         relevance, least = self.threshold, self.min_score
-        if relevance is not None and not (isinstance(relevance, Real) and 0 <= relevance <= 1):
+        if relevance is not None and not (
+            isinstance(relevance, Real) and 0 <= relevance <= 1
+        ):
             raise InputError(
                 f"threshold is {relevance!r}; expected a relevance, a number from 0 to 1 such as "
                 "0.5 (min_score takes a score)"
@@ -176,7 +188,13 @@ class Query:
     def columns(self) -> tuple[str, ...]:
         """The columns that are written."""
         hidden = self.key is not None
-        left_out = {"text", "terms", "link"} if self.ids_only else {"link"} if hidden else set()
+        left_out = (
+            {"text", "terms", "link"}
+            if self.ids_only
+            else {"link"}
+            if hidden
+            else set()
+        )
         names = tuple(name for name in COLUMNS if name not in left_out)
         author = ("author",) if self.author or hidden else ()
         return (*names, *author, "x", "y") if self.map else (*names, *author)
@@ -247,9 +265,13 @@ class Query:
                 (values["text_field"],) = values["text_field"]
             query = replace(unsaid, **values)
         except (LookupError, ValueError, TypeError) as error:
-            raise InputError(f"{' '.join(words)[:200]}: are not options of a search") from error
+            raise InputError(
+                f"{' '.join(words)[:200]}: are not options of a search"
+            ) from error
         if query.arguments(unsaid) != list(words):
-            raise InputError(f"{' '.join(words)[:200]}: are not options as the page writes them")
+            raise InputError(
+                f"{' '.join(words)[:200]}: are not options as the page writes them"
+            )
         return query
 
 
@@ -313,7 +335,9 @@ def read_key(path: Path) -> bytes:
     try:
         key = path.read_bytes().strip()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); check the path"
+        ) from error
     if len(key) < _KEY_BYTES:
         raise InputError(
             f"{path}: the key has {len(key)} bytes, expected at least {_KEY_BYTES}; make one with "

@@ -31,7 +31,9 @@ class Ranking:
     as long as the pool cost little more than the pool. Iterating makes one list at a time.
     """
 
-    def __init__(self, seeds: Seeds, top: int, relevance: ListRelevance | None = None) -> None:
+    def __init__(
+        self, seeds: Seeds, top: int, relevance: ListRelevance | None = None
+    ) -> None:
         self.seeds, self._top, self.scores = seeds, top, ScoreCounts()
         self._relevance = relevance
         # The scores before a second look, by list and row: the relevance is that of these.
@@ -46,7 +48,11 @@ class Ranking:
         self.seen = 0
 
     def add(
-        self, posts: Sequence[Post], scores: Ints, best: NDArray[np.intp], rows: Ints | None = None
+        self,
+        posts: Sequence[Post],
+        scores: Ints,
+        best: NDArray[np.intp],
+        rows: Ints | None = None,
     ) -> None:
         """Take a block of P posts, of which only those that are kept are read.
 
@@ -102,7 +108,11 @@ class Ranking:
         live = np.array(list(self._posts), np.int64)  # ascending
         ranks = id_ranks([post.id for post, _ in self._posts.values()])
         for scores, rows in zip(self._scores, self._rows, strict=True):
-            yield scores, rows, np.lexsort((-ranks[np.searchsorted(live, rows)], -scores))
+            yield (
+                scores,
+                rows,
+                np.lexsort((-ranks[np.searchsorted(live, rows)], -scores)),
+            )
 
     def _candidates(self, number: int, line: Ints) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
@@ -126,7 +136,9 @@ class Ranking:
         above = np.flatnonzero(scores > last)
         ties = np.flatnonzero(scores == last).tolist()
         ties.sort(key=lambda index: self._posts[int(rows[index])][0].id, reverse=True)
-        keep = np.sort(np.concatenate([above, ties[: self._top - len(above)]]).astype(np.intp))
+        keep = np.sort(
+            np.concatenate([above, ties[: self._top - len(above)]]).astype(np.intp)
+        )
         self._scores[number], self._rows[number] = scores[keep], rows[keep]
 
     def _forget(self) -> None:
@@ -139,14 +151,20 @@ class Ranking:
 
     def remarks(self) -> list[str]:
         """Warnings about lists that say little; there must be a post."""
-        names = ["the seeds"] if self.seeds.one_story else [a.id for a in self.seeds.articles]
+        names = (
+            ["the seeds"]
+            if self.seeds.one_story
+            else [a.id for a in self.seeds.articles]
+        )
         best = (int(scores.max()) / MILLION for scores in self._scores)
         found = order_remarks(self.scores, dict(zip(names, best, strict=True)))
         if self.seeds.distinct:
             lists = [set(rows[order].tolist()) for _, rows, order in self._ordered()]
             posts = self.scores.total // len(lists)
             found += same_lists_remarks(dict(zip(names, lists, strict=True)), posts)
-        return found if self._relevance is None else [*found, *self._relevance.remarks()]
+        return (
+            found if self._relevance is None else [*found, *self._relevance.remarks()]
+        )
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
         articles, together = self.seeds.articles, self.seeds.one_story
@@ -201,7 +219,11 @@ def search(
         kept = [Post(post.id, "") for post in block.posts] if bare else block.posts
         found.add(kept, scores, best, block.rows)
     if not found.seen:
-        reason = "; no post is within the dates" if window.counts() else ": expected at least one"
+        reason = (
+            "; no post is within the dates"
+            if window.counts()
+            else ": expected at least one"
+        )
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
         found.look_again(second_look, top, scorer)
@@ -209,7 +231,12 @@ def search(
 
 
 def write_scores(
-    stream: IO[Any], format: str, scorer: Scorer, seeds: Seeds, pool: Pool, window: Window
+    stream: IO[Any],
+    format: str,
+    scorer: Scorer,
+    seeds: Seeds,
+    pool: Pool,
+    window: Window,
 ) -> tuple[int, ScoreCounts]:
     """Write the columns ``post`` and ``score`` of every post, in the order of the posts.
 
@@ -246,7 +273,9 @@ def write_scores(
 
 
 def _write_score_table(
-    stream: IO[bytes], columns: Sequence[str], blocks: Iterable[tuple[str, list[str], Any]]
+    stream: IO[bytes],
+    columns: Sequence[str],
+    blocks: Iterable[tuple[str, list[str], Any]],
 ) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -258,4 +287,6 @@ def _write_score_table(
     with pq.ParquetWriter(stream, schema, **options) as writer:
         for article, ids, scores in blocks:
             values = {"article": [article] * len(ids), "post": ids, "score": scores}
-            writer.write_table(pa.table({name: values[name] for name in columns}, schema=schema))
+            writer.write_table(
+                pa.table({name: values[name] for name in columns}, schema=schema)
+            )

@@ -35,7 +35,10 @@ class ListRelevance:
         """The least score in millionths of a post with this relevance, above every one if none."""
         if relevance <= 0:
             return -_NEVER
-        low, high = 0, _NEVER  # the relevance of `low` is below, `high` is taken to have it
+        low, high = (
+            0,
+            _NEVER,
+        )  # the relevance of `low` is below, `high` is taken to have it
         while high - low > 1:
             middle = (low + high) // 2
             reached = self.of(number, np.array([middle]))[0] >= relevance
@@ -47,7 +50,9 @@ class ListRelevance:
         unsure = sum(about.cautious for about in self.evidence)
         if not unsure:
             return []
-        which = "The seed is" if len(self.evidence) == 1 else f"{unsure} of the seeds are"
+        which = (
+            "The seed is" if len(self.evidence) == 1 else f"{unsure} of the seeds are"
+        )
         return [
             f"{which} shorter than {self.calibration.words} words or in a language in which "
             "relevance was not measured: there it is a cautious guess."
@@ -61,14 +66,20 @@ def list_relevance(
 
     None where the model has no calibration, or a score has no words in it.
     """
-    evidence = None if calibration is None else scorer.evidence(range(len(seeds.articles)))
+    evidence = (
+        None if calibration is None else scorer.evidence(range(len(seeds.articles)))
+    )
     if calibration is None or evidence is None:
         return None
     if seeds.one_story:
         unsure = all(is_unsure(article, calibration) for article in seeds.articles)
-        return ListRelevance(calibration, [replace(mean_evidence(evidence), cautious=unsure)])
+        return ListRelevance(
+            calibration, [replace(mean_evidence(evidence), cautious=unsure)]
+        )
     pairs = zip(evidence, seeds.articles, strict=True)
-    lists = [replace(about, cautious=is_unsure(seed, calibration)) for about, seed in pairs]
+    lists = [
+        replace(about, cautious=is_unsure(seed, calibration)) for about, seed in pairs
+    ]
     return ListRelevance(calibration, lists)
 
 
@@ -76,7 +87,9 @@ def mean_evidence(several: Sequence[Evidence]) -> Evidence:
     """The evidence of one list over several seeds."""
     names = [field.name for field in fields(Evidence) if field.name != "cautious"]
     means = {name: [getattr(about, name) for about in several] for name in names}
-    return Evidence(**{name: sum(values) / len(values) for name, values in means.items()})
+    return Evidence(
+        **{name: sum(values) / len(values) for name, values in means.items()}
+    )
 
 
 def is_unsure(article: Article, calibration: Calibration) -> bool:

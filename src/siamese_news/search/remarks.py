@@ -66,7 +66,8 @@ def foreign_remarks(
     some = [
         article
         for article in articles
-        if languages.get(article.id) == BACKGROUND and len(article.full_text.split()) >= _FEWEST
+        if languages.get(article.id) == BACKGROUND
+        and len(article.full_text.split()) >= _FEWEST
     ]
     if not (isinstance(model, TextModel) and model.terms and 1 < len(some) <= _MOST):
         return []
@@ -74,7 +75,9 @@ def foreign_remarks(
     scores = open_scorer(model, heads).scores(heads)
     scores = (scores + scores.T) / 2
     np.fill_diagonal(scores, -1)
-    foreign = [some[row].id for row in np.flatnonzero(scores.max(axis=1) < _FOREIGN).tolist()]
+    foreign = [
+        some[row].id for row in np.flatnonzero(scores.max(axis=1) < _FOREIGN).tolist()
+    ]
     if not foreign:
         return []
     told = f"{_names(foreign)}: has little in common with the other seeds"
@@ -110,13 +113,20 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
     return found
 
 
-def share_remarks(kept: int, searched: int, threshold: str, scores: ScoreCounts) -> list[str]:
+def share_remarks(
+    kept: int, searched: int, threshold: str, scores: ScoreCounts
+) -> list[str]:
     """Remarks on a threshold, in words, that keeps none or a large share of the posts searched."""
     if not searched:
         return []
     if not kept:
-        none, advice = "No post was kept:", "rank shows the best posts and their scores."
-        if not scores.of_all or not scores.total:  # an index, where no post can reach it
+        none, advice = (
+            "No post was kept:",
+            "rank shows the best posts and their scores.",
+        )
+        if (
+            not scores.of_all or not scores.total
+        ):  # an index, where no post can reach it
             return [f"{none} the threshold {threshold} is above every score. {advice}"]
         highest = f"{none} the highest score is {scores.highest:.3f}"
         if scores.highest < WEAK:  # `order_remarks` explains it

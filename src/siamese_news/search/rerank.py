@@ -52,11 +52,14 @@ def rerank_posts(
     by_id = {posts[i].id: posts[i] for i in chosen}
     if len(by_id) != len(chosen):
         raise InputError("two posts have the same id; expected distinct ids")
-    urls = [str(posts[i].metadata.get("url") or first_link(posts[i].text)) for i in chosen]
+    urls = [
+        str(posts[i].metadata.get("url") or first_link(posts[i].text)) for i in chosen
+    ]
     values = model.score(words, [tokens[i] for i in chosen], urls=urls)
     scored = dict(zip((posts[i].id for i in chosen), values.tolist(), strict=True))
     order = ranked(scored, depth=top)
     seed = Article("query", query, title=query)
     return [
-        RankedPost(seed, rank, score, by_id[post]) for rank, (post, score) in enumerate(order, 1)
+        RankedPost(seed, rank, score, by_id[post])
+        for rank, (post, score) in enumerate(order, 1)
     ]

@@ -28,7 +28,11 @@ def map_of(
         if len(shown) == MAP_POINTS:
             break
     found = zip(shown, places(encode(list(shown.values()))), strict=True)
-    return {id: dict(zip("xy", place, strict=True)) for id, place in found if place is not None}
+    return {
+        id: dict(zip("xy", place, strict=True))
+        for id, place in found
+        if place is not None
+    }
 
 
 def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
@@ -45,12 +49,18 @@ def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
     if len(different) < 5 or different.shape[1] < 2:
         return nowhere
     # Copies share one place, so that a retweet does not make a cloud of itself.
-    tsne = TSNE(init="pca", random_state=0, perplexity=min(30.0, (len(different) - 1) / 3))
+    tsne = TSNE(
+        init="pca", random_state=0, perplexity=min(30.0, (len(different) - 1) / 3)
+    )
     found = tsne.fit_transform(different)
-    return [(float(x), float(y)) for x, y in found[where.ravel()]] + nowhere[len(shown) :]
+    return [(float(x), float(y)) for x, y in found[where.ravel()]] + nowhere[
+        len(shown) :
+    ]
 
 
-def ranking_rows(ranking: Ranking, opened: OpenQuery, scorer: Scorer) -> Iterator[dict[str, Any]]:
+def ranking_rows(
+    ranking: Ranking, opened: OpenQuery, scorer: Scorer
+) -> Iterator[dict[str, Any]]:
     """The rows of a ranking, with the columns that the query asks for."""
     query, posts = opened.query, ranking.posts()
     terms: dict[str, list[str]] = {}
@@ -63,7 +73,9 @@ def ranking_rows(ranking: Ranking, opened: OpenQuery, scorer: Scorer) -> Iterato
         return row_of(item) | own
 
     lists = (map(row_for, kept) for kept in ranking)
-    return finished_rows(lists, len(posts), lambda: posts, partial(_best_first, ranking), opened)
+    return finished_rows(
+        lists, len(posts), lambda: posts, partial(_best_first, ranking), opened
+    )
 
 
 def finished_rows(
@@ -84,7 +96,11 @@ def finished_rows(
     several = seeds.one_story and len(seeds.articles) > 1
     bare = query.format == "trec"
     clusters = clusters_of(list(posts())) if query.dedupe or (few and not bare) else {}
-    points = map_of(best_first(), opened.model.encode_posts) if query.map and not bare else {}
+    points = (
+        map_of(best_first(), opened.model.encode_posts)
+        if query.map and not bare
+        else {}
+    )
     tell = few and query.format not in ("trec", "table")
     for rows in lists:
         seen: set[int | None] = set()
@@ -107,4 +123,6 @@ def finished_rows(
 def _best_first(ranking: Ranking) -> list[Post]:
     """The first posts of all lists, then the second ones, as many as a map shows."""
     heads = [found[:MAP_POINTS] for found in ranking]
-    return [item.post for line in zip_longest(*heads) for item in line if item is not None]
+    return [
+        item.post for line in zip_longest(*heads) for item in line if item is not None
+    ]

@@ -48,7 +48,10 @@ class Spool:
         self, file: IO[bytes], index: Iterable[list[int]] = (), *, shared: bool = False
     ) -> None:
         self._file, self.index, self._shared = file, list(index), shared
-        self._pack, self._unpack = ZstdCompressor(level=_LEVEL).compress, ZstdDecompressor()
+        self._pack, self._unpack = (
+            ZstdCompressor(level=_LEVEL).compress,
+            ZstdDecompressor(),
+        )
 
     @classmethod
     def reopened(cls, path: Path, index: list[list[int]]) -> "Spool":
@@ -138,7 +141,11 @@ class StreamPool(Pool):
     """
 
     def __init__(
-        self, posts: Iterable[Post], *, folder: Path | None = None, spool: Spool | None = None
+        self,
+        posts: Iterable[Post],
+        *,
+        folder: Path | None = None,
+        spool: Spool | None = None,
     ) -> None:
         self._posts, self._folder, self._spool = posts, folder, spool
         self._sample = Sample()
@@ -158,13 +165,20 @@ class StreamPool(Pool):
         return spool
 
     def observe(
-        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
+        self,
+        scorer: Scorer,
+        window: Window,
+        *,
+        done: int = 0,
+        report: Report | None = None,
     ) -> None:
         """See `Pool`; the posts are kept in the spool meanwhile."""
         if not scorer.observing:
             return
         self._spool = spool = None
-        with suppress(OSError):  # a file without a name, which disappears however the process ends
+        with suppress(
+            OSError
+        ):  # a file without a name, which disappears however the process ends
             spool = Spool(tempfile.TemporaryFile(dir=self._folder))
         for block in self._blocks(scorer, window):
             try:
@@ -180,23 +194,36 @@ class StreamPool(Pool):
         self._settle(scorer)
 
     def parts(
-        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
+        self,
+        scorer: Scorer,
+        articles: int,
+        window: Window,
+        wanted: Wanted | None,
+        done: int = 0,
     ) -> Iterator[Scored]:
         """All posts, in blocks of at most `_CELLS` scores."""
         rows, spool = max(1, _CELLS // articles), self._spool
-        found = self._blocks(scorer, window, done) if spool is None else self._read_again(spool)
+        found = (
+            self._blocks(scorer, window, done)
+            if spool is None
+            else self._read_again(spool)
+        )
         for block in found:
             count = len(block.posts) if block.number >= done else 0
             for start in range(0, count, rows):
                 scores = scorer.scores(block.content[start : start + rows])
-                some = block.posts if count <= rows else block.posts[start : start + rows]
+                some = (
+                    block.posts if count <= rows else block.posts[start : start + rows]
+                )
                 yield Scored(block.number, some, scores, last=start + rows >= count)
 
     def sample(self) -> list[Post]:
         """The posts with the smallest checksums among those read."""
         return self._sample.posts
 
-    def _blocks(self, scorer: Scorer, window: Window, first: int = 0) -> Iterator[Block]:
+    def _blocks(
+        self, scorer: Scorer, window: Window, first: int = 0
+    ) -> Iterator[Block]:
         """The posts in blocks from number `first` on, ready for a scorer."""
         window.start()
         for number, rows in enumerate(blocks(self)):

@@ -21,7 +21,13 @@ from siamese_news.search.explain.explainer import explain_nearest
 from siamese_news.search.explain.output import record_of
 from siamese_news.search.filter import filter_posts, filter_remarks, filtered_rows
 from siamese_news.search.index.pool import PostIndex, open_index
-from siamese_news.search.inputs import Articles, CheckedPosts, Posts, articles_of, posts_of
+from siamese_news.search.inputs import (
+    Articles,
+    CheckedPosts,
+    Posts,
+    articles_of,
+    posts_of,
+)
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import COLUMNS, write_rows
@@ -62,7 +68,9 @@ class Records(list[dict[str, Any]]):
     def _repr_html_(self) -> str:
         """A table of the first rows, without the columns that are empty in all of them."""
         rows = self[:_SHOWN]
-        columns = [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
+        columns = [
+            name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)
+        ]
         lines = [columns, *([_cell(row[name]) for name in columns] for row in rows)]
         parts = [
             f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in line)}</tr>"
@@ -233,7 +241,9 @@ class Searcher:
             InputError: as for `rank`, neither a threshold nor a lowest score is given, or one is
                 not a number of its range.
         """
-        query = _query(replace(FILTER, threshold=threshold, min_score=min_score), options)
+        query = _query(
+            replace(FILTER, threshold=threshold, min_score=min_score), options
+        )
         check_cut(query)
         opened = self._opened(query, articles, negatives)
         _ = opened.second_look  # a missing library is better reported before the search
@@ -246,7 +256,9 @@ class Searcher:
             searched = pool.searched(found.scored)
             if not searched:
                 raise InputError("no posts to filter: expected at least one")
-            self._say(opened, scorer, pool, lambda: filter_remarks(opened, found, searched))
+            self._say(
+                opened, scorer, pool, lambda: filter_remarks(opened, found, searched)
+            )
             return _records(filtered_rows(part.path, opened, scorer), query)
 
     @one_thread_of_products()
@@ -278,7 +290,11 @@ class Searcher:
         return Records(_named(record_of(one)) for one in explained)
 
     def keywords(
-        self, found: Iterable[Mapping[str, Any]], posts: Posts | Pool, *, limit: int = 20
+        self,
+        found: Iterable[Mapping[str, Any]],
+        posts: Posts | Pool,
+        *,
+        limit: int = 20,
     ) -> Records:
         """Keywords that would have found these posts.
 
@@ -295,12 +311,20 @@ class Searcher:
             InputError: none of these posts is in the pool, or the pool has no others.
         """
         accepted = {str(row["post_id"]) for row in found}
-        pool = self._pool(list(posts) if isinstance(posts, Iterator) else posts)  # read twice
+        pool = self._pool(
+            list(posts) if isinstance(posts, Iterator) else posts
+        )  # read twice
         terms = find_keywords(pool, accepted, limit=limit).keywords
-        return Records({"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1))
+        return Records(
+            {"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1)
+        )
 
     def report(
-        self, found: Iterable[Mapping[str, Any]], out: str | PathLike[str], *, title: str = ""
+        self,
+        found: Iterable[Mapping[str, Any]],
+        out: str | PathLike[str],
+        *,
+        title: str = "",
     ) -> None:
         """Write results as one HTML page, as ``siamese-news report`` does.
 
@@ -315,18 +339,29 @@ class Searcher:
         with TemporaryDirectory() as folder:
             results = Path(folder) / (Path(out).stem + ".jsonl")
             with results.open("w", encoding="utf-8") as stream:
-                rows = ({_IN_FILES.get(name, name): row[name] for name in row} for row in found)
+                rows = (
+                    {_IN_FILES.get(name, name): row[name] for name in row}
+                    for row in found
+                )
                 write_rows(stream, rows, "jsonl", columns=(*COLUMNS, "x", "y"))
             write_report(Path(out), read_results(results, title=title or None))
 
-    def _opened(self, query: Query, articles: Articles, negatives: Articles) -> OpenQuery:
+    def _opened(
+        self, query: Query, articles: Articles, negatives: Articles
+    ) -> OpenQuery:
         given = articles_of(articles), articles_of(negatives)
         return OpenQuery(
-            query, Seeds(*given, query.one_story, query.aggregate, (), query.distinct), self.model
+            query,
+            Seeds(*given, query.one_story, query.aggregate, (), query.distinct),
+            self.model,
         )
 
     def _say(
-        self, opened: OpenQuery, scorer: Scorer, pool: Pool, more: Callable[[], Iterable[str]]
+        self,
+        opened: OpenQuery,
+        scorer: Scorer,
+        pool: Pool,
+        more: Callable[[], Iterable[str]],
     ) -> None:
         """Log the lines that the commands print on the console."""
         if not log.isEnabledFor(logging.INFO):

@@ -52,7 +52,9 @@ class SecondLook:
         self._pairs = is_cross_encoder(folder)
         self._similar = _pairs(folder) if self._pairs else _vectors(folder)
 
-    def count(self, number: int, scores: NDArray[np.int64], agreed: NDArray[np.floating]) -> int:
+    def count(
+        self, number: int, scores: NDArray[np.int64], agreed: NDArray[np.floating]
+    ) -> int:
         """K of list `number`, which has these scores in millionths."""
         if self._posts is not None:
             return self._posts
@@ -81,15 +83,23 @@ class SecondLook:
 
     def _rows(self, number: int) -> list[int]:
         """The seeds of a list."""
-        return list(range(len(self._seeds.articles))) if self._seeds.one_story else [number]
+        return (
+            list(range(len(self._seeds.articles)))
+            if self._seeds.one_story
+            else [number]
+        )
 
-    def _deciding(self, number: int, agreed: NDArray[np.floating]) -> NDArray[np.floating]:
+    def _deciding(
+        self, number: int, agreed: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
         """How far vectors decide for the seeds of a list, from 0 to 1."""
         mine = agreed[self._rows(number)]
         return np.zeros(len(mine)) if self._pairs else mine
 
 
-Similar = Callable[[Sequence[str], Sequence[str], NDArray[np.floating]], NDArray[np.floating]]
+Similar = Callable[
+    [Sequence[str], Sequence[str], NDArray[np.floating]], NDArray[np.floating]
+]
 """A articles, K posts, how far vectors decide (A,) -> (A, K) similarities, from -1 to 1."""
 
 
@@ -103,12 +113,18 @@ def _vectors(folder: Path) -> Similar:
         stored = cached_values(_CACHE, folder, posts, posts, model.encode_posts)
         vectors = stored.astype(np.float32)
         found = []
-        for article, share in zip(model.encode_articles(articles), deciding, strict=True):
+        for article, share in zip(
+            model.encode_articles(articles), deciding, strict=True
+        ):
             cosines: NDArray[np.float32] = vectors @ article
             if share:
-                nearest = np.argsort(-np.round(cosines[:_AMONG], 6), kind="stable")[:_NEAREST]
+                nearest = np.argsort(-np.round(cosines[:_AMONG], 6), kind="stable")[
+                    :_NEAREST
+                ]
                 mean = vectors[nearest].mean(axis=0)
-                moved = article + np.float32(share * _LEADING) * mean / np.linalg.norm(mean)
+                moved = article + np.float32(share * _LEADING) * mean / np.linalg.norm(
+                    mean
+                )
                 cosines = vectors @ (moved / np.linalg.norm(moved))
             found.append(cosines)
         return np.stack(found)
@@ -122,11 +138,16 @@ def _pairs(folder: Path) -> Similar:
         import torch
         from sentence_transformers import CrossEncoder
     model = CrossEncoder(
-        str(folder), device="cpu", trust_remote_code=False, activation_fn=torch.nn.Sigmoid()
+        str(folder),
+        device="cpu",
+        trust_remote_code=False,
+        activation_fn=torch.nn.Sigmoid(),
     )
 
     def predicted(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        found = np.asarray(model.predict(list(pairs), show_progress_bar=False), np.float32)
+        found = np.asarray(
+            model.predict(list(pairs), show_progress_bar=False), np.float32
+        )
         if found.ndim > 1 and found.shape[1] > 1:
             raise InputError(
                 f"{folder}: returns {found.shape[1]} numbers for a pair; expected a cross-encoder "

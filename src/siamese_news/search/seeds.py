@@ -77,7 +77,9 @@ class Seeds:
         best = positive.argmax(axis=0)
         result = self._one(positive)[None] if self.one_story else positive
         if self.distinct:
-            fits = np.divide(result, result.max(axis=0), out=np.ones_like(result), where=result > 0)
+            fits = np.divide(
+                result, result.max(axis=0), out=np.ones_like(result), where=result > 0
+            )
             result = result * fits
         elif self.rivals is not None:
             result = after_rivals(result, self.rivals)
@@ -85,7 +87,9 @@ class Seeds:
             result = result - self._one(scores[count:].astype(np.float64))
         return np.rint(result * MILLION).astype(np.int64), best
 
-    def at_most(self, most: NDArray[np.float32], least: NDArray[np.float32]) -> NDArray[np.float32]:
+    def at_most(
+        self, most: NDArray[np.float32], least: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
         """(lists, P) upper bounds of the scores of the lists.
 
         `most` and `least` are (A, P) bounds of the scores of the articles and the negatives.

@@ -9,4 +9,11 @@ from siamese_news.sparsity.maps import (
     Sparsity,
 )
 
-__all__ = ["SPARSITIES", "AdaptiveEntmax", "Entmax15", "Softmax", "Sparsemax", "Sparsity"]
+__all__ = [
+    "SPARSITIES",
+    "AdaptiveEntmax",
+    "Entmax15",
+    "Softmax",
+    "Sparsemax",
+    "Sparsity",
+]

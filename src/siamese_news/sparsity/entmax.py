@@ -16,7 +16,9 @@ from torch.autograd.function import once_differentiable
 from siamese_news.sparsity.plain_calls import is_traced
 
 _NO_KEY = -1e30
-MAX_STEPS = 20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
+MAX_STEPS = (
+    20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
+)
 
 Backend = Literal["newton", "entmax", "triton"]
 
@@ -51,7 +53,9 @@ def entmax(
         tensor([0.7500, 0.2500, 0.0000])
     """
     dim = dim % scores.dim()
-    if isinstance(alpha, Tensor) and (alpha.dim() != scores.dim() or alpha.shape[dim] != 1):
+    if isinstance(alpha, Tensor) and (
+        alpha.dim() != scores.dim() or alpha.shape[dim] != 1
+    ):
         raise ValueError(
             f"entmax got alpha of shape {tuple(alpha.shape)} for scores of shape "
             f"{tuple(scores.shape)}; expected as many dimensions and size 1 along dim {dim}: "
@@ -119,7 +123,9 @@ def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
         if change.min() >= -tolerance:
             break
     # The last change is so small that x^m need not be computed again: x^(m-1) (x + m change).
-    weights = powers.mul_(x.add_(change / beta)).mul_(gap.clamp_(0, 1).ceil_()).clamp_(min=0)
+    weights = (
+        powers.mul_(x.add_(change / beta)).mul_(gap.clamp_(0, 1).ceil_()).clamp_(min=0)
+    )
     return weights.div_(weights.sum(dim, keepdim=True).clamp_(min=1e-30))
 
 
@@ -157,7 +163,9 @@ def _solve_fused(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
             torch.where(gap > 0, torch.exp2(torch.log2(x) * (exponent - 1)), 0.0)
             for gap, x in zip(gaps, xs, strict=True)
         ]
-        mass = total([slope * x for slope, x in zip(slopes, xs, strict=True)]).clamp(min=1)
+        mass = total([slope * x for slope, x in zip(slopes, xs, strict=True)]).clamp(
+            min=1
+        )
         change = torch.expm1(-beta * mass.log()) * mass / total(slopes).clamp(min=1)
         gaps = [gap + change for gap in gaps]
     change = change * exponent
@@ -184,7 +192,9 @@ class _Entmax(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         (grad,) = grads
         weights, *rest = ctx.saved_tensors
-        buffer = weights.ceil()  # 1 where there is a weight; reused, as memory costs time
+        buffer = (
+            weights.ceil()
+        )  # 1 where there is a weight; reused, as memory costs time
         if rest:
             logs = weights.clamp(min=1e-30).log2_()
             slope = (logs * (2 - rest[0])).exp2_().mul_(buffer)
@@ -197,5 +207,7 @@ class _Entmax(torch.autograd.Function):
         if rest and ctx.needs_input_grad[1]:
             beta = rest[0] - 1
             terms = logs.mul_(-math.log(2) * beta).add_(1).mul_(weights).mul_(centered)
-            grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(beta.shape)
+            grad_alpha = (terms.sum(ctx.dim, keepdim=True) / beta**2).sum_to_size(
+                beta.shape
+            )
         return centered.mul_(slope), grad_alpha, None

@@ -18,7 +18,14 @@ MAX_KEYS = 16384  # of one row, held by one program
 
 @triton.jit
 def _forward(  # type: ignore[no-untyped-def]
-    scores, alphas, weights, rows, keys, STEPS: tl.constexpr, R: tl.constexpr, K: tl.constexpr
+    scores,
+    alphas,
+    weights,
+    rows,
+    keys,
+    STEPS: tl.constexpr,
+    R: tl.constexpr,
+    K: tl.constexpr,
 ):
     row = tl.program_id(0) * R + tl.arange(0, R)
     key = tl.arange(0, K)
@@ -44,7 +51,15 @@ def _forward(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _backward(  # type: ignore[no-untyped-def]
-    weights, grads, alphas, grad_scores, grad_alphas, rows, keys, R: tl.constexpr, K: tl.constexpr
+    weights,
+    grads,
+    alphas,
+    grad_scores,
+    grad_alphas,
+    rows,
+    keys,
+    R: tl.constexpr,
+    K: tl.constexpr,
 ):
     row = tl.program_id(0) * R + tl.arange(0, R)
     key = tl.arange(0, K)
@@ -89,7 +104,9 @@ class EntmaxTriton(torch.autograd.Function):
         grid, sizes = _grid(*weights.shape)
         upstream = grads[0].contiguous()
         shape = weights.shape
-        _backward[grid](weights, upstream, alphas, grad_scores, grad_alphas, *shape, **sizes)
+        _backward[grid](
+            weights, upstream, alphas, grad_scores, grad_alphas, *shape, **sizes
+        )
         return grad_scores, grad_alphas
 
 
@@ -108,5 +125,7 @@ def entmax_triton(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     if not isinstance(alpha, Tensor):
         alpha = scores.new_full([1] * scores.dim(), alpha)
     alphas = alpha.movedim(dim, -1).expand(*rows.shape[:-1], 1).reshape(-1)
-    weights = EntmaxTriton.apply(rows.reshape(-1, rows.shape[-1]).contiguous(), alphas.contiguous())
+    weights = EntmaxTriton.apply(
+        rows.reshape(-1, rows.shape[-1]).contiguous(), alphas.contiguous()
+    )
     return weights.view(rows.shape).movedim(-1, dim)

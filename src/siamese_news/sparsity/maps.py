@@ -45,11 +45,18 @@ class Sparsity(nn.Module):
     def __init__(self, *, heads: int) -> None:
         super().__init__()
         if heads < 1:
-            raise ValueError(f"{type(self).__name__} got heads={heads}; expected at least 1")
+            raise ValueError(
+                f"{type(self).__name__} got heads={heads}; expected at least 1"
+            )
         self.heads = heads
 
     def forward(
-        self, scores: Tensor, mask: Tensor | None = None, dim: int = -1, *, normalized: bool = True
+        self,
+        scores: Tensor,
+        mask: Tensor | None = None,
+        dim: int = -1,
+        *,
+        normalized: bool = True,
     ) -> Tensor:
         """Weights that sum to 1 over the real keys; zeros for a row without one.
 
@@ -82,7 +89,12 @@ class Softmax(Sparsity):
 
     @override
     def forward(
-        self, scores: Tensor, mask: Tensor | None = None, dim: int = -1, *, normalized: bool = True
+        self,
+        scores: Tensor,
+        mask: Tensor | None = None,
+        dim: int = -1,
+        *,
+        normalized: bool = True,
     ) -> Tensor:
         if not normalized:
             return scores.exp()
@@ -121,7 +133,12 @@ class _Entmax(Sparsity):
 
     @override
     def forward(
-        self, scores: Tensor, mask: Tensor | None = None, dim: int = -1, *, normalized: bool = True
+        self,
+        scores: Tensor,
+        mask: Tensor | None = None,
+        dim: int = -1,
+        *,
+        normalized: bool = True,
     ) -> Tensor:
         if not normalized:
             rate = self._alpha_for(scores) - 1
@@ -192,14 +209,18 @@ class AdaptiveEntmax(_Entmax):
         torch.Size([2])
     """
 
-    def __init__(self, *, heads: int, init: Init = "normal", backend: Backend = "newton") -> None:
+    def __init__(
+        self, *, heads: int, init: Init = "normal", backend: Backend = "newton"
+    ) -> None:
         super().__init__(heads=heads, backend=backend)
         if init == "normal":
             pre_alpha = torch.randn(heads)
         elif init == "uniform":
             pre_alpha = torch.rand(heads).clamp_(MIN_ALPHA - 1, 0.999).logit_()
         else:
-            raise ValueError(f"AdaptiveEntmax got init={init!r}; expected 'normal' or 'uniform'")
+            raise ValueError(
+                f"AdaptiveEntmax got init={init!r}; expected 'normal' or 'uniform'"
+            )
         self.pre_alpha = nn.Parameter(pre_alpha)
 
     @property

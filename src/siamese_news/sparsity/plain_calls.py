@@ -33,7 +33,9 @@ def is_plain(module: nn.Module, *classes: type[nn.Module]) -> bool:
     parameters = (each for each in module._parameters.values() if each is not None)
     return (
         # Parametrizations, adapters and quantization change the class.
-        type(module) in classes and not is_hooked(module) and all(map(is_plain_tensor, parameters))
+        type(module) in classes
+        and not is_hooked(module)
+        and all(map(is_plain_tensor, parameters))
     )
 
 

@@ -37,7 +37,9 @@ ENGLISH_STOP_WORDS = frozenset(
 
 def words_of(tokens: Sequence[str]) -> list[str]:
     """Tokens without punctuation, which every text has and which would only add noise."""
-    return [token for token in tokens if not token.isascii() or any(map(str.isalnum, token))]
+    return [
+        token for token in tokens if not token.isascii() or any(map(str.isalnum, token))
+    ]
 
 
 def content_words(tokens: Sequence[str]) -> list[str]:

@@ -22,7 +22,9 @@ BACKGROUND = "en"
 """The language of the background text behind the IDF of the model that ships."""
 
 # Words that English has and its neighbors have not, or seldom: a sixth of any English prose.
-_ENGLISH = frozenset("the and of to that for with from have this are were has its on by".split())
+_ENGLISH = frozenset(
+    "the and of to that for with from have this are were has its on by".split()
+)
 _PLAINLY_ENGLISH = 0.1
 # One of these occurs in nine of ten English posts; few of them are words elsewhere.
 _COMMON = _ENGLISH | frozenset(
@@ -43,7 +45,14 @@ _SURE = 0.5
 _SURE_OF_A_SEED = 0.9  # in Latin letters; others are hardly English
 _LEAST_LETTERS = 12
 _CONFIRMING = 0.2  # share of function words in a post that confirm its language
-_ARRAYS = ("nb_ptc", "nb_pc", "nb_classes", "tk_output", "tk_nextmove", "tk_row")  # of the detector
+_ARRAYS = (
+    "nb_ptc",
+    "nb_pc",
+    "nb_classes",
+    "tk_output",
+    "tk_nextmove",
+    "tk_row",
+)  # of the detector
 
 
 def language_of(text: str) -> str | None:
@@ -90,7 +99,9 @@ def other_language(words: Sequence[str], language: str) -> str | None:
     taken to be in that one: asking the detector takes a thousand times as long.
     """
     different = set(words)
-    if len(different) < _FEW_WORDS or not different.isdisjoint(function_words(language)):
+    if len(different) < _FEW_WORDS or not different.isdisjoint(
+        function_words(language)
+    ):
         return None
     found = language_of(" ".join(words))
     return None if found == language else found
@@ -140,7 +151,10 @@ def _detector() -> Any:
         detector.set_languages(_LANGUAGES)
         if path is not None:
             with suppress(OSError):  # a cache that cannot be written to costs time only
-                save_arrays(path, **{name: np.asarray(getattr(detector, name)) for name in _ARRAYS})
+                save_arrays(
+                    path,
+                    **{name: np.asarray(getattr(detector, name)) for name in _ARRAYS},
+                )
         return detector
     moves, rows = (array(arrays[name].dtype.char) for name in ("tk_nextmove", "tk_row"))
     moves.frombytes(arrays["tk_nextmove"].data.cast("B"))

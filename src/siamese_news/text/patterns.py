@@ -69,7 +69,9 @@ PATTERN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-_REFERENCE = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});", re.IGNORECASE
+)
 # Quotes, hyphens and full-width signs in the form that the pattern and GloVe know.
 _PLAIN = str.maketrans(
     {
@@ -85,7 +87,9 @@ _PLAIN = str.maketrans(
 _A_TO_Z = "abcdefghijklmnopqrstuvwxyz"
 _SMALL = dict(zip("ᴀᴄᴅᴇꜰᴊᴋᴍᴏᴘꞯꜱᴛᴜᴠᴡᴢ", "acdefjkmopqstuvwz", strict=True))
 _PLAIN |= {ord(style): letter for style, letter in _SMALL.items()}
-_PLAIN |= {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x1D400, 0x1D800)}
+_PLAIN |= {
+    code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x1D400, 0x1D800)
+}
 # These are letters of phonetic spellings and signs as well: they count as such capitals and letters
 # only next to one of the others.
 _NEXT_TO_STYLED = str.maketrans(
@@ -132,7 +136,14 @@ def clean(chunk: str) -> str:
 
 def visible(mark: str) -> bool:
     """Whether a lone mark is worth a token: not a stray joiner, selector or combining mark."""
-    return mark.isascii() or unicodedata.category(mark) not in ("Mn", "Mc", "Me", "Cf", "Cc", "Cs")
+    return mark.isascii() or unicodedata.category(mark) not in (
+        "Mn",
+        "Mc",
+        "Me",
+        "Cf",
+        "Cc",
+        "Cs",
+    )
 
 
 _LINK = re.compile(r"https?://[^\s<>\"']+", re.IGNORECASE)
@@ -144,7 +155,9 @@ def first_link(text: str) -> str:
     return match.group() if match else ""
 
 
-def link_matches(queries: Sequence[Sequence[str]], urls: Sequence[str]) -> NDArray[np.bool_]:
+def link_matches(
+    queries: Sequence[Sequence[str]], urls: Sequence[str]
+) -> NDArray[np.bool_]:
     """Whether a post has a link, and which words of its query the link's address contains.
 
     N posts have N queries, in lower case, and N links, "" for none. The result is (N, 1 + longest

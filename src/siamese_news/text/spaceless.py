@@ -88,7 +88,9 @@ def _scripts() -> re.Pattern[str]:
     return re.compile("|".join(f"[{letters}]++" for letters in (chinese, *others)))
 
 
-_UNSPACED = re.compile(rf"[{''.join(_SCRIPT[name] for name in _SCRIPT if name != 'Hangul')}]")
+_UNSPACED = re.compile(
+    rf"[{''.join(_SCRIPT[name] for name in _SCRIPT if name != 'Hangul')}]"
+)
 _STACK = "\u1039\u17d2"
 _CHARACTER = re.compile(rf".[{MARKS}]*+(?:(?<=[{_STACK}]).[{MARKS}]*+)*+", re.DOTALL)
 _LONG_RUN = re.compile(r"(.)\1{2,}", re.DOTALL)
@@ -111,7 +113,11 @@ def length_of(text: str) -> tuple[int, str]:
     """
     words = text.split()
     unspaced = len(_UNSPACED.findall(text))
-    return (sum(map(len, words)), "character") if unspaced > len(words) else (len(words), "word")
+    return (
+        (sum(map(len, words)), "character")
+        if unspaced > len(words)
+        else (len(words), "word")
+    )
 
 
 def parts(chunk: str) -> Iterator[tuple[str, str]]:

@@ -41,7 +41,9 @@ class TokenIds(Sequence[Ids]):
         if isinstance(texts, TokenIds):
             return texts
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        flat = np.concatenate([*texts, np.zeros(0, np.int64)]).astype(np.int64, copy=False)
+        flat = np.concatenate([*texts, np.zeros(0, np.int64)]).astype(
+            np.int64, copy=False
+        )
         return cls(flat, np.concatenate([[0], np.cumsum(lengths)]), unknown or {})
 
     @property
@@ -66,7 +68,9 @@ class TokenIds(Sequence[Ids]):
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
         ends = np.cumsum(lengths)
-        places = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
+        places = np.repeat(starts - (ends - lengths), lengths) + np.arange(
+            lengths.sum()
+        )
         return TokenIds(self.flat[places], np.concatenate([[0], ends]), self.unknown)
 
     def __len__(self) -> int:
@@ -139,7 +143,9 @@ class ChunkIds(dict[str, tuple[int, ...]]):
             flat.extend(chain.from_iterable(map(look_up, text.split())))
             ends.append(len(flat))
         ids = np.array(flat, np.int64)
-        unknown = {id: self._unknown[id] for id in np.unique(ids[ids >= self._words]).tolist()}
+        unknown = {
+            id: self._unknown[id] for id in np.unique(ids[ids >= self._words]).tolist()
+        }
         return TokenIds(ids, np.array(ends, np.int64), unknown)
 
 
@@ -152,11 +158,15 @@ Tokens = TypeVar("Tokens", list[str], np.ndarray)
 def check_limits(limits: Mapping[str, Any], where: str = "limits") -> None:
     """Refuse limits of another form than `truncate` reads; `where` begins the message."""
     if limits["keep"] not in ("first", "last"):
-        raise InputError(f"{where}.keep is {limits['keep']!r}, expected 'first' or 'last'")
+        raise InputError(
+            f"{where}.keep is {limits['keep']!r}, expected 'first' or 'last'"
+        )
     for name in ("article_tokens", "post_tokens"):
         limit = limits[name]
         if limit is not None and (type(limit) is not int or limit < 1):
-            raise InputError(f"{where}.{name} is {limit!r}, expected 1 or more, or null for all")
+            raise InputError(
+                f"{where}.{name} is {limit!r}, expected 1 or more, or null for all"
+            )
 
 
 def truncate(tokens: Tokens, limits: Mapping[str, Any], side: Side) -> Tokens:

@@ -26,8 +26,12 @@ _SIGNS = frozenset(',!?;")].')
 _TAG_RUN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]+")
 
 _LONGEST_WORD = 24  # characters of the longest word looked for
-_LONGEST_TAG = 100  # characters of the longest hashtag cut by frequency: the search is quadratic
-_RARE_SHORT = 4_000  # two letters make a word inside a hashtag only among the most frequent words
+_LONGEST_TAG = (
+    100  # characters of the longest hashtag cut by frequency: the search is quadratic
+)
+_RARE_SHORT = (
+    4_000  # two letters make a word inside a hashtag only among the most frequent words
+)
 _PER_LETTER = 2.3  # cost of each letter of a word that the list does not know
 _TRUST_CAPITALS = 3.0  # "GOPdebate" is gop debate, though its capitals say go pdebate
 
@@ -47,7 +51,10 @@ class _Memo(dict[str, tuple[str, ...]]):
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         tokens: tuple[str, ...] = self._tokenize()(chunk)
         if tokens and tokens[0] == chunk:
-            tokens = (chunk, *tokens[1:])  # one string, so that a look-up touches less memory
+            tokens = (
+                chunk,
+                *tokens[1:],
+            )  # one string, so that a look-up touches less memory
         # Links hardly ever repeat, so they are not remembered.
         if len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http"):
             if len(self) >= _MEMO_CHUNKS:
@@ -99,7 +106,11 @@ class Tokenizer:
         words: Sequence[str] | None = None,
     ):
         check_choice("Tokenizer: hashtags", hashtags, Hashtags)
-        for name, value in (("urls", urls), ("mentions", mentions), ("numbers", numbers)):
+        for name, value in (
+            ("urls", urls),
+            ("mentions", mentions),
+            ("numbers", numbers),
+        ):
             check_choice(f"Tokenizer: {name}", value, Marks)
         if type(max_characters) is not int or max_characters < 1:
             raise InputError(
@@ -107,7 +118,12 @@ class Tokenizer:
             )
         if isinstance(words, str):
             raise InputError("Tokenizer: words is one string; expected a list of words")
-        self.hashtags, self.urls, self.mentions, self.numbers = hashtags, urls, mentions, numbers
+        self.hashtags, self.urls, self.mentions, self.numbers = (
+            hashtags,
+            urls,
+            mentions,
+            numbers,
+        )
         self.max_characters = max_characters
         self._rank: dict[str, int] | None = None
         if words is not None:
@@ -132,7 +148,9 @@ class Tokenizer:
         except (TypeError, AttributeError):
             if isinstance(text, str):
                 raise
-            raise InputError(f"a text is {type(text).__name__}, expected a string") from None
+            raise InputError(
+                f"a text is {type(text).__name__}, expected a string"
+            ) from None
 
     def config(self) -> dict[str, Any]:
         """Plain values that rebuild this tokenizer (without `words`)."""
@@ -205,7 +223,9 @@ class Tokenizer:
             tokens.append(f"#{body.lower()}")
         if self.hashtags in ("both", "split"):
             for kind, piece in parts(body) if has_letter(body) else [("rest", body)]:
-                tokens.extend(bigrams(piece) if kind == "run" else self._split_hashtag(piece))
+                tokens.extend(
+                    bigrams(piece) if kind == "run" else self._split_hashtag(piece)
+                )
 
     def _special(self, kind: str | None, piece: str, tokens: list[str]) -> None:
         """Append the tokens of a piece that is neither a word nor a single sign."""
@@ -229,7 +249,9 @@ class Tokenizer:
             self._joined(lowered, tokens)
         elif kind == "smile":
             # One nose and one mouth: ":-)))" is ":)", "<3333" is "<3".
-            tokens.append(lowered[0] + lowered[1:].lstrip("-")[:1] if piece[0] != "<" else "<3")
+            tokens.append(
+                lowered[0] + lowered[1:].lstrip("-")[:1] if piece[0] != "<" else "<3"
+            )
         elif kind == "dots":
             tokens.append("...")
         else:
@@ -267,7 +289,9 @@ class Tokenizer:
             middle = zip(pieces[1::2], lengths, pieces[2::2], strict=True)
             spellings.append(pieces[0] + "".join(c * n + rest for c, n, rest in middle))
         return min(
-            filter(self._rank.__contains__, spellings), key=self._rank.__getitem__, default=twice
+            filter(self._rank.__contains__, spellings),
+            key=self._rank.__getitem__,
+            default=twice,
         )
 
 
@@ -284,7 +308,9 @@ def check_texts(texts: Sequence[str], where: str) -> None:
         raise InputError(f"{where} got one string; expected a list of texts: [text]")
     for row, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputError(f"{where}: item {row} is {type(text).__name__}, expected str")
+            raise InputError(
+                f"{where}: item {row} is {type(text).__name__}, expected str"
+            )
 
 
 def _split_capitals(body: str) -> list[str]:
@@ -326,7 +352,11 @@ class _HashtagSplitter:
             word: math.log((rank + 1) * log_size)
             for word, rank in known.items()
             if word.isalnum()
-            and (len(word) > 1 + (rank >= _RARE_SHORT) or word in ("a", "i") or word.isdigit())
+            and (
+                len(word) > 1 + (rank >= _RARE_SHORT)
+                or word in ("a", "i")
+                or word.isdigit()
+            )
         }
 
     def __call__(self, body: str) -> list[str]:
@@ -338,7 +368,11 @@ class _HashtagSplitter:
             pieces = _split_capitals(part)
             # Digits belong to words ("4thofJuly", "g20"): only capitals speak against the search.
             capitals = any(piece[0].isupper() for piece in pieces[1:])
-            cut = [w for piece in pieces for w in self._segment(piece.lower())] if capitals else []
+            cut = (
+                [w for piece in pieces for w in self._segment(piece.lower())]
+                if capitals
+                else []
+            )
             if not (cut and all(len(word) > 2 and word in self._costs for word in cut)):
                 whole = self._segment(part.lower())
                 if not cut or self._price(cut) >= self._price(whole) + _TRUST_CAPITALS:
@@ -361,7 +395,9 @@ class _HashtagSplitter:
             return [piece]
         known = self._costs.get
         letters_only = piece.isalpha()
-        guesses = [self._unknown + _PER_LETTER * length for length in range(_LONGEST_WORD + 1)]
+        guesses = [
+            self._unknown + _PER_LETTER * length for length in range(_LONGEST_WORD + 1)
+        ]
         best = [0.0]
         back = [0]
         for end in range(1, len(piece) + 1):

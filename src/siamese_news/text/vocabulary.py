@@ -60,7 +60,9 @@ class Vocabulary:
     def __init__(self, words: Sequence[str], *, unknown: Unknown):
         check_choice("Vocabulary: unknown", unknown, Unknown)
         if isinstance(words, str):
-            raise InputError("Vocabulary: words is one string; expected a list of words")
+            raise InputError(
+                "Vocabulary: words is one string; expected a list of words"
+            )
         self.words: tuple[str, ...] = tuple(words)
         self.unknown: Unknown = unknown
         _check(self.words, "vocabulary, word ")
@@ -99,7 +101,9 @@ class Vocabulary:
         found = list(map(self._ids.__getitem__, tokens))
         return [i for i in found if i >= 0] if self.unknown == "drop" else found
 
-    def document_frequencies(self, token_lists: Iterable[Sequence[str]]) -> NDArray[np.int64]:
+    def document_frequencies(
+        self, token_lists: Iterable[Sequence[str]]
+    ) -> NDArray[np.int64]:
         """In how many of the token lists each word of the vocabulary occurs (V,)."""
         counts = np.zeros(len(self), np.int64)
         for tokens in token_lists:
@@ -127,7 +131,9 @@ class Vocabulary:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
-            raise InputError(f"{path}:{line}: not UTF-8; save the word list as UTF-8") from error
+            raise InputError(
+                f"{path}:{line}: not UTF-8; save the word list as UTF-8"
+            ) from error
         # Only \n ends a line: some words hold \x85 or U+2028, where splitlines() would cut.
         words = text.removesuffix("\n").split("\n")
         _check(words, f"{path}:")
@@ -143,7 +149,11 @@ def _check(words: Sequence[str], where: str) -> None:
     except (TypeError, UnicodeEncodeError):
         joined = ""
     # Looked at one by one only if something is wrong with them together.
-    if joined.count("\n") == len(words) - 1 and all(words) and len(set(words)) == len(words):
+    if (
+        joined.count("\n") == len(words) - 1
+        and all(words)
+        and len(set(words)) == len(words)
+    ):
         return
     seen: dict[str, int] = {}
     for line, word in enumerate(words, 1):

@@ -61,8 +61,12 @@ def idf_weights(
     every = list(texts)
     if not every:
         return torch.ones(len(vocabulary)), 1.0
-    weights = smoothed_idf(vocabulary.document_frequencies(map(tokenizer, every)), len(every))
-    return torch.from_numpy(weights.astype(np.float32)), float(smoothed_idf(0.0, len(every)))
+    weights = smoothed_idf(
+        vocabulary.document_frequencies(map(tokenizer, every)), len(every)
+    )
+    return torch.from_numpy(weights.astype(np.float32)), float(
+        smoothed_idf(0.0, len(every))
+    )
 
 
 def build_model(
@@ -104,7 +108,9 @@ def build_model(
     return model.train()
 
 
-def encoder_of(option: Mapping[str, Any], input_dim: int) -> tuple[Encoder, dict[str, Any]]:
+def encoder_of(
+    option: Mapping[str, Any], input_dim: int
+) -> tuple[Encoder, dict[str, Any]]:
     """The encoder of an option of ``conf/encoder``, and its plain values for a model folder."""
     _check_encoder(option)
     encoder: Encoder = instantiate(option, "encoder", input_dim=input_dim)
@@ -131,7 +137,9 @@ def instantiate(
     except InputError:
         raise
     except TypeError as error:
-        raise InputError(f"{key}: {target} does not fit its options ({error})") from error
+        raise InputError(
+            f"{key}: {target} does not fit its options ({error})"
+        ) from error
     except (ValueError, MisconfigurationException) as error:
         raise InputError(f"{key}: {' '.join(str(error).split())}") from error
 
@@ -175,9 +183,13 @@ def _check_encoder(option: Mapping[str, Any]) -> None:
             "https://github.com/siamese-news/siamese_news/blob/main/docs/add-an-encoder.md"
         )
     parameters = inspect.signature(found).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+    if any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    ):
         return
-    unknown = [name for name in option if name not in parameters and not name.startswith("_")]
+    unknown = [
+        name for name in option if name not in parameters and not name.startswith("_")
+    ]
     if unknown:
         raise InputError(
             f"{target} has no option {', '.join(unknown)}; to start without the options of the "
@@ -187,7 +199,10 @@ def _check_encoder(option: Mapping[str, Any]) -> None:
 
 
 def add_terms(
-    model: Model, options: Mapping[str, Any], articles: Iterable[str], posts: Iterable[str]
+    model: Model,
+    options: Mapping[str, Any],
+    articles: Iterable[str],
+    posts: Iterable[str],
 ) -> None:
     """Add a lexical head to a model in place, after which both heads read content words alone.
 
@@ -211,7 +226,9 @@ def add_terms(
     _, ids, _ = distinct([*article_ids, *post_ids])
     frequencies = np.bincount(ids[ids < words], minlength=words)
     model.terms = TermHead.of_texts(frequencies, article_ids, post_ids, options)
-    model.embedding.unknown_weight = 0.0  # the dense head has no vector for a hashed word
+    model.embedding.unknown_weight = (
+        0.0  # the dense head has no vector for a hashed word
+    )
 
 
 def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,4 +248,6 @@ def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:
 
 def fingerprint(text: str) -> str:
     """A short hash of an article's text, whatever its case and white space."""
-    return hashlib.blake2b(" ".join(text.lower().split()).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(
+        " ".join(text.lower().split()).encode(), digest_size=8
+    ).hexdigest()

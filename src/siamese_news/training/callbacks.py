@@ -48,19 +48,29 @@ def selection(
         InputError: the patience is below 0.
     """
     if patience is not None and patience < 0:
-        raise InputError(f"task.patience={patience}: expected 1 or more, or null for never")
-    checkpoint = partial(MovableCheckpoint, dirpath=folder, enable_version_counter=False)
+        raise InputError(
+            f"task.patience={patience}: expected 1 or more, or null for never"
+        )
+    checkpoint = partial(
+        MovableCheckpoint, dirpath=folder, enable_version_counter=False
+    )
     best = checkpoint(
         filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch
     )
     # A separate callback, because `save_last` of the other one would only follow the best.
-    last = checkpoint(filename="last", save_on_train_epoch_end=True, save_on_exception=by_epoch)
+    last = checkpoint(
+        filename="last", save_on_train_epoch_end=True, save_on_exception=by_epoch
+    )
     if not (monitor and patience):
         return [best, last]
     # Not strict: training that ends before the first validation has no figure yet. A figure that
     # never comes is an error of `best`.
     stop = Patience(
-        monitor, mode="max", patience=patience, strict=False, check_on_train_epoch_end=False
+        monitor,
+        mode="max",
+        patience=patience,
+        strict=False,
+        check_on_train_epoch_end=False,
     )
     return [best, last, stop]
 
@@ -81,7 +91,9 @@ class Patience(EarlyStopping):
     run was cut off after its last one, while its figures were computed.
     """
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule
+    ) -> None:
         """Stop before the first batch if the continued run was at its end."""
         if self.wait_count >= self.patience:
             trainer.should_stop = True
@@ -125,7 +137,9 @@ class RankMonitor(pl.Callback):
         self._watching = False
         self._children: list[subprocess.Popen[bytes]] = []
 
-    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+    def setup(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str
+    ) -> None:
         """Watch the other processes: the first one its children, these their parent."""
         launcher: Any = trainer.strategy.launcher
         environment = getattr(launcher, "cluster_environment", None)
@@ -138,12 +152,17 @@ class RankMonitor(pl.Callback):
         for number, child in enumerate(self._children, trainer.global_rank + 1):
             self._watch(self._wait_for_child, number, child)
 
-    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+    def teardown(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str
+    ) -> None:
         """A process that ends from here on has done its work."""
         self._watching = False
 
     def on_exception(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        exception: BaseException,
     ) -> None:
         """Log which rank failed and why, and end all processes."""
         if not self._watching:
@@ -160,7 +179,9 @@ class RankMonitor(pl.Callback):
         self._end(f"rank {trainer.global_rank} failed: {cause}")
 
     def _watch(self, wait: Callable[..., None], *arguments: Any) -> None:
-        threading.Thread(target=wait, args=arguments, daemon=True, name="rank-monitor").start()
+        threading.Thread(
+            target=wait, args=arguments, daemon=True, name="rank-monitor"
+        ).start()
 
     def _wait_for_parent(self, parent: int) -> None:
         while os.getppid() == parent:
@@ -171,7 +192,11 @@ class RankMonitor(pl.Callback):
     def _wait_for_child(self, rank: int, child: "subprocess.Popen[bytes]") -> None:
         code = child.wait()
         if code and self._watching:
-            how = f"signal {-code}: killed, or out of memory" if code < 0 else f"exit code {code}"
+            how = (
+                f"signal {-code}: killed, or out of memory"
+                if code < 0
+                else f"exit code {code}"
+            )
             self._end(f"rank {rank} was lost: its process ended ({how})")
 
     def _end(self, reason: str) -> NoReturn:
@@ -205,7 +230,9 @@ class RequeueOnSignal(pl.Callback):
         self._signalled = False
         self._before: Any = None
 
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_train_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule
+    ) -> None:
         """Install the signal handler."""
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGUSR1, self._notice)
@@ -213,7 +240,9 @@ class RequeueOnSignal(pl.Callback):
     def _notice(self, signum: int, frame: Any) -> None:
         self._signalled = True
 
-    def on_train_batch_end(self, trainer: pl.Trainer, *arguments: Any, **options: Any) -> None:
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, *arguments: Any, **options: Any
+    ) -> None:
         """Raise `Requeued` if any rank received the signal."""
         signalled = self._signalled
         if dist.is_initialized():
@@ -236,7 +265,9 @@ def requeue() -> None:
         job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
     scontrol = program_path("scontrol")
     if scontrol is None:
-        log.error("job %s is not queued again: scontrol is not in a folder of PATH", job)
+        log.error(
+            "job %s is not queued again: scontrol is not in a folder of PATH", job
+        )
         return
     done = run_program(scontrol, "requeue", job)
     if done.returncode:

@@ -27,7 +27,9 @@ def content_of(model: Model) -> dict[str, Any]:
         "config": model.folder_config(),
         "words": list(model.vocabulary.words),
         "terms": {name: torch.from_numpy(array) for name, array in terms.items()},
-        "trained_on": torch.from_numpy(np.frombuffer(model.trained_on.tobytes(), np.uint8).copy()),
+        "trained_on": torch.from_numpy(
+            np.frombuffer(model.trained_on.tobytes(), np.uint8).copy()
+        ),
     }
 
 
@@ -38,7 +40,9 @@ def open_checkpoint(path: str | Path, **options: Any) -> Any:
         InputError: it is missing or damaged, or contains objects.
     """
     if not Path(path).is_file():
-        raise InputError(f"{path}: no such checkpoint; expected …/checkpoints/last.ckpt")
+        raise InputError(
+            f"{path}: no such checkpoint; expected …/checkpoints/last.ckpt"
+        )
     try:
         return torch.load(path, weights_only=True, **options)
     except (RuntimeError, UnpicklingError, EOFError, KeyError, ValueError) as error:
@@ -98,10 +102,14 @@ def learned_parts(checkpoint: Mapping[str, Any], path: str | Path) -> dict[str, 
             "limits": config["limits"],
             "config": config["encoder"],
             "terms": terms,
-            "trained_on": TrainingRecord.of_bytes(record, config["trained_on"], str(path)),
+            "trained_on": TrainingRecord.of_bytes(
+                record, config["trained_on"], str(path)
+            ),
         }
     except Exception as error:
-        raise InputError(f"{path}: its parts do not fit together ({error}); train again") from error
+        raise InputError(
+            f"{path}: its parts do not fit together ({error}); train again"
+        ) from error
 
 
 def model_in(checkpoint: Mapping[str, Any], path: str | Path) -> Model:
@@ -114,9 +122,15 @@ def model_in(checkpoint: Mapping[str, Any], path: str | Path) -> Model:
     try:
         options, words = dict(config["embedding"]), len(parts["vocabulary"])
         embedding = TokenEmbedding(
-            torch.zeros(words, options.pop("size")), token_weights=torch.ones(words), **options
+            torch.zeros(words, options.pop("size")),
+            token_weights=torch.ones(words),
+            **options,
         )
-        encoder = build_encoder({"input_dim": embedding.output_dim, **config["encoder"]})
+        encoder = build_encoder(
+            {"input_dim": embedding.output_dim, **config["encoder"]}
+        )
         return Model(embedding=embedding, encoder=encoder, **parts)
     except Exception as error:
-        raise InputError(f"{path}: its parts do not fit together ({error}); train again") from error
+        raise InputError(
+            f"{path}: its parts do not fit together ({error}); train again"
+        ) from error

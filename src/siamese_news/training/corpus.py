@@ -27,7 +27,9 @@ class CutOptions(TypedDict):
     samples: int
 
 
-def read_corpus(data: SiameseDataModule, task: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def read_corpus(
+    data: SiameseDataModule, task: Mapping[str, Any]
+) -> tuple[list[str], list[str]]:
     """The training texts: articles and posts of the configuration, and posts without articles.
 
     A post without an article is left out if its text, links and case aside, occurs in a collection
@@ -43,7 +45,11 @@ def read_corpus(data: SiameseDataModule, task: Mapping[str, Any]) -> tuple[list[
         posts += [collection.posts[post].text for post in linked]
     if task["unlabeled"]:
         left_out, more = (
-            [post.text for folder in task[which] for post in open_posts_of(folder).values()]
+            [
+                post.text
+                for folder in task[which]
+                for post in open_posts_of(folder).values()
+            ]
             for which in ("leave_out", "unlabeled")
         )
         known = set(map(same_text_key, left_out))
@@ -51,7 +57,9 @@ def read_corpus(data: SiameseDataModule, task: Mapping[str, Any]) -> tuple[list[
     return articles, posts
 
 
-def count_words(texts: Sequence[str], task: Mapping[str, Any]) -> tuple[list[str], np.ndarray]:
+def count_words(
+    texts: Sequence[str], task: Mapping[str, Any]
+) -> tuple[list[str], np.ndarray]:
     """The words of the vocabulary, the most frequent first, and the number of texts with each.
 
     The texts are read twice, because hashtags are cut by the words of the first reading.
@@ -59,8 +67,12 @@ def count_words(texts: Sequence[str], task: Mapping[str, Any]) -> tuple[list[str
     words: list[str] = []
     for _ in range(2):
         tokenizer = Tokenizer(words=words or None, **task["tokenizer"])
-        frequencies = Counter(word for text in texts for word in set(words_of(tokenizer(text))))
-        ranked = [(-n, word) for word, n in frequencies.items() if n >= task["min_texts"]]
+        frequencies = Counter(
+            word for text in texts for word in set(words_of(tokenizer(text)))
+        )
+        ranked = [
+            (-n, word) for word, n in frequencies.items() if n >= task["min_texts"]
+        ]
         words = [word for _, word in sorted(ranked)[: task["max_words"]]]
     if not words:
         raise InputError(
@@ -107,8 +119,12 @@ def student_texts(
             raise InputError(f"task.cut.{name}={number}: expected {least} or more")
     generator = np.random.default_rng(seed)
     whole = [" ".join(text.split()) for text in posts]
-    whole += [passage for text in articles for passage in _passages(text, options["passages"])]
-    parts = [part for text in whole for part in _parts(text.split(), options, generator)]
+    whole += [
+        passage for text in articles for passage in _passages(text, options["passages"])
+    ]
+    parts = [
+        part for text in whole for part in _parts(text.split(), options, generator)
+    ]
     return [text for text in dict.fromkeys([*whole, *parts]) if text]
 
 

@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, Unpack, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    Unpack,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 import pytorch_lightning as pl
@@ -15,7 +23,11 @@ from torch.utils.data import DataLoader
 
 from siamese_news.data.collate import GroupDataset, collate
 from siamese_news.data.records import Article, Collection, Post
-from siamese_news.data.samplers import ArticleBatchSampler, PairBatchSampler, TextBatchSampler
+from siamese_news.data.samplers import (
+    ArticleBatchSampler,
+    PairBatchSampler,
+    TextBatchSampler,
+)
 from siamese_news.data.sources import (
     BUNDLED,
     EvaluationSet,
@@ -111,7 +123,9 @@ class TrainingSet:
         """For each post, a number that posts of the same text (`same_text_key`) share."""
         numbers: dict[str, int] = {}
         # A post without a word has no duplicate.
-        keys = (same_text_key(post.text) or f"\x00{n}" for n, post in enumerate(self.posts))
+        keys = (
+            same_text_key(post.text) or f"\x00{n}" for n, post in enumerate(self.posts)
+        )
         return [numbers.setdefault(key, len(numbers)) for key in keys]
 
     def texts(self) -> Iterator[str]:
@@ -136,7 +150,9 @@ def training_set(sources: Iterable[tuple[str, Collection, str]]) -> TrainingSet:
     for source, collection, split in sources:
         places.append(f"split '{split}' of '{source}'")
         for article_id, post_id in relevant_pairs(collection.split(split)):
-            article = article_index.setdefault((source, article_id), len(joined.articles))
+            article = article_index.setdefault(
+                (source, article_id), len(joined.articles)
+            )
             if article == len(joined.articles):
                 joined.articles.append(collection.articles[article_id])
                 joined.posts_of.append([])
@@ -161,7 +177,9 @@ def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     article (data=my_pairs).
     """
     if isinstance(data, Mapping):
-        return {name: value for name, value in data.items() if not str(name).startswith("_")}
+        return {
+            name: value for name, value in data.items() if not str(name).startswith("_")
+        }
     if isinstance(data, str) and data in names_of("data"):
         return data_options(composed(f"data={data}")["data"])
     folder = str(Path(data).absolute() if Path(data).exists() else data)
@@ -178,9 +196,13 @@ def check_options(data: Mapping[str, Any]) -> None:
     """Raise an `InputError` for unknown, missing and impossible options of the data."""
     # As keyword arguments all options can be left out; merged, those that are NotRequired can.
     hints = get_type_hints(DataOptions, include_extras=True)
-    expected = [name for name, hint in hints.items() if get_origin(hint) is not NotRequired]
+    expected = [
+        name for name, hint in hints.items() if get_origin(hint) is not NotRequired
+    ]
     if missing := [name for name in expected if name not in data]:
-        raise InputError(f"data: {', '.join(missing)} is missing; expected {', '.join(expected)}")
+        raise InputError(
+            f"data: {', '.join(missing)} is missing; expected {', '.join(expected)}"
+        )
     for complaint in complaints("data", data, DataOptions):
         raise InputError(complaint)
     check_limits(data["limits"], "data.limits")
@@ -281,7 +303,9 @@ class SiameseDataModule(pl.LightningDataModule):
         self._held_out = held_out
         self._collections: dict[str, Collection] = {}
         self._dataset: GroupDataset | None = None
-        self._sampler: ArticleBatchSampler | PairBatchSampler | TextBatchSampler | None = None
+        self._sampler: (
+            ArticleBatchSampler | PairBatchSampler | TextBatchSampler | None
+        ) = None
         self._saved: dict[str, Any] | None = None
 
     @property
@@ -296,9 +320,13 @@ class SiameseDataModule(pl.LightningDataModule):
             split = self.data["split"]
             collection = resplit(open_source(folder), **split)
             if self._held_out:
-                trained = {e["split"] for e in self.data["train"] if e["folder"] == folder}
+                trained = {
+                    e["split"] for e in self.data["train"] if e["folder"] == folder
+                }
                 for name in sorted(trained):
-                    collection = hold_out(collection, name, self._held_out, split["seed"])
+                    collection = hold_out(
+                        collection, name, self._held_out, split["seed"]
+                    )
             self._collections[folder] = collection
         return self._collections[folder]
 
@@ -336,7 +364,9 @@ class SiameseDataModule(pl.LightningDataModule):
     def sizes(self) -> str:
         """The number of articles of each part; reads all parts, so that errors precede training."""
         parts = {"train": self.train_set, "dev": self.dev, "test": self.test}
-        sizes = {name: len(part.articles) for name, part in parts.items() if part is not None}
+        sizes = {
+            name: len(part.articles) for name, part in parts.items() if part is not None
+        }
         return ", ".join(f"{name} {size}" for name, size in sizes.items())
 
     def record(self, trained_on: TrainingRecord) -> None:
@@ -359,18 +389,28 @@ class SiameseDataModule(pl.LightningDataModule):
         """Read the data of a stage and, to train, turn its texts into token ids, once."""
         if stage == "fit" and self._dataset is None:
             self._dataset = self._tokenized(*self._words())
-        parts = {"fit": ("dev",), "validate": ("dev",), "test": ("test",), "predict": ()}
+        parts = {
+            "fit": ("dev",),
+            "validate": ("dev",),
+            "test": ("test",),
+            "predict": (),
+        }
         for part in parts.get(stage, ()):
             getattr(self, part)
 
     def _words(self) -> tuple[Callable[[str], list[str]], Vocabulary]:
         """Tokens of a text, and the vocabulary: of the module that is trained, or of `vectors`."""
-        module: Any = self.trainer.lightning_module if self.trainer is not None else None
+        module: Any = (
+            self.trainer.lightning_module if self.trainer is not None else None
+        )
         model = getattr(module, "model", None)
         if isinstance(model, TextModel):
             given = self._vectors
             wanted = getattr(module, "vectors_option", None)
-            if isinstance(given, TextModel) and given.vocabulary.words != model.vocabulary.words:
+            if (
+                isinstance(given, TextModel)
+                and given.vocabulary.words != model.vocabulary.words
+            ):
                 raise InputError(
                     f"the data module has the words of another model ({len(given.vocabulary)}) "
                     f"than the module ({len(model.vocabulary)}); give both the same vectors"
@@ -440,7 +480,9 @@ class SiameseDataModule(pl.LightningDataModule):
             common["one_epoch"] = fitted.overfit_batches > 0
         sampler: ArticleBatchSampler | PairBatchSampler
         if batching["kind"] == "pairs":
-            sampler = PairBatchSampler(pairs_per_batch=batching["pairs_per_batch"], **common)
+            sampler = PairBatchSampler(
+                pairs_per_batch=batching["pairs_per_batch"], **common
+            )
         else:
             sampler = ArticleBatchSampler(
                 lengths=[len(article) for article in dataset.articles],
@@ -478,14 +520,18 @@ class SiameseDataModule(pl.LightningDataModule):
     def test_dataloader(self) -> Batches:
         """The whole test set as one batch."""
         if self.test is None:
-            raise InputError(f"data '{self.data['name']}' has no test set; choose other data")
+            raise InputError(
+                f"data '{self.data['name']}' has no test set; choose other data"
+            )
         return Batches([RankedSet(self.test)])
 
     def predict_dataloader(self) -> Batches:
         """The whole test set as one batch, or the dev set where there is no test."""
         ranked = self.test or self.dev
         if ranked is None:
-            raise InputError(f"data '{self.data['name']}' has no test and no dev set to predict")
+            raise InputError(
+                f"data '{self.data['name']}' has no test and no dev set to predict"
+            )
         return Batches([RankedSet(ranked)])
 
     def state_dict(self) -> dict[str, Any]:
@@ -516,7 +562,11 @@ class SiameseDataModule(pl.LightningDataModule):
 
     def _evaluation(self, side: str) -> EvaluationSet | None:
         entry = self.data[side]
-        return None if entry is None else evaluation_set(self.collection(entry["folder"]), entry)
+        return (
+            None
+            if entry is None
+            else evaluation_set(self.collection(entry["folder"]), entry)
+        )
 
 
 def _merged(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -98,13 +98,19 @@ class DistilModule(SiameseModule):
     @override
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         (vectors,) = self._encode(batch["ids"], lambda ids: (self.model(ids),))
-        with torch.autocast(vectors.device.type, enabled=False):  # similarities need all digits
-            loss = distillation_loss(vectors, batch["teacher"], self.axes, self.temperature)
+        with torch.autocast(
+            vectors.device.type, enabled=False
+        ):  # similarities need all digits
+            loss = distillation_loss(
+                vectors, batch["teacher"], self.axes, self.temperature
+            )
         self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(vectors))
         return loss
 
 
-def distillation_loss(vectors: Tensor, teacher: Tensor, axes: Tensor, temperature: float) -> Tensor:
+def distillation_loss(
+    vectors: Tensor, teacher: Tensor, axes: Tensor, temperature: float
+) -> Tensor:
     """The loss of a batch, see `DistilModule`: vectors (B, D), teacher (B, T), axes (T, D)."""
     vectors = normalize(vectors.float(), dim=1)
     distance = 1 - (vectors * normalize(teacher @ axes, dim=1)).sum(1).mean()
@@ -112,7 +118,8 @@ def distillation_loss(vectors: Tensor, teacher: Tensor, axes: Tensor, temperatur
         return distance
     others = ~torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
     student, wanted = (
-        (rows @ rows.T / temperature)[others].view(len(rows), -1) for rows in (vectors, teacher)
+        (rows @ rows.T / temperature)[others].view(len(rows), -1)
+        for rows in (vectors, teacher)
     )
     alike = kl_div(student.log_softmax(1), wanted.softmax(1), reduction="batchmean")
     return distance + alike
@@ -132,7 +139,9 @@ def principal_axes(vectors: np.ndarray, dim: int) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(axes[:, ::-1][:, :dim]))
 
 
-def first_vectors(words: int, ids: TokenIds, targets: np.ndarray, known: np.ndarray) -> np.ndarray:
+def first_vectors(
+    words: int, ids: TokenIds, targets: np.ndarray, known: np.ndarray
+) -> np.ndarray:
     """(V, D): the word vectors that training begins with, near the teacher's.
 
     A linear map from the known word vectors is fitted, by least squares, to put the mean of a
@@ -146,7 +155,8 @@ def first_vectors(words: int, ids: TokenIds, targets: np.ndarray, known: np.ndar
         known: vectors (V, E), zero where a word has none.
     """
     counts = sparse.csr_matrix(
-        (np.ones(len(ids.flat), np.float32), ids.flat, ids.offsets), shape=(len(ids), words)
+        (np.ones(len(ids.flat), np.float32), ids.flat, ids.offsets),
+        shape=(len(ids), words),
     )
     occurrences = np.asarray(counts.sum(0)).ravel()
     means = (counts.T @ targets) / np.maximum(occurrences, 1.0)[:, None]
@@ -178,7 +188,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         "seed": config["seed"],
         "texts": len(data.texts),
         "words": len(model.vocabulary),
-        "parameters": sum(parameter.numel() for parameter in model.encoder.parameters()),
+        "parameters": sum(
+            parameter.numel() for parameter in model.encoder.parameters()
+        ),
         "epochs": config["trainer"]["max_epochs"],
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
@@ -191,7 +203,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
 
 def data_of(config: Mapping[str, Any]) -> DistilDataModule:
     """The texts of a configuration; the teacher computes where the training does."""
-    options = {**config["data"], "_target_": f"{DistilDataModule.__module__}.DistilDataModule"}
+    options = {
+        **config["data"],
+        "_target_": f"{DistilDataModule.__module__}.DistilDataModule",
+    }
     data: DistilDataModule = instantiate(
         options,
         "data",
@@ -224,7 +239,9 @@ def train_student(
         batch_tokens=2**16 if config["trainer"]["accelerator"] == "gpu" else 8192,
     )
     folder = out / "checkpoints"
-    choice = selection(folder, monitor=task["monitor"], patience=task["patience"], by_epoch=True)
+    choice = selection(
+        folder, monitor=task["monitor"], patience=task["patience"], by_epoch=True
+    )
     trainer = make_trainer(
         config["trainer"],
         callbacks=[RankMonitor(), *choice, *callbacks_of(config)],
@@ -272,8 +289,13 @@ def student(config: Mapping[str, Any], data: DistilDataModule) -> tuple[Model, T
     _, distinct_words, _ = distinct(ids)
     frequencies = np.bincount(distinct_words, minlength=len(vocabulary))
     weights = smoothed_idf(frequencies, len(ids)).astype(np.float32)
-    targets = data.taught.astype(np.float32) @ principal_axes(data.taught, task["dim"]).numpy()
-    table = first_vectors(len(vocabulary), ids, targets, known_vectors(config, vocabulary.words))
+    targets = (
+        data.taught.astype(np.float32)
+        @ principal_axes(data.taught, task["dim"]).numpy()
+    )
+    table = first_vectors(
+        len(vocabulary), ids, targets, known_vectors(config, vocabulary.words)
+    )
     with torch.no_grad():
         model.embedding.matrix.copy_(torch.from_numpy(table))
         model.embedding.token_weights.copy_(torch.from_numpy(weights))

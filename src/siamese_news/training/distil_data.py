@@ -111,7 +111,11 @@ class DistilDataModule(SiameseDataModule):
     @override
     def sizes(self) -> str:
         parts = {"dev": self.dev, "test": self.test}
-        sizes = [f"{name} {len(part.articles)}" for name, part in parts.items() if part is not None]
+        sizes = [
+            f"{name} {len(part.articles)}"
+            for name, part in parts.items()
+            if part is not None
+        ]
         return ", ".join([f"texts {len(self.texts):,}", *sizes])
 
     @override

@@ -29,7 +29,12 @@ def trainable_copy(model: Model) -> Model:
     trainable = copy.deepcopy(model)
     bag = model.encoder
     frozen = not any(parameter.requires_grad for parameter in model.parameters())
-    if not frozen or model.terms is None or not isinstance(bag, BagEncoder) or not bag.uses_weights:
+    if (
+        not frozen
+        or model.terms is None
+        or not isinstance(bag, BagEncoder)
+        or not bag.uses_weights
+    ):
         return trainable
     trainable.config = {
         "class": "TwoHeadEncoder",
@@ -75,7 +80,9 @@ def compare(tuned: Model, start: Model, held_out: Sequence[EvaluationSet]) -> Ve
     gains: list[float] = []
     for part in held_out:
         after, before = (
-            evaluate_model(model, "model", part, bootstrap=0).evaluation.per_article["AP"]
+            evaluate_model(model, "model", part, bootstrap=0).evaluation.per_article[
+                "AP"
+            ]
             for model in (tuned, start)
         )
         gains += [after[article] - value for article, value in before.items()]

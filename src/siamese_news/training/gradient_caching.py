@@ -17,12 +17,21 @@ class Recomputed(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, encode: Any, ids: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        ctx: Any, encode: Any, ids: Tensor, *parameters: Tensor
+    ) -> tuple[Tensor, ...]:
         """Encode without a graph."""
         kind = ids.device.type
         ctx.encode, ctx.ids, ctx.parameters = encode, ids, parameters
-        ctx.random = torch.get_rng_state(), *get_device_states(ids)  # dropout drops the same
-        ctx.autocast = kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)
+        ctx.random = (
+            torch.get_rng_state(),
+            *get_device_states(ids),
+        )  # dropout drops the same
+        ctx.autocast = (
+            kind,
+            torch.get_autocast_dtype(kind),
+            torch.is_autocast_enabled(kind),
+        )
         encoded: tuple[Tensor, ...] = encode(ids)
         return encoded
 
@@ -37,7 +46,9 @@ class Recomputed(torch.autograd.Function):
             set_device_states(devices, states, device_type=kind)
             outputs = ctx.encode(ctx.ids)
         pairs = zip(outputs, gradients, strict=True)
-        outputs, gradients = zip(*(pair for pair in pairs if pair[0].requires_grad), strict=True)
+        outputs, gradients = zip(
+            *(pair for pair in pairs if pair[0].requires_grad), strict=True
+        )
         return (
             None,
             None,

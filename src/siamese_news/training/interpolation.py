@@ -18,7 +18,10 @@ def interpolate(run: Run, other: Run, weight: float) -> Run:
     mixed: Run = {}
     for query, scores in run.items():
         extra = _aligned(other[query], scores).tolist()
-        sums = (score + weight * more for score, more in zip(scores.values(), extra, strict=True))
+        sums = (
+            score + weight * more
+            for score, more in zip(scores.values(), extra, strict=True)
+        )
         mixed[query] = dict(zip(scores, sums, strict=True))
     return mixed
 
@@ -50,7 +53,12 @@ SCALES: dict[str, tuple[Callable[[Run], Run], tuple[float, ...]]] = {
 
 
 def tune_weight(
-    run: Run, other: Run, qrels: Qrels, queries: Sequence[str], *, grid: Sequence[float] = GRID
+    run: Run,
+    other: Run,
+    qrels: Qrels,
+    queries: Sequence[str],
+    *,
+    grid: Sequence[float] = GRID,
 ) -> float:
     """The weight of `other` with the best mean AP; of equally good ones the smallest.
 
@@ -75,7 +83,12 @@ def tune_weight(
 
 
 def interpolated(
-    collection: RerankCollection, fold: Fold, dev: Run, test: Run, first: Run, grid: Sequence[float]
+    collection: RerankCollection,
+    fold: Fold,
+    dev: Run,
+    test: Run,
+    first: Run,
+    grid: Sequence[float],
 ) -> tuple[Run, float]:
     """The run over the test topics with the first stage added, and its weight.
 

@@ -60,7 +60,9 @@ def claim(config: Mapping[str, Any], folder: Path, *, continues: bool) -> None:
     Raises:
         InputError: the job would continue the training of another configuration.
     """
-    unfinished = (folder / CONFIG).is_file() and (folder / "checkpoints" / "last.ckpt").is_file()
+    unfinished = (folder / CONFIG).is_file() and (
+        folder / "checkpoints" / "last.ckpt"
+    ).is_file()
     if unfinished and (config["resume"] or continues):
         begun = OmegaConf.to_container(OmegaConf.load(folder / CONFIG))
         _check_same(begun, config, f"{folder}: holds unfinished training", _CONTINUED)
@@ -83,7 +85,9 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     return None if config["resume"] else row
 
 
-def _check_same(begun: Any, config: Any, what: str, may_differ: Collection[str]) -> None:
+def _check_same(
+    begun: Any, config: Any, what: str, may_differ: Collection[str]
+) -> None:
     there, here = dict(_leaves(begun)), dict(_leaves(config))
     differing = [
         f"{key} ({there.get(key)} there, {here.get(key)} here)"
@@ -105,7 +109,9 @@ def read_row(path: Path) -> dict[str, Any]:
     try:
         row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error}); delete it and run the job again") from error
+        raise InputError(
+            f"{path}: not JSON ({error}); delete it and run the job again"
+        ) from error
     if "config" not in row:
         raise InputError(
             f"{path}: lacks the configuration of its job; choose another folder, or delete this "

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from hydra._internal.utils import get_args_parser
-from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
+from hydra.errors import (
+    ConfigCompositionException,
+    MissingConfigException,
+    OverrideParseException,
+)
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
@@ -58,7 +62,9 @@ def composition_errors() -> Iterator[None]:
     if os.environ.get("HYDRA_FULL_ERROR"):
         yield
         return
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra does not print the error itself
+    os.environ["HYDRA_FULL_ERROR"] = (
+        "1"  # so that Hydra does not print the error itself
+    )
     try:
         yield
     except (ConfigCompositionException, OverrideParseException) as error:
@@ -156,7 +162,10 @@ def is_first_process(environment: Mapping[str, str] = os.environ) -> bool:
         return int(environment["RANK"]) == 0
     if _slurm_step(environment):
         return int(environment["SLURM_PROCID"]) == 0
-    return int(environment.get("NODE_RANK", 0)) == 0 and int(environment.get("LOCAL_RANK", 0)) == 0
+    return (
+        int(environment.get("NODE_RANK", 0)) == 0
+        and int(environment.get("LOCAL_RANK", 0)) == 0
+    )
 
 
 def launched_processes(environment: Mapping[str, str] = os.environ) -> int:

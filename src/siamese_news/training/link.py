@@ -11,7 +11,12 @@ import torch
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
 from siamese_news.errors import InputError
-from siamese_news.evaluation.results import evaluate_model, figures, model_card, write_results
+from siamese_news.evaluation.results import (
+    evaluate_model,
+    figures,
+    model_card,
+    write_results,
+)
 from siamese_news.model.siamese import Model
 from siamese_news.training import job
 from siamese_news.training.build import instantiate
@@ -78,7 +83,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     start = open_start(config["init"]) if config["init"] else None
     judged = start is not None and start.terms is not None
     data: SiameseDataModule = instantiate(
-        config["data"], "data", seed=config["seed"], held_out=options["held_out"] if judged else 0.0
+        config["data"],
+        "data",
+        seed=config["seed"],
+        held_out=options["held_out"] if judged else 0.0,
     )
     log.info("articles: %s", data.sizes())
 
@@ -113,15 +121,22 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
 
         # trainer
         trainer = make_trainer(
-            config["trainer"], callbacks=callbacks, logger=loggers, default_root_dir=str(out)
+            config["trainer"],
+            callbacks=callbacks,
+            logger=loggers,
+            default_root_dir=str(out),
         )
 
         # fit
-        resume = checkpoint_to_resume(config["resume"], folder, automatic=was_restarted())
+        resume = checkpoint_to_resume(
+            config["resume"], folder, automatic=was_restarted()
+        )
         go_on = f"continue with resume={folder / 'last.ckpt'} hydra.run.dir={out}"
         try:
             with stopped_by_signals(trainer, go_on=go_on):
-                trainer.fit(module, datamodule=data, ckpt_path=resume, weights_only=True)
+                trainer.fit(
+                    module, datamodule=data, ckpt_path=resume, weights_only=True
+                )
         except Requeued:
             if is_first_process():
                 requeue()
@@ -143,7 +158,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
             model = model if verdict.better else start
     sparse = "sparsity" in model.config and not config["init"]
     row: dict[str, Any] = {
-        "encoder": model.config["class"] if config["init"] else _label(config, "encoder"),
+        "encoder": model.config["class"]
+        if config["init"]
+        else _label(config, "encoder"),
         "sparsity": _label(config, "sparsity") if sparse else None,
         "data": Path(config["data"]["name"]).name,
         "seed": config["seed"],
@@ -170,14 +187,22 @@ def _epochs(trainer: pl.Trainer, folder: Path) -> int:
 
 
 def measure(
-    model: Model, name: str, data: SiameseDataModule, config: Mapping[str, Any], out: Path
+    model: Model,
+    name: str,
+    data: SiameseDataModule,
+    config: Mapping[str, Any],
+    out: Path,
 ) -> dict[str, Any]:
     """The figures of a trained model on dev and test; ``out/evaluation`` has those of the test."""
     row: dict[str, Any] = {}
     if data.dev is not None:
-        row |= {f"dev {n}": value for n, value in ranking_figures(model, data.dev).items()}
+        row |= {
+            f"dev {n}": value for n, value in ranking_figures(model, data.dev).items()
+        }
     if data.test is not None:
-        result = evaluate_model(model, name, data.test, bootstrap=config["task"]["bootstrap"])
+        result = evaluate_model(
+            model, name, data.test, bootstrap=config["task"]["bootstrap"]
+        )
         row |= figures(result)
         write_results(out / "evaluation", [result])
     return row
@@ -186,5 +211,9 @@ def measure(
 def _label(config: Mapping[str, Any], group: str) -> str:
     """The name of a group's option, as the command line has it, or its class."""
     package, _, name = str(config[group]["_target_"]).rpartition(".")
-    chosen = config.get("labels", {}).get(group) if package.startswith("siamese_news.") else None
+    chosen = (
+        config.get("labels", {}).get(group)
+        if package.startswith("siamese_news.")
+        else None
+    )
     return str(chosen or name)

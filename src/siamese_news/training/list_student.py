@@ -81,7 +81,9 @@ class ListsToRank(Dataset[int]):
     def __getitem__(self, row: int) -> int:
         return row
 
-    def targets(self, articles: NDArray[np.int64], posts: NDArray[np.int64]) -> NDArray[np.float32]:
+    def targets(
+        self, articles: NDArray[np.int64], posts: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
         """(A, P) scores of the rows given."""
         return self._scores(articles, self.post_terms[posts].T, self.teacher[1][posts])
 
@@ -89,7 +91,9 @@ class ListsToRank(Dataset[int]):
         self, articles: NDArray[np.int64], terms: sparse.spmatrix, teacher: np.ndarray
     ) -> NDArray[np.float32]:
         scores: NDArray[np.float32] = (self.article_terms[articles] @ terms).toarray()
-        cosine = self.teacher[0][articles].astype(np.float32) @ teacher.astype(np.float32).T
+        cosine = (
+            self.teacher[0][articles].astype(np.float32) @ teacher.astype(np.float32).T
+        )
         scores *= self.lexical
         scores += (1 - self.lexical) * cosine
         return scores
@@ -103,11 +107,15 @@ class ListsToRank(Dataset[int]):
             rows = np.arange(start, min(start + BLOCK, len(self)))
             scores = self._scores(rows, terms, teacher)
             cut = scores.shape[1] - count
-            nearest[rows] = np.argpartition(scores, cut, axis=1)[:, cut:] if cut else range(count)
+            nearest[rows] = (
+                np.argpartition(scores, cut, axis=1)[:, cut:] if cut else range(count)
+            )
         return nearest
 
 
-def list_loader(lists: ListsToRank, *, batch: int, candidates: int, seed: int) -> DataLoader[int]:
+def list_loader(
+    lists: ListsToRank, *, batch: int, candidates: int, seed: int
+) -> DataLoader[int]:
     """Shuffled batches (`Lists`): `batch` articles, two random posts and `candidates` near each."""
     rng = np.random.default_rng(seed)
 
@@ -116,7 +124,9 @@ def list_loader(lists: ListsToRank, *, batch: int, candidates: int, seed: int) -
         near = rng.permuted(lists.near[articles], axis=1)[:, :candidates].ravel()
         posts = np.union1d(near, rng.integers(len(lists.posts), size=2 * len(rows)))
         return Lists(
-            _bags([lists.articles[row] for row in articles], lists.teacher[0][articles]),
+            _bags(
+                [lists.articles[row] for row in articles], lists.teacher[0][articles]
+            ),
             _bags([lists.posts[row] for row in posts], lists.teacher[1][posts]),
             torch.from_numpy(lists.targets(articles, posts)),
         )
@@ -135,7 +145,9 @@ def _bags(texts: Rows, teacher: np.ndarray) -> Bags:
     ends = np.cumsum([len(ids) for ids in texts])
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     vectors = torch.from_numpy(teacher.astype(np.float32))
-    return Bags(torch.from_numpy(np.concatenate(texts)), torch.from_numpy(starts), vectors)
+    return Bags(
+        torch.from_numpy(np.concatenate(texts)), torch.from_numpy(starts), vectors
+    )
 
 
 class Student(nn.Module):
@@ -191,9 +203,16 @@ class StudentModule(pl.LightningModule):
     and scales. The student is trained in place.
     """
 
-    def __init__(self, student: Student, *, lr: float, steps: int, temperature: float) -> None:
+    def __init__(
+        self, student: Student, *, lr: float, steps: int, temperature: float
+    ) -> None:
         super().__init__()
-        self.student, self.lr, self.steps, self.temperature = student, lr, steps, temperature
+        self.student, self.lr, self.steps, self.temperature = (
+            student,
+            lr,
+            steps,
+            temperature,
+        )
         self.log_scale = nn.Parameter(torch.full((2,), 1 / temperature).log())
 
     def training_step(self, batch: Lists, batch_idx: int) -> Tensor:
@@ -204,7 +223,10 @@ class StudentModule(pl.LightningModule):
         of_article, of_post = self.log_scale.exp()
         loss = _divergence(cosines * of_article, targets)
         loss = loss + 0.5 * _divergence(cosines.T * of_post, targets.T)
-        for vectors, teacher in ((articles, batch.articles.teacher), (posts, batch.posts.teacher)):
+        for vectors, teacher in (
+            (articles, batch.articles.teacher),
+            (posts, batch.posts.teacher),
+        ):
             mapped = nn.functional.normalize(self.student.to_teacher(vectors), dim=1)
             loss = loss + 1 - (mapped * teacher).sum(1).mean()
         self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(articles))
@@ -221,9 +243,14 @@ class StudentModule(pl.LightningModule):
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: max(0.02, 1 - step / self.steps)
         )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+        }
 
 
 def _divergence(scores: Tensor, targets: Tensor) -> Tensor:
     """Mean over the rows of KL(softmax of targets || softmax of scores)."""
-    return nn.functional.kl_div(scores.log_softmax(1), targets.softmax(1), reduction="batchmean")
+    return nn.functional.kl_div(
+        scores.log_softmax(1), targets.softmax(1), reduction="batchmean"
+    )

@@ -21,7 +21,12 @@ from siamese_news.training.build import build_text, instantiate
 from siamese_news.training.corpus import count_words, read_corpus
 from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.link import measure
-from siamese_news.training.list_student import ListsToRank, Student, StudentModule, list_loader
+from siamese_news.training.list_student import (
+    ListsToRank,
+    Student,
+    StudentModule,
+    list_loader,
+)
 from siamese_news.training.teacher import TeacherOptions, taught
 from siamese_news.training.trainer import (
     callbacks_of,
@@ -178,7 +183,11 @@ def _minutes(since: float) -> float:
 
 
 def _fit(
-    config: Mapping[str, Any], words: Sequence[str], lists: ListsToRank, terms: TermHead, out: Path
+    config: Mapping[str, Any],
+    words: Sequence[str],
+    lists: ListsToRank,
+    terms: TermHead,
+    out: Path,
 ) -> Student:
     task = config["task"]
     _, glove, matrix = build_text(config["vectors"], task["tokenizer"])
@@ -194,7 +203,10 @@ def _fit(
         lead=task["lead"],
     )
     batches = list_loader(
-        lists, batch=task["batch"], candidates=task["lists"]["candidates"], seed=config["seed"]
+        lists,
+        batch=task["batch"],
+        candidates=task["lists"]["candidates"],
+        seed=config["seed"],
     )
     module = StudentModule(
         student,

@@ -21,7 +21,13 @@ from siamese_news.evaluation.results import evaluate_model, model_blocks, model_
 from siamese_news.model.siamese import Model, heads
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side
-from siamese_news.training.build import add_terms, build_model, build_text, idf_weights, instantiate
+from siamese_news.training.build import (
+    add_terms,
+    build_model,
+    build_text,
+    idf_weights,
+    instantiate,
+)
 from siamese_news.training.checkpoints import (
     KEY,
     check_content,
@@ -145,8 +151,12 @@ class SiameseModule(pl.LightningModule):
         }
         self.mined = MetricCollection(sums, compute_groups=False)
         # Objects, such as an objective of the user's own, are not in a checkpoint.
-        plain = {name: value for name, value in options.items() if isinstance(value, Mapping)}
-        self.save_hyperparameters({**plain, "lr": self.lr, "batch_tokens": batch_tokens})
+        plain = {
+            name: value for name, value in options.items() if isinstance(value, Mapping)
+        }
+        self.save_hyperparameters(
+            {**plain, "lr": self.lr, "batch_tokens": batch_tokens}
+        )
 
     @property
     def vectors_option(self) -> Mapping[str, Any]:
@@ -174,8 +184,18 @@ class SiameseModule(pl.LightningModule):
         checkpoint = read_checkpoint(checkpoint_path, map_location)
         model = model_in(checkpoint, checkpoint_path)
         values = {**checkpoint["hyper_parameters"], **options}
-        names = ("objective", "optimizer", "lr", "schedule", "batch_tokens", "vectors", "terms")
-        module = cls(model=model, **{name: values[name] for name in names if name in values})
+        names = (
+            "objective",
+            "optimizer",
+            "lr",
+            "schedule",
+            "batch_tokens",
+            "vectors",
+            "terms",
+        )
+        module = cls(
+            model=model, **{name: values[name] for name in names if name in values}
+        )
         try:
             module.load_state_dict(checkpoint["state_dict"], strict=strict is not False)
         except RuntimeError as error:
@@ -282,7 +302,13 @@ class SiameseModule(pl.LightningModule):
                 mined.append(self.objective.mined)
         loss: Tensor = sum(losses[1:], losses[0])
         sync = not self.objective.gather_across_devices
-        self.log("train/loss", loss.detach(), prog_bar=True, batch_size=len(posts), sync_dist=sync)
+        self.log(
+            "train/loss",
+            loss.detach(),
+            prog_bar=True,
+            batch_size=len(posts),
+            sync_dist=sync,
+        )
         for name, counts in zip(Mined._fields, zip(*mined, strict=True), strict=False):
             self.mined[name].update(sum(counts))
             self.log(f"mined/{name}", self.mined[name], on_step=False, on_epoch=True)
@@ -297,7 +323,10 @@ class SiameseModule(pl.LightningModule):
     def on_train_epoch_end(self) -> None:
         """Log the alpha of every head whose sparsity is learned."""
         for name, alphas in self.model.encoder.alphas().items():
-            if any(p.requires_grad for p in self.model.encoder.get_submodule(name).parameters()):
+            if any(
+                p.requires_grad
+                for p in self.model.encoder.get_submodule(name).parameters()
+            ):
                 for head, alpha in enumerate(alphas):
                     self.log(f"alpha/{name}/{head}", alpha, sync_dist=True)
 
@@ -330,7 +359,11 @@ class SiameseModule(pl.LightningModule):
 
     def _outputs(self, side: Side, ids: Tensor) -> tuple[Tensor, ...]:
         """The vectors of a batch and, for a lexical head, the factors of its words."""
-        return (self.model(ids),) if self.terms is None else heads(self.model, ids, side=side)
+        return (
+            (self.model(ids),)
+            if self.terms is None
+            else heads(self.model, ids, side=side)
+        )
 
     def _encode(
         self, ids: Tensor, encode: Callable[[Tensor], tuple[Tensor, ...]]
@@ -350,7 +383,10 @@ class SiameseModule(pl.LightningModule):
             width = max(1, lengths[batch[-1]])
             outputs = encode(ids[batch, :width])
             parts.append(
-                (outputs[0], *(pad(output, (0, ids.shape[1] - width)) for output in outputs[1:]))
+                (
+                    outputs[0],
+                    *(pad(output, (0, ids.shape[1] - width)) for output in outputs[1:]),
+                )
             )
             rows += batch
         order = torch.tensor(rows, device=ids.device).argsort()
@@ -369,7 +405,9 @@ def _values(**options: Any) -> dict[str, Any]:
     """The plain values of the options that are given by name; the others as they are."""
     groups = {"optimizer": "task/optimizer", "schedule": "task/schedule"}
     for name, value in options.items():
-        wrong = not (value is None or callable(value) or isinstance(value, str | Mapping))
+        wrong = not (
+            value is None or callable(value) or isinstance(value, str | Mapping)
+        )
         if name == "encoder":
             wrong = not isinstance(value, str) and "_target_" not in _plain(value)
         if wrong:
@@ -379,12 +417,18 @@ def _values(**options: Any) -> dict[str, Any]:
                 '{"_target_": "siamese_news.StarEncoder", "heads": 5} for an encoder'
             )
     names = {name: value for name, value in options.items() if isinstance(value, str)}
-    config = composed(*(f"{groups.get(name, name)}={value}" for name, value in names.items()))
+    config = composed(
+        *(f"{groups.get(name, name)}={value}" for name, value in names.items())
+    )
     config |= {name: config["task"].get(name) for name in groups}
     values = {
-        name: config[name] if isinstance(value, str) else value for name, value in options.items()
+        name: config[name] if isinstance(value, str) else value
+        for name, value in options.items()
     }
-    return values | {"tokenizer": config["task"]["tokenizer"], "limits": config["data"]["limits"]}
+    return values | {
+        "tokenizer": config["task"]["tokenizer"],
+        "limits": config["data"]["limits"],
+    }
 
 
 def _plain(value: object) -> Mapping[str, Any]:
@@ -398,7 +442,11 @@ def ranking_figures(model: Model, ranked: EvaluationSet) -> dict[str, float]:
     """
     result = evaluate_model(model, "model", ranked, bootstrap=0).evaluation
     pooled = result.pooled
-    figures = {"map": result.macro["AP"], "micro_ap": pooled["AP"], "auc": pooled.get("AUC")}
+    figures = {
+        "map": result.macro["AP"],
+        "micro_ap": pooled["AP"],
+        "auc": pooled.get("AUC"),
+    }
     return {name: value for name, value in figures.items() if value is not None}
 
 

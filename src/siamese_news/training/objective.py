@@ -82,7 +82,11 @@ class SiameseObjective(nn.Module):
             )
 
     def forward(
-        self, articles: Tensor, posts: Tensor, article_labels: Tensor, post_labels: Tensor
+        self,
+        articles: Tensor,
+        posts: Tensor,
+        article_labels: Tensor,
+        post_labels: Tensor,
     ) -> Tensor:
         """The loss of the global batch, or of this rank's rows; see `backward_scale`.
 
@@ -95,14 +99,20 @@ class SiameseObjective(nn.Module):
         """
         if self.gather_across_devices:
             articles, posts = gather_rows(articles), gather_rows(posts)
-            article_labels, post_labels = gather_rows(article_labels), gather_rows(post_labels)
+            article_labels, post_labels = (
+                gather_rows(article_labels),
+                gather_rows(post_labels),
+            )
         if bool((article_labels == article_labels[:1]).all()):
             raise InputError(
                 f"a batch has {len(posts)} posts of one article, so none has a negative; expected "
                 "posts of two articles or more: see data.batching"
             )
         if self.anchors == "both":
-            given = [torch.cat([articles, posts]), torch.cat([article_labels, post_labels])]
+            given = [
+                torch.cat([articles, posts]),
+                torch.cat([article_labels, post_labels]),
+            ]
         else:
             # A copy: the library takes the same label object on both sides for self-comparison and
             # drops the diagonal, which here is every true pair.
@@ -122,7 +132,13 @@ class SiameseObjective(nn.Module):
         """Name the option if a loss or a miner cannot take what it gets."""
         try:
             yield
-        except (ValueError, NotImplementedError, AssertionError, TypeError, IndexError) as error:
+        except (
+            ValueError,
+            NotImplementedError,
+            AssertionError,
+            TypeError,
+            IndexError,
+        ) as error:
             name = type(getattr(self, part)).__name__
             remedy = (
                 f"objective.anchors={self.anchors} compares articles with posts (ref_emb), which "
@@ -158,14 +174,20 @@ class TermVectors:
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]  # distinct words are found in numpy
     def __call__(
-        self, articles: Tensor, posts: Tensor, article_factors: Tensor, post_factors: Tensor
+        self,
+        articles: Tensor,
+        posts: Tensor,
+        article_factors: Tensor,
+        post_factors: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Vectors (A, C) and (P, C) of a batch; ranks of a process group have the same places.
 
         The token ids (A, S) and (P, S') are padded with -1 on the right; factors are shaped alike.
         """
         share = self._weights.options.bigram_weight
-        texts = [[row[row != PAD] for row in ids.cpu().numpy()] for ids in (articles, posts)]
+        texts = [
+            [row[row != PAD] for row in ids.cpu().numpy()] for ids in (articles, posts)
+        ]
         flat = [article_factors[articles != PAD], post_factors[posts != PAD]]
         words = self._group(texts, flat, 1 - share)
         if not share:
@@ -187,17 +209,22 @@ class TermVectors:
         local = torch.from_numpy(np.unique(np.concatenate([*texts[0], *texts[1]])))
         columns: Ids = gather_rows(local.to(factors[0].device)).unique().cpu().numpy()
         articles, posts = (
-            nn.functional.normalize(self._dense(rows, flat, columns, lead), dim=1) * share**0.5
+            nn.functional.normalize(self._dense(rows, flat, columns, lead), dim=1)
+            * share**0.5
             for rows, flat, lead in zip(texts, factors, (True, False), strict=True)
         )
         return articles, posts
 
-    def _dense(self, texts: Sequence[Ids], factors: Tensor, columns: Ids, lead: bool) -> Tensor:
+    def _dense(
+        self, texts: Sequence[Ids], factors: Tensor, columns: Ids, lead: bool
+    ) -> Tensor:
         """(B, C) from B texts and the factors of all their features, end to end."""
         factors = factors.to(torch.promote_types(factors.dtype, torch.float32))
         lengths = [len(text) for text in texts]
         rows = np.repeat(np.arange(len(texts)), lengths)
-        places = np.searchsorted(columns, np.concatenate([*texts, np.zeros(0, np.int64)]))
+        places = np.searchsorted(
+            columns, np.concatenate([*texts, np.zeros(0, np.int64)])
+        )
         keys, first, inverse, counts = np.unique(
             rows * max(len(columns), 1) + places,
             return_index=True,
@@ -207,12 +234,16 @@ class TermVectors:
         weights = self._weights.of(columns)[keys % max(len(columns), 1)] / counts
         if lead:
             position = first - (np.cumsum(lengths) - lengths)[rows[first]]
-            weights *= (1 + np.log(counts)) / (1 + position / self._weights.options.lead_half_life)
+            weights *= (1 + np.log(counts)) / (
+                1 + position / self._weights.options.lead_half_life
+            )
 
         def tensor(values: np.ndarray) -> Tensor:
             return torch.from_numpy(values).to(factors.device)
 
         sums = factors.new_zeros(len(keys)).index_add(0, tensor(inverse), factors)
         vectors = factors.new_zeros(len(texts) * len(columns))
-        vectors = vectors.index_put((tensor(keys),), sums * tensor(weights).to(factors.dtype))
+        vectors = vectors.index_put(
+            (tensor(keys),), sums * tensor(weights).to(factors.dtype)
+        )
         return vectors.view(len(texts), len(columns))

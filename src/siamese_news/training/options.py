@@ -33,7 +33,9 @@ def composed(*overrides: str) -> dict[str, Any]:
 @functools.cache
 def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
     add_installed()
-    command = GlobalHydra.instance().hydra  # of the command that calls this, if it is one of Hydra
+    command = (
+        GlobalHydra.instance().hydra
+    )  # of the command that calls this, if it is one of Hydra
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
@@ -50,7 +52,9 @@ def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
 def names_of(group: str) -> frozenset[str]:
     """The names of the options of a group, such as ``data``."""
     files = resources.files("siamese_news.conf").joinpath(group).iterdir()
-    return frozenset(file.name[: -len(".yaml")] for file in files if file.name.endswith(".yaml"))
+    return frozenset(
+        file.name[: -len(".yaml")] for file in files if file.name.endswith(".yaml")
+    )
 
 
 @functools.cache
@@ -66,10 +70,13 @@ def add_installed() -> None:
                 one.name: one.default
                 for one in parameters
                 # The word vectors and the task set these.
-                if one.name not in ("input_dim", "features") and isinstance(one.default, _PLAIN)
+                if one.name not in ("input_dim", "features")
+                and isinstance(one.default, _PLAIN)
             }
             node = {"_target_": f"{point.module}.{point.attr}", **defaults}
-            ConfigStore.instance().store(f"{name}.yaml", node, group, provider=package_of(point))
+            ConfigStore.instance().store(
+                f"{name}.yaml", node, group, provider=package_of(point)
+            )
 
 
 def plain_options(config: DictConfig) -> dict[str, Any]:

@@ -101,10 +101,14 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     }
     for option, choices in choices_of.items():
         if task[option] not in choices:
-            raise InputError(f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}")
+            raise InputError(
+                f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}"
+            )
     for option, least in (("batch_size", 1), ("negatives", 0), ("validate_queries", 1)):
         if task[option] is not None and task[option] < least:
-            raise InputError(f"task.{option} is {task[option]}; expected {least} or more")
+            raise InputError(
+                f"task.{option} is {task[option]}; expected {least} or more"
+            )
     by_query = task["batches"] == "query"
     if by_query and task["negatives"] is not None:
         raise InputError(
@@ -120,8 +124,14 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     started = time.monotonic()
     collection = read_reranking(task["collection"])
     share, seed = task["validation_share"], task["validation_seed"]
-    named = None if task["validation_topics"] is None else list(map(str, task["validation_topics"]))
-    fold = make_fold(collection, int(config["fold"]), share=share, seed=seed, named=named)
+    named = (
+        None
+        if task["validation_topics"] is None
+        else list(map(str, task["validation_topics"]))
+    )
+    fold = make_fold(
+        collection, int(config["fold"]), share=share, seed=seed, named=named
+    )
     model, encoded = _build(config, collection, fold)
     train = Pairs(
         collection,
@@ -148,7 +158,10 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     prepared = time.monotonic()
     folder = out / "checkpoints"
     selecting = selection(
-        folder, monitor=f"dev/{task['select']}", patience=task["patience"], by_epoch=False
+        folder,
+        monitor=f"dev/{task['select']}",
+        patience=task["patience"],
+        by_epoch=False,
     )
     trainer = make_trainer(
         config["trainer"],
@@ -233,7 +246,9 @@ def _build(
             least=task["collection_words"],
             unknown_range=task["unknown_range"],
         )
-    train_posts = sorted({post for query in fold.train for post in collection.candidates[query]})
+    train_posts = sorted(
+        {post for query in fold.train for post in collection.candidates[query]}
+    )
     texts = (collection.posts[post] for post in train_posts)
     weights, unknown_weight = idf_weights(str.split, vocabulary, texts)
     embedding = TokenEmbedding(
@@ -245,8 +260,12 @@ def _build(
         project_to=vectors["project_to"],
         dropout=vectors["dropout"],
     )
-    ranker = {key: value for key, value in config["ranker"].items() if key != "_target_"}
-    ranker |= class_in_folder("rerankers", RANKERS, class_of(config["ranker"], "ranker"))
+    ranker = {
+        key: value for key, value in config["ranker"].items() if key != "_target_"
+    }
+    ranker |= class_in_folder(
+        "rerankers", RANKERS, class_of(config["ranker"], "ranker")
+    )
     model = TextRanker(
         vocabulary=vocabulary,
         embedding=embedding,

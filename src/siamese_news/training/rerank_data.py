@@ -56,7 +56,9 @@ class RerankCollection:
         for year in years:
             path = self.runs / f"{name}.{year}.txt.gz"
             year_run = read_run(path)
-            if missing := [query for query in self.of_year(year) if query not in year_run]:
+            if missing := [
+                query for query in self.of_year(year) if query not in year_run
+            ]:
                 raise InputError(
                     f"{path}: topic {missing[0]} is missing ({len(missing)} in all); expected "
                     f"every topic of {year}: is it the run of another year?"
@@ -95,7 +97,9 @@ def read_reranking(name: str) -> RerankCollection:
         path = folder / "runs" / f"candidates.{year}.txt.gz"
         for query, run in read_run(path).items():
             if query not in queries:
-                raise InputError(f"{path}: topic {query} is not in {folder / 'queries.jsonl.gz'}")
+                raise InputError(
+                    f"{path}: topic {query} is not in {folder / 'queries.jsonl.gz'}"
+                )
             if unknown := run.keys() - posts.keys():
                 raise InputError(
                     f"{path}: post {min(unknown)} of topic {query} is not in the corpus; "
@@ -104,8 +108,12 @@ def read_reranking(name: str) -> RerankCollection:
             candidates[query] = run
         qrels |= read_qrels(folder / f"qrels.microblog{year}.txt.gz")
     if empty := [query for query in queries if query not in candidates]:
-        raise InputError(f"{folder / 'runs'}: topic {empty[0]} has no candidate post to rerank")
-    return RerankCollection(name, queries, years, posts, urls, candidates, qrels, folder / "runs")
+        raise InputError(
+            f"{folder / 'runs'}: topic {empty[0]} has no candidate post to rerank"
+        )
+    return RerankCollection(
+        name, queries, years, posts, urls, candidates, qrels, folder / "runs"
+    )
 
 
 def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
@@ -118,7 +126,9 @@ def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
             query, text = id_of(record, "_id"), text_of(record, "text")
             year = metadata_of(record).get("year")
         if not isinstance(year, int):
-            raise InputError(f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013")
+            raise InputError(
+                f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013"
+            )
         queries[query], years[query] = text, year
     return queries, years
 
@@ -140,21 +150,29 @@ def make_fold(
         InputError: an impossible share, no topic of that year, or no relevant post to train on or
             to select by.
     """
-    if named is not None and (unknown := sorted(set(named) - collection.queries.keys())):
+    if named is not None and (
+        unknown := sorted(set(named) - collection.queries.keys())
+    ):
         raise InputError(
             f"task.validation_topics: '{collection.name}' has no topic {unknown[0]} "
             f"({len(unknown)} unknown in all); expected ids of its topics"
         )
     if not 0 < share < 1:
-        raise InputError(f"task.validation_share={share}: expected a number between 0 and 1")
+        raise InputError(
+            f"task.validation_share={share}: expected a number between 0 and 1"
+        )
     years = sorted(set(collection.years.values()))
     if year not in years:
-        raise InputError(f"fold={year}: no such year in '{collection.name}'; it has {years}")
+        raise InputError(
+            f"fold={year}: no such year in '{collection.name}'; it has {years}"
+        )
     train: list[str] = []
     dev: list[str] = []
     for other in sorted({*years} - {year}):
         topics = collection.of_year(other)
-        drawn = random.Random(f"{seed}-{other}").sample(topics, round(share * len(topics)))
+        drawn = random.Random(f"{seed}-{other}").sample(
+            topics, round(share * len(topics))
+        )
         held = set(drawn if named is None else named)
         dev += [query for query in topics if query in held]
         train += [query for query in topics if query not in held]
@@ -267,7 +285,9 @@ class Pairs(IterableDataset[IdBatch]):
         for topic in np.split(np.arange(len(self.query)), ends):
             parts = self._cut(topic, self.batch_size)
             if len(parts) > 1 and len(parts[-1]) == 1:
-                parts[-2:] = [np.concatenate(parts[-2:])]  # batch normalization needs two rows
+                parts[-2:] = [
+                    np.concatenate(parts[-2:])
+                ]  # batch normalization needs two rows
             batches += parts
         return batches
 
@@ -277,7 +297,9 @@ class Pairs(IterableDataset[IdBatch]):
         following = [*last[1:], None]
         return [
             number
-            for number, (query, after) in enumerate(zip(last, following, strict=True), start=1)
+            for number, (query, after) in enumerate(
+                zip(last, following, strict=True), start=1
+            )
             if query != after
         ]
 
@@ -294,7 +316,9 @@ class Pairs(IterableDataset[IdBatch]):
         if self.negatives is not None:
             positive, negative = rows[self.labels == 1], rows[self.labels == 0]
             wanted = min(len(negative), round(len(positive) * self.negatives))
-            rows = np.concatenate([positive, generator.choice(negative, wanted, replace=False)])
+            rows = np.concatenate(
+                [positive, generator.choice(negative, wanted, replace=False)]
+            )
         rows = generator.permutation(rows)
         # Sorted by query length; inside runs of 16 batches by post length. Both sorts are stable,
         # so ties keep the drawn order.
@@ -316,7 +340,9 @@ class Pairs(IterableDataset[IdBatch]):
 
     def _batch(self, rows: Rows) -> IdBatch:
         labels, own = torch.from_numpy(self.labels[rows]), torch.from_numpy(rows)
-        return self.encoded.batch(self.query[rows], self.post[rows], labels=labels, rows=own)
+        return self.encoded.batch(
+            self.query[rows], self.post[rows], labels=labels, rows=own
+        )
 
     def as_run(self, scores: NDArray[np.float32]) -> Run:
         """Scores (pairs,) as a run."""

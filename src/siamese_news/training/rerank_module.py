@@ -77,7 +77,9 @@ class RerankModule(pl.LightningModule):
             # Lightning validates where `val_check_batch` divides the number of batches so far.
             # Topics have different numbers of batches, so no one interval would do.
             done = batch_idx + 1
-            validates = done in self._ends and self._topics(done) % self._validate_queries == 0
+            validates = (
+                done in self._ends and self._topics(done) % self._validate_queries == 0
+            )
             self.trainer.val_check_batch = done if validates else done + 1
 
     def _topics(self, batches: int) -> int:
@@ -88,17 +90,27 @@ class RerankModule(pl.LightningModule):
         """The loss of a batch."""
         assert batch.labels is not None
         loss = nll_loss(self.model(batch), batch.labels, weight=self.class_weights)
-        self.log("train/loss", loss, on_step=False, on_epoch=True, batch_size=len(batch.labels))
+        self.log(
+            "train/loss",
+            loss,
+            on_step=False,
+            on_epoch=True,
+            batch_size=len(batch.labels),
+        )
         return loss
 
     def validation_step(self, batch: IdBatch, index: int) -> None:
         """Collect the scores of a batch."""
         assert batch.rows is not None
-        self.dev_scores[batch.rows.cpu().numpy()] = self.model(batch)[:, 1].float().cpu().numpy()
+        self.dev_scores[batch.rows.cpu().numpy()] = (
+            self.model(batch)[:, 1].float().cpu().numpy()
+        )
 
     def on_validation_epoch_end(self) -> None:
         """Rank and evaluate in the way the test is evaluated."""
-        figures = means(evaluate_run(self.dev_pairs.as_run(self.dev_scores), self.qrels, ks=(30,)))
+        figures = means(
+            evaluate_run(self.dev_pairs.as_run(self.dev_scores), self.qrels, ks=(30,))
+        )
         self.log("dev/ap", figures["AP"], prog_bar=True)
         self.log("dev/p30", figures["P@30"], prog_bar=True)
 

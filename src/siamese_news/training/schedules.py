@@ -24,20 +24,29 @@ def parameter_groups(module: nn.Module) -> list[dict[str, Any]]:
     The latter are biases, the alphas of a sparsity, and the factors of words: towards zero they
     would not become simpler, but another function.
     """
-    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    trained = [
+        parameter for parameter in module.parameters() if parameter.requires_grad
+    ]
     matrices = [parameter for parameter in trained if parameter.dim() > 1]
     vectors = [parameter for parameter in trained if parameter.dim() < 2]
-    groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+    groups: list[dict[str, Any]] = [
+        {"params": matrices},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
     return [group for group in groups if group["params"]]
 
 
-def optimizer_of(option: OptimizerOption, module: nn.Module, lr: float | None) -> Optimizer:
+def optimizer_of(
+    option: OptimizerOption, module: nn.Module, lr: float | None
+) -> Optimizer:
     """The optimizer of the trained parameters of a module.
 
     `lr`, if any, comes before the learning rate of the option. Where weights decay, those of
     `parameter_groups` that should not do not.
     """
-    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    trained = [
+        parameter for parameter in module.parameters() if parameter.requires_grad
+    ]
     if not trained:
         raise InputError(
             "there is nothing to train: the encoder has no weights, and the word vectors are "
@@ -67,9 +76,15 @@ def with_schedule(
     """
     if option is None:
         return optimizer
-    values = {name: value for name, value in option.items() if name not in ("interval", "warmup")}
+    values = {
+        name: value
+        for name, value in option.items()
+        if name not in ("interval", "warmup")
+    }
     interval = option.get("interval", "epoch")
-    if interval not in ("step", "epoch") or (option.get("warmup") and interval == "epoch"):
+    if interval not in ("step", "epoch") or (
+        option.get("warmup") and interval == "epoch"
+    ):
         raise InputError(
             f"task.schedule.interval={interval}: expected step or epoch, and step with a warm-up"
         )
@@ -86,11 +101,16 @@ def with_schedule(
     if warmup:
         rising = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
         schedule = SequentialLR(optimizer, [rising, schedule], milestones=[warmup])
-    return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": interval}}
+    return {
+        "optimizer": optimizer,
+        "lr_scheduler": {"scheduler": schedule, "interval": interval},
+    }
 
 
 def check_optimizer(option: OptimizerOption) -> None:
     """Raise an `InputError` for impossible options of an optimizer, before any data are read."""
     if isinstance(option, Mapping):
         parameter = nn.Parameter(torch.zeros(1))
-        instantiate({**option, "_partial_": False}, "task.optimizer", params=[parameter])
+        instantiate(
+            {**option, "_partial_": False}, "task.optimizer", params=[parameter]
+        )

@@ -96,7 +96,11 @@ def complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
         for number, inner in enumerate(value):
             yield from complaints(f"{key}[{number}]", inner, mappings[0])
         return
-    if isinstance(value, Mapping) and mappings and get_origin(kind) in (Union, UnionType):
+    if (
+        isinstance(value, Mapping)
+        and mappings
+        and get_origin(kind) in (Union, UnionType)
+    ):
         kind = mappings[0]
     if not isinstance(value, Mapping):
         yield from _wrong(key, value, kind)
@@ -130,14 +134,18 @@ def _kinds(option: Mapping[str, Any], key: str) -> tuple[dict[str, Any], bool]:
     if task := getattr(target, "task", None):
         return get_type_hints(task.options), False
     if not callable(target):
-        raise InputError(f"{key}._target_={option['_target_']}: expected a class or a function")
+        raise InputError(
+            f"{key}._target_={option['_target_']}: expected a class or a function"
+        )
     hints = _hints(target)
     kinds: dict[str, Any] = {}
     several = False
     for name, parameter in inspect.signature(target).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             inner = getattr(hints.get(name), "__args__", ())  # Unpack[…] of a TypedDict
-            kinds |= get_type_hints(inner[0]) if inner and is_typeddict(inner[0]) else {}
+            kinds |= (
+                get_type_hints(inner[0]) if inner and is_typeddict(inner[0]) else {}
+            )
             several = not inner
         else:
             kinds[name] = hints.get(name, _like(parameter.default))
@@ -177,12 +185,16 @@ def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
         place = path.strip("`").removeprefix("$")
         if what.startswith("Invalid enum value"):
             what = f"Expected {' | '.join(map(str, _literals(kind)))}"
-        expected, _, _ = what.replace("`", "").removeprefix("Expected ").partition(", got ")
+        expected, _, _ = (
+            what.replace("`", "").removeprefix("Expected ").partition(", got ")
+        )
         types = [_WORDS.get(one, one) for one in expected.split(" | ")]
         shown = "" if place else f"={value}"
         yield f"{key}{place}{shown}: expected {' or '.join(types)}"
     except TypeError:  # classes among the types, whose objects no file holds
-        members = [one for one in get_args(kind) if get_origin(kind) in (Union, UnionType)]
+        members = [
+            one for one in get_args(kind) if get_origin(kind) in (Union, UnionType)
+        ]
         found = [list(_wrong(key, value, one)) for one in members if not _is_class(one)]
         if found and all(found):
             yield min((complaints[0] for complaints in found), key=len)
@@ -196,4 +208,12 @@ def _literals(kind: Any) -> list[Any]:
 
 
 def _is_class(kind: Any) -> bool:
-    return isinstance(kind, type) and kind not in (bool, int, float, str, list, dict, type(None))
+    return isinstance(kind, type) and kind not in (
+        bool,
+        int,
+        float,
+        str,
+        list,
+        dict,
+        type(None),
+    )

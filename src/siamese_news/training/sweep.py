@@ -27,7 +27,9 @@ def one_of_many(out: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        log.error("%s", error, exc_info=None if isinstance(error, InputError) else error)
+        log.error(
+            "%s", error, exc_info=None if isinstance(error, InputError) else error
+        )
         with atomic_write(out / FAILED) as stream:
             stream.write(f"{error}\n")
 
@@ -39,7 +41,9 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
     """
     jobs, given = [], []
     for name, path in _by_job(folder, ROW):
-        if path.with_name(FAILED).is_file():  # another sweep's row, which this one refused
+        if path.with_name(
+            FAILED
+        ).is_file():  # another sweep's row, which this one refused
             continue
         row = read_row(path)
         del row["config"]
@@ -51,9 +55,15 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
         values = [overrides.get(key) for overrides in given]
         # Some rows hold their options already: their seed, the name of their encoder.
         if len(set(values)) > 1 and values != [str(row.get(key)) for _, row in jobs]:
-            columns[key] = f"{key} (override)" if any(key in row for _, row in jobs) else key
+            columns[key] = (
+                f"{key} (override)" if any(key in row for _, row in jobs) else key
+            )
     return [
-        {"job": name, **{title: overrides.get(key) for key, title in columns.items()}, **row}
+        {
+            "job": name,
+            **{title: overrides.get(key) for key, title in columns.items()},
+            **row,
+        }
         for (name, row), overrides in zip(jobs, given, strict=True)
     ]
 
@@ -74,12 +84,18 @@ class SweepTable(Callback):
             log.warning("no job of %s finished, so no table was written", folder)
         failed = _by_job(folder, FAILED)
         for name, path in failed:
-            log.error("job %s failed: %s", name, path.read_text(encoding="utf-8").strip())
+            log.error(
+                "job %s failed: %s", name, path.read_text(encoding="utf-8").strip()
+            )
         if failed:
             sys.exit(2)
 
 
 def _by_job(folder: Path, file: str) -> list[tuple[str, Path]]:
     """The names of the jobs that have a file, in their order, and its paths."""
-    found = [(str(path.parent.relative_to(folder)), path) for path in folder.rglob(file)]
-    return sorted(found, key=lambda job: (int(job[0]) if job[0].isdigit() else 10**9, job[0]))
+    found = [
+        (str(path.parent.relative_to(folder)), path) for path in folder.rglob(file)
+    ]
+    return sorted(
+        found, key=lambda job: (int(job[0]) if job[0].isdigit() else 10**9, job[0])
+    )

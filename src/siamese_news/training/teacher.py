@@ -64,7 +64,9 @@ def taught(
     the number of an article's first words that the teacher reads.
     """
     cut = [" ".join(text.split()[: options["words"]]) for text in articles]
-    vectors = teacher_vectors([*cut, *posts], source=options["source"], bf16=options["bf16"])
+    vectors = teacher_vectors(
+        [*cut, *posts], source=options["source"], bf16=options["bf16"]
+    )
     return vectors[: len(cut)], vectors[len(cut) :]
 
 
@@ -75,7 +77,9 @@ def _find(source: str) -> Path:
         return folder
     spec = importlib.util.find_spec(source) if source.isidentifier() else None
     places = list(spec.submodule_search_locations or []) if spec else []
-    marks = [mark for place in places for mark in sorted(Path(place).rglob("modules.json"))]
+    marks = [
+        mark for place in places for mark in sorted(Path(place).rglob("modules.json"))
+    ]
     if not marks:
         raise InputError(
             f"teacher={source}: no such folder, and no installed package with a "
@@ -92,7 +96,9 @@ def load_teacher(folder: Path, device: str = "cpu") -> Any:
     return SentenceTransformer(str(folder), device=device)
 
 
-def encode(model: Any, texts: list[str], *, bf16: bool = False, device: str = "cpu") -> np.ndarray:
+def encode(
+    model: Any, texts: list[str], *, bf16: bool = False, device: str = "cpu"
+) -> np.ndarray:
     """Unit vectors (B, D) float16 of B texts by a model of `load_teacher`, without the cache."""
     batch = 64 if device == "cpu" else GPU_BATCH
     with torch.autocast(device, torch.bfloat16, enabled=bf16):

@@ -44,7 +44,9 @@ def seed_everything(config: Mapping[str, Any]) -> None:
 def callbacks_of(config: Mapping[str, Any]) -> list[Callback]:
     """The callbacks of ``conf/callbacks``, and the progress bar."""
     options = config.get("callbacks") or {}
-    progress = [RichProgressBar(leave=False)] * bool(config["trainer"]["enable_progress_bar"])
+    progress = [RichProgressBar(leave=False)] * bool(
+        config["trainer"]["enable_progress_bar"]
+    )
     return [
         *progress,
         *(instantiate(option, f"callbacks.{name}") for name, option in options.items()),
@@ -75,10 +77,14 @@ def make_trainer(options: Mapping[str, Any], **arguments: Any) -> pl.Trainer:
     """
     for name in options:
         if f"trainer.{name}" in OWNED:
-            raise InputError(f"trainer.{name} is set by the task; use {OWNED[f'trainer.{name}']}")
+            raise InputError(
+                f"trainer.{name} is set by the task; use {OWNED[f'trainer.{name}']}"
+            )
     plugins: list[Any] = [WholeCheckpoints()]
     if SLURMEnvironment.detect():
-        plugins.append(SLURMEnvironment(auto_requeue=False))  # `RequeueOnSignal` does it
+        plugins.append(
+            SLURMEnvironment(auto_requeue=False)
+        )  # `RequeueOnSignal` does it
     lightning = {name: value for name, value in options.items() if name != "threads"}
     try:
         trainer: pl.Trainer = instantiate(
@@ -111,7 +117,11 @@ def check_one_device(options: Mapping[str, Any]) -> None:
     Raises:
         InputError: it does.
     """
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False}
+    quiet = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_model_summary": False,
+    }
     processes = make_trainer(options, **quiet).world_size
     if processes > 1:
         raise InputError(
@@ -134,13 +144,17 @@ def stopped_by_signals(trainer: pl.Trainer, *, go_on: str) -> Iterator[None]:
         log.error("training stopped; %s", go_on)
         raise SystemExit(143 if trainer.received_sigterm else 130) from end
     except MisconfigurationException as error:
-        raise InputError(f"trainer, callbacks or logger: {' '.join(str(error).split())}") from error
+        raise InputError(
+            f"trainer, callbacks or logger: {' '.join(str(error).split())}"
+        ) from error
     finally:
         if "wandb" in sys.modules:  # the next job of a sweep is a run of its own
             sys.modules["wandb"].finish()
 
 
-def checkpoint_to_resume(resume: str | None, folder: Path, *, automatic: bool) -> str | None:
+def checkpoint_to_resume(
+    resume: str | None, folder: Path, *, automatic: bool
+) -> str | None:
     """The checkpoint to continue from, which must be in this folder, as is the best one so far.
 
     It is that of ``resume=``; without one and if `automatic`, the newest of an interrupted run.

@@ -77,7 +77,9 @@ def is_trusted(path: Path) -> bool:
         status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISREG(status.st_mode) and _is_ours(status) and not _others_write(status)
+    return (
+        stat.S_ISREG(status.st_mode) and _is_ours(status) and not _others_write(status)
+    )
 
 
 def _is_ours(status: os.stat_result) -> bool:
@@ -109,7 +111,15 @@ def load_arrays(path: Path) -> "dict[str, NDArray[Any]] | None":
         # The file is a zip, which has a checksum of each array.
         with np.load(path, allow_pickle=False) as content:
             return {name: content[name] for name in content.files}
-    except (OSError, EOFError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile):
+    except (
+        OSError,
+        EOFError,
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        zipfile.BadZipFile,
+    ):
         return None
 
 

@@ -25,4 +25,6 @@ def check_choice(name: str, value: Any, choices: Any) -> None:
         InputError: the value is not one of them.
     """
     if value not in get_args(choices):
-        raise InputError(f"{name} is {value!r}; expected one of {', '.join(get_args(choices))}")
+        raise InputError(
+            f"{name} is {value!r}; expected one of {', '.join(get_args(choices))}"
+        )

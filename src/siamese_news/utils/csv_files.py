@@ -11,7 +11,11 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def write_csv(
-    stream: IO[str], header: Sequence[str], rows: Iterable[Iterable[Any]], *, bom: bool = False
+    stream: IO[str],
+    header: Sequence[str],
+    rows: Iterable[Iterable[Any]],
+    *,
+    bom: bool = False,
 ) -> None:
     r"""Write a header and rows as they come; lines end with ``\n``.
 
@@ -35,7 +39,11 @@ def write_csv(
 
 def _cell(value: Any) -> Any:
     # A number such as -0.5 begins like a formula and is none.
-    return guarded(value) if isinstance(value, str) and not _NUMBER.fullmatch(value) else value
+    return (
+        guarded(value)
+        if isinstance(value, str) and not _NUMBER.fullmatch(value)
+        else value
+    )
 
 
 # The writer quotes the characters of its line end and no others, but readers of CSV end a line at

@@ -34,7 +34,9 @@ def needs(extra: str, what: str) -> Iterator[None]:
     except Exception as error:
         # An InputError passes unchanged, but the error about a missing extra is raised again,
         # so that it names the extra of the outermost command or import.
-        explained = isinstance(error, InputError) and not isinstance(error, MissingExtraError)
+        explained = isinstance(error, InputError) and not isinstance(
+            error, MissingExtraError
+        )
         if explained:
             raise
         package = missing_package(error)
@@ -45,10 +47,13 @@ def needs(extra: str, what: str) -> Iterator[None]:
             raise MissingExtraError(f"{what} needs {problem}") from error
         packages_by_extra = extras()
         if package not in packages_by_extra.get(extra, ()):
-            extra = next(name for name, names in packages_by_extra.items() if package in names)
+            extra = next(
+                name for name, names in packages_by_extra.items() if package in names
+            )
         asked = f"'{PACKAGE}[{extra}]'" if extra else PACKAGE
         raise MissingExtraError(
-            f"{what} needs {package}, which is not installed; run pip install {asked}", name=package
+            f"{what} needs {package}, which is not installed; run pip install {asked}",
+            name=package,
         ) from error
 
 
@@ -76,9 +81,7 @@ def import_problem(error: ImportError, module: str, install: str) -> str:
         lacking = _distribution(error.name or "")
         if lacking == package:
             return f"{package}, which is not installed; run pip install {install}"
-        return (
-            f"{package}, which needs {lacking}, which is not installed; run pip install {lacking}"
-        )
+        return f"{package}, which needs {lacking}, which is not installed; run pip install {lacking}"
     return (
         f"{package}, which cannot be imported ({' '.join(str(error).split())}); install what it "
         f"asks for, or run pip install --force-reinstall {package}"
@@ -91,21 +94,29 @@ def extras() -> dict[str, list[str]]:
     Extras that an extra refers to are included. Empty if the package itself is not installed, such
     as a folder of sources on the path.
     """
-    from importlib import metadata  # reads e-mail headers: no start of a command should wait for it
+    from importlib import (
+        metadata,
+    )  # reads e-mail headers: no start of a command should wait for it
 
     try:
         requirements = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return {}
-    found: dict[str, list[tuple[str, str]]] = {"": []}  # packages, and the extras in brackets
+    found: dict[str, list[tuple[str, str]]] = {
+        "": []
+    }  # packages, and the extras in brackets
     for requirement in requirements:
         if name := re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement):
             extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
-            found.setdefault(extra[1] if extra else "", []).append((name[1], name[2] or ""))
+            found.setdefault(extra[1] if extra else "", []).append(
+                (name[1], name[2] or "")
+            )
 
     def brings(extra: str) -> list[str]:
         own = found.get(extra, [])
-        inner = [part for name, parts in own if name == PACKAGE for part in parts.split(",")]
+        inner = [
+            part for name, parts in own if name == PACKAGE for part in parts.split(",")
+        ]
         direct = [name for name, _ in own if name != PACKAGE]
         return direct + [name for part in inner for name in brings(part.strip())]
 
@@ -148,7 +159,9 @@ def broken_package(error: BaseException | None) -> str | None:
     # From our last line on: what called it, such as typer, imported nothing.
     modules: list[str] = []
     for module in _importers(error):
-        modules = [] if module.partition(".")[0] == "siamese_news" else [*modules, module]
+        modules = (
+            [] if module.partition(".")[0] == "siamese_news" else [*modules, module]
+        )
     if not modules and error.name:
         modules = [error.name]
     ours = {package for packages in extras().values() for package in packages}
@@ -177,7 +190,9 @@ def _absent(error: BaseException) -> bool:
     return isinstance(error, ModuleNotFoundError) and "." not in (error.name or ".")
 
 
-def lazy_attribute(package: str, homes: Mapping[str, Sequence[str]], name: str, extra: str) -> Any:
+def lazy_attribute(
+    package: str, homes: Mapping[str, Sequence[str]], name: str, extra: str
+) -> Any:
     """Import an attribute of a package on first use, for its ``__getattr__``.
 
     `homes` maps a module below the package to the names that it defines; `extra` is needed for it.

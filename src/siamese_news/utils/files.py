@@ -65,7 +65,9 @@ def expect_regular(path: str | Path, expected: str = "a file") -> None:
     if stat.S_ISDIR(mode):
         raise InputError(f"{path}: is a folder; expected {expected}")
     if not stat.S_ISREG(mode):
-        raise InputError(f"{path}: is a pipe or a device; expected {expected}: copy it to a file")
+        raise InputError(
+            f"{path}: is a pipe or a device; expected {expected}: copy it to a file"
+        )
 
 
 @contextmanager
@@ -99,11 +101,15 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     try:
         with naming(path), os.fdopen(handle, "wb") as raw:
             binary: Any = raw
-            if Path(path).suffix == ".gz":  # mtime=0: the same content makes the same bytes
+            if (
+                Path(path).suffix == ".gz"
+            ):  # mtime=0: the same content makes the same bytes
                 binary = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
             stream: Any = binary
             if mode == "w":
-                stream = io.TextIOWrapper(binary, encoding="utf-8", errors=_REPLACED, newline="\n")
+                stream = io.TextIOWrapper(
+                    binary, encoding="utf-8", errors=_REPLACED, newline="\n"
+                )
             yield stream
             stream.flush()
             if mode == "w":
@@ -246,7 +252,13 @@ def reading(name: str | Path) -> Iterator[None]:
 def packing(raw: io.BufferedReader) -> str:
     """How a file is packed, by its first bytes: ``"gz"``, ``"zst"`` or ``""``."""
     start = raw.peek(4)[:4]
-    return "gz" if start[:2] == b"\x1f\x8b" else "zst" if start == b"\x28\xb5\x2f\xfd" else ""
+    return (
+        "gz"
+        if start[:2] == b"\x1f\x8b"
+        else "zst"
+        if start == b"\x28\xb5\x2f\xfd"
+        else ""
+    )
 
 
 def unpack(raw: io.BufferedReader) -> io.BufferedReader:
@@ -262,7 +274,9 @@ def unpack(raw: io.BufferedReader) -> io.BufferedReader:
     return raw
 
 
-def as_file(pieces: Iterator[bytes], source: IO[bytes] | None = None) -> io.BufferedReader:
+def as_file(
+    pieces: Iterator[bytes], source: IO[bytes] | None = None
+) -> io.BufferedReader:
     """The bytes of `pieces` as a file; closing it closes `source`."""
     return io.BufferedReader(_Pieces(pieces, source), _BUFFER)
 
@@ -302,7 +316,9 @@ def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
         with gzip.GzipFile(fileobj=raw) as stream:
             while piece := stream.read1(_BUFFER):
                 yield piece
-    except gzip.BadGzipFile as error:  # an OSError, like those of a file that may not be read
+    except (
+        gzip.BadGzipFile
+    ) as error:  # an OSError, like those of a file that may not be read
         raise zlib.error(str(error)) from error
 
 

@@ -16,10 +16,14 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
     }
     lines = [
         "| " + " | ".join(columns) + " |",
-        "|" + "|".join("---:" if numeric[column] else "---" for column in columns) + "|",
+        "|"
+        + "|".join("---:" if numeric[column] else "---" for column in columns)
+        + "|",
     ]
     for row in rows:
-        lines.append("| " + " | ".join(_cell(row.get(column)) for column in columns) + " |")
+        lines.append(
+            "| " + " | ".join(_cell(row.get(column)) for column in columns) + " |"
+        )
     return "\n".join(lines)
 
 

@@ -38,7 +38,9 @@ def load(point: EntryPoint) -> Any:
         ) from error
 
 
-def class_in_folder(kind: Kind, ours: Mapping[str, type], found: type) -> dict[str, str]:
+def class_in_folder(
+    kind: Kind, ours: Mapping[str, type], found: type
+) -> dict[str, str]:
     """How a model folder names a class: ``class`` and, if a package adds it, ``package``.
 
     Raises:
@@ -59,7 +61,11 @@ def class_in_folder(kind: Kind, ours: Mapping[str, type], found: type) -> dict[s
 
 
 def find_class(
-    kind: Kind, ours: Mapping[str, type], options: dict[str, Any], *, also: Iterable[str] = ()
+    kind: Kind,
+    ours: Mapping[str, type],
+    options: dict[str, Any],
+    *,
+    also: Iterable[str] = (),
 ) -> Any:
     """The class that ``class`` and ``package`` name, which are taken out of `options`.
 

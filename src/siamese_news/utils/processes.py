@@ -57,7 +57,9 @@ def safe_paths() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def start_python(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+def start_python(
+    module: str, *arguments: str, **options: Any
+) -> subprocess.Popen[bytes]:
     """Start ``python -m module`` with these arguments, and with the options of `Popen`.
 
     `environment` has variables to add to those of this process.
@@ -99,7 +101,9 @@ def program_path(name: str) -> str | None:
 
     Unlike `shutil.which`, it never looks into the current folder, on Windows either.
     """
-    endings = os.environ.get("PATHEXT", ".EXE").split(os.pathsep) if os.name == "nt" else [""]
+    endings = (
+        os.environ.get("PATHEXT", ".EXE").split(os.pathsep) if os.name == "nt" else [""]
+    )
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     for folder in filter(os.path.isabs, folders):
         for ending in ("", *endings) if Path(name).suffix else endings:

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from siamese_news.utils.processes import program_path, run_program
 
-_PACKAGES = ("siamese-news", "torch", "pytorch-lightning", "entmax", "pytorch-metric-learning")
+_PACKAGES = (
+    "siamese-news",
+    "torch",
+    "pytorch-lightning",
+    "entmax",
+    "pytorch-metric-learning",
+)
 
 
 def provenance() -> dict[str, object]:
@@ -55,7 +61,12 @@ def _revision() -> str:
     def git(*arguments: str) -> str:
         # The configuration of a repository can name a program that watches its files.
         done = run_program(
-            program, "-c", "core.fsmonitor=false", *arguments, folder=package, seconds=10
+            program,
+            "-c",
+            "core.fsmonitor=false",
+            *arguments,
+            folder=package,
+            seconds=10,
         )
         done.check_returncode()
         return done.stdout.strip()

@@ -36,7 +36,9 @@ def typed_share(word: str) -> str:
         ['0.9', '0.9', '0.925', '0.9', '.9', '80,90']
     """
     plain = re.sub(r"\s+%", "%", word.strip()).replace(",", ".")
-    if not re.fullmatch(r"(\d+\.?\d*|\.\d+)%?", plain) or re.fullmatch(r"\d\d,\d\d", word):
+    if not re.fullmatch(r"(\d+\.?\d*|\.\d+)%?", plain) or re.fullmatch(
+        r"\d\d,\d\d", word
+    ):
         return word
     number = Decimal(plain.removesuffix("%"))
     return f"{number / 100:f}" if "%" in plain or number >= 10 else plain

@@ -42,8 +42,12 @@ class Strings:
         for part in parts:
             starts.append(part.starts[1:].astype(np.int64) - int(part.starts[0]) + end)
             end = int(starts[-1][-1]) if len(part) else end
-        content = [part.content[int(part.starts[0]) : int(part.starts[-1])] for part in parts]
-        return cls(np.concatenate([*content, np.zeros(0, np.uint8)]), np.concatenate(starts))
+        content = [
+            part.content[int(part.starts[0]) : int(part.starts[-1])] for part in parts
+        ]
+        return cls(
+            np.concatenate([*content, np.zeros(0, np.uint8)]), np.concatenate(starts)
+        )
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -60,4 +64,7 @@ class Strings:
     def at(self, rows: Iterable[int]) -> list[str]:
         """The texts of some rows, in their order."""
         ends = ((int(self.starts[row]), int(self.starts[row + 1])) for row in rows)
-        return [self.content[s:e].tobytes().decode("utf-8", "surrogatepass") for s, e in ends]
+        return [
+            self.content[s:e].tobytes().decode("utf-8", "surrogatepass")
+            for s, e in ends
+        ]

@@ -48,15 +48,21 @@ def quiet_libraries() -> None:
     # pytorch_lightning 2.6 uses a class of torch, LeafSpec, that torch 2.13 calls deprecated.
     warnings.filterwarnings("ignore", message=".*LeafSpec")
     # Of small data, and of a run without a dev set.
-    warnings.filterwarnings("ignore", message="The number of training batches .* is smaller")
-    warnings.filterwarnings("ignore", message="Total length of `list` across ranks is zero")
+    warnings.filterwarnings(
+        "ignore", message="The number of training batches .* is smaller"
+    )
+    warnings.filterwarnings(
+        "ignore", message="Total length of `list` across ranks is zero"
+    )
 
 
 # Also in the full width of East Asian keyboards, which spreadsheets read alike.
 _FORMULA = tuple("=+-@\t\r＝＋－＠")
 # Control characters, which a terminal obeys, as the signs that represent them; Unicode has no signs
 # for the second set (from U+0080 on).
-_SIGNS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
+_SIGNS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {
+    0x7F: 0x2421
+}
 _SHOWN = _SIGNS | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _BACK = {sign: code for code, sign in _SIGNS.items()}
 
@@ -76,4 +82,6 @@ def unguarded(cell: str) -> str:
     """The cell before `guarded`, so that ids are the same again."""
     if not cell.isascii():
         cell = cell.translate(_BACK)
-    return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(_FORMULA) else cell
+    return (
+        cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(_FORMULA) else cell
+    )

@@ -37,8 +37,12 @@ def _stream_safe(match: re.Match[str]) -> str:
     pieces: list[str] = []
     length = 0  # of the run of non-starters that ends here
     for character in match[0]:
-        classes = [*map(unicodedata.combining, unicodedata.normalize("NFKD", character))]
-        leading = next((at for at, value in enumerate(classes) if not value), len(classes))
+        classes = [
+            *map(unicodedata.combining, unicodedata.normalize("NFKD", character))
+        ]
+        leading = next(
+            (at for at, value in enumerate(classes) if not value), len(classes)
+        )
         if length + leading > _LONGEST:
             pieces.append(_JOINER)
             length = 0

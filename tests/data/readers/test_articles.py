@@ -65,7 +65,9 @@ def test_a_saved_web_page(write):
 
 def test_a_page_in_another_encoding(write):
     pytest.importorskip("trafilatura")
-    page = PAGE.replace("<head>", '<head><meta charset="iso-8859-1">').replace("mayor", "maïré")
+    page = PAGE.replace("<head>", '<head><meta charset="iso-8859-1">').replace(
+        "mayor", "maïré"
+    )
     (article,) = read_articles([write("p.htm", page.encode("iso-8859-1"))])
     assert "the maïré said" in article.text
 
@@ -76,13 +78,17 @@ def test_a_page_without_an_article_and_without_trafilatura(write, monkeypatch):
     with pytest.raises(InputError, match=r"p\.html: no article was found"):
         read_articles([path])
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    with pytest.raises(InputError, match=r"p\.html: .*pip install 'siamese-news\[web\]'"):
+    with pytest.raises(
+        InputError, match=r"p\.html: .*pip install 'siamese-news\[web\]'"
+    ):
         read_articles([path])
 
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_what_trafilatura_writes(write, indent):
-    (article,) = read_articles([write("a.json", json.dumps(TRAFILATURA, indent=indent))])
+    (article,) = read_articles(
+        [write("a.json", json.dumps(TRAFILATURA, indent=indent))]
+    )
     assert article.id == "https://news.example/river%20flood"
     assert (article.title, article.text) == (TRAFILATURA["title"], TRAFILATURA["text"])
     assert article.metadata == {"created_at": "2021-07-15T00:00:00Z"}
@@ -118,11 +124,20 @@ def test_tables_of_articles(write, name):
         import csv
 
         text = io.StringIO()
-        csv.writer(text, delimiter="\t" if "tsv" in name else ",").writerows([names, *rows])
+        csv.writer(text, delimiter="\t" if "tsv" in name else ",").writerows(
+            [names, *rows]
+        )
         content = text.getvalue()
     first, second = read_articles([write(name, content)])
-    assert (first.id, first.title, first.text) == ("https://a.example/1", "One", rows[0][2])
-    assert first.metadata == {"created_at": "2020-01-02T00:00:00Z", "url": "https://a.example/1"}
+    assert (first.id, first.title, first.text) == (
+        "https://a.example/1",
+        "One",
+        rows[0][2],
+    )
+    assert first.metadata == {
+        "created_at": "2020-01-02T00:00:00Z",
+        "url": "https://a.example/1",
+    }
     assert (second.title, second.metadata) == ("", {"url": "https://a.example/2"})
 
 
@@ -132,7 +147,9 @@ def test_a_folder_with_what_a_browser_saves_beside_a_page(write, tmp_path):
     write("d/b_files/frame.html", "<html>advertisement</html>")
     write("d/picture.png", b"\x89PNG")
     assert [article.id for article in read_articles([tmp_path / "d"])] == ["a", "b"]
-    assert [article.id for article in read_articles([str(tmp_path / "d" / "*.txt")])] == ["a", "b"]
+    assert [
+        article.id for article in read_articles([str(tmp_path / "d" / "*.txt")])
+    ] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -172,9 +189,21 @@ def test_standard_input_is_named_in_messages(monkeypatch):
         ("a.json", "[1]", r"a\.json, article 1: expected an object"),
         ("a.json", '{"text": "x"}', r"a\.json: field '_id', 'id', 'url'"),
         ("a.txt", b"\xff", r"a\.txt:1: byte 0 is not UTF-8"),
-        ("a.csv", "id,text\n1,flood\n".encode("utf-16"), r"a\.csv: is in UTF-16, expected UTF-8"),
-        ("a.csv", b"id;text\n1;\xdcberschwemmung\n", r"a\.csv:2: not in UTF-8; convert the file"),
-        ("a.txt.gz", "many lines\n" * 2**21, r"a\.txt\.gz: longer than .*expected one article"),
+        (
+            "a.csv",
+            "id,text\n1,flood\n".encode("utf-16"),
+            r"a\.csv: is in UTF-16, expected UTF-8",
+        ),
+        (
+            "a.csv",
+            b"id;text\n1;\xdcberschwemmung\n",
+            r"a\.csv:2: not in UTF-8; convert the file",
+        ),
+        (
+            "a.txt.gz",
+            "many lines\n" * 2**21,
+            r"a\.txt\.gz: longer than .*expected one article",
+        ),
         ("a.html.gz", "<p>" * 2**23, r"a\.html\.gz: longer than .*is this a dump"),
     ],
 )
@@ -184,15 +213,21 @@ def test_articles_that_cannot_be_read(write, name, content, message):
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     content=st.binary(max_size=80)
     | st.tuples(
-        st.sampled_from([b"url,text\n", b'{"id":"1","text":', b'[{"id":"1","text":', b"<p>"]),
+        st.sampled_from(
+            [b"url,text\n", b'{"id":"1","text":', b'[{"id":"1","text":', b"<p>"]
+        ),
         st.binary(max_size=40),
     ).map(b"".join),
-    name=st.sampled_from(["a.txt", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.gz"]),
+    name=st.sampled_from(
+        ["a.txt", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.gz"]
+    ),
 )
 def test_whatever_comes_is_read_or_refused(tmp_path, content, name):
     path = tmp_path / name

@@ -18,7 +18,11 @@ CARD = {
 }
 PICTURES = {
     "$type": "app.bsky.embed.images",
-    "images": [{"alt": "A broken weir", "image": {}}, {"alt": "", "image": {}}, {"image": {}}],
+    "images": [
+        {"alt": "A broken weir", "image": {}},
+        {"alt": "", "image": {}},
+        {"image": {}},
+    ],
 }
 VIDEO = {"$type": "app.bsky.embed.video", "alt": "Water over the weir", "video": {}}
 QUOTE = {"record": {"uri": "at://did:plc:z/app.bsky.feed.post/9"}}
@@ -26,17 +30,26 @@ BOTH = {"$type": "app.bsky.embed.recordWithMedia", "record": QUOTE, "media": CAR
 CARD_TEXT = "The weir at Tansy Mill gives way\nTwo hundred leave their homes"
 
 
-def view(key, text, created="2026-03-04T05:06:07Z", indexed="2026-03-04T05:06:09Z", **record):
+def view(
+    key, text, created="2026-03-04T05:06:07Z", indexed="2026-03-04T05:06:09Z", **record
+):
     return {
         "uri": f"at://did:plc:a/app.bsky.feed.post/{key}",
         "cid": "c",
         "author": {"did": "did:plc:a", "handle": "a.example"},
-        "record": {"$type": "app.bsky.feed.post", "text": text, "createdAt": created, **record},
+        "record": {
+            "$type": "app.bsky.feed.post",
+            "text": text,
+            "createdAt": created,
+            **record,
+        },
         "indexedAt": indexed,
     }
 
 
-def event(key, text, created="2026-03-04T05:06:07Z", arrived=1772600769000000, **record):
+def event(
+    key, text, created="2026-03-04T05:06:07Z", arrived=1772600769000000, **record
+):
     return {
         "did": "did:plc:a",
         "time_us": arrived,
@@ -85,9 +98,18 @@ def test_words_of_cards_and_pictures_are_searched(tmp_path, make, text, embed, w
         ("2026-03-04T05:06:07Z", "2026-03-04T05:06:07Z"),
         ("2026-03-04T23:59:00Z", "2026-03-04T23:59:00Z"),  # a clock in another zone
         ("2013-04-15T19:00:00Z", "2013-04-15T19:00:00Z"),  # brought from elsewhere
-        *((value, "2026-03-04T05:06:09Z") for value in ("1970-01-01T00:00:00Z", None, "soon")),
-        *((value, "2026-03-04T05:06:09Z") for value in ("2199-12-31T00:00:00Z", "0001-01-01")),
-        *((value, "2026-03-04T05:06:09Z") for value in ("1984-05-05T00:00:00Z", "2027-01-01")),
+        *(
+            (value, "2026-03-04T05:06:09Z")
+            for value in ("1970-01-01T00:00:00Z", None, "soon")
+        ),
+        *(
+            (value, "2026-03-04T05:06:09Z")
+            for value in ("2199-12-31T00:00:00Z", "0001-01-01")
+        ),
+        *(
+            (value, "2026-03-04T05:06:09Z")
+            for value in ("1984-05-05T00:00:00Z", "2027-01-01")
+        ),
     ],
 )
 def test_an_impossible_date_is_that_of_the_arrival(tmp_path, make, created, expected):
@@ -121,7 +143,10 @@ def test_a_field_of_the_user_keeps_what_the_platform_knows(tmp_path):
     ]
     joined = posts_of(tmp_path / "p.jsonl", rows, text_field=["record.text", FIELD])
     assert joined[0].text == "look\nThe weir at Tansy Mill gives way"
-    assert joined[0].metadata == {**usual[0].metadata, "@fields": [["record.text", 4], [FIELD, 32]]}
+    assert joined[0].metadata == {
+        **usual[0].metadata,
+        "@fields": [["record.text", 4], [FIELD, 32]],
+    }
     numbered = posts_of(tmp_path / "p.jsonl", rows, id_field="cid")
     assert [(post.id, post.text) for post in numbered] == [("c", usual[0].text)]
 
@@ -153,11 +178,18 @@ def test_html_of_the_chosen_field_is_taken_out(tmp_path):
 def test_the_card_is_found_by_the_command(tmp_path):
     rows = [view("1", "", embed=CARD), view("2", "my cat sleeps on the sofa")]
     posts_of(tmp_path / "p.jsonl", rows)
-    (tmp_path / "seed.txt").write_text("The weir at Tansy Mill gave way; hundreds left homes.\n")
+    (tmp_path / "seed.txt").write_text(
+        "The weir at Tansy Mill gave way; hundreds left homes.\n"
+    )
     for options in ((), ("--text-field", FIELD)):
         rank = ("rank", "--articles", "seed.txt", "--posts", "p.jsonl", *options)
-        done = process(*rank, "--after", "2026-03-01", "--out", "list.jsonl", folder=tmp_path)
+        done = process(
+            *rank, "--after", "2026-03-01", "--out", "list.jsonl", folder=tmp_path
+        )
         assert not done.returncode, done.stderr
         first = json.loads((tmp_path / "list.jsonl").read_text().splitlines()[0])
-        assert first["post"].endswith("/1") and first["created_at"] == "2026-03-04T05:06:07Z"
+        assert (
+            first["post"].endswith("/1")
+            and first["created_at"] == "2026-03-04T05:06:07Z"
+        )
         assert first["score"] > 0.1

@@ -26,13 +26,18 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) /
 """
 
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs /proc"
+)
 
 
 def peak(path):
     """What reading a file says in a process of its own, and its peak in MB."""
     done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", PEAK, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert not done.returncode, done.stderr
     said, memory = done.stdout.splitlines()
@@ -79,7 +84,9 @@ def test_a_json_array_takes_no_more_memory_than_its_records(tmp_path):
 def test_json_nested_too_deeply_ends_the_file_and_no_more(tmp_path, depth):
     deep = "[" * depth + "]" * depth
     path = tmp_path / "posts.json"
-    path.write_text(f'[{{"id": "1", "text": "a"}},\n{{"id": "2", "text": "b", "x": {deep}}}]')
+    path.write_text(
+        f'[{{"id": "1", "text": "a"}},\n{{"id": "2", "text": "b", "x": {deep}}}]'
+    )
     said, memory = peak(path)
     assert said == "1"
     assert memory < 500
@@ -120,11 +127,20 @@ MAIN = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 SHEET = b'<worksheet xmlns="' + MAIN + b'"><sheetData>'
 TEXT = b'<row r="2"><c r="A2" t="inlineStr"><is>%s'
 ENTITIES = (
-    b'<!DOCTYPE x [<!ENTITY a "' + b"flood " * 999 + b'"><!ENTITY b "' + b"&a;" * 999 + b'">]>'
+    b'<!DOCTYPE x [<!ENTITY a "'
+    + b"flood " * 999
+    + b'"><!ENTITY b "'
+    + b"&a;" * 999
+    + b'">]>'
 )
 SHEETS = {
     "text": (SHEET + TEXT % b"<t>", b"flood ", 180, b"</t></is></c></row>"),
-    "marked text": (SHEET + TEXT % b"<t><![CDATA[", b"<row ", 180, b"]]></t></is></c></row>"),
+    "marked text": (
+        SHEET + TEXT % b"<t><![CDATA[",
+        b"<row ",
+        180,
+        b"]]></t></is></c></row>",
+    ),
     "attribute": (SHEET + b'<row r="2" x="', b"flood ", 180, b'"></row>'),
     "rows": (SHEET, b"<row/>", 12, b""),
     "pieces": (SHEET + TEXT % b"", b"<r><t>a</t></r>", 100, b"</is></c></row>"),
@@ -144,15 +160,22 @@ def made(folder, kind):
         path = folder / "article.docx"
         pytest.importorskip("docx").Document().save(path)
         with zipfile.ZipFile(path) as archive:
-            begin = archive.read("word/document.xml").partition(b"<w:body>")[0] + b"<w:body>"
-        with_part(path, "word/document.xml", begin, b"<w:p/>", 60, b"</w:body></w:document>")
+            begin = (
+                archive.read("word/document.xml").partition(b"<w:body>")[0]
+                + b"<w:body>"
+            )
+        with_part(
+            path, "word/document.xml", begin, b"<w:p/>", 60, b"</w:body></w:document>"
+        )
     else:
         pypdf = pytest.importorskip("pypdf")
         path = folder / "article.pdf"
         writer, content = pypdf.PdfWriter(), pypdf.generic.DecodedStreamObject()
         content.set_data(b"q Q " * 2**23)
         page = writer.add_blank_page(width=595, height=842)
-        page[pypdf.generic.NameObject("/Contents")] = writer._add_object(content.flate_encode())
+        page[pypdf.generic.NameObject("/Contents")] = writer._add_object(
+            content.flate_encode()
+        )
         writer.write(path)
     assert path.stat().st_size < 2**20
     return path
@@ -164,7 +187,9 @@ def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path):
     for kind in (*SHEETS, "paragraphs", "page"):
         (tmp_path / kind).mkdir()
         paths.append(str(made(tmp_path / kind, kind)))
-    done = subprocess.run([sys.executable, "-c", DOCTOR, *paths], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", DOCTOR, *paths], capture_output=True, text=True
+    )
     assert not done.returncode, done.stderr
     for path in paths:
         _, found, rest = done.stdout.partition(f"cannot be read: {path}: ")
@@ -178,14 +203,18 @@ def test_an_office_file_that_is_made_to_fill_the_memory_is_refused(tmp_path):
 def test_brackets_and_constants_in_texts_are_text(tmp_path):
     path = tmp_path / "posts.json"
     texts = ["[{" * 2000, 'NaN "quoted" \\\\', "Infinity]", "\\" * 9]
-    rows = [{"id": str(n), "text": text, "x": float("nan")} for n, text in enumerate(texts)]
+    rows = [
+        {"id": str(n), "text": text, "x": float("nan")} for n, text in enumerate(texts)
+    ]
     path.write_text(json.dumps(rows * 1, indent=1))
     assert [post.text for post in open_posts([path])] == texts
 
 
 def test_a_json_array_that_was_cut_off_gives_every_complete_record(tmp_path):
     path = tmp_path / "posts.json"
-    path.write_text('[{"id": "1", "text": "a"},\n {"id": "2", "text": "b"}, {"id": "3", "te')
+    path.write_text(
+        '[{"id": "1", "text": "a"},\n {"id": "2", "text": "b"}, {"id": "3", "te'
+    )
     stream = open_posts([path])
     assert [post.id for post in stream] == ["1", "2"]
     assert stream.counts.reasons == {"damaged file": 1}

@@ -43,7 +43,10 @@ from siamese_news.data.readers.values import LOST, iso_date, put
         (201810102019, "2018-10-10T20:19:00Z"),
         (2**63 - 1, None),
         (253402300799, None),  # 9999, as seconds
-        ("10 Oct 18 20:19:24 GMT", "2018-10-10T20:19:24Z"),  # e-mail's years of two digits
+        (
+            "10 Oct 18 20:19:24 GMT",
+            "2018-10-10T20:19:24Z",
+        ),  # e-mail's years of two digits
         ("10/11/18", None),
         ("18-10-10", None),
         ("10/11/2018", None),
@@ -67,7 +70,13 @@ def test_every_shape_becomes_one(value, expected):
     "value",
     [
         *("1970-01-01T00:00:00Z", "1970-01-01", 0, "0", "1969-12-31T19:00:00-05:00"),
-        *("0001-01-01T00:00:00Z", "1601-01-01", "1899-12-30", "1900-01-01", "1904-01-01"),
+        *(
+            "0001-01-01T00:00:00Z",
+            "1601-01-01",
+            "1899-12-30",
+            "1900-01-01",
+            "1904-01-01",
+        ),
         *("9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z", 2**63 - 1, -1),
     ],
 )
@@ -94,7 +103,10 @@ def test_a_moment_with_a_zone_is_the_same_moment_in_utc(moment):
         datetime.fromisoformat(written)
     except (OverflowError, ValueError):
         return
-    if datetime.fromisoformat(written).astimezone(UTC).replace(microsecond=0) != expected:
+    if (
+        datetime.fromisoformat(written).astimezone(UTC).replace(microsecond=0)
+        != expected
+    ):
         return  # an ambiguous hour, or an offset with fractions of a second
     assert iso_date(written) == expected.replace(tzinfo=None).isoformat() + "Z"
 
@@ -102,4 +114,6 @@ def test_a_moment_with_a_zone_is_the_same_moment_in_utc(moment):
 @given(st.text() | st.floats() | st.integers() | st.none() | st.binary())
 def test_whatever_comes_is_a_date_or_none(value):
     result = iso_date(value)
-    assert result is None or (len(result) == 20 and result[10] == "T" and result[-1] == "Z")
+    assert result is None or (
+        len(result) == 20 and result[10] == "T" and result[-1] == "Z"
+    )

@@ -20,13 +20,21 @@ from siamese_news.errors import InputError
         ("Post URL|Message|Post ID", "Message", "Post ID"),
         ("thread_id,id,timestamp,body,author", "body", "id"),
         ("Nr.;Kennung;Inhalt;Veröffentlicht am", "Inhalt", "Kennung"),
-        ("Identificador,Publicación,Fecha de publicación", "Publicación", "Identificador"),
+        (
+            "Identificador,Publicación,Fecha de publicación",
+            "Publicación",
+            "Identificador",
+        ),
         ("Identifiant;Auteur;Contenu;Date de création", "Contenu", "Identifiant"),
         ("ID da publicação;Mensagem;Criado em", "Mensagem", "ID da publicação"),
         ("Group Name,Post Created,Message,URL", "message", "url"),
         ("post_id,post_text,comment_id,comment", "comment", "comment_id"),
         ("post_id,text,comment_id,comment", "text", "comment_id"),
-        ("id,conversation_id,text,author.username,referenced_tweets.retweeted.id", "text", "id"),
+        (
+            "id,conversation_id,text,author.username,referenced_tweets.retweeted.id",
+            "text",
+            "id",
+        ),
     ],
 )
 def test_columns_are_found_by_name(write, header, text_field, id_field):
@@ -58,52 +66,120 @@ def test_the_user_may_choose_the_fields(read):
     row = {"id": "1", "text": "x", "data": {"words": "chosen"}, "key": 7}
     stream, posts = read("p.jsonl", [row], text_field="data.words", id_field="key")
     assert [(post.id, post.text) for post in posts] == [("7", "chosen")]
-    assert (stream.detected[0].text_field, stream.detected[0].id_field) == ("data.words", "key")
+    assert (stream.detected[0].text_field, stream.detected[0].id_field) == (
+        "data.words",
+        "key",
+    )
     _, posts = read("p.csv", "id,text,note\n1,x,chosen\n", text_field="note")
     assert [(post.id, post.text) for post in posts] == [("1", "chosen")]
 
 
 def test_a_platform_gives_way_to_the_user(read):
-    status = {"did": "d", "time_us": 1, "kind": "commit", "commit": {"rkey": "k", "text": "t"}}
-    _, posts = read("p.jsonl", [status], text_field="commit.text", id_field="commit.rkey")
+    status = {
+        "did": "d",
+        "time_us": 1,
+        "kind": "commit",
+        "commit": {"rkey": "k", "text": "t"},
+    }
+    _, posts = read(
+        "p.jsonl", [status], text_field="commit.text", id_field="commit.rkey"
+    )
     assert [(post.id, post.text) for post in posts] == [("k", "t")]
 
 
 def test_rows_can_be_numbered(write):
     one, two = write("a b.csv", "text\nx\ny\n"), write("b.csv", "text\nz\n")
     posts = list(open_posts([one, two], id_field="line"))
-    assert [post.id.rsplit("/")[-1] for post in posts] == ["a_b.csv:2", "a_b.csv:3", "b.csv:2"]
+    assert [post.id.rsplit("/")[-1] for post in posts] == [
+        "a_b.csv:2",
+        "a_b.csv:3",
+        "b.csv:2",
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.csv", "id,words\n1,x\n", r"p\.csv:1: no field was recognized as the text; "),
-        ("p.csv", "text\nx\n", r"p\.csv:1: no field was recognized as the id; .*--id-field line"),
-        ("p.jsonl", '\n{"id": "1"}\n', r'p\.jsonl:2: no field .* the text; the file has: id \("1"'),
+        (
+            "p.csv",
+            "id,words\n1,x\n",
+            r"p\.csv:1: no field was recognized as the text; ",
+        ),
+        (
+            "p.csv",
+            "text\nx\n",
+            r"p\.csv:1: no field was recognized as the id; .*--id-field line",
+        ),
+        (
+            "p.jsonl",
+            '\n{"id": "1"}\n',
+            r'p\.jsonl:2: no field .* the text; the file has: id \("1"',
+        ),
         ("p.csv", b"PK\x03\x04....", "is a zip archive"),
         ("p.bin", "hello\nworld\n", "neither JSON nor a table"),
-        ("chat.txt", "[03.05.24, 10:15:32] Ann: the river\n", "a WhatsApp chat: put its messages"),
-        ("chat.txt", "5/13/24, 10:15\u202fAM - Ann: the river, again\n", "a WhatsApp chat"),
-        ("mail.mbox", "From a@b.c Fri May  3 10:15:32 2024\nSubject: x\n\nHi\n", "a mailbox"),
+        (
+            "chat.txt",
+            "[03.05.24, 10:15:32] Ann: the river\n",
+            "a WhatsApp chat: put its messages",
+        ),
+        (
+            "chat.txt",
+            "5/13/24, 10:15\u202fAM - Ann: the river, again\n",
+            "a WhatsApp chat",
+        ),
+        (
+            "mail.mbox",
+            "From a@b.c Fri May  3 10:15:32 2024\nSubject: x\n\nHi\n",
+            "a mailbox",
+        ),
         (
             "messages.htm",
             '<!DOCTYPE html>\n<html>\n<body><div class="page_wrap">\n<div class="history">',
             "a Telegram chat as a web page: export it again as machine-readable JSON",
         ),
-        ("p.json", '{"id": {"0": "a"}, "text": {"0": "b"}}', "one object of objects, by column"),
-        ("p.json", '{\n"7": {"text": "a"},\n"8": {"text": "b"}\n}', "or by id; expected an object"),
-        ("p.csv", "17,the river,2024\n18,a bridge,2024\n", "add a line with names such as id"),
+        (
+            "p.json",
+            '{"id": {"0": "a"}, "text": {"0": "b"}}',
+            "one object of objects, by column",
+        ),
+        (
+            "p.json",
+            '{\n"7": {"text": "a"},\n"8": {"text": "b"}\n}',
+            "or by id; expected an object",
+        ),
+        (
+            "p.csv",
+            "17,the river,2024\n18,a bridge,2024\n",
+            "add a line with names such as id",
+        ),
         ("a.rtf", "{\\rtf1\\ansi A flood}", "a rich text file"),
-        ("feed.csv", '<?xml version="1.0"?>\n<rss version="2.0">', "an RSS or Atom feed"),
-        ("page.csv", "<!DOCTYPE html>\n<html>", "a web page, which is read as an article"),
+        (
+            "feed.csv",
+            '<?xml version="1.0"?>\n<rss version="2.0">',
+            "an RSS or Atom feed",
+        ),
+        (
+            "page.csv",
+            "<!DOCTYPE html>\n<html>",
+            "a web page, which is read as an article",
+        ),
         ("p.parquet", b"PAR1 and no more", "not a Parquet file"),
         ("p.json", " [ ]\n", "the file is empty"),
-        ("p.csv", "id,text\r1,a\r2,b\r", "its lines end as on old Macs: save it as CSV UTF-8"),
-        ("p.csv", "id,text,text\n1,a,b\n", r"p\.csv:1: two columns are called 'text'; rename"),
+        (
+            "p.csv",
+            "id,text\r1,a\r2,b\r",
+            "its lines end as on old Macs: save it as CSV UTF-8",
+        ),
+        (
+            "p.csv",
+            "id,text,text\n1,a,b\n",
+            r"p\.csv:1: two columns are called 'text'; rename",
+        ),
     ],
 )
-def test_what_is_no_file_of_posts_is_refused_with_a_way_out(write, name, content, message):
+def test_what_is_no_file_of_posts_is_refused_with_a_way_out(
+    write, name, content, message
+):
     with pytest.raises(InputError, match=message) as caught:
         open_posts([write(name, content)])
     assert name in str(caught.value)
@@ -117,14 +193,19 @@ def test_a_spreadsheet_fills_the_lines_above_the_header(read):
 
 @pytest.mark.parametrize("name", ["p.csv", "p.jsonl"])
 def test_texts_in_html_lose_their_tags(read, name):
-    rows = [("1", "<p>Rain &amp; wind in <a>Harlow</a><br>and</p>"), ("2", "<p>a < b</p>")]
+    rows = [
+        ("1", "<p>Rain &amp; wind in <a>Harlow</a><br>and</p>"),
+        ("2", "<p>a < b</p>"),
+    ]
     content = [{"id": id, "text": text} for id, text in rows]
     if name == "p.csv":
         content = "id,text\n" + "".join(f"{id},{text}\n" for id, text in rows)
     stream, posts = read(name, content)
     assert [post.text for post in posts] == ["Rain & wind in Harlow\nand", "a < b"]
     assert stream.detected[0].format.endswith(" with texts in HTML")
-    _, posts = read("q.jsonl", [{"id": "1", "text": "use <br>"}, {"id": "2", "text": "what?"}])
+    _, posts = read(
+        "q.jsonl", [{"id": "1", "text": "use <br>"}, {"id": "2", "text": "what?"}]
+    )
     assert posts[0].text == "use <br>"  # most texts have no tags
 
 
@@ -142,7 +223,9 @@ def test_archives_are_named_though_they_look_like_utf_16(write, tmp_path):
 @pytest.mark.parametrize("options", [{"text_field": "nope"}, {"id_field": "nope"}])
 def test_a_chosen_field_must_be_there(write, options):
     path = write("p.jsonl", [{"id": "1", "text": "x"}])
-    with pytest.raises(InputError, match=r"p\.jsonl:1: there is no field 'nope' .*has: id"):
+    with pytest.raises(
+        InputError, match=r"p\.jsonl:1: there is no field 'nope' .*has: id"
+    ):
         open_posts([path], **options)
 
 
@@ -171,6 +254,8 @@ def test_several_fields_are_one_text_and_kept_apart(read):
             start += length + 1
     assert stream.counts.reasons == {"no text": 1}
     _, alone = read("q.jsonl", rows, text_field=["ocr"])
-    assert [post.text for post in alone] == ["", "flood"] and PARTS not in alone[0].metadata
+    assert [post.text for post in alone] == ["", "flood"] and PARTS not in alone[
+        0
+    ].metadata
     with pytest.raises(UnknownFields, match=r"no field 'alt' \(--text-field\)"):
         read("p.jsonl", rows, text_field=["text", "alt"])

@@ -5,9 +5,24 @@ import pytest
 from siamese_news.data.readers import open_posts
 from siamese_news.errors import InputError
 
-WESTERN = ["Die Brücke über den Fluß", "El río creció", "la forêt brûlée", "plain words"]
-RUSSIAN = ["Река поднялась ночью", "мост унесло водой", "город остался без света", "выборы мэра"]
-POLISH = ["rzeka zabrała most", "żółta łódka na wodzie", "źródło wiadomości", "ślad po powodzi"]
+WESTERN = [
+    "Die Brücke über den Fluß",
+    "El río creció",
+    "la forêt brûlée",
+    "plain words",
+]
+RUSSIAN = [
+    "Река поднялась ночью",
+    "мост унесло водой",
+    "город остался без света",
+    "выборы мэра",
+]
+POLISH = [
+    "rzeka zabrała most",
+    "żółta łódka na wodzie",
+    "źródło wiadomości",
+    "ślad po powodzi",
+]
 
 
 def written(tmp_path, texts, encoding, name="posts.csv"):
@@ -36,7 +51,9 @@ def test_what_a_table_is_written_in_is_seen_and_said(tmp_path, texts, encoding, 
     assert stream.detected[0].described == said
 
 
-@pytest.mark.parametrize(("texts", "encoding"), [(RUSSIAN, "cp1251"), (POLISH, "cp1250")])
+@pytest.mark.parametrize(
+    ("texts", "encoding"), [(RUSSIAN, "cp1251"), (POLISH, "cp1250")]
+)
 def test_a_code_page_can_be_named(tmp_path, texts, encoding):
     path = written(tmp_path, texts, encoding)
     stream = open_posts([path], encoding=encoding)

@@ -16,7 +16,8 @@ IDS = [found.name for found in FORMATS]
 
 
 SAMPLES = {
-    path.parent.name: path for path in sorted((Path(__file__).parent / "samples").glob("*/*"))
+    path.parent.name: path
+    for path in sorted((Path(__file__).parent / "samples").glob("*/*"))
 }
 
 
@@ -62,7 +63,11 @@ JSON = [f for f in FORMATS if SAMPLES[f.name].suffix in (".json", ".jsonl")]
 def test_json_is_read_however_it_is_written(known, tmp_path, packing):
     path = SAMPLES[known.name]
     text = path.read_text(encoding="utf-8")
-    values = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else None
+    values = (
+        [json.loads(line) for line in text.splitlines()]
+        if path.suffix == ".jsonl"
+        else None
+    )
     values = values or [json.loads(text)]
     if len(values) == 1 and isinstance(values[0], list):
         values = values[0]
@@ -72,9 +77,13 @@ def test_json_is_read_however_it_is_written(known, tmp_path, packing):
     elif packing == "in one line":
         other.write_text(json.dumps(values))
     elif packing == "indented":
-        other.write_text("".join(json.dumps(value, indent=2) + "\n" for value in values))
+        other.write_text(
+            "".join(json.dumps(value, indent=2) + "\n" for value in values)
+        )
     else:  # what a script makes that appends one answer to the next
-        other.write_text(json.dumps([values[0]], indent=1) + json.dumps([values[0]], indent=1))
+        other.write_text(
+            json.dumps([values[0]], indent=1) + json.dumps([values[0]], indent=1)
+        )
     stream = open_posts([other])
     again = [(post.id, post.text) for post in stream]
     assert stream.detected[0].format == known.name, packing
@@ -88,13 +97,17 @@ def test_chats_of_one_export_keep_their_ids_apart(tmp_path):
     chat = json.loads(SAMPLES["Telegram Desktop"].read_text(encoding="utf-8"))
     other = {**chat, "id": 99, "type": "personal_chat"}
     path = tmp_path / "result.json"
-    path.write_text(json.dumps({"about": "all", "chats": {"list": [chat, other]}}, indent=1))
+    path.write_text(
+        json.dumps({"about": "all", "chats": {"list": [chat, other]}}, indent=1)
+    )
     assert [post.id for post in open_posts([path])] == ["1234567890/2", "99/2"]
 
 
 def test_a_bad_reply_does_not_cost_its_thread(tmp_path):
     page = json.loads(SAMPLES["YouTube Data API"].read_text(encoding="utf-8"))
-    page["items"][0]["replies"]["comments"].insert(0, {"kind": "youtube#comment", "id": "x"})
+    page["items"][0]["replies"]["comments"].insert(
+        0, {"kind": "youtube#comment", "id": "x"}
+    )
     path = tmp_path / "comments.json"
     path.write_text(json.dumps(page))
     stream = open_posts([path])

@@ -23,14 +23,23 @@ ANSWER = {"reply": {"parent": {"uri": uri(2)}, "root": {"uri": uri(1)}}}
 QUOTE = {"embed": {"record": {"uri": uri(1)}}}
 WITH_PICTURE = {"embed": {"record": {"record": {"uri": uri(1)}}, "media": {}}}
 A_LIST = {"embed": {"record": {"uri": "at://did:a/app.bsky.graph.list/1"}}}
-TWEET = {"text": "t", "author_id": "1", "edit_history_tweet_ids": ["0"], "conversation_id": "1"}
+TWEET = {
+    "text": "t",
+    "author_id": "1",
+    "edit_history_tweet_ids": ["0"],
+    "conversation_id": "1",
+}
 V1 = {"full_text": "t", "user": {"screen_name": "a"}}
 TOOT = {"content": "c", "account": {"acct": "a"}, "visibility": "public"}
 SHARED = {"id": "9", "url": "u", "date": "2020-01-01", "rawContent": "r"}
 
 
 def video(number, **snippet):
-    return {"kind": "youtube#comment", "id": number, "snippet": {"textOriginal": "t", **snippet}}
+    return {
+        "kind": "youtube#comment",
+        "id": number,
+        "snippet": {"textOriginal": "t", **snippet},
+    }
 
 
 THREAD = {
@@ -82,14 +91,24 @@ CASES = {
         ],
     ),
     "Bluesky feed or search": (
-        [{"uri": uri(3), "author": {"did": "did:a"}, "record": {"text": "t", **ANSWER}}],
+        [
+            {
+                "uri": uri(3),
+                "author": {"did": "did:a"},
+                "record": {"text": "t", **ANSWER},
+            }
+        ],
         [{"reply_to": uri(2), "thread": uri(1)}],
     ),
     "Mastodon": (
         [
             {**TOOT, "id": "1", "in_reply_to_id": None},
             {**TOOT, "id": "2", "in_reply_to_id": "1"},
-            {**TOOT, "id": "3", "quote": {"state": "accepted", "quoted_status": {"id": "1"}}},
+            {
+                **TOOT,
+                "id": "3",
+                "quote": {"state": "accepted", "quoted_status": {"id": "1"}},
+            },
             {**TOOT, "id": "4", "quote": {"id": "1"}},
         ],
         [{}, {"reply_to": "1"}, {"quotes": "1"}, {"quotes": "1"}],
@@ -99,7 +118,11 @@ CASES = {
             {
                 "type": "Create",
                 "actor": "a",
-                "object": {"id": "n2", "content": "c", "inReplyTo": "https://s.example/1"},
+                "object": {
+                    "id": "n2",
+                    "content": "c",
+                    "inReplyTo": "https://s.example/1",
+                },
             }
         ],
         [{"reply_to": "https://s.example/1"}],
@@ -107,8 +130,20 @@ CASES = {
     "Reddit dump": (
         [
             {"id": "s", "title": "T", "selftext": "", "subreddit": "town"},
-            {"id": "c", "body": "b", "subreddit": "town", "parent_id": "t3_s", "link_id": "t3_s"},
-            {"id": "d", "body": "b", "subreddit": "town", "parent_id": "t1_c", "link_id": "t3_s"},
+            {
+                "id": "c",
+                "body": "b",
+                "subreddit": "town",
+                "parent_id": "t3_s",
+                "link_id": "t3_s",
+            },
+            {
+                "id": "d",
+                "body": "b",
+                "subreddit": "town",
+                "parent_id": "t1_c",
+                "link_id": "t3_s",
+            },
         ],
         [
             {"channel": "town"},
@@ -139,12 +174,24 @@ CASES = {
         [{"thread": "1"}, {"thread": "1", "reply_to": "1", "quotes": "8"}],
     ),
     "Twitter API v1.1": (
-        [{**V1, "id_str": "2", "in_reply_to_status_id_str": "1", "quoted_status_id_str": "3"}],
+        [
+            {
+                **V1,
+                "id_str": "2",
+                "in_reply_to_status_id_str": "1",
+                "quoted_status_id_str": "3",
+            }
+        ],
         [{"reply_to": "1", "quotes": "3"}],
     ),
     "snscrape, twscrape": (
         [
-            {**SHARED, "inReplyToTweetId": 5, "conversationId": 4, "quotedTweet": {"id": 3}},
+            {
+                **SHARED,
+                "inReplyToTweetId": 5,
+                "conversationId": 4,
+                "quotedTweet": {"id": 3},
+            },
             {**SHARED, "id": "8", "inReplyToTweetId": None, "conversationId": 8},
         ],
         [{"reply_to": "5", "thread": "4", "quotes": "3"}, {"thread": "8"}],
@@ -154,7 +201,15 @@ CASES = {
         [{"reply_to": "v", "thread": "v"}, {"reply_to": "c1", "thread": "v"}],
     ),
     "TikTok Research API": (
-        [{"id": 2, "text": "t", "create_time": 1, "video_id": 1, "parent_comment_id": 1}],
+        [
+            {
+                "id": 2,
+                "text": "t",
+                "create_time": 1,
+                "video_id": 1,
+                "parent_comment_id": 1,
+            }
+        ],
         [{"reply_to": "1", "thread": "1"}],
     ),
     "Threads API": (
@@ -172,7 +227,14 @@ CASES = {
         [{"reply_to": "2", "thread": "1", "quotes": "9"}],
     ),
     "CrowdTangle API": (
-        [{"platformId": "1_2", "postUrl": "u", "message": "m", "account": {"name": "Town"}}],
+        [
+            {
+                "platformId": "1_2",
+                "postUrl": "u",
+                "message": "m",
+                "account": {"name": "Town"},
+            }
+        ],
         [{"channel": "Town"}],
     ),
     # 4CAT's tables have `id`, `thread_id` and `body`, whatever the platform.

@@ -15,8 +15,14 @@ V2_PAGE = {
             "conversation_id": "1500000000000000001",
             "entities": {
                 "urls": [
-                    {"url": "https://t.co/p", "expanded_url": "https://twitter.com/x/status/1"},
-                    {"url": "https://t.co/a", "expanded_url": "https://news.example/flood"},
+                    {
+                        "url": "https://t.co/p",
+                        "expanded_url": "https://twitter.com/x/status/1",
+                    },
+                    {
+                        "url": "https://t.co/a",
+                        "expanded_url": "https://news.example/flood",
+                    },
                 ]
             },
         },
@@ -71,7 +77,11 @@ def test_a_page_of_twarc2_gives_all_its_tweets(read):
 
 
 def test_flattened_tweets_of_twarc2(read):
-    original = {"type": "retweeted", "id": "9", "text": "The whole of the text of the tweet"}
+    original = {
+        "type": "retweeted",
+        "id": "9",
+        "text": "The whole of the text of the tweet",
+    }
     rows = [
         {
             "id": "10",
@@ -134,7 +144,9 @@ def test_twitter_v1_texts_are_whole_and_ids_exact(read):
             number + 3,
             text="RT @x: cut o…",
             retweeted_status=v1(
-                number + 2, text="cut o…", extended_tweet={"full_text": "cut off no more"}
+                number + 2,
+                text="cut o…",
+                extended_tweet={"full_text": "cut off no more"},
             ),
         ),
         v1(
@@ -195,14 +207,25 @@ def test_jetstream_events(read):
     like["commit"]["collection"] = "app.bsky.feed.like"
     link = {"$type": "app.bsky.richtext.facet#link", "uri": "https://b.example/"}
     rows = [
-        {"did": "did:plc:x", "time_us": 1, "kind": "identity", "identity": {"handle": "a.b"}},
+        {
+            "did": "did:plc:x",
+            "time_us": 1,
+            "kind": "identity",
+            "identity": {"handle": "a.b"},
+        },
         like,
-        jetstream("k1", embed={"external": {"uri": "https://a.example/", "title": "T"}}),
+        jetstream(
+            "k1", embed={"external": {"uri": "https://a.example/", "title": "T"}}
+        ),
         {
             "did": "did:plc:x",
             "time_us": 2,
             "kind": "commit",
-            "commit": {"operation": "delete", "collection": "app.bsky.feed.post", "rkey": "k0"},
+            "commit": {
+                "operation": "delete",
+                "collection": "app.bsky.feed.post",
+                "rkey": "k0",
+            },
         },
         jetstream("k2", facets=[{"features": [link]}]),
         jetstream("k3", text=7),
@@ -233,9 +256,18 @@ def test_records_of_a_bluesky_repository(read):
     post = "app.bsky.feed.post"
     page = {
         "records": [
-            record("k1", post, text="one", createdAt="2024-01-01T10:00:00Z", langs=["en"]),
-            record("k2", "app.bsky.feed.like", subject={"uri": f"at://did:plc:b/{post}/k"}),
-            record("k3", post, text="two", reply={"parent": {"uri": f"at://did:plc:b/{post}/k"}}),
+            record(
+                "k1", post, text="one", createdAt="2024-01-01T10:00:00Z", langs=["en"]
+            ),
+            record(
+                "k2", "app.bsky.feed.like", subject={"uri": f"at://did:plc:b/{post}/k"}
+            ),
+            record(
+                "k3",
+                post,
+                text="two",
+                reply={"parent": {"uri": f"at://did:plc:b/{post}/k"}},
+            ),
         ],
         "cursor": "k3",
     }
@@ -256,7 +288,11 @@ def test_records_of_a_bluesky_repository(read):
 
 def test_an_instagram_download_has_captions_and_comments(read):
     def picture(number, title):
-        return {"uri": f"{number}.jpg", "creation_timestamp": 1704103200 + number, "title": title}
+        return {
+            "uri": f"{number}.jpg",
+            "creation_timestamp": 1704103200 + number,
+            "title": title,
+        }
 
     content = [
         {"media": [picture(0, "The river \u00e2\u0080\u0093 again")]},
@@ -301,7 +337,13 @@ def test_mastodon_statuses_lose_their_html(read):
         '<span class="invisible">https://</span><span class="ellipsis">a.example</span>'
         '<span class="invisible">/story</span></a></p><p>#<span>storm</span></p>',
     }
-    boost = {**status, "id": "2", "content": "", "reblog": status, "account": {"acct": "al"}}
+    boost = {
+        **status,
+        "id": "2",
+        "content": "",
+        "reblog": status,
+        "account": {"acct": "al"},
+    }
     hidden = {**status, "id": "3", "spoiler_text": "weather", "content": "<p>wet</p>"}
     stream, posts = read("toots.jsonl", [status, boost, hidden])
     assert stream.detected[0].format == "Mastodon"
@@ -310,7 +352,10 @@ def test_mastodon_statuses_lose_their_html(read):
     assert posts[0].metadata["permalink"] == status["url"]
     assert posts[0].metadata["url"] == "https://a.example/story"
     assert posts[1].text == posts[0].text
-    assert (posts[1].metadata["retweet_of"], posts[1].metadata["author"]) == (status["id"], "al")
+    assert (posts[1].metadata["retweet_of"], posts[1].metadata["author"]) == (
+        status["id"],
+        "al",
+    )
     assert posts[2].text == "weather\nwet"
 
 
@@ -370,20 +415,40 @@ def test_reddit_comments_and_submissions_from_one_dump(read):
 
 def test_a_beir_corpus(read):
     rows = [
-        {"_id": "d1", "title": "", "text": "a post", "metadata": {"event": "x", "n": 2**53 + 1}},
-        {"_id": "d2", "title": "Head", "text": "body", "metadata": {"date": "2020-01-02"}},
+        {
+            "_id": "d1",
+            "title": "",
+            "text": "a post",
+            "metadata": {"event": "x", "n": 2**53 + 1},
+        },
+        {
+            "_id": "d2",
+            "title": "Head",
+            "text": "body",
+            "metadata": {"date": "2020-01-02"},
+        },
     ]
     stream, posts = read("corpus.jsonl", rows)
     assert stream.detected[0].format == "BEIR corpus"
     assert [post.text for post in posts] == ["a post", "Head\nbody"]
     assert posts[0].metadata == {"event": "x", "n": 2**53 + 1}
-    assert posts[1].metadata == {"date": "2020-01-02", "created_at": "2020-01-02T00:00:00Z"}
+    assert posts[1].metadata == {
+        "date": "2020-01-02",
+        "created_at": "2020-01-02T00:00:00Z",
+    }
 
 
-@pytest.mark.parametrize("field", ["data", "includes", "referenced_tweets", "id", "author_id"])
+@pytest.mark.parametrize(
+    "field", ["data", "includes", "referenced_tweets", "id", "author_id"]
+)
 @pytest.mark.parametrize("value", [None, 1, "x", [], {}, [1], [None], {"x": [1]}])
 def test_a_tweet_of_a_wrong_shape_is_one_bad_row(read, field, value):
-    good = {"id": "1", "text": "fine", "author_id": "2", "edit_history_tweet_ids": ["1"]}
+    good = {
+        "id": "1",
+        "text": "fine",
+        "author_id": "2",
+        "edit_history_tweet_ids": ["1"],
+    }
     bad = {"id": "2", "text": "fine", "author_id": "2", "edit_history_tweet_ids": ["2"]}
     stream, posts = read("t.jsonl", [good, {**bad, field: value}])
     assert posts[0].id == "1"
@@ -393,33 +458,60 @@ def test_a_tweet_of_a_wrong_shape_is_one_bad_row(read, field, value):
 def test_boosts_of_an_outbox_are_counted(read):
     note = {"id": "n1", "content": "<p>rain</p>", "published": "2020-02-22T14:16:41Z"}
     wrote = {"id": "a1", "type": "Create", "actor": "ann", "object": note}
-    boosted = [{"id": f"b{n}", "type": "Announce", "actor": "ann", "object": "x"} for n in range(3)]
+    boosted = [
+        {"id": f"b{n}", "type": "Announce", "actor": "ann", "object": "x"}
+        for n in range(3)
+    ]
     page = {"type": "OrderedCollection", "orderedItems": [wrote, *boosted]}
-    for name, rows in (("outbox.json", json.dumps(page, indent=1)), ("pages.jsonl", [page])):
+    for name, rows in (
+        ("outbox.json", json.dumps(page, indent=1)),
+        ("pages.jsonl", [page]),
+    ):
         stream, posts = read(name, rows)
         assert [post.text for post in posts] == ["rain"] and stream.counts.skipped == 3
         assert "3 records without a post skipped" in str(stream.counts)
 
 
-GONE = ["[deleted]", "[removed]", "[ Removed by Reddit ]", "[deleted by user]", " [Removed] "]
+GONE = [
+    "[deleted]",
+    "[removed]",
+    "[ Removed by Reddit ]",
+    "[deleted by user]",
+    " [Removed] ",
+]
 
 
 @pytest.mark.parametrize("gone", GONE)
 def test_deleted_posts_of_reddit_are_counted_as_deleted(read, gone):
     comments = [
         {"id": "c1", "body": gone, "subreddit": "town"},
-        {"id": "c2", "body": "my cellar is [removed] from the map", "subreddit": "town"},
-        {"id": "s1", "title": "[deleted by user]", "selftext": gone, "subreddit": "town"},
+        {
+            "id": "c2",
+            "body": "my cellar is [removed] from the map",
+            "subreddit": "town",
+        },
+        {
+            "id": "s1",
+            "title": "[deleted by user]",
+            "selftext": gone,
+            "subreddit": "town",
+        },
         {"id": "s2", "title": "A storm", "selftext": gone, "subreddit": "town"},
     ]
     stream, posts = read("p.jsonl", comments)
     assert [post.text for post in posts] == [comments[1]["body"], "A storm"]
-    assert (stream.counts.deleted, stream.counts.skipped, stream.counts.rejected) == (2, 0, 0)
+    assert (stream.counts.deleted, stream.counts.skipped, stream.counts.rejected) == (
+        2,
+        0,
+        0,
+    )
     assert str(stream.counts) == "2 posts read, 2 deleted posts left out"
     table = f'id,subreddit,text\nc1,town,"{gone}"\nc2,town,a storm\n'
     stream, posts = read("p.csv", table)
     assert [post.text for post in posts] == ["a storm"] and stream.counts.deleted == 1
-    table = f'id,title,body,num_comments\ns1,"A storm","{gone}",0\ns2,"{gone}","{gone}",0\n'
+    table = (
+        f'id,title,body,num_comments\ns1,"A storm","{gone}",0\ns2,"{gone}","{gone}",0\n'
+    )
     stream, posts = read("praw.csv", table)
     assert [post.text for post in posts] == ["A storm"] and stream.counts.deleted == 1
 

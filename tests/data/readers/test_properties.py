@@ -17,7 +17,9 @@ from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 
 quick = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 scalars = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 anything = st.text(max_size=30)  # lone surrogates, NULs and controls too
@@ -32,17 +34,27 @@ def posts_of(path):
 
 
 def table(ids, texts):
-    return st.lists(st.tuples(ids, texts), min_size=1, max_size=8, unique_by=lambda row: row[0])
+    return st.lists(
+        st.tuples(ids, texts), min_size=1, max_size=8, unique_by=lambda row: row[0]
+    )
 
 
 @quick
-@given(rows=table(ids, anything), ascii_only=st.booleans(), end=st.sampled_from(["\n", "\r\n"]))
+@given(
+    rows=table(ids, anything),
+    ascii_only=st.booleans(),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
 def test_json_lines_round_trip(tmp_path, rows, ascii_only, end):
     path = tmp_path / "p.jsonl"
-    lines = (json.dumps({"id": i, "text": t}, ensure_ascii=ascii_only) + end for i, t in rows)
+    lines = (
+        json.dumps({"id": i, "text": t}, ensure_ascii=ascii_only) + end for i, t in rows
+    )
     data = "".join(lines).encode("utf-8", "surrogatepass")
     path.write_bytes(data)
-    raw_surrogates = not ascii_only and any(0xD800 <= ord(c) <= 0xDFFF for _, t in rows for c in t)
+    raw_surrogates = not ascii_only and any(
+        0xD800 <= ord(c) <= 0xDFFF for _, t in rows for c in t
+    )
     if raw_surrogates:  # then it is no UTF-8
         with pytest.raises(InputError, match="not UTF-8"):
             posts_of(path)
@@ -94,17 +106,26 @@ def damaged(data):
             changed[at] = byte
         return bytes(changed[: length or None])
 
-    return st.builds(apply, st.lists(change, max_size=5), st.just(0) | st.integers(1, len(data)))
+    return st.builds(
+        apply, st.lists(change, max_size=5), st.just(0) | st.integers(1, len(data))
+    )
 
 
 def _parquet():
     out = io.BytesIO()
-    columns = {"id": [str(n) for n in range(60)], "text": [f"post {n}" for n in range(60)]}
-    pq.write_table(pa.table({**columns, "date": pa.array(range(60), pa.timestamp("ns"))}), out)
+    columns = {
+        "id": [str(n) for n in range(60)],
+        "text": [f"post {n}" for n in range(60)],
+    }
+    pq.write_table(
+        pa.table({**columns, "date": pa.array(range(60), pa.timestamp("ns"))}), out
+    )
     return out.getvalue()
 
 
-_LINES = "".join(json.dumps({"id": str(n), "text": f"post {n**9}"}) + "\n" for n in range(60))
+_LINES = "".join(
+    json.dumps({"id": str(n), "text": f"post {n**9}"}) + "\n" for n in range(60)
+)
 _FILES = {
     "p.parquet": _parquet(),
     "p.jsonl.gz": gzip.compress(_LINES.encode()),
@@ -114,7 +135,9 @@ _FILES = {
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @pytest.mark.parametrize("name", _FILES)
 @given(data=st.data())
@@ -130,7 +153,9 @@ def test_a_damaged_file_is_read_in_part_or_refused(tmp_path, name, data):
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner)
+    ),
     max_leaves=4,
 )
 FIELDS = [
@@ -165,7 +190,9 @@ good = '{"id": "good", "text": "good"}\n'
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     content=st.binary(max_size=120)
@@ -176,7 +203,9 @@ good = '{"id": "good", "text": "good"}\n'
         ),
         st.binary(max_size=80),
     ),
-    name=st.sampled_from(["p.jsonl", "p.csv", "p.tsv", "p", "p.parquet", "p.gz", "p.zst"]),
+    name=st.sampled_from(
+        ["p.jsonl", "p.csv", "p.tsv", "p", "p.parquet", "p.gz", "p.zst"]
+    ),
     rejected=st.booleans(),
 )
 @example(
@@ -203,5 +232,7 @@ def test_whatever_comes_is_read_counted_or_refused(tmp_path, content, name, reje
         assert post.id.split() == [post.id]
         f"{post.id}{json.dumps(post.metadata, ensure_ascii=False)}{post.text}".encode()
     if rejected and kept.exists():
-        assert len(kept.read_text(encoding="utf-8").splitlines()) == stream.counts.rejected
+        assert (
+            len(kept.read_text(encoding="utf-8").splitlines()) == stream.counts.rejected
+        )
         kept.unlink()

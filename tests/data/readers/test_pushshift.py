@@ -8,7 +8,12 @@ from siamese_news.data.readers import open_posts
 
 
 def posts_of(path, **fields):
-    comment = {"id": "k3x9", "body": "the weir broke", "subreddit": "tansy", "created_utc": 1.6e9}
+    comment = {
+        "id": "k3x9",
+        "body": "the weir broke",
+        "subreddit": "tansy",
+        "created_utc": 1.6e9,
+    }
     path.write_text(json.dumps(comment | fields) + "\n")
     return next(iter(open_posts(path))).metadata
 

@@ -54,7 +54,16 @@ def test_a_damaged_text_is_what_it_was(damage, text):
     "text",
     [
         *TEXTS,
-        *("LE CAFÉ”", "“AMANHÔ", "IL Y MARQUÉ…", "TRÈS BIEN »", "À…", "Ã", "Â", "SÃO PAULO – AÇÃO"),
+        *(
+            "LE CAFÉ”",
+            "“AMANHÔ",
+            "IL Y MARQUÉ…",
+            "TRÈS BIEN »",
+            "À…",
+            "Ã",
+            "Â",
+            "SÃO PAULO – AÇÃO",
+        ),
         *("AMANHÃ» disse ela", "MANHÃ… linda", "MANHÃ™ a marca", "IRMÃ\xa0!", "HÂ± 5"),
         "In R prints <U+0641> for the letter fa",
         "the folder C:\\users\\u00e4 is full",
@@ -73,7 +82,9 @@ def test_a_text_that_is_right_stays(text):
     assert repaired(text) == (text, "whole" if "<U+" not in text else "garbled")
 
 
-@given(st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=80))
+@given(
+    st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=80)
+)
 def test_no_text_fails_and_a_repaired_one_is_whole(text):
     plain, state = repaired(text)
     assert (plain == text) == (state != "repaired")
@@ -93,14 +104,27 @@ def test_the_command_counts_what_was_repaired_and_what_was_left(tmp_path):
         as_cp1252("it’s".encode()) + " a café",
         "a plain café",
     ]
-    rows = "".join(json.dumps({"id": str(n), "text": t}) + "\n" for n, t in enumerate(texts))
+    rows = "".join(
+        json.dumps({"id": str(n), "text": t}) + "\n" for n, t in enumerate(texts)
+    )
     (tmp_path / "posts.jsonl").write_text(rows)
     (tmp_path / "seed.txt").write_text("Le barrage de Tanaisie cède dans la nuit.\n")
-    rank = ("rank", "--articles", "seed.txt", "--posts", "posts.jsonl", "--out", "list.jsonl")
+    rank = (
+        "rank",
+        "--articles",
+        "seed.txt",
+        "--posts",
+        "posts.jsonl",
+        "--out",
+        "list.jsonl",
+    )
     done = process(*rank, folder=tmp_path)
     assert "2 texts repaired (encoded twice, or in escapes)" in done.stderr
     assert "1 text left that may be encoded twice" in done.stderr
-    found = {row["post"]: row["text"] for row in map(json.loads, open(tmp_path / "list.jsonl"))}
+    found = {
+        row["post"]: row["text"]
+        for row in map(json.loads, open(tmp_path / "list.jsonl"))
+    }
     assert found["0"] == "Le barrage de Tanaisie cède : « fuyez »"
     assert found["1"] == "le barrage cède" and found["2"] == texts[2]
 

@@ -33,7 +33,9 @@ def ids_and_texts(stream):
     return {post.id: post.text for post in stream}
 
 
-@pytest.mark.parametrize("column", ["room", "chat", "channel", "subreddit", "group", "thread_id"])
+@pytest.mark.parametrize(
+    "column", ["room", "chat", "channel", "subreddit", "group", "thread_id"]
+)
 def test_posts_numbered_in_each_place_are_all_read(read, column):
     stream, posts = read("p.csv", table(ROOMS, ("id", column, "text")))
     assert {post.id: post.text for post in posts} == {
@@ -70,7 +72,8 @@ def test_the_group_that_the_user_names_tells_posts_apart(write):
 
 def test_files_that_each_begin_with_1_keep_all_posts(write):
     files = [
-        write(f"{name}.csv", f"id,text\n1,{name} first\n2,{name} second\n") for name in ("x", "y")
+        write(f"{name}.csv", f"id,text\n1,{name} first\n2,{name} second\n")
+        for name in ("x", "y")
     ]
     stream = open_posts(files)
     assert ids_and_texts(stream) == {
@@ -82,18 +85,29 @@ def test_files_that_each_begin_with_1_keep_all_posts(write):
 
 
 def test_files_of_one_name_in_two_folders(write):
-    files = [write(f"{name}/chat.csv", f"id,text\n1,{name}\n") for name in ("a", "b", "c")]
-    with pytest.raises(InputError, match=r"c/chat\.csv:2: the id '1' is that of another post"):
+    files = [
+        write(f"{name}/chat.csv", f"id,text\n1,{name}\n") for name in ("a", "b", "c")
+    ]
+    with pytest.raises(
+        InputError, match=r"c/chat\.csv:2: the id '1' is that of another post"
+    ):
         list(open_posts(files))
 
 
-@pytest.mark.parametrize("missing", ["NA", "nan", "None", "null", "-", "0", "#N/A", "n/a"])
+@pytest.mark.parametrize(
+    "missing", ["NA", "nan", "None", "null", "-", "0", "#N/A", "n/a"]
+)
 def test_what_stands_for_no_id_loses_no_post(write, missing):
-    path = write("p.csv", "id,text\n" + "".join(f"{missing},post {n}\n" for n in range(30)))
+    path = write(
+        "p.csv", "id,text\n" + "".join(f"{missing},post {n}\n" for n in range(30))
+    )
     with pytest.raises(InputError) as caught:
         list(open_posts([path]))
     message = str(caught.value)
-    assert message.startswith(f"{path}:3: the id '{missing}'") and f"in {path}:2;" in message
+    assert (
+        message.startswith(f"{path}:3: the id '{missing}'")
+        and f"in {path}:2;" in message
+    )
     assert "stands for a missing id" in message
     assert len(list(open_posts([path], id_field="line"))) == 30
 
@@ -103,7 +117,9 @@ def test_both_rows_are_named_also_within_a_place(write):
     path = write("p.csv", table(rows))
     with pytest.raises(InputError) as caught:
         list(open_posts([path]))
-    assert str(caught.value).startswith(f"{path}:6: ") and f"in {path}:5;" in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:6: ") and f"in {path}:5;" in str(
+        caught.value
+    )
 
 
 def test_repeats_remain_duplicates(read):
@@ -125,7 +141,9 @@ def test_repeats_remain_duplicates(read):
     ],
 )
 def test_ids_given_once_belong_to_versions_of_one_post(read, own_id):
-    stream, posts = read("p.csv", f"id,text\n{own_id},a storm\n{own_id},a storm (edited)\n")
+    stream, posts = read(
+        "p.csv", f"id,text\n{own_id},a storm\n{own_id},a storm (edited)\n"
+    )
     assert [post.text for post in posts] == ["a storm"]
     assert stream.counts.reasons == {"another version": 1}
 
@@ -177,11 +195,18 @@ def test_texts_and_places_take_eight_bytes_a_post(monkeypatch):
     seen = duplicates.SeenIds()
     tracemalloc.start()
     for start in range(0, 200_000, 1000):
-        seen.add([f"id-{n}" for n in range(start, start + 1000)], [n + 1 for n in range(1000)])
+        seen.add(
+            [f"id-{n}" for n in range(start, start + 1000)],
+            [n + 1 for n in range(1000)],
+        )
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 17 * 200_000
-    assert seen.mark("id-199999") == 1000 and seen.mark("id-0") == 1 and seen.mark("x") is None
+    assert (
+        seen.mark("id-199999") == 1000
+        and seen.mark("id-0") == 1
+        and seen.mark("x") is None
+    )
 
 
 @pytest.fixture
@@ -210,9 +235,14 @@ def test_the_commands_find_all_posts_or_stop(files):
     assert done.exit_code == 0, done.stderr
     assert len(out.read_text().splitlines()) == 4
     assert "such as cooking/1" in " ".join(done.stderr.split())
-    assert json.loads((files / "out.jsonl.meta.json").read_text())["counts"]["renamed"] == 2
+    assert (
+        json.loads((files / "out.jsonl.meta.json").read_text())["counts"]["renamed"]
+        == 2
+    )
     for command in (["rank"], ["filter", "--min-score", "0"]):
-        done = run(files, *command, *seeds, files / "na.csv", "--out", files / "na.jsonl")
+        done = run(
+            files, *command, *seeds, files / "na.csv", "--out", files / "na.jsonl"
+        )
         assert done.exit_code == 2 and "na.csv:3" in told(done)
         assert not (files / "na.jsonl").exists()
 
@@ -220,11 +250,22 @@ def test_the_commands_find_all_posts_or_stop(files):
 def test_workers_refuse_what_only_one_process_can_tell_apart(files, write):
     rows = [(n, room, f"the storm in {room} {n}") for room in "ab" for n in range(9000)]
     write("long.csv", table(rows))
-    options = ["--articles", files / "seed.txt", "--min-score", "0", "--out", files / "w.jsonl"]
-    done = run(files, "filter", "--posts", files / "long.csv", *options, "--workers", "2")
+    options = [
+        "--articles",
+        files / "seed.txt",
+        "--min-score",
+        "0",
+        "--out",
+        files / "w.jsonl",
+    ]
+    done = run(
+        files, "filter", "--posts", files / "long.csv", *options, "--workers", "2"
+    )
     assert done.exit_code == 2
     assert "leave out --workers" in told(done)
-    assert run(files, "filter", "--posts", files / "long.csv", *options, "--force").exit_code in (
+    assert run(
+        files, "filter", "--posts", files / "long.csv", *options, "--force"
+    ).exit_code in (
         0,
         2,
     )

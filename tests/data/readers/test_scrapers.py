@@ -26,7 +26,11 @@ def tweet(number, text, name="ann", **legacy):
     return {
         "rest_id": str(number),
         "id": str(number),
-        "core": {"user_results": {"result": {"rest_id": "7", "legacy": {"screen_name": name}}}},
+        "core": {
+            "user_results": {
+                "result": {"rest_id": "7", "legacy": {"screen_name": name}}
+            }
+        },
         "legacy": {
             "id_str": str(number),
             "full_text": text,
@@ -47,7 +51,9 @@ def test_tweets_that_zeeschuimer_saw(read):
         retweeted_status_result={"result": {"tweet": tweet(5, "cut", "bo")}},
     )
     original = cut["legacy"]["retweeted_status_result"]["result"]["tweet"]
-    original["note_tweet"] = {"note_tweet_results": {"result": {"text": "the whole of the text"}}}
+    original["note_tweet"] = {
+        "note_tweet_results": {"result": {"text": "the whole of the text"}}
+    }
     reply = tweet(
         1786000000000000001,
         "no bridge &amp; no boat",
@@ -55,11 +61,18 @@ def test_tweets_that_zeeschuimer_saw(read):
         quoted_status_id_str="1700000000000000000",
     )
     moved = tweet(1786000000000000003, "where X keeps names since 2025")
-    moved["core"]["user_results"]["result"] = {"core": {"screen_name": "cy"}, "legacy": {}}
+    moved["core"]["user_results"]["result"] = {
+        "core": {"screen_name": "cy"},
+        "legacy": {},
+    }
     old = {"id": 4, "type": "adaptive", "user": {"screen_name": "di"}}
     old["legacy"] = tweet(1600000000000000004, "a search of 2022")["legacy"]
-    withheld = tweet(1786000000000000006, "RT @x: gone", retweeted_status_result={"result": {}})
-    rows = [captured("twitter.com", item) for item in (cut, reply, moved, old, withheld)]
+    withheld = tweet(
+        1786000000000000006, "RT @x: gone", retweeted_status_result={"result": {}}
+    )
+    rows = [
+        captured("twitter.com", item) for item in (cut, reply, moved, old, withheld)
+    ]
     stream, posts = read("zs.ndjson", rows)
     assert stream.detected[0].format == "Zeeschuimer"
     assert [post.text for post in posts] == [
@@ -70,7 +83,13 @@ def test_tweets_that_zeeschuimer_saw(read):
         "RT @x: gone",
     ]
     assert posts[0].metadata["retweet_of"] == "5"
-    assert [post.metadata["author"] for post in posts] == ["ann", "ann", "cy", "di", "ann"]
+    assert [post.metadata["author"] for post in posts] == [
+        "ann",
+        "ann",
+        "cy",
+        "di",
+        "ann",
+    ]
     assert posts[1].id == "1786000000000000001"
     assert posts[1].metadata == {
         "created_at": "2024-05-02T10:00:00Z",
@@ -83,7 +102,12 @@ def test_tweets_that_zeeschuimer_saw(read):
     }
 
 
-TIKTOK = {"id": "7001", "desc": "A flood", "createTime": 1714644000, "author": {"uniqueId": "bo"}}
+TIKTOK = {
+    "id": "7001",
+    "desc": "A flood",
+    "createTime": 1714644000,
+    "author": {"uniqueId": "bo"},
+}
 COMMENT = {
     "id": "7009",
     "cid": "7009",
@@ -94,7 +118,12 @@ COMMENT = {
     "comment_language": "en",
     "user": {"unique_id": "cy"},
 }
-INSTAGRAM = {"id": "3_9", "code": "C6x", "caption": {"text": "A flood"}, "taken_at": 1714644000}
+INSTAGRAM = {
+    "id": "3_9",
+    "code": "C6x",
+    "caption": {"text": "A flood"},
+    "taken_at": 1714644000,
+}
 GRAPH = {
     "id": "4",
     "shortcode": "C6z",
@@ -134,7 +163,9 @@ TRUTH = {
         ("truthsocial.com", TRUTH, "A flood", ("112", "ed", None)),
     ],
 )
-def test_items_of_zeeschuimer_and_as_4cat_keeps_them(read, platform, item, text, expected):
+def test_items_of_zeeschuimer_and_as_4cat_keeps_them(
+    read, platform, item, text, expected
+):
     line = captured(platform, item)
     _, (post,) = read("zs.ndjson", [line])
     about = {name: value for name, value in line.items() if name != "data"}
@@ -146,13 +177,24 @@ def test_items_of_zeeschuimer_and_as_4cat_keeps_them(read, platform, item, text,
 
 
 def test_a_post_of_threads_has_an_address_of_threads(read):
-    item = {**INSTAGRAM, "user": {"username": "di"}, "text_post_app_info": {}, "caption": None}
+    item = {
+        **INSTAGRAM,
+        "user": {"username": "di"},
+        "text_post_app_info": {},
+        "caption": None,
+    }
     _, (post,) = read("zs.ndjson", [captured("threads.net", item)])
-    assert (post.text, post.metadata["permalink"]) == ("", "https://www.threads.com/@di/post/C6x")
+    assert (post.text, post.metadata["permalink"]) == (
+        "",
+        "https://www.threads.com/@di/post/C6x",
+    )
 
 
 def test_an_item_of_another_platform_is_counted_by_name(read):
-    rows = [captured("tiktok.com", TIKTOK), captured("linkedin.com", {"id": "urn:li:1"})]
+    rows = [
+        captured("tiktok.com", TIKTOK),
+        captured("linkedin.com", {"id": "urn:li:1"}),
+    ]
     stream, posts = read("zs.ndjson", rows)
     assert len(posts) == 1 and stream.counts.reasons == {"unknown platform": 1}
 
@@ -218,8 +260,20 @@ INFO = {
     "tags": ["a", "b"],
     "webpage_url": "https://www.youtube.com/watch?v=vid12345678",
     "comments": [
-        {"id": "Ug1", "parent": "root", "text": "a storm", "author": "@a", "timestamp": 1714644000},
-        {"id": "Ug1.A9", "parent": "Ug1", "text": "where", "author": "@b", "timestamp": 1714730400},
+        {
+            "id": "Ug1",
+            "parent": "root",
+            "text": "a storm",
+            "author": "@a",
+            "timestamp": 1714644000,
+        },
+        {
+            "id": "Ug1.A9",
+            "parent": "Ug1",
+            "text": "where",
+            "author": "@b",
+            "timestamp": 1714730400,
+        },
         {"id": "Ug2", "parent": "root", "html": "no<br>text", "author_id": "UC1"},
     ],
 }
@@ -237,13 +291,15 @@ def test_comments_and_replies_of_yt_dlp(read, indent):
         "reply_to": "Ug1",
         "permalink": "https://www.youtube.com/watch?v=vid12345678&lc=Ug1.A9",
     }
-    assert [post.metadata["reply_to"] for post in posts] == ["vid12345678", "Ug1", "vid12345678"]
+    assert [post.metadata["reply_to"] for post in posts] == [
+        "vid12345678",
+        "Ug1",
+        "vid12345678",
+    ]
 
 
 def test_the_videos_of_traktok(read):
-    hidden = (
-        "video_id,video_timestamp,video_url,video_title,author_name\n7001,2024-05-02 10:00:00,u,"
-    )
+    hidden = "video_id,video_timestamp,video_url,video_title,author_name\n7001,2024-05-02 10:00:00,u,"
     stream, (post,) = read("hidden.csv", f"{hidden}A flood,ann\n")
     assert stream.detected[0].format == "traktok"
     assert (post.id, post.text) == ("7001", "A flood")
@@ -264,7 +320,9 @@ def test_the_videos_of_traktok(read):
 
 def test_rounded_ids_of_traktok_are_refused(read):
     rows = "".join(f"73640000000000{n}00000,2024-05-02,A flood,ann\n" for n in range(4))
-    with pytest.raises(InputError, match=r"hidden.csv:1: all ids in 'video_id' end in zeros"):
+    with pytest.raises(
+        InputError, match=r"hidden.csv:1: all ids in 'video_id' end in zeros"
+    ):
         read("hidden.csv", f"video_id,video_timestamp,video_title,author_name\n{rows}")
 
 
@@ -273,7 +331,8 @@ FEW = "status_id,created_at,screen_name,text,reply_to_status_id"
 
 
 @pytest.mark.parametrize(
-    ("header", "rest"), [(WHOLE, "FALSE,x1585341984679469056,NA,https://a.example"), (FEW, None)]
+    ("header", "rest"),
+    [(WHOLE, "FALSE,x1585341984679469056,NA,https://a.example"), (FEW, None)],
 )
 def test_the_x_of_rtweet_is_no_part_of_an_id(read, header, rest):
     rest = rest or "x1585341984679469056"
@@ -289,13 +348,14 @@ def test_the_x_of_rtweet_is_no_part_of_an_id(read, header, rest):
 
 
 def test_the_missing_values_of_r_are_none(read):
-    table = (
-        "id,text,lang,author,url,permalink,reply_to,date,channel\n1,a storm,NA,NA,NA,NA,NA,NA,NA\n"
-    )
+    table = "id,text,lang,author,url,permalink,reply_to,date,channel\n1,a storm,NA,NA,NA,NA,NA,NA,NA\n"
     _, (post,) = read("p.csv", table)
     assert post.metadata == {"channel": "NA"}  # a place may have this name
     _, (post,) = read("p.csv", "id,text,lang,author\n1,a storm,na,Na\n")
-    assert post.metadata == {"lang": "na", "author": "Na"}  # the language of Nauru; a user
+    assert post.metadata == {
+        "lang": "na",
+        "author": "Na",
+    }  # the language of Nauru; a user
 
 
 def test_an_x_in_ids_that_rtweet_did_not_write_stays(read):

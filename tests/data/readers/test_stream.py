@@ -111,7 +111,9 @@ def test_a_second_pass_is_the_same_and_counts_anew(read):
 def test_progress_ends_at_the_size_on_disk(write, name):
     rows = "".join(line(n, os.urandom(20).hex()) for n in range(30_000))
     if name == "p.csv":
-        rows = "id,text\n" + "".join(f"{n},{os.urandom(20).hex()}\n" for n in range(30_000))
+        rows = "id,text\n" + "".join(
+            f"{n},{os.urandom(20).hex()}\n" for n in range(30_000)
+        )
     path = write(name, rows)
     stream = open_posts([path, write("z.jsonl", line("z"))])
     steps = [stream.bytes_read for _ in stream]
@@ -139,7 +141,10 @@ BAD = [
     ("no text", '{"id": "2", "text": NaN}'),
     ("bad metadata", '{"id": "2", "text": "", "metadata": 3}'),
     ("nested too deeply", "[" * 100_000 + "]" * 100_000),
-    ("nested too deeply", '{"id": "2", "text": "", "metadata": ' + '{"a":' * 900 + "1" + "}" * 901),
+    (
+        "nested too deeply",
+        '{"id": "2", "text": "", "metadata": ' + '{"a":' * 900 + "1" + "}" * 901,
+    ),
     ("duplicate id", '{"id": "1", "text": "a post"}'),
     ("duplicate id", '{"id": 1, "text": "a post"}'),
 ]
@@ -153,7 +158,11 @@ def test_a_bad_row_is_counted_and_kept_and_stops_nothing(write, tmp_path, reason
     assert [post.id for post in stream] == ["1", "3"]
     assert stream.counts.reasons == {reason: 1}
     (record,) = map(json.loads, kept.read_text().splitlines())
-    assert (record["source"], record["line"], record["reason"]) == (str(path), 2, reason)
+    assert (record["source"], record["line"], record["reason"]) == (
+        str(path),
+        2,
+        reason,
+    )
     if reason != "duplicate id":
         assert record["row"] == row[:1000]
 
@@ -173,7 +182,9 @@ def test_strict_names_the_first_bad_row_whatever_its_kind(write):
 
 
 def test_bytes_that_are_not_utf8_cost_one_row(read):
-    stream, posts = read("p.jsonl", GOOD.encode() + b'{"id": "2", "text": "\xe9"}\n' + b"\xff\n")
+    stream, posts = read(
+        "p.jsonl", GOOD.encode() + b'{"id": "2", "text": "\xe9"}\n' + b"\xff\n"
+    )
     assert [post.id for post in posts] == ["1"]
     assert stream.counts.reasons == {"not UTF-8": 2}
 
@@ -187,7 +198,9 @@ def test_nothing_usable_is_an_error_with_the_first_line(write, tmp_path):
     with pytest.raises(InputError, match="the file is empty"):
         open_posts([write("e.jsonl.gz", "")])
     likes = [{"did": "d", "time_us": 1, "kind": "identity"}]
-    with pytest.raises(InputError, match=r"no post in the file; .*1 record without a post"):
+    with pytest.raises(
+        InputError, match=r"no post in the file; .*1 record without a post"
+    ):
         list(open_posts([write("l.jsonl", likes)]))
 
 
@@ -203,7 +216,9 @@ def test_the_rejected_file_is_whole_or_as_it_was(write, tmp_path):
     assert len(kept.read_text().splitlines()) == 9000
     list(open_posts([write("good.jsonl", GOOD)], rejected=kept))
     assert kept.read_text() == ""
-    list(open_posts([tmp_path / "good.jsonl"], rejected=tmp_path / "none.rejected.jsonl"))
+    list(
+        open_posts([tmp_path / "good.jsonl"], rejected=tmp_path / "none.rejected.jsonl")
+    )
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "good.jsonl",
         "p.jsonl",
@@ -271,14 +286,21 @@ def test_an_ending_that_is_missing_is_no_obstacle(tmp_path):
 
 def test_many_duplicates_over_several_files(write):
     first = write("a.jsonl", "".join(line(n) for n in range(20_000)))
-    second = write("b.csv", "id,text\n" + "".join(f"{n},t\n" for n in range(10_000, 30_000)))
+    second = write(
+        "b.csv", "id,text\n" + "".join(f"{n},t\n" for n in range(10_000, 30_000))
+    )
     stream = open_posts([first, second])
     assert [post.id for post in stream] == [str(n) for n in range(30_000)]
     assert stream.counts.reasons == {"duplicate id": 10_000}
-    assert str(stream.counts) == "30,000 posts read, 10,000 rows rejected (10,000 duplicate id)"
+    assert (
+        str(stream.counts)
+        == "30,000 posts read, 10,000 rows rejected (10,000 duplicate id)"
+    )
 
 
 def test_values_as_mongodb_exports_them(read):
     oid, when = {"$oid": "65f1"}, {"$date": {"$numberLong": "1714730400000"}}
-    _, (post,) = read("p.jsonl", [{"_id": oid, "text": "the river", "created_at": when}])
+    _, (post,) = read(
+        "p.jsonl", [{"_id": oid, "text": "the river", "created_at": when}]
+    )
     assert (post.id, post.metadata) == ("65f1", {"created_at": "2024-05-03T10:00:00Z"})

@@ -69,7 +69,9 @@ def test_a_post_of_a_million_characters_fits(read):
 def test_tsv_with_and_without_quoting(read):
     _, posts = read("p.tsv", 'id\ttext\n1\t"a\tb"\n2\tx\n')
     assert [post.text for post in posts] == ["a\tb", "x"]
-    _, posts = read("p.tsv", 'id\ttext\n1\t"to begin with\n2\tit is 5" wide\n3\t"x" y\n')
+    _, posts = read(
+        "p.tsv", 'id\ttext\n1\t"to begin with\n2\tit is 5" wide\n3\t"x" y\n'
+    )
     assert [post.text for post in posts] == ['"to begin with', 'it is 5" wide', '"x" y']
 
 
@@ -96,7 +98,9 @@ def test_parquet_ids_of_every_type_keep_their_digits(tmp_path, ids):
     assert [post.id for post in open_posts([path])] == values
 
 
-@pytest.mark.parametrize("ids", [[1.0, 2.5], [Decimal("1.5"), Decimal("2")], [[1], [2]]])
+@pytest.mark.parametrize(
+    "ids", [[1.0, 2.5], [Decimal("1.5"), Decimal("2")], [[1], [2]]]
+)
 def test_parquet_ids_that_cannot_be_trusted(tmp_path, ids):
     path = parquet(tmp_path, {"id": ids, "text": ["x", "y"]})
     with pytest.raises(InputError, match=r"p\.parquet:1: field 'id' is a"):

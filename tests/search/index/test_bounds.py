@@ -37,7 +37,9 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     assert form is not None
     ids = model.token_ids(texts())
     codes = Codes.of(len(model.vocabulary), 4)
-    scales = np.random.default_rng(0).uniform(0.1, 1.0, (len(ids), 2)).astype(np.float16)
+    scales = (
+        np.random.default_rng(0).uniform(0.1, 1.0, (len(ids), 2)).astype(np.float16)
+    )
     segment = SimpleNamespace(
         starts=ids.offsets,
         codes=codes(ids.flat).astype(codes.dtype),
@@ -51,13 +53,20 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     terms = dict(zip(form.columns.tolist(), form.terms.toarray().T, strict=True))
     nothing = np.zeros(len(SEEDS))
     bounds = Bounds(form, codes)
-    found, rough = bounds.lexical(segment, np.arange(len(ids))), bounds.roughly(chunk(0, len(ids)))
+    found, rough = (
+        bounds.lexical(segment, np.arange(len(ids))),
+        bounds.roughly(chunk(0, len(ids))),
+    )
     pairs = 0
     for number, own in enumerate(ids):
         words, both = set(own.tolist()), set(bigram_ids(own).tolist())
         pairs += len(both & terms.keys())
-        score = scales[number, 0] * sum((terms.get(one, nothing) for one in words), nothing)
-        score = score + scales[number, 1] * sum((terms.get(one, nothing) for one in both), nothing)
+        score = scales[number, 0] * sum(
+            (terms.get(one, nothing) for one in words), nothing
+        )
+        score = score + scales[number, 1] * sum(
+            (terms.get(one, nothing) for one in both), nothing
+        )
         assert (found[:, number] >= score).all()
         np.testing.assert_allclose(found[:, number], score, rtol=1e-3, atol=1e-6)
         assert rough[number] >= found[:, number].max() * (1 - 1e-6)  # single precision
@@ -70,7 +79,9 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     assert (alone.roughly(chunk(0, len(ids))) >= words_alone * (1 - 1e-6)).all()
 
 
-@pytest.mark.parametrize(("articles", "most"), [(1, 1 << 16), (5, 1 << 16), (10_000, 419)])
+@pytest.mark.parametrize(
+    ("articles", "most"), [(1, 1 << 16), (5, 1 << 16), (10_000, 419)]
+)
 def test_bounds_of_many_articles_are_made_of_few_posts_at_once(articles, most):
     chosen = Chosen([range(300_000)], [np.ones(300_000, bool)], Codes.of(100, 4))
     sizes = [chunk.end - chunk.start for chunk in chosen.chunks(articles)]
@@ -85,7 +96,11 @@ def test_what_is_counted_of_posts_is_what_a_scorer_counts(pool) -> None:
     for share in (0.0, 0.2, 0.8, 1.0):
         masks = [dice.random(len(one)) < share for one in index._segments]
         chosen = Chosen(index._segments, masks, index.manifest.codes)
-        kept = [post.text for post, kept in zip(posts, np.concatenate(masks), strict=True) if kept]
+        kept = [
+            post.text
+            for post, kept in zip(posts, np.concatenate(masks), strict=True)
+            if kept
+        ]
         counts = np.zeros_like(chosen.counted())
         scorer._surface.count(model.token_ids(kept), counts)
         np.testing.assert_array_equal(chosen.counted(), counts)
@@ -93,7 +108,13 @@ def test_what_is_counted_of_posts_is_what_a_scorer_counts(pool) -> None:
 
 
 def test_a_search_without_a_table_of_squares_finds_the_same(pool, monkeypatch) -> None:
-    ask = ("rank", "--articles", *(pool / name for name in SEEDS), "--index", pool / "posts.index")
+    ask = (
+        "rank",
+        "--articles",
+        *(pool / name for name in SEEDS),
+        "--index",
+        pool / "posts.index",
+    )
     run(*ask, "--top", 7, "--out", pool / "by_table.jsonl")
     monkeypatch.setattr(surface, "_CELLS", 1)
     run(*ask, "--top", 7, "--out", pool / "by_posts.jsonl")

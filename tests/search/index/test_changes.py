@@ -50,7 +50,9 @@ def scan(folder, rows):
     return answer(folder, "--posts", folder / "now.jsonl")
 
 
-def test_the_sample_is_the_posts_whose_ids_have_the_least_checksums(index, shipped, monkeypatch):
+def test_the_sample_is_the_posts_whose_ids_have_the_least_checksums(
+    index, shipped, monkeypatch
+):
     monkeypatch.setattr("siamese_news.search.index.pool.SAMPLE", 20)
     write(index / "more.jsonl", posts(90, seed=1))
     run("index", "--posts", index / "more.jsonl", "--out", index / "x.index", "--add")
@@ -87,7 +89,10 @@ def test_any_changes_leave_what_a_scan_finds(
     source = iter(posts(1000, seed=start))
 
     def some(count):
-        return [Post(row["id"], row["text"]) for row, _ in zip(source, range(count), strict=False)]
+        return [
+            Post(row["id"], row["text"])
+            for row, _ in zip(source, range(count), strict=False)
+        ]
 
     live = some(start)
     build(path, live, shipped, name="x")
@@ -114,7 +119,9 @@ def test_what_a_scorer_learns_of_an_index_is_what_it_learns_of_the_posts(
 ):
     pool = [Post(row["id"], row["text"]) for row in posts(400, seed=5)]
     build(tmp_path / "x.index", pool, shipped, name="x")
-    ours, theirs = (open_scorer(shipped, list(SEEDS.values()), about="event") for _ in "ab")
+    ours, theirs = (
+        open_scorer(shipped, list(SEEDS.values()), about="event") for _ in "ab"
+    )
     index = open_index(tmp_path / "x.index", shipped)
     index.observe(ours, Window())
     observe_all(theirs, [post.text for post in pool])
@@ -138,7 +145,12 @@ def dying(*rest, **more):
 from siamese_news.cli import app
 app(sys.argv[1:])
 """
-AT = "writing.RowMaker.__call__", "writing.sync", "changing.sync", "changing.Manifest.write"
+AT = (
+    "writing.RowMaker.__call__",
+    "writing.sync",
+    "changing.sync",
+    "changing.Manifest.write",
+)
 
 
 def slow(*values):
@@ -170,9 +182,13 @@ def test_a_process_that_dies_leaves_the_index_as_it_was(index, change, where, di
         assert not path.exists() or done.returncode == 0 or where == AT[2]
     if not path.exists() or change == "add":
         run(*command)
-    expected = posts(100, seed=2) if change == "build" else [*posts(150), *posts(100, seed=2)]
+    expected = (
+        posts(100, seed=2) if change == "build" else [*posts(150), *posts(100, seed=2)]
+    )
     assert answer(index, "--index", path) == scan(index, expected)
-    assert not [item for item in index.iterdir() if item.name.endswith((".part", ".old"))]
+    assert not [
+        item for item in index.iterdir() if item.name.endswith((".part", ".old"))
+    ]
 
 
 @pytest.mark.slow

@@ -71,7 +71,9 @@ def test_filter_is_the_same(pool, options):
 def test_a_negative_seed_is_the_same(pool, command):
     options = ["--min-score", "0.02"] if command == "filter" else []
     pushed = ["--not", pool / "vote.txt"]
-    rows, _ = both(pool, command, *seeds(pool, "flood.txt", "fire.txt"), *pushed, *options)
+    rows, _ = both(
+        pool, command, *seeds(pool, "flood.txt", "fire.txt"), *pushed, *options
+    )
     assert rows
 
 
@@ -100,7 +102,16 @@ def test_all_scores_can_be_written(pool):
     found = []
     for where, name in (("--posts", "posts.jsonl"), ("--index", "posts.index")):
         out = pool / f"{where[2:]}.parquet"
-        run("rank", where, pool / name, *seeds(pool), "--one-story", "--scores-only", "--out", out)
+        run(
+            "rank",
+            where,
+            pool / name,
+            *seeds(pool),
+            "--one-story",
+            "--scores-only",
+            "--out",
+            out,
+        )
         found.append(pq.read_table(out))
     assert found[0].equals(found[1]) and len(found[0]) == POSTS
 
@@ -114,7 +125,15 @@ def test_explain_is_the_same(pool):
 
 
 def test_explain_names_a_post_that_is_not_there(pool):
-    done = run("explain", "--index", pool / "posts.index", *seeds(pool), "--post", "nobody", exit=2)
+    done = run(
+        "explain",
+        "--index",
+        pool / "posts.index",
+        *seeds(pool),
+        "--post",
+        "nobody",
+        exit=2,
+    )
     assert "there is no post 'nobody'" in done.stderr
 
 
@@ -123,7 +142,10 @@ def test_a_file_is_no_index_and_what_an_index_needs_is_said(pool):
     done = run("rank", "--index", name, *seeds(pool), exit=2)
     assert f"{name}: is a file; expected the folder of an index" in done.stderr
     done = run("rank", "--index", pool, *seeds(pool), exit=2)
-    assert f"{pool}: is not an index of posts, because it has no manifest.json" in done.stderr
+    assert (
+        f"{pool}: is not an index of posts, because it has no manifest.json"
+        in done.stderr
+    )
     done = run("index", "--out", pool / "none.index", "--posts", name, "--add", exit=2)
     assert f"{pool / 'none.index'}: no such index" in done.stderr
 
@@ -138,9 +160,14 @@ def test_a_searcher_takes_an_index_for_posts(pool):
     assert found == searcher.filter(articles, rows, min_score=0.1)
     assert searcher.filter(articles, index, min_score=3) == []
     some = index.find(["p0-3", "p0-4", "nobody"])
-    assert [some[id].text for id in ("p0-3", "p0-4")] == [rows[3]["text"], rows[4]["text"]]
+    assert [some[id].text for id in ("p0-3", "p0-4")] == [
+        rows[3]["text"],
+        rows[4]["text"],
+    ]
     assert len(searcher.explain(articles[:1], some.values())) == 2
-    assert isinstance(index, PostIndex) and [post.id for post in index] == [r["id"] for r in rows]
+    assert isinstance(index, PostIndex) and [post.id for post in index] == [
+        r["id"] for r in rows
+    ]
 
 
 def test_a_dense_model_is_the_same(pool, tiny_model):
@@ -151,5 +178,7 @@ def test_a_dense_model_is_the_same(pool, tiny_model):
     rows, _ = both(pool, "rank", *seeds(pool), *model, "--top", "5", name="dense")
     assert rows
     both(pool, "filter", *seeds(pool), *model, "--min-score", "0.9", name="dense")
-    _, done = both(pool, "filter", *seeds(pool), *model, "--min-score", "1.5", name="dense")
+    _, done = both(
+        pool, "filter", *seeds(pool), *model, "--min-score", "1.5", name="dense"
+    )
     assert "0 of 200 posts" in done.stderr and "has much in common" not in done.stderr

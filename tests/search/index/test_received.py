@@ -36,7 +36,9 @@ def received(built, tmp_path, monkeypatch):
 
 def rank(built, index, exit=0):
     done = run("rank", "--articles", built / "flood.txt", "--index", index, exit=exit)
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.exception is None or isinstance(done.exception, SystemExit), (
+        done.exception
+    )
     return done.output
 
 
@@ -84,7 +86,9 @@ def raw(name, content):
 
 
 HEADER = b"\x93NUMPY\x01\x00\x76\x00" + (
-    b"{'descr': '<u4', 'fortran_order': False, 'shape': (4611686018427387904, 0), }".ljust(117)
+    b"{'descr': '<u4', 'fortran_order': False, 'shape': (4611686018427387904, 0), }".ljust(
+        117
+    )
     + b"\n"
 )
 HOSTILE = {
@@ -92,7 +96,9 @@ HOSTILE = {
     "the last start": array("starts", at(-1, 5)),
     "starts that fall": array("starts", at(5, 10**6)),
     "unknown starts": array("unknown_starts", at(3, 2**32 - 1)),
-    "one unknown word more": array("unknown_starts", lambda a: np.append(0, np.maximum(a[1:], 1))),
+    "one unknown word more": array(
+        "unknown_starts", lambda a: np.append(0, np.maximum(a[1:], 1))
+    ),
     "letters": array("letter_starts", at(1, 2**31)),
     "n-grams": array("grams", at(0, 2**32 - 1)),
     "where n-grams begin": array("gram_starts", at(-1, 2**32 - 1)),
@@ -117,7 +123,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE)
-def test_a_sealed_index_that_names_what_does_not_exist_is_refused(built, received, change):
+def test_a_sealed_index_that_names_what_does_not_exist_is_refused(
+    built, received, change
+):
     change(received)
     seal(received)
     output = rank(built, received, exit=2)
@@ -149,7 +157,9 @@ def test_random_changes_end_in_a_message_or_in_an_answer(built, received):
         content = bytearray(path.read_bytes())
         for _ in range(dice.choice([1, 4])):
             place = dice.randrange(len(content))
-            content[place : place + 4] = dice.choice([b"\xff" * 4, bytes(4), dice.randbytes(4)])
+            content[place : place + 4] = dice.choice(
+                [b"\xff" * 4, bytes(4), dice.randbytes(4)]
+            )
         path.write_bytes(content)
         seal(folder)
         folders.append(str(folder))
@@ -168,7 +178,10 @@ def test_random_changes_end_in_a_message_or_in_an_answer(built, received):
         (lambda d: d.update(format=8), "is an index of format 8"),
         (lambda d: d["segments"].update({"../index/segment-0": 500}), "another name"),
         (lambda d: d["files"].pop("segment-0/dates.npy"), "dates.npy is not listed"),
-        (lambda d: d["files"].update({"/dev/zero": [0, "0" * 64]}), "/dev/zero is not listed"),
+        (
+            lambda d: d["files"].update({"/dev/zero": [0, "0" * 64]}),
+            "/dev/zero is not listed",
+        ),
         (lambda d: d["segments"].update({"segment-0": 499}), "has 500 rows, not 499"),
         (lambda d: d["segments"].update({"segment-0": "500"}), "expected int, got str"),
         (lambda d: d.update(words=17), "another number of words than the model"),
@@ -183,7 +196,9 @@ def test_a_manifest_that_cannot_be_is_refused(built, received, change, words):
     assert words in rank(built, received, exit=2).replace("Expected", "expected")
 
 
-def test_the_content_is_checked_once_and_after_each_change(built, received, monkeypatch):
+def test_the_content_is_checked_once_and_after_each_change(
+    built, received, monkeypatch
+):
     checked = []
     check = Segment.check
     monkeypatch.setattr(Segment, "check", lambda self: checked.append(1) or check(self))

@@ -45,13 +45,17 @@ def watching(tmp_path, stories):
         many=None,
         **settings,
     ):
-        query = replace(FILTER, min_score=min_score, out=tmp_path / out, articles=("-",))
+        query = replace(
+            FILTER, min_score=min_score, out=tmp_path / out, articles=("-",)
+        )
         seeds = Seeds(seeds or articles[::24], one_story=True)
         said = []
         values = {"source": "test", "window": WINDOW, **settings}
         one = Watch(open_query(query, seeds), said.append, **values)
         one.said = said
-        one.rows = lambda: [json.loads(line) for line in (tmp_path / out).open(encoding="utf-8")]
+        one.rows = lambda: [
+            json.loads(line) for line in (tmp_path / out).open(encoding="utf-8")
+        ]
         if one.fresh:
             one.begin(warm)
         if source is None:

@@ -11,7 +11,9 @@ import pytest
 from siamese_news.errors import InputError
 from siamese_news.search.query import FILTER
 
-server = pytest.importorskip("websockets.sync.server", reason="the extra [watch] is missing")
+server = pytest.importorskip(
+    "websockets.sync.server", reason="the extra [watch] is missing"
+)
 from siamese_news.search.watch.jetstream import jetstream  # noqa: E402
 
 START = 1_700_000_000_000_000  # microseconds
@@ -29,7 +31,10 @@ def event(number, text="a flood", **more):
                 "operation": "create",
                 "collection": "app.bsky.feed.post",
                 "rkey": f"k{number}",
-                "record": {"text": f"{text} {number}", "createdAt": "2023-11-14T22:13:20Z"},
+                "record": {
+                    "text": f"{text} {number}",
+                    "createdAt": "2023-11-14T22:13:20Z",
+                },
             },
         }
         | more
@@ -78,7 +83,9 @@ def test_a_connection_that_is_cut_is_opened_again_a_little_earlier():
                 return  # the server closes
 
     with replaying(answer) as (address, asked):
-        found, events, _ = first_ids(jetstream(address, {}, FILTER.reading(), pauses=PAUSES), 20)
+        found, events, _ = first_ids(
+            jetstream(address, {}, FILTER.reading(), pauses=PAUSES), 20
+        )
     assert found == [f"k{n}" for n in range(20)]
     assert asked == [None, START + 3 * SECOND]
     assert events == ["reconnected"]
@@ -145,7 +152,9 @@ def test_rubbish_order_and_clocks_that_are_ahead():
         batches = jetstream(address, {}, FILTER.reading(), pauses=PAUSES)
         found, _, last = first_ids(batches, 6)
     assert found == ["k2", "k1", "k4", "k5", "k6", "k3"]
-    assert last.cursor["time_us"] == START + 7 * SECOND  # a clock that is ahead moves no cursor
+    assert (
+        last.cursor["time_us"] == START + 7 * SECOND
+    )  # a clock that is ahead moves no cursor
     assert len(last.rejections) >= 3
 
 
@@ -153,7 +162,9 @@ def test_nobody_answers_and_addresses_that_are_none():
     batches = jetstream("ws://127.0.0.1:9/x", {}, FILTER.reading(), pauses=PAUSES)
     events = [one.message for _ in range(6) for one in next(batches).events]
     assert (
-        events and "ConnectionRefusedError" in events[0] and "trying again in 0.05 s" in events[0]
+        events
+        and "ConnectionRefusedError" in events[0]
+        and "trying again in 0.05 s" in events[0]
     )
     assert any("trying again in 0.1 s" in said for said in events)
     with pytest.raises(InputError, match="expected an address such as wss://"):

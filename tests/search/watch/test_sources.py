@@ -77,18 +77,24 @@ def test_the_same_stream_is_skipped_as_far_as_it_was_read(monkeypatch, pack):
     after = piped(monkeypatch, pack("".join(rows[150:]).encode()), cursor)
     assert ids(after) == [f"p{n}" for n in range(150, 400)]
     assert [event.name for batch in after for event in batch.events] == ["continued"]
-    with pytest.raises(InputError, match="begins like the stream of the earlier run, but differs"):
+    with pytest.raises(
+        InputError, match="begins like the stream of the earlier run, but differs"
+    ):
         piped(monkeypatch, pack(whole.replace(b"a flood 90", b"a fire 90x")), cursor)
 
 
-@pytest.mark.parametrize("data", [b"id,text\n1,a flood\n", b"<html></html>\n", b"\xff\xfe{\0"])
+@pytest.mark.parametrize(
+    "data", [b"id,text\n1,a flood\n", b"<html></html>\n", b"\xff\xfe{\0"]
+)
 def test_other_streams_are_refused(monkeypatch, data):
     with pytest.raises(InputError, match="standard input"):
         piped(monkeypatch, data, {})
 
 
 def test_a_pipe_that_never_sends_ends_when_it_was_idle(tmp_path):
-    (tmp_path / "seed.txt").write_text("A river floods a town\n\nCellars are full of water.\n")
+    (tmp_path / "seed.txt").write_text(
+        "A river floods a town\n\nCellars are full of water.\n"
+    )
     command = [
         sys.executable,
         "-m",

@@ -68,7 +68,9 @@ def test_the_points_of_settling_depend_on_positions_alone():
             break
 
 
-def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories, quarters):
+def test_rows_are_those_of_a_loop_that_learns_each_window_anew(
+    watching, stories, quarters
+):
     posts, articles = stories
     one = watching(many=160, window=100)
     rows = one.rows()
@@ -83,9 +85,15 @@ def test_rows_are_those_of_a_loop_that_learns_each_window_anew(watching, stories
 def test_a_warm_start_teaches_the_first_post(watching, stories):
     posts, articles = stories
     one = watching(rows=posts[200:270], warm=posts[:200], window=400)
-    assert kept(one.rows()) == naive(posts[200:270], articles[::24], 400, warm=posts[:200])
-    more = watching(rows=posts[200:270], warm=posts[:200], window=150, out="short.jsonl")
-    assert kept(more.rows()) == naive(posts[200:270], articles[::24], 150, warm=posts[:200])
+    assert kept(one.rows()) == naive(
+        posts[200:270], articles[::24], 400, warm=posts[:200]
+    )
+    more = watching(
+        rows=posts[200:270], warm=posts[:200], window=150, out="short.jsonl"
+    )
+    assert kept(more.rows()) == naive(
+        posts[200:270], articles[::24], 150, warm=posts[:200]
+    )
 
 
 def test_batches_do_not_matter(watching, tmp_path, quarters):
@@ -97,7 +105,9 @@ def test_batches_do_not_matter(watching, tmp_path, quarters):
         assert (tmp_path / f"other{number}.jsonl").read_bytes() == whole
 
 
-def test_a_post_that_comes_again_within_the_window_is_written_once(watching, stories, quarters):
+def test_a_post_that_comes_again_within_the_window_is_written_once(
+    watching, stories, quarters
+):
     posts, articles = stories
     again = [post for start in range(0, 90, 30) for post in (posts[start : start + 40])]
     one = watching(rows=again, sizes=(11,), window=100)
@@ -121,7 +131,9 @@ def dying(batches, after):
 
 @pytest.mark.parametrize("commit", [0.0, 1e9])
 @pytest.mark.usefixtures("quarters")
-def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, monkeypatch, commit):
+def test_what_was_not_committed_is_written_again(
+    watching, stories, tmp_path, monkeypatch, commit
+):
     from siamese_news.search.watch import watcher
 
     posts = stories[0][:110]
@@ -132,18 +144,24 @@ def test_what_was_not_committed_is_written_again(watching, stories, tmp_path, mo
     for _ in range(4):
         sizes = (dice.randint(1, 10),)
         with pytest.raises(Dies):
-            watching(dying(watching.batches(posts, sizes, at), dice.randint(1, 5)), window=80)
+            watching(
+                dying(watching.batches(posts, sizes, at), dice.randint(1, 5)), window=80
+            )
         path = tmp_path / "found.jsonl.watch" / "checkpoint.json"
         at = json.loads(path.read_bytes())["cursor"].get("at", 0)
         with (tmp_path / "found.jsonl").open("ab") as stream:
             stream.write(b"half a ro")
     assert at > 0 or commit
     watching(rows=posts, sizes=(13,), window=80)
-    assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert (tmp_path / "found.jsonl").read_bytes() == (
+        tmp_path / "whole.jsonl"
+    ).read_bytes()
 
 
 @pytest.mark.parametrize("first", [10, 30])
-def test_the_first_posts_stay_when_a_watch_is_continued(watching, stories, tmp_path, first):
+def test_the_first_posts_stay_when_a_watch_is_continued(
+    watching, stories, tmp_path, first
+):
     posts = stories[0][:60]
     watching(rows=posts, out="whole.jsonl")
     watching(rows=posts[:first])
@@ -152,7 +170,9 @@ def test_the_first_posts_stay_when_a_watch_is_continued(watching, stories, tmp_p
     one = watching(rows=posts)
     again = (tmp_path / "found.jsonl.watch" / "window" / "000000.jsonl").read_bytes()
     assert again.startswith(earlier) and one.counts["read"] == 60
-    assert (tmp_path / "found.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert (tmp_path / "found.jsonl").read_bytes() == (
+        tmp_path / "whole.jsonl"
+    ).read_bytes()
 
 
 def test_another_watch_is_not_continued(watching, tmp_path):
@@ -162,7 +182,9 @@ def test_another_watch_is_not_continued(watching, tmp_path):
         with pytest.raises(InputError, match=said):
             watching(many=60, **{name: here})
     (tmp_path / "found.jsonl").write_text("")
-    with pytest.raises(InputError, match="has 0 bytes, expected at least .* it was changed"):
+    with pytest.raises(
+        InputError, match="has 0 bytes, expected at least .* it was changed"
+    ):
         watching(many=60)
     (tmp_path / "found.jsonl.watch" / "checkpoint.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
@@ -176,7 +198,9 @@ def test_an_error_of_the_source_keeps_what_came_before(watching, stories, tmp_pa
 
     with pytest.raises(InputError, match="the source is damaged"):
         watching(source())
-    saved = json.loads((tmp_path / "found.jsonl.watch" / "checkpoint.json").read_bytes())
+    saved = json.loads(
+        (tmp_path / "found.jsonl.watch" / "checkpoint.json").read_bytes()
+    )
     assert saved["cursor"] == {"at": 60}
     assert saved["counts"]["read"] == 60
 

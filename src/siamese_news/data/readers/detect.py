@@ -14,7 +14,12 @@ from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers import tables
 from siamese_news.data.readers.columns import refuse_rounded
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document
-from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding, detect_encoding
+from siamese_news.data.readers.encodings import (
+    UTF8,
+    as_utf8,
+    check_encoding,
+    detect_encoding,
+)
 from siamese_news.data.readers.fields import (
     IDS,
     TEXTS,
@@ -43,8 +48,12 @@ ROWS = 100
 _BYTES = 2**23
 _SHOWN = 5  # rows of a table that are sampled
 _MORE = 2**20  # of a document or a table that are read beyond the first rows
-_EXPECTED = "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
-_AS_TABLE = "put its messages into a table, such as CSV with the columns id, date and text"
+_EXPECTED = (
+    "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
+)
+_AS_TABLE = (
+    "put its messages into a table, such as CSV with the columns id, date and text"
+)
 _DATED = rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d\d"
 _MESSAGES = {  # by their beginning
     rb"From \S+.* \d\d:\d\d:\d\d .*\r?\n\S+:": f"a mailbox (mbox): {_AS_TABLE}",
@@ -86,12 +95,18 @@ class Detected:
     kind: Kind
     choice: Choice = field(default_factory=Choice)
     known: Format | None = field(default=None, repr=False)
-    fields: Fields | None = None  # without a known format: as `find_fields` chose among `names`
+    fields: Fields | None = (
+        None  # without a known format: as `find_fields` chose among `names`
+    )
     names: tuple[str, ...] = ()  # the fields that the first rows have
     encoding: str = UTF8
     table: tables.Table | None = None
-    prefixes: tuple[str, ...] = ()  # where the records are: paths of ijson, the title of a sheet
-    flat: Fields | None = None  # of a known format of columns, after a look at the records
+    prefixes: tuple[
+        str, ...
+    ] = ()  # where the records are: paths of ijson, the title of a sheet
+    flat: Fields | None = (
+        None  # of a known format of columns, after a look at the records
+    )
     remarks: tuple[str, ...] = ()  # on fields that are not what their names say
 
     @property
@@ -111,7 +126,11 @@ class Detected:
         """Whether posts may say in which group, channel or thread they were written."""
         if self.fields is None or self.choice.group_field is not None:
             return True
-        names = {**self.fields.metadata, **self.fields.nested, **dict.fromkeys(self.names)}
+        names = {
+            **self.fields.metadata,
+            **self.fields.nested,
+            **dict.fromkeys(self.names),
+        }
         return not names.keys().isdisjoint(("channel", "thread", "metadata"))
 
     @property
@@ -120,8 +139,18 @@ class Detected:
         found = self.fields or self.flat
         if found is None:
             return self.names
-        others = (found.title, found.spare, self.choice.date_field, self.choice.group_field)
-        wanted = (*found.texts, *found.ids, *found.metadata.values(), *filter(None, others))
+        others = (
+            found.title,
+            found.spare,
+            self.choice.date_field,
+            self.choice.group_field,
+        )
+        wanted = (
+            *found.texts,
+            *found.ids,
+            *found.metadata.values(),
+            *filter(None, others),
+        )
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
         return tuple(name for name in tops if name in self.names)
 
@@ -138,10 +167,14 @@ class Detected:
         if not chosen:
             return convert
         own = {"platform": self.format, "file": readable_name(self.source)}
-        return _with(convert, chosen, {k: v for k, v in own.items() if k not in self.names})
+        return _with(
+            convert, chosen, {k: v for k, v in own.items() if k not in self.names}
+        )
 
 
-def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -> Convert:
+def _with(
+    convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]
+) -> Convert:
     """Posts with the user's fields: name in the metadata -> field of a record, or key of `own`."""
 
     def added(record: Record) -> Any:
@@ -152,7 +185,9 @@ def _with(convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]) -
                 metadata = dict(post.metadata)
                 for target, name in wanted.items():
                     value = own.get(name) or metadata.get(name)
-                    if post is made:  # not of a page, which has fields of no single post
+                    if (
+                        post is made
+                    ):  # not of a page, which has fields of no single post
                         value = value_at(record, name) if value is None else value
                         replace_value(metadata, target, value)
                     else:
@@ -184,9 +219,15 @@ def detect(source: Input, choice: Choice) -> Detected:
             try:
                 detected = look.detected("Parquet", "parquet", names)
             except UnknownFields:  # only now are values decoded
-                rows = islice(parquet_rows(source, tuple(names), lambda share: None), _SHOWN)
+                rows = islice(
+                    parquet_rows(source, tuple(names), lambda share: None), _SHOWN
+                )
                 return look.detected("Parquet", "parquet", names, records=_good(rows))
-            needed = [name for name in linking(detected.fields or detected.flat) if name in names]
+            needed = [
+                name
+                for name in linking(detected.fields or detected.flat)
+                if name in names
+            ]
             rows = islice(parquet_rows(source, tuple(needed), lambda share: None), ROWS)
             return look.detected("Parquet", "parquet", names, records=_good(rows))
         if start == b"PK\x03\x04":
@@ -197,10 +238,17 @@ def detect(source: Input, choice: Choice) -> Detected:
                 title, table, what, records = sheet_layout(source, choice)
                 names = [name for name in table.names if name]
                 return look.detected(
-                    what, "sheet", names, records=records, table=table, prefixes=(title,)
+                    what,
+                    "sheet",
+                    names,
+                    records=records,
+                    table=table,
+                    prefixes=(title,),
                 )
         head, ended = _head(unpack(raw))
-        _refuse_foreign(source.name, head)  # before its bytes are taken for a text in UTF-16
+        _refuse_foreign(
+            source.name, head
+        )  # before its bytes are taken for a text in UTF-16
         if encoding is None:
             encoding = detect_encoding(head)
         if encoding != UTF8:
@@ -212,7 +260,11 @@ def detect(source: Input, choice: Choice) -> Detected:
     first = next((line for _, line in look.sample if line.strip()), b"")
     begin = head.lstrip()
     suffix = plain_suffix(source.name)
-    is_json = begin[:1] in (b"{", b"[") and suffix not in tables.TABLES and not _is_record(first)
+    is_json = (
+        begin[:1] in (b"{", b"[")
+        and suffix not in tables.TABLES
+        and not _is_record(first)
+    )
     if is_json or SCRIPT.match(begin):
         document = find_document(begin, choice)
         if document is not None:
@@ -260,7 +312,9 @@ def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
                 found += more
                 ended = not more
     except (EOFError, OSError, zlib.error):
-        return bytes(found) or b"\n", True  # the damage is reported when the file is read
+        return bytes(
+            found
+        ) or b"\n", True  # the damage is reported when the file is read
     return bytes(found), ended
 
 
@@ -330,7 +384,9 @@ class _Look:
         """
         lines = [line for _, line in self.sample if line.strip()]
         names = _names([record for _, record in self._records()])
-        if not names or (len(lines) > 1 and any(field.lower() in IDS for field in names)):
+        if not names or (
+            len(lines) > 1 and any(field.lower() in IDS for field in names)
+        ):
             return None
         document = find_document(head, self.choice)
         if document is None:
@@ -352,9 +408,18 @@ class _Look:
             own_id = self.choice.id_field
             fields = Fields(self.choice.texts or TEXTS, (own_id,) if own_id else IDS)
             return self.detected("JSON lines", "jsonl", (), fields=fields)
-        beir = "_id" in names and "text" in names and ("title" in names or "metadata" in names)
-        what, where = "BEIR corpus" if beir else "JSON lines", f"{self.name}:{numbered[0][0]}"
-        return self.detected(what, "jsonl", names, known=known, where=where, records=records)
+        beir = (
+            "_id" in names
+            and "text" in names
+            and ("title" in names or "metadata" in names)
+        )
+        what, where = (
+            "BEIR corpus" if beir else "JSON lines",
+            f"{self.name}:{numbered[0][0]}",
+        )
+        return self.detected(
+            what, "jsonl", names, known=known, where=where, records=records
+        )
 
     def delimited(self, suffix: str) -> Detected:
         """A CSV or TSV."""
@@ -374,7 +439,9 @@ class _Look:
         mac = "\r" in start and start.replace("\r", "").isprintable()
         ends = "; its lines end as on old Macs: save it as CSV UTF-8" if mac else ""
         if not names or (
-            len(names) == 1 and suffix not in tables.TABLES and not self.choice.text_field
+            len(names) == 1
+            and suffix not in tables.TABLES
+            and not self.choice.text_field
         ):
             raise InputError(
                 f"{self.name}:{number}: neither JSON nor a table with a header (the first line is "
@@ -382,7 +449,10 @@ class _Look:
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
         records = _good(tables.table_rows(body, table))
-        what, where = "TSV" if table.delimiter == "\t" else "CSV", f"{self.name}:{number}"
+        what, where = (
+            "TSV" if table.delimiter == "\t" else "CSV",
+            f"{self.name}:{number}",
+        )
         try:
             return self.detected(
                 what, "delimited", names, where=where, records=records, table=table
@@ -411,7 +481,12 @@ class _Look:
         choice, where = self.choice, where or self.name
         flat: Fields | None = None
         remarks: list[str] = []
-        if len(records) == 1 and len(names) > 1 and kind in ("json", "jsonl") and known is None:
+        if (
+            len(records) == 1
+            and len(names) > 1
+            and kind in ("json", "jsonl")
+            and known is None
+        ):
             if all(isinstance(value, dict) for value in records[0].values()):
                 raise InputError(
                     f"{where}: is one object of objects, by column or by id; expected an object "
@@ -425,7 +500,9 @@ class _Look:
             if known.columns is not None:
                 flat, remarks = checked(known.columns.fields(names), records, where)
             elif known.flat:
-                refuse_rounded([record.get(own_id) for record in records], own_id, where)
+                refuse_rounded(
+                    [record.get(own_id) for record in records], own_id, where
+                )
         else:
             if fields is None:
                 fields = find_fields(names, where, choice, records[:_SHOWN])

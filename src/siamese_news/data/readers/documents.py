@@ -27,7 +27,9 @@ _WORD = b"-aefiINnty"  # the letters of NaN and -Infinity
 # 1,000 is fewer than half of the 4,300 digits at which int() fails, which ijson's parser in C does
 # not survive: the part of a number that two chunks hide is then short enough.
 _ODD = re.compile(rb"NaN|Infinity|[0-9]{1000}")
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[][{}]|NaN|-?Infinity|[0-9]{1000}', re.DOTALL)
+_TOKEN = re.compile(
+    rb'"(?:[^"\\]|\\.)*+"?|[][{}]|NaN|-?Infinity|[0-9]{1000}', re.DOTALL
+)
 _STRING_END = re.compile(rb'(?:[^"\\]|\\.)*+"?', re.DOTALL)
 # Errors of ijson and the stream under it if the JSON cannot be read further; arithmetic fails at an
 # exponent of 20 digits.
@@ -52,7 +54,9 @@ class Document:
         """For people: the array inside the document that is read, and those that are not."""
         if self.prefixes[0] in ("", _ITEM):
             return "JSON"
-        read, *unread = (p.removesuffix(f".{_ITEM}") for p in (self.prefixes[0], *self.unread))
+        read, *unread = (
+            p.removesuffix(f".{_ITEM}") for p in (self.prefixes[0], *self.unread)
+        )
         return f"JSON ({'; not read: '.join(filter(None, (read, ', '.join(unread))))})"
 
 
@@ -71,7 +75,9 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
         found = known_format(sample) if sample else None
         if found is not None:
             own = [_prefix(path) for path in found.inside]
-            others = [p for p in own if p != prefix and (found.context or _sample(head, p))]
+            others = [
+                p for p in own if p != prefix and (found.context or _sample(head, p))
+            ]
             return Document((prefix, *(others if prefix in own else ())), found, sample)
     documents: list[Document] = []
     for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
@@ -120,7 +126,11 @@ def document_rows(
             if isinstance(record, dict):
                 yield number, record, record
             else:
-                yield number, BadRow("not an object", "expected an object with fields"), record
+                yield (
+                    number,
+                    BadRow("not an object", "expected an object with fields"),
+                    record,
+                )
     except BadRow as bad:
         yield number + 1, bad, ""
     except _UNREADABLE as error:
@@ -132,12 +142,16 @@ def document_rows(
         yield number + 1, BadRow("damaged file", message), ""
 
 
-def _records(chunks: "_Chunks", prefixes: Sequence[str], context: bool) -> Iterator[Any]:
+def _records(
+    chunks: "_Chunks", prefixes: Sequence[str], context: bool
+) -> Iterator[Any]:
     """The objects of several arrays, in their order; slower than `ijson.items`."""
     around: dict[str, Any] = {}
     parents = {prefix.rpartition(".")[0].rpartition(".")[0] for prefix in prefixes}
     builder: Any = None
-    for path, event, value in ijson.parse(chunks, multiple_values=True, buf_size=_CHUNK):
+    for path, event, value in ijson.parse(
+        chunks, multiple_values=True, buf_size=_CHUNK
+    ):
         if builder is not None:
             builder.event(event, value)
             if path in prefixes and event == "end_map":
@@ -148,7 +162,10 @@ def _records(chunks: "_Chunks", prefixes: Sequence[str], context: bool) -> Itera
             builder.event(event, value)
         elif path in parents and event == "start_map":
             around = {}
-        elif event in ("string", "number", "boolean") and path.rpartition(".")[0] in parents:
+        elif (
+            event in ("string", "number", "boolean")
+            and path.rpartition(".")[0] in parents
+        ):
             around[path.rpartition(".")[2]] = value
 
 
@@ -162,14 +179,18 @@ def _arrays(head: bytes) -> list[str]:
     """The prefixes of the arrays of objects in the beginning of a document, outermost first."""
     found: dict[str, None] = {}
     with suppress(*_UNREADABLE, BadRow):
-        for path, event, _ in ijson.parse(_Chunks(io.BytesIO(head)), multiple_values=True):
+        for path, event, _ in ijson.parse(
+            _Chunks(io.BytesIO(head)), multiple_values=True
+        ):
             if event == "start_map" and path.endswith(f".{_ITEM}"):
                 found[path] = None
     return sorted(found, key=lambda path: path.count("."))[:20]
 
 
 def _prefix(path: str) -> str:
-    return ".".join(_ITEM if part == "[]" else part for part in [*path.split("."), "[]"])
+    return ".".join(
+        _ITEM if part == "[]" else part for part in [*path.split("."), "[]"]
+    )
 
 
 class _Chunks:
@@ -205,7 +226,11 @@ class _Chunks:
             data = SCRIPT.sub(b"", data.removeprefix(b"\xef\xbb\xbf"), count=1)
         if not ended:
             # An escape and a word such as NaN are not cut in two.
-            cut = len(data.rstrip(_WORD)) if len(data) - len(data.rstrip(_WORD)) <= 9 else len(data)
+            cut = (
+                len(data.rstrip(_WORD))
+                if len(data) - len(data.rstrip(_WORD)) <= 9
+                else len(data)
+            )
             cut -= (cut - len(data[:cut].rstrip(b"\\"))) % 2
             if cut:
                 data, self._held = data[:cut], data[cut:]
@@ -242,7 +267,9 @@ class _Chunks:
                 what = ("nested too deeply", f"nested deeper than {_DEPTH} levels")
                 if token.isdigit():
                     what = ("number too long", "a number has 1,000 digits or more")
-                self._bad = BadRow(what[0], f"{what[1]}; the rest of the file is not read")
+                self._bad = BadRow(
+                    what[0], f"{what[1]}; the rest of the file is not read"
+                )
                 return b"".join(pieces) + data[at : match.start()]
             if token in (b"NaN", b"Infinity", b"-Infinity"):
                 pieces.append(data[at : match.start()] + b"null")

@@ -24,7 +24,9 @@ _GIVEN_ONCE = re.compile(
     r"|Ug[\w-]{20,}(?:\.\S+)?",
     re.IGNORECASE,
 )
-_NO_ID = re.compile(r"[-0.?]*|n/?a|#n/a|nan|none|null|nil|undefined|missing", re.IGNORECASE)
+_NO_ID = re.compile(
+    r"[-0.?]*|n/?a|#n/a|nan|none|null|nil|undefined|missing", re.IGNORECASE
+)
 
 
 class SeenIds:
@@ -85,7 +87,11 @@ class SeenIds:
         order = np.argsort(keys)
         keys, marks = keys[order], marks[order]
         if self._marks is not None or marks.any():
-            old = np.zeros(len(self._sorted), np.int64) if self._marks is None else self._marks
+            old = (
+                np.zeros(len(self._sorted), np.int64)
+                if self._marks is None
+                else self._marks
+            )
             self._marks = np.insert(old, np.searchsorted(self._sorted, keys), marks)
         # A stable sort merges two sorted runs in one pass.
         self._sorted = np.sort(np.concatenate([self._sorted, keys]), kind="stable")
@@ -157,12 +163,16 @@ class PostIds:
         self._renaming |= bool(renamed)
         if self._renaming:
             here = self._marks(posts, number, placed)
-            posts[:] = [self._linked(*pair, file) for pair in zip(posts, here, strict=True)]
+            posts[:] = [
+                self._linked(*pair, file) for pair in zip(posts, here, strict=True)
+            ]
         return repeats, versions, renamed
 
     def _marks(self, posts: Sequence[Post], number: int, placed: bool) -> list[int]:
         """The hashes of posts: the lower 32 bits are of the text, the others of place and file."""
-        if self._files == 1 and not placed:  # other bits cannot matter: there are no other names
+        if (
+            self._files == 1 and not placed
+        ):  # other bits cannot matter: there are no other names
             return [hash(post.text) for post in posts]
         nowhere = hash(("", number)) & _PLACE
         if not placed:
@@ -187,7 +197,9 @@ class PostIds:
     def _names(self, post: Post, id: str, file: str) -> Iterator[str]:
         """What an id can be called outside the place, or the file, of a post."""
         fronts = [place_of(post), *([Path(file).name] if self._files > 1 else [])]
-        return (f"{'_'.join(clean_text(front).split())}/{id}" for front in fronts if front)
+        return (
+            f"{'_'.join(clean_text(front).split())}/{id}" for front in fronts if front
+        )
 
     def _linked(self, post: Post, mark: int, file: str) -> Post:
         """The post with its links, if they lead to renamed posts, or into another place."""

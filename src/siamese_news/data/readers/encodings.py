@@ -24,7 +24,9 @@ _SIGN_IN_WORD = re.compile("[A-Za-z][\xa1-\xbf\xd7\xf7†‡ˆ‰‹›][A-Za-z]
 _IN_WORD = re.compile("[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
 _LETTER = re.compile(r"[^\W\d_]")
 _LINES = 3  # lines that are needed to guess a code page
-_FOREIGN = 0.3  # share of letters outside ASCII from which a text is hardly Western European
+_FOREIGN = (
+    0.3  # share of letters outside ASCII from which a text is hardly Western European
+)
 
 
 def detect_encoding(head: bytes) -> str:
@@ -55,7 +57,9 @@ def detect_encoding(head: bytes) -> str:
         except UnicodeDecodeError:
             bad += 1
     # The last line may be cut off in the middle of a character.
-    if bad <= good or (bad == 1 and lines[-1] == head.rpartition(b"\n")[2] and len(lines) > 1):
+    if bad <= good or (
+        bad == 1 and lines[-1] == head.rpartition(b"\n")[2] and len(lines) > 1
+    ):
         return UTF8
     data = b"\n".join(lines)
     western = data.decode("cp1252", "replace")
@@ -98,7 +102,9 @@ def as_utf8(stream: io.BufferedReader, encoding: str) -> io.BufferedReader:
     """The same text in UTF-8; bytes that are invalid in the encoding become invalid UTF-8."""
     if encoding == UTF8:
         return stream
-    errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+    errors = (
+        "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+    )
     decoder = codecs.getincrementaldecoder(encoding)(errors)
 
     def pieces() -> Iterator[bytes]:

@@ -34,7 +34,9 @@ from siamese_news.errors import InputError
 from siamese_news.utils.unicode import normalized
 
 Record = dict[str, Any]
-Converted = Post | Deleted | None | list[Post | BadRow] | list[Post | BadRow | Deleted | None]
+Converted = (
+    Post | Deleted | None | list[Post | BadRow] | list[Post | BadRow | Deleted | None]
+)
 Convert = Callable[[Record], Converted]
 """A record's post; `DELETED` if its text is; None for other records (likes); a list for a page."""
 
@@ -142,11 +144,17 @@ class Fields:
 
     texts: tuple[str, ...]
     ids: tuple[str, ...]
-    metadata: Mapping[str, str] = field(default_factory=dict)  # name in a post's -> field
-    nested: Mapping[str, str] = field(default_factory=dict)  # of the record's own ``metadata``
+    metadata: Mapping[str, str] = field(
+        default_factory=dict
+    )  # name in a post's -> field
+    nested: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the record's own ``metadata``
     title: str | None = None  # belongs to the text
     spare: str | None = None  # replaces an empty text
-    joined: bool = False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
+    joined: bool = (
+        False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
+    )
     html: bool = False  # tags are taken out of the text
     whole: frozenset[str] = frozenset()  # fields of ids that are `float_made`
     prefixed: frozenset[str] = frozenset()  # fields of ids with the `x` of rtweet
@@ -180,7 +188,9 @@ def normal(name: str) -> str:
     lowered = name.strip().lower()
     if not lowered.isascii():
         split = normalized("NFKD", lowered)
-        lowered = "".join(letter for letter in split if not unicodedata.combining(letter))
+        lowered = "".join(
+            letter for letter in split if not unicodedata.combining(letter)
+        )
     lowered = re.sub(r"[^a-z0-9]+", "_", lowered).strip("_")
     return f"_{lowered}" if name.startswith("_") else lowered
 
@@ -210,12 +220,16 @@ def find_fields(
     ids = present(outer, IDS) if choice.id_field is None else (choice.id_field,)
     if not chosen and len(ids) > 1 and _stem(texts[:1]) & _stem(ids[1:]):
         # In a table of comments, `post_text` is what they comment on.
-        texts = tuple(sorted(texts, key=lambda name: not _stem([name]) & _stem(ids[:1])))
+        texts = tuple(
+            sorted(texts, key=lambda name: not _stem([name]) & _stem(ids[:1]))
+        )
     metadata = first_present(outer, METADATA)
     check_fields(names, choice, where, records)
     if not texts or not ids:
         absent = " or the ".join(["text"] * (not texts) + ["id"] * (not ids))
-        raise _unknown(f"{where}: no field was recognized as the {absent}", names, records)
+        raise _unknown(
+            f"{where}: no field was recognized as the {absent}", names, records
+        )
     if choice.date_field is not None:
         metadata["created_at"] = choice.date_field
     inside = bool(chosen) and chosen[0] not in names  # no title replaces such a text
@@ -224,7 +238,11 @@ def find_fields(
         texts,
         ids,
         metadata,
-        {to: name for to, name in first_present(inner, METADATA).items() if to not in metadata},
+        {
+            to: name
+            for to, name in first_present(inner, METADATA).items()
+            if to not in metadata
+        },
         "title" if beir and "title" in names else None,
         None if inside or len(chosen) > 1 else next(iter(present(outer, TITLES)), None),
         len(chosen) > 1,
@@ -246,7 +264,9 @@ def linking(fields: Fields | None) -> list[str]:
     return [*fields.ids, *(name for to, name in fields.metadata.items() if to in LINKS)]
 
 
-def checked(fields: Fields, records: Sequence[Record], where: str) -> tuple[Fields, list[str]]:
+def checked(
+    fields: Fields, records: Sequence[Record], where: str
+) -> tuple[Fields, list[str]]:
     """The fields without links that are none, by the first records, and remarks on them.
 
     Raises:
@@ -266,7 +286,11 @@ def checked(fields: Fields, records: Sequence[Record], where: str) -> tuple[Fiel
             )
     if {"thread", "channel"} <= metadata.keys():
         thread, channel = metadata["thread"], metadata["channel"]
-        pairs = [pair for pair in zip(columns[thread], columns[channel], strict=True) if pair[0]]
+        pairs = [
+            pair
+            for pair in zip(columns[thread], columns[channel], strict=True)
+            if pair[0]
+        ]
         if pairs and all(thread == channel for thread, channel in pairs):
             del metadata["thread"]
             remarks.append(
@@ -288,7 +312,9 @@ def checked(fields: Fields, records: Sequence[Record], where: str) -> tuple[Fiel
             f"{where}: '{first_id}' has an x before each number, as rtweet writes it: x12345 is "
             "the id 12345"
         )
-    fields = replace(fields, metadata=metadata, whole=fields.whole | whole, prefixed=stripped)
+    fields = replace(
+        fields, metadata=metadata, whole=fields.whole | whole, prefixed=stripped
+    )
     return fields, remarks
 
 
@@ -309,7 +335,9 @@ def check_fields(
     ]
     for what, name in wanted:
         if name is not None and name not in names and name.split(".")[0] not in names:
-            raise _unknown(f"{where}: there is no field '{name}' (--{what}-field)", names, records)
+            raise _unknown(
+                f"{where}: there is no field '{name}' (--{what}-field)", names, records
+            )
 
 
 def samples_of(records: Iterable[Record]) -> dict[str, list[str]]:
@@ -321,7 +349,12 @@ def samples_of(records: Iterable[Record]) -> dict[str, list[str]]:
                 continue
             values = found.setdefault(name, [])
             text = " ".join(clean_text(str(value)[:200]).split())[:60]
-            if value is not None and text and text not in values and len(values) < _SAMPLES:
+            if (
+                value is not None
+                and text
+                and text not in values
+                and len(values) < _SAMPLES
+            ):
                 values.append(text)
     return found
 
@@ -337,7 +370,9 @@ def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _unknown(what: str, names: Sequence[str], records: Iterable[Record]) -> UnknownFields:
+def _unknown(
+    what: str, names: Sequence[str], records: Iterable[Record]
+) -> UnknownFields:
     """The error that asks for all fields at once and lists all that can be chosen."""
     samples = samples_of(records) or {name: [] for name in names}
     listed = []
@@ -364,7 +399,9 @@ def by_normal_name(names: Iterable[str]) -> dict[str, str]:
 def present(by_normal: Mapping[str, str], options: Iterable[str]) -> tuple[str, ...]:
     """The fields with these normal names, in their order; a dot may lead into an object."""
     known = by_normal.keys()
-    return tuple(by_normal.get(n, n) for n in options if n in known or n.split(".")[0] in known)
+    return tuple(
+        by_normal.get(n, n) for n in options if n in known or n.split(".")[0] in known
+    )
 
 
 def first_present(
@@ -387,9 +424,13 @@ def generic(fields: Fields) -> Convert:
     def convert(record: Record) -> Post | Deleted:
         if dotted:
             found = {n: value_at(record, n) for n in dotted if n not in record}
-            record = record | {n: value for n, value in found.items() if value is not None}
+            record = record | {
+                n: value for n, value in found.items() if value is not None
+            }
         if stripped:
-            record = record | {n: without_prefix(record[n]) for n in stripped if n in record}
+            record = record | {
+                n: without_prefix(record[n]) for n in stripped if n in record
+            }
         get = record.get
         text = None
         parts: list[list[Any]] = []
@@ -416,7 +457,9 @@ def generic(fields: Fields) -> Convert:
             if value is not None:
                 if whole and name in whole:
                     value = whole_number(value) or value
-                post_id = id_value(unwrapped(value) if type(value) is dict else value, name)
+                post_id = id_value(
+                    unwrapped(value) if type(value) is dict else value, name
+                )
                 break
         else:
             raise _missing(ids, record, "no id")
@@ -430,7 +473,11 @@ def generic(fields: Fields) -> Convert:
             put(metadata, target, metadata.get(name))
         for target, name in outer:
             put(metadata, target, get(name))
-        if placed and "thread" in metadata and metadata["thread"] == metadata.get("channel"):
+        if (
+            placed
+            and "thread" in metadata
+            and metadata["thread"] == metadata.get("channel")
+        ):
             del metadata["thread"]  # a chat is no conversation
         return Post(post_id, text or "", metadata)
 
@@ -451,7 +498,11 @@ def _inside(value: Any, path: Sequence[str]) -> Any:
     if isinstance(value, dict):
         # As in a table of columns, where names are compared in their normal form.
         part = path[0]
-        own = part if part in value else next((k for k in value if normal(k) == part), part)
+        own = (
+            part
+            if part in value
+            else next((k for k in value if normal(k) == part), part)
+        )
         return _inside(value.get(own), path[1:])
     if isinstance(value, list):
         found = (_inside(item, path) for item in value if isinstance(item, dict))

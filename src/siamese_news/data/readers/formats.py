@@ -41,7 +41,9 @@ class Columns:
     texts: Sequence[str]
     ids: Sequence[str]
     title: str | None = None  # comes before the text
-    metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by `fields.METADATA`
+    metadata: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # by `fields.METADATA`
     joined: bool = False  # the text is that of all `texts`
 
     def matches(self, record: Record) -> bool:
@@ -59,7 +61,9 @@ class Columns:
             present(by_normal, self.texts) or tuple(self.texts),
             present(by_normal, self.ids) or tuple(self.ids),
             first_present(by_normal, self.metadata),
-            title=next(iter(present(by_normal, (self.title,))), None) if self.title else None,
+            title=next(iter(present(by_normal, (self.title,))), None)
+            if self.title
+            else None,
             joined=self.joined,
             reddit="subreddit" in self.metadata.get("channel", ()),
         )
@@ -98,7 +102,9 @@ class Format:
 
     def fits(self, record: Record) -> bool:
         """Whether a record, or one of the first records inside it, has this shape."""
-        return self._one(record) or any(map(self._one, (self._inside(record) or [])[:5]))
+        return self._one(record) or any(
+            map(self._one, (self._inside(record) or [])[:5])
+        )
 
     def converter(self, names: Iterable[str], fields: Fields | None = None) -> Convert:
         """The function that makes posts of records with the fields `names`.
@@ -118,7 +124,9 @@ class Format:
                 return one(record)
             names = dict.fromkeys(key for one in records for key in one)
             own = self.columns and generic(self.columns.fields(names))
-            return each(own or one, records) if records else None  # a page without a post
+            return (
+                each(own or one, records) if records else None
+            )  # a page without a post
 
         return convert
 
@@ -130,7 +138,9 @@ class Format:
         """
         texts, own_id = choice.texts, choice.id_field
         changed = replace(
-            self, text_field=" + ".join(texts) or self.text_field, id_field=own_id or self.id_field
+            self,
+            text_field=" + ".join(texts) or self.text_field,
+            id_field=own_id or self.id_field,
         )
         if self.columns is not None:
             columns = replace(
@@ -159,7 +169,9 @@ class Format:
 
     def _inside(self, record: Record) -> list[Record] | None:
         """The records inside a page; None for an object that is not a page."""
-        pages = [_records(record, path.split("."), self.context) for path in self.inside]
+        pages = [
+            _records(record, path.split("."), self.context) for path in self.inside
+        ]
         lists = [page for page in pages if page is not None]
         return [one for page in lists for one in page] if lists else None
 
@@ -185,7 +197,9 @@ def _with_fields(convert: Convert, fields: Fields) -> Convert:
         if not isinstance(made, Post):
             return made
         if own is None:
-            return Post(id_value(value_at(record, name), name), made.text, made.metadata)
+            return Post(
+                id_value(value_at(record, name), name), made.text, made.metadata
+            )
         chosen = own({**record, _ID: made.id})
         if not isinstance(chosen, Post):
             return chosen
@@ -195,7 +209,9 @@ def _with_fields(convert: Convert, fields: Fields) -> Convert:
     return converted
 
 
-def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | Deleted | None]:
+def each(
+    convert: Convert, records: Iterable[Record]
+) -> list[Post | BadRow | Deleted | None]:
     """The posts of a page; a bad record does not affect the others."""
     made: list[Post | BadRow | Deleted | None] = []
     for record in records:
@@ -214,15 +230,29 @@ def each(convert: Convert, records: Iterable[Record]) -> list[Post | BadRow | De
 def _records(value: Any, path: Sequence[str], context: bool) -> list[Record] | None:
     """The records of the list at a path; None if it has no list of objects."""
     if not path:
-        records = [item for item in value if isinstance(item, dict)] if type(value) is list else []
+        records = (
+            [item for item in value if isinstance(item, dict)]
+            if type(value) is list
+            else []
+        )
         return records if records or value == [] else None
     if path[0] == "[]":
-        lists = [_records(item, path[1:], context) for item in value if isinstance(value, list)]
-        return [record for part in lists for record in part or ()] if any(lists) else None
+        lists = [
+            _records(item, path[1:], context)
+            for item in value
+            if isinstance(value, list)
+        ]
+        return (
+            [record for part in lists for record in part or ()] if any(lists) else None
+        )
     if not isinstance(value, dict) or path[0] not in value:
         return None
     found = _records(value[path[0]], path[1:], context)
     if found and context and len(path) == 1:
-        around = {key: item for key, item in value.items() if not isinstance(item, list | dict)}
+        around = {
+            key: item
+            for key, item in value.items()
+            if not isinstance(item, list | dict)
+        }
         return [{**record, CONTEXT: around} for record in found]
     return found

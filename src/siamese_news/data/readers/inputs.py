@@ -35,7 +35,12 @@ class Input:
     """
 
     def __init__(
-        self, name: str, path: Path | None, pipe: IO[bytes] | None = None, *, named: bool = True
+        self,
+        name: str,
+        path: Path | None,
+        pipe: IO[bytes] | None = None,
+        *,
+        named: bool = True,
     ) -> None:
         self.name, self.named = name, named
         self.path = path
@@ -103,12 +108,16 @@ class Input:
 class Skipped:
     """Files of folders and globs that are not read."""
 
-    own: list[Path] = field(default_factory=list)  # of our commands, with others in their folder
+    own: list[Path] = field(
+        default_factory=list
+    )  # of our commands, with others in their folder
     unknown: list[Path] = field(default_factory=list)  # they have another ending
 
 
 def find_inputs(
-    sources: Iterable[str | Path], suffixes: Sequence[str], skipped: Skipped | None = None
+    sources: Iterable[str | Path],
+    suffixes: Sequence[str],
+    skipped: Skipped | None = None,
 ) -> list[Input]:
     """The inputs that the user names: a folder's and a glob's files by name, no file twice.
 
@@ -135,7 +144,9 @@ def find_inputs(
 
 
 def input_paths(
-    sources: Iterable[str | Path], suffixes: Sequence[str], skipped: Skipped | None = None
+    sources: Iterable[str | Path],
+    suffixes: Sequence[str],
+    skipped: Skipped | None = None,
 ) -> list[Path | None]:
     """The paths that `find_inputs` opens; None is standard input."""
     skipped = skipped or Skipped()
@@ -181,7 +192,9 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
     return [path for path in found if path not in own]
 
 
-def folder_files(folder: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[Path]]:
+def folder_files(
+    folder: Path, suffixes: Sequence[str]
+) -> tuple[list[Path], list[Path]]:
     """The files of a folder by name that have one of the endings, and the others; none hidden."""
     found: list[Path] = []
     others: list[Path] = []
@@ -203,7 +216,9 @@ def _is_data(path: Path, suffixes: Sequence[str]) -> bool:
     suffix = plain_suffix(path)
     if suffix == ".js" and not _TWEETS.fullmatch(path.name):
         return False
-    if suffix in (".html", ".htm") and any(part.endswith("_files") for part in path.parts[:-1]):
+    if suffix in (".html", ".htm") and any(
+        part.endswith("_files") for part in path.parts[:-1]
+    ):
         return False  # frames and the like, which a browser saves with a page
     # RC_2019-04.zst has no other ending.
     return suffix in suffixes or (path.suffix in _PACKED and suffix != ".tar")
@@ -229,5 +244,7 @@ def is_own(path: Path) -> bool:
     """Whether a command of ours wrote the file: an output with its ``.meta.json``, or this note."""
     name = path.name
     output = name.removesuffix(".meta.json" if name.endswith(".meta.json") else ".json")
-    noted = name.endswith((".meta.json", ".part.json")) and path.with_name(output).is_file()
+    noted = (
+        name.endswith((".meta.json", ".part.json")) and path.with_name(output).is_file()
+    )
     return noted or path.with_name(f"{name}.meta.json").is_file()

@@ -18,7 +18,15 @@ _GROUPS = 100_000
 _CHUNK = 2**28  # size of a column in a row group from which its ratio is checked
 _RATIO = 500  # bytes decoded for each byte of the file: words shrink to a tenth at best
 # Errors of pyarrow over a damaged file; its own exceptions are among these.
-_BROKEN = (OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError)
+_BROKEN = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+    RuntimeError,
+)
 
 
 def parquet_columns(source: Input) -> list[str]:
@@ -30,7 +38,9 @@ def parquet_columns(source: Input) -> list[str]:
     with _reading(source) as file:
         names = list(file.schema_arrow.names)
     if len(set(names)) < len(names):
-        raise InputError(f"{source.name}: two columns have one name; rename one of: {names}")
+        raise InputError(
+            f"{source.name}: two columns have one name; rename one of: {names}"
+        )
     return names
 
 
@@ -49,10 +59,14 @@ def parquet_rows(
     with _reading(source) as file:
         total = max(1, file.metadata.num_rows)
         try:
-            for batch in file.iter_batches(_BATCH, columns=list(names), use_threads=False):
+            for batch in file.iter_batches(
+                _BATCH, columns=list(names), use_threads=False
+            ):
                 progress((number + len(batch)) / total)
                 columns = [_values(batch.column(name)) for name in names]
-                decoded += sum(len(v) for column in columns for v in column if isinstance(v, str))
+                decoded += sum(
+                    len(v) for column in columns for v in column if isinstance(v, str)
+                )
                 if decoded > limit:
                     raise InputError(
                         f"{source.name}: {source.size:,} bytes unpack to more than {decoded:,} "
@@ -133,4 +147,6 @@ def _decoded(value: Any) -> Any:
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
-        return BadRow("not UTF-8", "bytes that are not UTF-8; write the column as UTF-8 text")
+        return BadRow(
+            "not UTF-8", "bytes that are not UTF-8; write the column as UTF-8 text"
+        )

@@ -39,7 +39,9 @@ def _known(
     """Add a format to `FORMATS` whose converter is the decorated function."""
 
     def add(convert: Convert) -> Convert:
-        FORMATS.append(Format(name, recognized, text_field, id_field, convert=convert, **others))
+        FORMATS.append(
+            Format(name, recognized, text_field, id_field, convert=convert, **others)
+        )
         return convert
 
     return add
@@ -63,7 +65,9 @@ _NOTICES = set(
 def _is_v2(record: Record) -> bool:
     """A page of API v2 (`data` and its companions), or one tweet."""
     if isinstance(record.get("data"), list | dict):
-        if not record.keys().isdisjoint(("includes", "meta", "__twarc", "matching_rules")):
+        if not record.keys().isdisjoint(
+            ("includes", "meta", "__twarc", "matching_rules")
+        ):
             return True
     if "id" not in record or "text" not in record or "user" in record:
         return False
@@ -83,7 +87,15 @@ def _is_v2(record: Record) -> bool:
 def _from_v2(record: Record) -> Converted:
     """The tweets of a page, or the one of a flattened line."""
     if not isinstance(record.get("data"), list | dict):
-        if record.keys() <= {"meta", "__twarc", "includes", "errors", "title", "detail", "type"}:
+        if record.keys() <= {
+            "meta",
+            "__twarc",
+            "includes",
+            "errors",
+            "title",
+            "detail",
+            "type",
+        }:
             return None  # a page without a tweet
         return _v2_tweet(record, {}, {})
     includes = record.get("includes") or {}
@@ -217,7 +229,9 @@ def _from_view(record: Record) -> Converted:
     key = post_id.rpartition("/")[2]
     metadata = _bluesky(inner, handle, author["did"], key, shown.get("indexedAt"))
     reason = record.get("reason")
-    if isinstance(reason, dict) and str(reason.get("$type", "")).endswith("reasonRepost"):
+    if isinstance(reason, dict) and str(reason.get("$type", "")).endswith(
+        "reasonRepost"
+    ):
         by = reason.get("by") or {}
         did = by.get("did") or "unknown"
         put(metadata, "retweet_of", post_id)
@@ -244,7 +258,10 @@ def _from_thread(record: Record) -> Converted:
 
 def _views(node: Record) -> list[Record]:
     """The views of a thread in their order; those of deleted and blocked posts have no post."""
-    above, own = _views(node["parent"]) if node.get("parent") else [], [node] * ("post" in node)
+    above, own = (
+        _views(node["parent"]) if node.get("parent") else [],
+        [node] * ("post" in node),
+    )
     return [*above, *own, *chain.from_iterable(map(_views, node.get("replies") or ()))]
 
 
@@ -257,10 +274,15 @@ def _bluesky_text(record: Record, name: str) -> str:
     media = inside(embed, "media") or embed
     card = inside(media, "external")
     images = inside(media, "images")
-    pictures = [*(images if isinstance(images, list) else ()), media]  # a video is alone
+    pictures = [
+        *(images if isinstance(images, list) else ()),
+        media,
+    ]  # a video is alone
     words = [inside(card, "title"), inside(card, "description")]
     words += [inside(picture, "alt") for picture in pictures]
-    more = [clean_text(part) for part in words if isinstance(part, str) and part.strip()]
+    more = [
+        clean_text(part) for part in words if isinstance(part, str) and part.strip()
+    ]
     return "\n".join(dict.fromkeys(filter(None, (text, *more))))
 
 
@@ -270,7 +292,11 @@ _EARLIEST = "2000"  # posts that people bring from elsewhere are older than Blue
 @lru_cache(64)
 def _day_after(day: str | int) -> str:
     """The end of the day after a day, which is a date or the number of days since 1970."""
-    start = date.fromisoformat(day) if isinstance(day, str) else date(1970, 1, 1) + timedelta(day)
+    start = (
+        date.fromisoformat(day)
+        if isinstance(day, str)
+        else date(1970, 1, 1) + timedelta(day)
+    )
     return f"{start + timedelta(2)}"
 
 
@@ -282,7 +308,9 @@ def _put_bluesky_date(metadata: dict[str, Any], created: Any, arrived: Any) -> N
     put(metadata, "created_at", created)
     written = metadata.get("created_at", "")
     try:
-        latest = _day_after(arrived[:10] if isinstance(arrived, str) else arrived // 86_400_000_000)
+        latest = _day_after(
+            arrived[:10] if isinstance(arrived, str) else arrived // 86_400_000_000
+        )
     except (ValueError, TypeError, OverflowError):
         return
     if latest > _EARLIEST and not _EARLIEST <= written <= latest:
@@ -301,7 +329,9 @@ def _bluesky(
     if "reply" in record:
         put(metadata, "reply_to", inside(record, "reply", "parent", "uri"))
         put(metadata, "thread", inside(record, "reply", "root", "uri"))
-    if quoted := inside(record, "embed", "record"):  # one level deeper if there are pictures, too
+    if quoted := inside(
+        record, "embed", "record"
+    ):  # one level deeper if there are pictures, too
         uri = inside(quoted, "uri") or inside(quoted, "record", "uri")
         if f"/{_BLUESKY_POSTS}/" in str(uri):  # not a list or a feed
             put(metadata, "quotes", uri)
@@ -311,7 +341,9 @@ def _bluesky(
 
 def _bluesky_link(record: Record) -> str | None:
     if embed := record.get("embed"):
-        uri = inside(embed, "external", "uri") or inside(embed, "media", "external", "uri")
+        uri = inside(embed, "external", "uri") or inside(
+            embed, "media", "external", "uri"
+        )
         if uri:
             return str(uri)
     for facet in record.get("facets") or ():
@@ -398,7 +430,9 @@ def _full_name(value: Any, kind: str) -> Any:
     "`subreddit` with `body` or `selftext`, as in the monthly `.zst` files",
     "body, title + selftext",
     "id",
-    matches=lambda record: "subreddit" in record and ("body" in record or "selftext" in record),
+    matches=lambda record: (
+        "subreddit" in record and ("body" in record or "selftext" in record)
+    ),
 )
 def _from_reddit(record: Record) -> Converted:
     """The post of a comment or submission, unless its text is deleted.
@@ -443,7 +477,9 @@ def _from_reddit(record: Record) -> Converted:
     "`kind`: `Listing`, with `data.children`",
     "data.body, data.title + data.selftext",
     "data.id",
-    matches=lambda record: record["kind"] in ("t1", "t3") and isinstance(record["data"], dict),
+    matches=lambda record: (
+        record["kind"] in ("t1", "t3") and isinstance(record["data"], dict)
+    ),
     inside=("data.children", "[].data.children"),
 )
 def _from_listing(record: Record) -> Converted:
@@ -477,15 +513,26 @@ def _from_telegram(message: Record) -> Converted:
     post_id = number if chat_id is None else f"{chat_id}/{number}"
     answered = message.get("reply_to_message_id")
     if answered is not None:
-        peer = str(message.get("reply_to_peer_id") or "").removeprefix("channel") or chat_id
+        peer = (
+            str(message.get("reply_to_peer_id") or "").removeprefix("channel")
+            or chat_id
+        )
         answered = answered if peer is None else f"{peer}/{answered}"
-    public = chat_id is not None and str(chat.get("type", "")).endswith(("channel", "supergroup"))
+    public = chat_id is not None and str(chat.get("type", "")).endswith(
+        ("channel", "supergroup")
+    )
     # The text may lie in pieces.
     pieces = message.get("text")
     pieces = pieces if isinstance(pieces, list) else [pieces]
-    texts = [p if isinstance(p, str) else text_value(inside(p, "text"), "text") for p in pieces]
+    texts = [
+        p if isinstance(p, str) else text_value(inside(p, "text"), "text")
+        for p in pieces
+    ]
     marked = [piece for piece in pieces if isinstance(piece, dict)]
-    links = [p.get("href") or (p["text"] if p.get("type") == "link" else None) for p in marked]
+    links = [
+        p.get("href") or (p["text"] if p.get("type") == "link" else None)
+        for p in marked
+    ]
     return post_of(
         id_value(post_id, "id"),
         text_value("".join(texts), "text"),
@@ -500,7 +547,9 @@ def _from_telegram(message: Record) -> Converted:
 
 WATCH = "https://www.youtube.com/watch?v="
 """The address of a video, without its id."""
-_YOUTUBE = [f"youtube#{kind}" for kind in ("commentThread", "comment", "video", "searchResult")]
+_YOUTUBE = [
+    f"youtube#{kind}" for kind in ("commentThread", "comment", "video", "searchResult")
+]
 
 
 @_known(
@@ -528,7 +577,9 @@ def _comment(comment: Record, video: Any = None) -> Post:
     post_id = id_value(comment.get("id"), "id")
     text = snippet.get("textOriginal")
     if text is None:
-        text = without_html(text_value(snippet.get("textDisplay"), "snippet.textDisplay"))
+        text = without_html(
+            text_value(snippet.get("textDisplay"), "snippet.textDisplay")
+        )
     video = snippet.get("videoId") or video
     return post_of(
         post_id,
@@ -612,7 +663,9 @@ def _from_downloaded(record: Record) -> Converted:
     """The post, or the text below its pictures; its ``title`` only names the action."""
     found: dict[str, list[str]] = {}
     for name, value in _strings([record.get("data"), record.get("attachments")]):
-        found.setdefault("post" if name == "comment" else name, []).append(_repaired(value))
+        found.setdefault("post" if name == "comment" else name, []).append(
+            _repaired(value)
+        )
     return _downloaded(
         record,
         record["timestamp"],
@@ -654,7 +707,9 @@ def _downloaded(record: Record, time: Any, texts: list[str], **others: Any) -> P
     whole = json.dumps(record, sort_keys=True, default=str).encode()
     post_id = f"{time}-{hashlib.sha256(whole).hexdigest()[:12]}"
     text = text_value("\n".join(dict.fromkeys(texts)), "text")
-    return post_of(id_value(post_id, "timestamp"), text, {}, "", created_at=time, **others)
+    return post_of(
+        id_value(post_id, "timestamp"), text, {}, "", created_at=time, **others
+    )
 
 
 def _repaired(text: str) -> str:
@@ -686,7 +741,9 @@ _THREADS = has("id", "permalink", "shortcode", "timestamp")
     "`data` with `media_product_type`: `THREADS`",
     "text",
     "id",
-    matches=lambda record: record.get("media_product_type") == "THREADS" or _THREADS(record),
+    matches=lambda record: (
+        record.get("media_product_type") == "THREADS" or _THREADS(record)
+    ),
     inside=("data",),
 )
 def _from_threads(record: Record) -> Converted:
@@ -695,7 +752,9 @@ def _from_threads(record: Record) -> Converted:
         return None
     return post_of(
         id_value(record["id"], "id"),
-        text_value(record.get("text") or "", "text"),  # missing for a picture without words
+        text_value(
+            record.get("text") or "", "text"
+        ),  # missing for a picture without words
         record,
         "created_at=timestamp author=username url=link_attachment_url permalink "
         "reply_to=replied_to.id thread=root_post.id quotes=quoted_post.id",

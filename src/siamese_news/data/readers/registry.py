@@ -11,7 +11,12 @@ from siamese_news.utils.plugins import added, load, package_of
 
 
 def _table(
-    name: str, recognized: str, needs: str, columns: str, *inside: str, local_ids: bool = False
+    name: str,
+    recognized: str,
+    needs: str,
+    columns: str,
+    *inside: str,
+    local_ids: bool = False,
 ) -> Format:
     """A flat format by the columns that it `needs` and the names that a post gives its columns.
 
@@ -165,7 +170,12 @@ def _installed() -> Iterator[Format]:
             yield one
 
 
-FORMATS: tuple[Format, ...] = (*_installed(), *platforms.FORMATS, *scrapers.FORMATS, *_TOOLS)
+FORMATS: tuple[Format, ...] = (
+    *_installed(),
+    *platforms.FORMATS,
+    *scrapers.FORMATS,
+    *_TOOLS,
+)
 """If a record has the shape of several, the first counts; those of other packages come first."""
 
 _SHARE = 10  # one of this many records must have the shape

@@ -67,7 +67,9 @@ _LITERAL = re.compile(r"b'(?:[^'\\\n]|\\.)*+'|b\"(?:[^\"\\\n]|\\.)*+\"")
 _R_CODES = re.compile(r"(?:<U\+[0-9A-F]{4,8}>)++")
 _R_BYTES = re.compile(r"(?:<[0-9a-f]{2}>){2,}+")
 _JSON = re.compile(r"(?:\\u[0-9a-fA-F]{4})++")
-_PATH = re.compile(r"\b[A-Za-z]:\\")  # of Windows, in which a folder may be called "u00e4"
+_PATH = re.compile(
+    r"\b[A-Za-z]:\\"
+)  # of Windows, in which a folder may be called "u00e4"
 _LEFT = re.compile(r"<U\+[0-9A-F]{4,8}>|(?:<[c-f][0-9a-f]>)(?:<[89ab][0-9a-f]>)")
 
 
@@ -133,10 +135,14 @@ def _of_json(text: str) -> str:
 _TOUCHES = re.compile(r"[^\W\d_]\\u[0-9a-fA-F]{4}|\\u[0-9a-fA-F]{4}[^\W\d_]")
 
 # The bytes of UTF-8 as cp1252 shows them, and those that it lacks as Latin-1 does.
-_BYTES = {ord(bytes([n]).decode("cp1252", "ignore") or chr(n)): n for n in range(0x80, 0x100)}
+_BYTES = {
+    ord(bytes([n]).decode("cp1252", "ignore") or chr(n)): n for n in range(0x80, 0x100)
+}
 _BYTES |= {n: n for n in range(0x80, 0xA0)}
 _NEXT = re.escape("".join(chr(sign) for sign, n in _BYTES.items() if n < 0xC0))
-_SEQUENCE = re.compile(f"[\xc2-\xdf][{_NEXT}]|[\xe0-\xef][{_NEXT}]{{2}}|[\xf0-\xf4][{_NEXT}]{{3}}")
+_SEQUENCE = re.compile(
+    f"[\xc2-\xdf][{_NEXT}]|[\xe0-\xef][{_NEXT}]{{2}}|[\xf0-\xf4][{_NEXT}]{{3}}"
+)
 # Letters of Western languages, quotation marks, dashes, signs and emoji.
 _EVERYDAY = re.compile(
     "[\xa0-\xbf\xc0-\xd6\xd8-\xf6\xf8-\xff\u0152\u0153\u2010-\u2026\u20ac\u2122\u2190-\u2bff"

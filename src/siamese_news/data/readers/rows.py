@@ -55,7 +55,9 @@ class Counts:
     skipped: int = 0  # records without a post: likes, notices of deletions
     deleted: int = 0  # posts whose text was deleted
     reasons: dict[str, int] = field(default_factory=dict)  # of rejected rows
-    lost: dict[str, int] = field(default_factory=dict)  # dates and links that cannot be right
+    lost: dict[str, int] = field(
+        default_factory=dict
+    )  # dates and links that cannot be right
     unreadable: int = 0  # files of a folder
     renamed: int = 0  # posts whose id a different post has
     example: str = ""  # the new id of one of them
@@ -91,7 +93,9 @@ class Counts:
         if self.garbled:
             words += f", {counted(self.garbled, 'text')} left that may be encoded twice"
         if self.lost:
-            named = " and ".join(f"{count:,} {_LOST[name]}" for name, count in self.lost.items())
+            named = " and ".join(
+                f"{count:,} {_LOST[name]}" for name, count in self.lost.items()
+            )
             words += f", {named} left out because they cannot be right"
         if self.unreadable:
             words += f", {counted(self.unreadable, 'unreadable file')} left out"
@@ -278,7 +282,9 @@ def _repaired(post: Post, counts: Counts) -> Post:
     text, state = repaired(post.text)
     if state == "whole":
         return post
-    if state == "garbled" or PARTS in post.metadata:  # whose lengths are those of the parts
+    if (
+        state == "garbled" or PARTS in post.metadata
+    ):  # whose lengths are those of the parts
         counts.garbled += 1
         return post
     counts.repaired += 1
@@ -327,7 +333,9 @@ def with_ids_of_their_own(
         repeats, versions, renamed = ids.rename(
             posts, readable_name(source.name), number, placed=found.placed
         )
-        reasons = dict.fromkeys(repeats, _REPEATED) | dict.fromkeys(versions, "another version")
+        reasons = dict.fromkeys(repeats, _REPEATED) | dict.fromkeys(
+            versions, "another version"
+        )
         if renamed:
             counts.renamed += len(renamed)
             counts.example = counts.example or posts[renamed[0]].id
@@ -340,7 +348,11 @@ def with_ids_of_their_own(
     for index, reason in sorted(reasons.items()):
         post = posts[index]
         other = "" if reason == _REPEATED else " by another version of the post"
-        message = f"the id '{post.id}' was already used{other}; ids must differ: remove one"
+        message = (
+            f"the id '{post.id}' was already used{other}; ids must differ: remove one"
+        )
         row = shown({"id": post.id, "text": post.text})
-        rejections.append(Rejection(source.name, lines[index], BadRow(reason, message), row))
+        rejections.append(
+            Rejection(source.name, lines[index], BadRow(reason, message), row)
+        )
     return [index for index in range(len(posts)) if index not in reasons], rejections

@@ -11,7 +11,13 @@ from siamese_news.data.readers.fields import Converted, Record
 from siamese_news.data.readers.formats import CONTEXT, Format
 from siamese_news.data.readers.platforms import FORMATS as PLATFORMS
 from siamese_news.data.readers.platforms import WATCH, from_v1, has
-from siamese_news.data.readers.values import id_value, inside, post_of, text_value, without_html
+from siamese_news.data.readers.values import (
+    id_value,
+    inside,
+    post_of,
+    text_value,
+    without_html,
+)
 from siamese_news.data.records import Post
 
 _TIKTOK = "https://www.tiktok.com/@"
@@ -101,7 +107,11 @@ def _from_instagram(item: Record) -> Post:
     """A post of Instagram or Threads; its id is the code in its address."""
     code = id_value(item["code"], "code")
     user = inside(item, "user", "username")
-    page = f"https://www.threads.com/@{user}/post/" if "text_post_app_info" in item else _INSTAGRAM
+    page = (
+        f"https://www.threads.com/@{user}/post/"
+        if "text_post_app_info" in item
+        else _INSTAGRAM
+    )
     text = text_value(inside(item["caption"], "text") or "", "caption.text")
     paths = "created_at=taken_at author=user.username|owner.username"
     return post_of(code, text, item, paths, permalink=page + code)
@@ -113,7 +123,9 @@ _INSTAGRAM = "https://www.instagram.com/p/"
 def _from_instagram_graph(item: Record) -> Post:
     code = id_value(item["shortcode"], "shortcode")
     captions = item["edge_media_to_caption"]["edges"]
-    text = text_value(captions[0]["node"]["text"] if captions else "", "edge_media_to_caption")
+    text = text_value(
+        captions[0]["node"]["text"] if captions else "", "edge_media_to_caption"
+    )
     paths = "created_at=taken_at_timestamp author=user.username|owner.username"
     return post_of(code, text, item, paths, permalink=_INSTAGRAM + code)
 
@@ -176,9 +188,12 @@ def _from_traktok(record: Record) -> Converted:
     parts = [record.get("video_description"), record.get("voice_to_text")]
     if "video_title" in record:
         parts = [record["video_title"]]
-    text = "\n".join(text_value(part, "text") for part in parts if part not in _NO_VALUE)
+    text = "\n".join(
+        text_value(part, "text") for part in parts if part not in _NO_VALUE
+    )
     author = next(
-        (record[name] for name in ("author_username", "author_name") if name in record), None
+        (record[name] for name in ("author_username", "author_name") if name in record),
+        None,
     )
     name = None if author in _NO_VALUE else author
     return post_of(
@@ -233,7 +248,8 @@ FORMATS: tuple[Format, ...] = (
         "video_id",
         matches=lambda record: (
             record.keys() >= {"video_id", "video_timestamp", "video_title"}
-            or record.keys() >= {"video_id", "create_time", "author_name", "video_description"}
+            or record.keys()
+            >= {"video_id", "create_time", "author_name", "video_description"}
         ),
         convert=_from_traktok,
         flat=True,

@@ -41,19 +41,27 @@ def sheet_layout(source: Input, choice: Choice) -> tuple[str, Table, str, list[R
     """
     book = _open(source)
     try:
-        looks = [(sheet.title, *_first_rows(sheet, choice.texts)) for sheet in book.worksheets]
+        looks = [
+            (sheet.title, *_first_rows(sheet, choice.texts))
+            for sheet in book.worksheets
+        ]
     except _BROKEN as error:
         raise _damaged(source, error) from error
     finally:
         book.close()
     filled = [look for look in looks if any(map(any, look[1]))]
     if not filled:
-        raise InputError(f"{source.name}: all sheets are empty, expected a header and rows")
+        raise InputError(
+            f"{source.name}: all sheets are empty, expected a header and rows"
+        )
     title, rows, at, _ = next((look for look in filled if look[-1]), filled[0])
     what = f"Excel, sheet '{title}'" + (f", header in row {at + 1}" if at else "")
     if others := len(looks) - 1:
         what += f"; {counted(others, 'other sheet')} {'is' if others == 1 else 'are'} not read"
-    records = [{n: v for n, v in zip(rows[at], row, strict=False) if n} for row in rows[at + 1 :]]
+    records = [
+        {n: v for n, v in zip(rows[at], row, strict=False) if n}
+        for row in rows[at + 1 :]
+    ]
     return title, Table(tuple(rows[at]), "", False, at), what, records
 
 
@@ -65,13 +73,19 @@ def sheet_rows(
     number = 0
     try:
         for number, row in enumerate(book[title].iter_rows(values_only=True), 1):
-            if number <= table.header_row + 1 or not any(cell is not None for cell in row):
+            if number <= table.header_row + 1 or not any(
+                cell is not None for cell in row
+            ):
                 continue
             cells = {n: _cell(v) for n, v in zip(table.names, row, strict=False) if n}
             bad = next((v for v in cells.values() if isinstance(v, BadRow)), None)
             yield number, bad or cells, {n: str(v) for n, v in cells.items()}
     except _BROKEN as error:
-        yield number + 1, BadRow("damaged file", f"cannot be read further ({error})"), ""
+        yield (
+            number + 1,
+            BadRow("damaged file", f"cannot be read further ({error})"),
+            "",
+        )
     finally:
         book.close()
 
@@ -84,7 +98,9 @@ def _open(source: Input) -> Any:
             check_parts(archive)
             for part in archive.infolist():
                 if part.file_size > _STRINGS and "worksheets/" not in part.filename:
-                    raise Oversized(f"{part.filename} unpacks to {part.file_size:,} bytes")
+                    raise Oversized(
+                        f"{part.filename} unpacks to {part.file_size:,} bytes"
+                    )
         return openpyxl.load_workbook(
             _file(source), read_only=True, data_only=True, keep_links=False
         )
@@ -109,7 +125,9 @@ def _first_rows(sheet: Any, texts: Sequence[str]) -> tuple[list[list[str]], int,
     A header with other names is the first row, or the first below rows with one title.
     """
     shown = islice(sheet.iter_rows(values_only=True), 20)
-    rows = [["" if cell is None else str(cell).strip() for cell in row] for row in shown]
+    rows = [
+        ["" if cell is None else str(cell).strip() for cell in row] for row in shown
+    ]
     at, known = header_of(rows), True
     if at is None:
         title = rows and rows[0][0] and not any(rows[0][1:])
@@ -119,7 +137,9 @@ def _first_rows(sheet: Any, texts: Sequence[str]) -> tuple[list[list[str]], int,
 
 
 def _damaged(source: Input, error: BaseException) -> InputError:
-    return InputError(f"{source.name}: not an Excel file that can be read ({error}); save it again")
+    return InputError(
+        f"{source.name}: not an Excel file that can be read ({error}); save it again"
+    )
 
 
 def _cell(value: Any) -> Any:

@@ -12,7 +12,14 @@ from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import PostIds, SameIdError, place_of
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import Choice
-from siamese_news.data.readers.inputs import LINES, PARQUET, Input, Skipped, as_written, find_inputs
+from siamese_news.data.readers.inputs import (
+    LINES,
+    PARQUET,
+    Input,
+    Skipped,
+    as_written,
+    find_inputs,
+)
 from siamese_news.data.readers.rows import (
     Counts,
     Rejection,
@@ -97,11 +104,17 @@ class PostStream:
         taken: Collection[str] = (),
     ) -> None:
         if not sources:
-            raise InputError("no posts came, expected at least one file, folder, glob or -")
+            raise InputError(
+                "no posts came, expected at least one file, folder, glob or -"
+            )
         sources = [sources] if isinstance(sources, str | Path) else sources
         choice = Choice(text_field, id_field, date_field, encoding, group_field)
         self._strict, self._rejected = strict, rejected
-        self._first_rows, self._share_of, self._taken = first_rows, share, frozenset(taken)
+        self._first_rows, self._share_of, self._taken = (
+            first_rows,
+            share,
+            frozenset(taken),
+        )
         self.skipped = Skipped()
         self._inputs: list[Input] = []
         self.detected: list[Detected] = []
@@ -189,32 +202,51 @@ class PostStream:
                 kept = stack.enter_context(atomic_write(self._rejected, "wb"))
             for number, source, found, share in self._mine():
                 rows = islice(self._rows(source, found, share), self._first_rows)
-                for posts, lines, rejections in post_blocks(rows, source, found, counts):
+                for posts, lines, rejections in post_blocks(
+                    rows, source, found, counts
+                ):
                     try:
                         kept_rows, again = with_ids_of_their_own(
-                            posts, lines, ids, source, number, found, self._taken, counts
+                            posts,
+                            lines,
+                            ids,
+                            source,
+                            number,
+                            found,
+                            self._taken,
+                            counts,
                         )
                     except SameIdError as error:
-                        raise self._same_id(error, source, lines[error.index]) from error
+                        raise self._same_id(
+                            error, source, lines[error.index]
+                        ) from error
                     good = [posts[index] for index in kept_rows] if again else posts
-                    for rejection in sorted([*rejections, *again], key=lambda r: r.line):
+                    for rejection in sorted(
+                        [*rejections, *again], key=lambda r: r.line
+                    ):
                         first = first or rejection
                         if self._strict:
                             raise InputError(str(rejection))
                         reason = rejection.bad.reason
                         counts.reasons[reason] = counts.reasons.get(reason, 0) + 1
                         if self._rejected is not None:
-                            kept = kept or stack.enter_context(atomic_write(self._rejected, "wb"))
+                            kept = kept or stack.enter_context(
+                                atomic_write(self._rejected, "wb")
+                            )
                             kept.write(rejection.json_line())
                     if self._share_of is not None:
-                        self.places += [(number << 40) + lines[index] for index in kept_rows]
+                        self.places += [
+                            (number << 40) + lines[index] for index in kept_rows
+                        ]
                     counts.read += len(good)
                     counts.empty += [post.text.strip() for post in good].count("")
                     yield from good
             if not counts.read and self._share_of is None:
                 if first is not None:
                     raise InputError(f"{first} (no row could be used: {counts})")
-                raise InputError(f"{self._inputs[0].name}: no post in the file; {counts}")
+                raise InputError(
+                    f"{self._inputs[0].name}: no post in the file; {counts}"
+                )
 
     def _mine(self) -> Iterator[tuple[int, Input, Detected, Share | None]]:
         """Number, input, format, and the part of its rows to read; None is all of them."""
@@ -222,7 +254,9 @@ class PostStream:
         whose: list[int | None] = [None] * len(self._inputs)
         if share is not None:
             whose = owners([source.size or 0 for source in self._inputs], share.count)
-        for number, (source, found) in enumerate(zip(self._inputs, self.detected, strict=True)):
+        for number, (source, found) in enumerate(
+            zip(self._inputs, self.detected, strict=True)
+        ):
             if share is None or whose[number] == share.index:
                 yield number, source, found, None
             elif whose[number] is None:
@@ -242,7 +276,9 @@ class PostStream:
                 rows = sheet_rows(source, found.prefixes[0], found.table)
                 yield from as_written(rows, found.names)
             else:
-                yield from parquet_rows(source, found.columns, partial(self._progress, size))
+                yield from parquet_rows(
+                    source, found.columns, partial(self._progress, size)
+                )
             self._done, self._share = self._done + size, 0
         elif found.kind != "empty":
             raw = self._raw = source.open()
@@ -255,7 +291,9 @@ class PostStream:
                     context = found.known is not None and found.known.context
                     yield from document_rows(stream, found.prefixes, context=context)
                 elif found.table is not None:
-                    yield from as_written(table_rows(stream, found.table), found.table.names)
+                    yield from as_written(
+                        table_rows(stream, found.table), found.table.names
+                    )
                 self._done += source.size or raw.tell()
             finally:
                 self._raw = None

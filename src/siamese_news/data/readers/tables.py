@@ -35,7 +35,9 @@ class Table:
     delimiter: str
     quoted: bool  # whether a quotation mark can hold a column together
     header_row: int = 0  # rows before the header
-    escaped: bool = False  # whether a backslash, not a second mark, precedes a mark in a column
+    escaped: bool = (
+        False  # whether a backslash, not a second mark, precedes a mark in a column
+    )
 
 
 def table_layout(lines: Sequence[str], suffix: str) -> Table:
@@ -57,7 +59,10 @@ def header_of(rows: Sequence[Sequence[str]]) -> int | None:
     """The index of the header among the first rows: the first with known names."""
     for number, row in enumerate(rows[:_PREAMBLE]):
         names = {normal(name) for name in row}
-        others = names & {*IDS, *(name for options in METADATA.values() for name in options)}
+        others = names & {
+            *IDS,
+            *(name for options in METADATA.values() for name in options),
+        }
         if len(names) > 1 and names & {*TEXTS} and (number == 0 or others):
             return number
     return None
@@ -71,7 +76,9 @@ def refuse_repeated(names: Sequence[str], used: Iterable[str], where: str) -> No
     """
     for name in used:
         if list(names).count(name) > 1:
-            raise InputError(f"{where}: two columns are called '{name}'; rename one of them")
+            raise InputError(
+                f"{where}: two columns are called '{name}'; rename one of them"
+            )
 
 
 def _delimiter(line: str, suffix: str) -> str:
@@ -82,7 +89,9 @@ def _delimiter(line: str, suffix: str) -> str:
 
 def _cells(header: str, delimiter: str) -> list[str]:
     try:
-        return [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+        return [
+            name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])
+        ]
     except csv.Error:
         return []
 
@@ -99,7 +108,9 @@ def _quoted(lines: Sequence[str], delimiter: str, columns: int) -> bool:
         return True
     if any(len(row) not in (0, columns) for row in rows):
         return True
-    return all(_WHOLE.fullmatch(value) for row in rows for value in row if value[:1] == '"')
+    return all(
+        _WHOLE.fullmatch(value) for row in rows for value in row if value[:1] == '"'
+    )
 
 
 def _escaped(lines: Sequence[str], delimiter: str, columns: int) -> bool:
@@ -110,7 +121,9 @@ def _escaped(lines: Sequence[str], delimiter: str, columns: int) -> bool:
     if not any('\\"' in line for line in lines):
         return False
     doubled = [_ESCAPED_MARK.sub(r'\1""', line) for line in lines]
-    return _complete(doubled, delimiter, columns) and not _complete(lines, delimiter, columns)
+    return _complete(doubled, delimiter, columns) and not _complete(
+        lines, delimiter, columns
+    )
 
 
 def _complete(lines: Sequence[str], delimiter: str, columns: int) -> bool:
@@ -154,8 +167,12 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
     csv.field_size_limit(max(csv.field_size_limit(), FIELD_CAP))
     lines = raw_lines(stream)
     taken: list[tuple[int, str]] = []  # the lines of the current row
-    bad: list[tuple[int, BadRow]] = []  # lines too long inside it, held until it is complete
-    again: deque[tuple[int, str]] = deque()  # lines that a stray quotation mark swallowed
+    bad: list[
+        tuple[int, BadRow]
+    ] = []  # lines too long inside it, held until it is complete
+    again: deque[tuple[int, str]] = (
+        deque()
+    )  # lines that a stray quotation mark swallowed
 
     def feed() -> Iterator[str]:
         while True:
@@ -176,7 +193,9 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
 
     def reader() -> Iterator[list[str]]:
         quoting: Any = csv.QUOTE_MINIMAL if table.quoted else csv.QUOTE_NONE
-        return csv.reader(feed(), delimiter=table.delimiter, quoting=quoting, strict=True)
+        return csv.reader(
+            feed(), delimiter=table.delimiter, quoting=quoting, strict=True
+        )
 
     rows = reader()
     row: list[str] | None = []
@@ -248,5 +267,6 @@ def _swallowed(row: list[str], taken: list[tuple[int, str]], table: Table) -> bo
     first, *others = (_cells(line, table.delimiter) for _, line in taken)
     digits = [place for place, cell in enumerate(first[:width]) if cell.isdigit()]
     return bool(digits) and any(
-        len(cells) == width and all(cells[place].isdigit() for place in digits) for cells in others
+        len(cells) == width and all(cells[place].isdigit() for place in digits)
+        for cells in others
     )

@@ -18,7 +18,9 @@ from siamese_news.errors import InputError
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ ,T]+(\d\d:\d\d(?::\d\d)?))?")
 _MONTHS = {
     name: f"{number:02}"
-    for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)
+    for number, name in enumerate(
+        "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1
+    )
 }
 # Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
 _ZONES = {
@@ -34,18 +36,30 @@ _ZONES = {
 _1601, _DOT_NET = datetime(1601, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = (
-    (3.0e4, 7.3e4, 1 / 86_400, datetime(1899, 12, 30, tzinfo=UTC)),  # Excel: days, with fractions
+    (
+        3.0e4,
+        7.3e4,
+        1 / 86_400,
+        datetime(1899, 12, 30, tzinfo=UTC),
+    ),  # Excel: days, with fractions
     (3.0e8, 4.1e9, 1.0, _1970),
     (3.0e11, 4.1e12, 1e3, _1970),
     (3.0e14, 4.1e15, 1e6, _1970),
     (1.2e16, 1.6e16, 1e6, _1601),  # Chrome
     (1.2e17, 1.6e17, 1e7, _1601),  # Windows
-    (6.2e17, 6.6e17, 1e7, _DOT_NET),  # .NET's ticks; as nanoseconds they are all in 1990
+    (
+        6.2e17,
+        6.6e17,
+        1e7,
+        _DOT_NET,
+    ),  # .NET's ticks; as nanoseconds they are all in 1990
     (9.0e17, 4.1e18, 1e9, _1970),
 )
 _SERIAL = re.compile(r"\d{5}[.,]\d+")
 # What programs write for no date at all: the first moments of their calendars, wherever the clock.
-_NO_DATES = frozenset("1969-12-31 1970-01-01 1899-12-30 1899-12-31 1900-01-01 1904-01-01".split())
+_NO_DATES = frozenset(
+    "1969-12-31 1970-01-01 1899-12-30 1899-12-31 1900-01-01 1904-01-01".split()
+)
 _FIRST_YEAR, _END_YEAR = "1800", "2100"
 LINKS = frozenset("reply_to thread quotes retweet_of".split())
 """The names of `fields.METADATA` whose values are ids of other posts."""
@@ -128,7 +142,9 @@ def _parse(text: str) -> datetime:
 def _moment(value: float) -> datetime:
     for first, last, units, start in _NUMBERS:
         if first <= value < last:
-            if units < 1:  # a fraction of a day is hardly ever a whole number of seconds
+            if (
+                units < 1
+            ):  # a fraction of a day is hardly ever a whole number of seconds
                 return start + timedelta(seconds=round(value / units))
             return start + timedelta(seconds=value / units)
     raise ValueError(value)
@@ -188,7 +204,9 @@ DELETED = Deleted.DELETED
 
 # "[deleted]", "[removed]", "[ Removed by Reddit ]", "[deleted by user]"
 _LONGEST = 120
-_DELETED_TEXT = re.compile(r"\[\s*(?:deleted|removed)(?:\s+by\b[^\[\]]{0,80})?\s*\]", re.IGNORECASE)
+_DELETED_TEXT = re.compile(
+    r"\[\s*(?:deleted|removed)(?:\s+by\b[^\[\]]{0,80})?\s*\]", re.IGNORECASE
+)
 
 
 def is_deleted(text: str) -> bool:
@@ -223,7 +241,8 @@ def id_value(value: Any, name: str) -> str:
         )
     if not isinstance(value, str):
         raise BadRow(
-            "no id", f"field '{name}' is {kind(value)}, expected a string or a whole number"
+            "no id",
+            f"field '{name}' is {kind(value)}, expected a string or a whole number",
         )
     value = value.strip()  # databases pad a column of fixed width with blanks
     if value.isalnum():
@@ -267,7 +286,9 @@ def metadata_of(record: Mapping[str, Any]) -> dict[str, Any]:
     if value is None or value == "":
         return {}
     if not isinstance(value, dict):
-        raise BadRow("bad metadata", f"field 'metadata' is {kind(value)}, expected an object")
+        raise BadRow(
+            "bad metadata", f"field 'metadata' is {kind(value)}, expected an object"
+        )
     return dict(plain_value(value))
 
 
@@ -327,7 +348,9 @@ def _lose(metadata: dict[str, Any], name: str) -> None:
     metadata.setdefault(LOST, []).append(name)
 
 
-def post_of(post_id: str, text: str, record: Mapping[str, Any], paths: str, **others: Any) -> Post:
+def post_of(
+    post_id: str, text: str, record: Mapping[str, Any], paths: str, **others: Any
+) -> Post:
     """A post with metadata by the names of `fields.METADATA`; `put` drops unusable values.
 
     They are at `paths` in its record, such as ``author=user.name|user.id lang``, of which the first
@@ -335,7 +358,11 @@ def post_of(post_id: str, text: str, record: Mapping[str, Any], paths: str, **ot
     """
     metadata: dict[str, Any] = {}
     for name, options in _parsed(paths):
-        put(metadata, name, next(filter(None, (inside(record, *path) for path in options)), None))
+        put(
+            metadata,
+            name,
+            next(filter(None, (inside(record, *path) for path in options)), None),
+        )
     for name, value in others.items():
         put(metadata, name, value)
     return Post(post_id, text, metadata)
@@ -345,7 +372,8 @@ def post_of(post_id: str, text: str, record: Mapping[str, Any], paths: str, **ot
 def _parsed(paths: str) -> list[tuple[str, list[list[str]]]]:
     pairs = (pair.partition("=") for pair in paths.split())
     return [
-        (name, [path.split(".") for path in (found or name).split("|")]) for name, _, found in pairs
+        (name, [path.split(".") for path in (found or name).split("|")])
+        for name, _, found in pairs
     ]
 
 

@@ -76,7 +76,9 @@ class Outcome:
         return bool(self.steps) and self.steps[-1].certified
 
 
-def descend(tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0) -> Outcome:
+def descend(
+    tables: Tables, order: Order, verdicts: Verdicts, *, start: int = 0
+) -> Outcome:
     """Walk down the sets with the labels so far, from set `start` on.
 
     A post without a label that comes before a labeled one of its set counts as not relevant. This
@@ -117,7 +119,9 @@ def returned_set(
     return None
 
 
-def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) -> NDArray[np.int8]:
+def _labels_of(
+    tables: Tables, order: Order, number: int, verdicts: Verdicts
+) -> NDArray[np.int8]:
     """The labels of a set in its order, as far as they may certify it.
 
     Labels of smaller sets are scattered in the order of a large one, and rarer further down. Once
@@ -145,7 +149,11 @@ def _labels_of(tables: Tables, order: Order, number: int, verdicts: Verdicts) ->
 
 
 def _needed(
-    tables: Tables, order: Order, number: int, labels: NDArray[np.int8], verdicts: Verdicts
+    tables: Tables,
+    order: Order,
+    number: int,
+    labels: NDArray[np.int8],
+    verdicts: Verdicts,
 ) -> tuple[int, ...]:
     """The posts of a set without which it cannot pass, even if all of them are relevant.
 

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 RESERVED = Fraction(1, 200)
 """Share of the confidence that covers the unknown number of errors."""
 
-_SLOPES = np.geomspace(1e-4, 30, 300)  # where the bound is minimized; it is valid at each
+_SLOPES = np.geomspace(
+    1e-4, 30, 300
+)  # where the bound is minimized; it is valid at each
 
 
 def noisy_nulls(
@@ -88,4 +90,6 @@ def _log_mean(texts: dict[int, int], rate: float, slopes: NDArray[np.float64]) -
         return np.zeros_like(slopes)
     sizes = np.array(list(texts))[:, None]
     counts = np.array(list(texts.values()))[:, None]
-    return (counts * np.logaddexp(math.log1p(-rate), math.log(rate) + slopes * sizes)).sum(axis=0)
+    return (
+        counts * np.logaddexp(math.log1p(-rate), math.log(rate) + slopes * sizes)
+    ).sum(axis=0)

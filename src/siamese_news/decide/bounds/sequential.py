@@ -35,7 +35,12 @@ def most_relevant(
 
 
 def prior_posterior(
-    relevant: Values, hits: Values, drawn: Values, size: int, first: float, second: float
+    relevant: Values,
+    hits: Values,
+    drawn: Values,
+    size: int,
+    first: float,
+    second: float,
 ) -> NDArray[np.float64]:
     """Logarithm of the prior-posterior ratio of `relevant` posts among `size`, by element.
 

@@ -26,8 +26,12 @@ KEPT = 0.1
 
 _TOGETHER = 64  # sets whose tables are computed together
 _FAR = 3  # times the turn: beyond it, a table is computed for one set only
-_LONG = 10**8  # numbers to compute in about half a second; such tables are kept on the disk
-_DIGITS = 1e12  # the budget is rounded down to this, so all machines compute the same tables
+_LONG = (
+    10**8
+)  # numbers to compute in about half a second; such tables are kept on the disk
+_DIGITS = (
+    1e12  # the budget is rounded down to this, so all machines compute the same tables
+)
 
 
 def turn_of(budget: int) -> int:
@@ -35,7 +39,9 @@ def turn_of(budget: int) -> int:
     return max(1, 3 * budget // 4)
 
 
-def spent_by(labels: NDArray[np.int64], size: int, error: float, turn: int) -> NDArray[np.float64]:
+def spent_by(
+    labels: NDArray[np.int64], size: int, error: float, turn: int
+) -> NDArray[np.float64]:
     """The error budget (n,) that may be spent after each number of labels (n,), from 1 to `size`.
 
     It grows linearly to 90% at `turn`, then with the logarithm up to the whole set. A set smaller
@@ -105,7 +111,9 @@ class Tables:
         """SHA-256 of all tables up to this number of labels."""
         digest = hashlib.sha256()
         for number in range(len(self.sizes)):
-            digest.update(np.ascontiguousarray(self.bounds(number, labels), "<i4").tobytes())
+            digest.update(
+                np.ascontiguousarray(self.bounds(number, labels), "<i4").tobytes()
+            )
         return digest.hexdigest()
 
     def _tables(
@@ -117,7 +125,14 @@ class Tables:
         if len(sizes) * width * upto < _LONG:
             return _computed(sizes, nulls, self.error, self.turn, upto, width)
         code = Path(__file__).read_bytes()  # another version may compute others
-        given = [sizes.tolist(), nulls.tolist(), self.error, self.turn, upto, np.__version__]
+        given = [
+            sizes.tolist(),
+            nulls.tolist(),
+            self.error,
+            self.turn,
+            upto,
+            np.__version__,
+        ]
         name = hashlib.sha256(code + repr(given).encode()).hexdigest()
         folder = private_folder("tables")
         path = None if folder is None else folder / f"{name}.npz"
@@ -155,7 +170,9 @@ def _computed(
     missing = (nulls - np.arange(width)[:, None]).astype(np.float64)  # errors not shown
     hits = np.empty_like(mass)
     looks = np.arange(1, upto + 1)
-    allowed = np.stack([spent_by(np.minimum(looks, n), int(n), error, turn) for n in sizes])
+    allowed = np.stack(
+        [spent_by(np.minimum(looks, n), int(n), error, turn) for n in sizes]
+    )
     spent = np.zeros(len(sizes))
     best = np.full(len(sizes), -1, np.int64)
     found = np.full((len(sizes), upto + 1), -1, np.int32)

@@ -39,9 +39,13 @@ def share_of(value: str, what: str) -> Fraction:
     try:
         share = exact(value)
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{what} is {value!r}; expected a share such as .9 or 90%") from None
+        raise InputError(
+            f"{what} is {value!r}; expected a share such as .9 or 90%"
+        ) from None
     if not 0 < share < 1:
-        raise InputError(f"{what} is {value}; expected a share between 0 and 1, such as .9")
+        raise InputError(
+            f"{what} is {value}; expected a share between 0 and 1, such as .9"
+        )
     return share
 
 
@@ -59,7 +63,9 @@ def first_set(budget: int) -> int:
     return max(FIRST, math.isqrt(75 * budget))
 
 
-def planned_nulls(sizes: NDArray[np.int64], target: Fraction, budget: int) -> NDArray[np.int64]:
+def planned_nulls(
+    sizes: NDArray[np.int64], target: Fraction, budget: int
+) -> NDArray[np.int64]:
     """The smallest number of errors (K,) that the test of each set must rule out.
 
     The list leaves out the labeled errors, so a set may have more errors than the target allows.
@@ -69,10 +75,14 @@ def planned_nulls(sizes: NDArray[np.int64], target: Fraction, budget: int) -> ND
     following = np.append(sizes[1:], sizes[-1])
     labels = budget / (1 + np.log(following / sizes[0])) * sizes / following
     errors = float(1 - target) * labels
-    found = np.clip(np.floor(_FOUND * errors - _FOUND_LESS * np.sqrt(errors)), 0, sizes // 2)
+    found = np.clip(
+        np.floor(_FOUND * errors - _FOUND_LESS * np.sqrt(errors)), 0, sizes // 2
+    )
     found[-1] = 0
     pairs = zip(sizes.tolist(), found.astype(np.int64).tolist(), strict=True)
-    return np.array([least_errors(size, target, removed) for size, removed in pairs], np.int64)
+    return np.array(
+        [least_errors(size, target, removed) for size, removed in pairs], np.int64
+    )
 
 
 def errors_due(
@@ -144,7 +154,9 @@ class Order:
     as the descent goes, and only the requested posts of each set are held, `hold` of them at first.
     """
 
-    def __init__(self, sizes: NDArray[np.int64], keys: Keys, *, hold: int = 1024) -> None:
+    def __init__(
+        self, sizes: NDArray[np.int64], keys: Keys, *, hold: int = 1024
+    ) -> None:
         self._sizes = sizes
         self._make = keys
         self._hold = hold

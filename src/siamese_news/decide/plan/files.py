@@ -52,7 +52,11 @@ def read_sealed(path: Path, what: Literal["plan", "certificate"]) -> dict[str, A
         content = json.loads(_text(path))
         seal = seal_of(content) if isinstance(content, dict) else ""
     except OSError as error:
-        where = "; it is next to the first sheet: check the names of both" if what == "plan" else ""
+        where = (
+            "; it is next to the first sheet: check the names of both"
+            if what == "plan"
+            else ""
+        )
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); expected a {what} that this program "
             f"wrote{where}"
@@ -60,14 +64,20 @@ def read_sealed(path: Path, what: Literal["plan", "certificate"]) -> dict[str, A
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); expected the {what}") from error
     if not isinstance(content, dict) or SEAL not in content:
-        raise InputError(f"{path}: not a {what}; expected a file that this program wrote")
+        raise InputError(
+            f"{path}: not a {what}; expected a file that this program wrote"
+        )
     if content[SEAL] != seal:
         raise InputError(
             f"{path}: the {what} was changed after it was written (its hash does not match); "
             "restore it: what is fixed before the first label cannot be changed afterwards"
         )
     try:
-        kind = Certificate if what == "certificate" else PLANS.get(str(content.get("kind")), Plan)
+        kind = (
+            Certificate
+            if what == "certificate"
+            else PLANS.get(str(content.get("kind")), Plan)
+        )
         fitting(content, kind)
     except ValueError as error:
         raise InputError(

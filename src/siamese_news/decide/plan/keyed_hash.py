@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from siamese_news.utils.strings import Strings
 
 _PIECE = 2**15  # texts whose state stays in the processor's cache
-_START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+_START = (
+    0x736F6D6570736575,
+    0x646F72616E646F6D,
+    0x6C7967656E657261,
+    0x7465646279746573,
+)
 _WORD = 8  # bytes
 
 _Words = NDArray[np.uint64]

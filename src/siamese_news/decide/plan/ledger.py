@@ -45,13 +45,17 @@ def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
 def lists_of(results: Path) -> tuple[Path, Path]:
     """The list in the folder of the results (or of their project), and the user's own list."""
     folder = results.absolute().parent
-    home = next((p for p in (folder, *folder.parents) if (p / "project.json").exists()), folder)
+    home = next(
+        (p for p in (folder, *folder.parents) if (p / "project.json").exists()), folder
+    )
     return home / "siamese-news.plans.jsonl", _own_folder() / "plans.jsonl"
 
 
 def question_of(plan: Mapping[str, Any]) -> tuple[str, Path]:
     """A seal that plans share if they ask for the same verdicts, and the user's copy of these."""
-    seal = seal_of({"order": _order(identity(plan)), "criteria": _plain(plan["criteria"])})
+    seal = seal_of(
+        {"order": _order(identity(plan)), "criteria": _plain(plan["criteria"])}
+    )
     return seal, _own_folder() / "verdicts" / f"{seal}.jsonl"
 
 
@@ -133,7 +137,9 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
             continue
         relation = sketch.relation(Sketch.read(other))
         if relation is Relation.OTHER:
-            other_posts += seal in plans.here or bool(criteria and other["criteria"] == criteria)
+            other_posts += seal in plans.here or bool(
+                criteria and other["criteria"] == criteria
+            )
         elif criteria and other["criteria"] not in ("", criteria):
             other_criteria += 1
         else:
@@ -197,7 +203,10 @@ def _line(
     entry, criteria = identity(plan), _plain(plan["criteria"])
     sketch = Sketch.of(population, texts) if error else Sketch(population.sketch)
     # A certificate and the audit of a list are about the best posts, recall is about all of them.
-    if entry["kind"] != "precision" and entry["settings"].get("threshold", "") is not None:
+    if (
+        entry["kind"] != "precision"
+        and entry["settings"].get("threshold", "") is not None
+    ):
         sketch = replace(sketch, best=[], best_texts=[])
     return {
         "sha256": seal_of(entry),
@@ -213,7 +222,9 @@ def _refuse_elsewhere(there: Line, path: Path, shared: Path, error: Fraction) ->
     """Refuse a plan that is in another file; without a promise, everybody may follow the same."""
     other = shared.parent / there.get("plan", "")
     if error and other.is_file() and other.resolve() != path.resolve():
-        raise InputError(f"{other}: is this very plan already; label its sheets, or move them here")
+        raise InputError(
+            f"{other}: is this very plan already; label its sheets, or move them here"
+        )
 
 
 def _refuse_without_confidence(
@@ -231,7 +242,9 @@ def _refuse_without_confidence(
 def _locked(shared: Path, private: Path) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(locked(shared))
-        with suppress(OSError):  # a folder that cannot be written has no list of its own
+        with suppress(
+            OSError
+        ):  # a folder that cannot be written has no list of its own
             stack.enter_context(locked(private))
         yield
 
@@ -244,7 +257,9 @@ def _append(
 ) -> None:
     """Add withdrawals and a plan to both lists; only the folder's says what is `here`."""
     shared, private = lists
-    Journal(shared, _REMEDY).append([*gone, *([{**line, **(here or {})}] if line else [])])
+    Journal(shared, _REMEDY).append(
+        [*gone, *([{**line, **(here or {})}] if line else [])]
+    )
     with suppress(OSError):
         Journal(private, _REMEDY).append([*gone, *([line] if line else [])])
 
@@ -309,7 +324,9 @@ def _order(entry: Mapping[str, Any]) -> str:
 
     Such plans differ only in their claims, like the targets of a single plan.
     """
-    kept = {name: value for name, value in entry["settings"].items() if name not in _CLAIMS}
+    kept = {
+        name: value for name, value in entry["settings"].items() if name not in _CLAIMS
+    }
     return seal_of({**entry, "settings": kept})
 
 
@@ -322,7 +339,11 @@ def _refusal(path: Path, others: Sequence[Line], entry: Mapping[str, Any]) -> st
         if name in before and before[name] != now[name]
     ]
     where = last.get("plan", "in another folder")
-    none = "" if last["criteria"] else "; the earlier one has none, so it counts for every story"
+    none = (
+        ""
+        if last["criteria"]
+        else "; the earlier one has none, so it counts for every story"
+    )
     cost = sum(Fraction(line["error"]) for line in others)
     return (
         f"{path}: there is already a plan over the same posts ({where}"

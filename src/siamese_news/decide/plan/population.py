@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from siamese_news.decide.plan.design import keys_of
 from siamese_news.errors import InputError
-from siamese_news.labels.results import Articles, Unit, read_columns, read_texts, read_values
+from siamese_news.labels.results import (
+    Articles,
+    Unit,
+    read_columns,
+    read_texts,
+    read_values,
+)
 from siamese_news.utils.strings import Strings
 
 _PIECE = 1 << 18  # names in memory at one time
@@ -67,10 +73,14 @@ class Population:
             )
         np.negative(scores, out=scores)
         rows = np.argsort(scores, kind="stable")
-        self._rows: NDArray[Any] = rows.astype(np.int32 if len(rows) < 2**31 else np.int64)
+        self._rows: NDArray[Any] = rows.astype(
+            np.int32 if len(rows) < 2**31 else np.int64
+        )
         self.scores: NDArray[np.float64] = -scores[rows]
         self._ranks: dict[str, int] = {}
-        self._sorted: NDArray[np.uint64] | None = None  # hashes of the ids, once they are needed
+        self._sorted: NDArray[np.uint64] | None = (
+            None  # hashes of the ids, once they are needed
+        )
         top = Strings.of(ids.at(self._rows[:HEAD].tolist()))
         self.best: list[int] = np.unique(_keys(top)).tolist()
 
@@ -88,7 +98,9 @@ class Population:
         self._ranks.update(zip(names, ranks, strict=True))
         return names
 
-    def keys(self, seed: int, purpose: str = "certify") -> Callable[[int, int], NDArray[np.uint64]]:
+    def keys(
+        self, seed: int, purpose: str = "certify"
+    ) -> Callable[[int, int], NDArray[np.uint64]]:
         """The keys of the random order by rank; see `design.Order`.
 
         Other scores have another order. A ranking that was learned from labels has the posts that
@@ -101,7 +113,9 @@ class Population:
         def made() -> NDArray[np.uint64]:
             """Of all posts at once, in the order of the file."""
             purposed = f"{purpose}:{scores}"
-            return np.concatenate([keys_of(seed, n, purpose=purposed) for n in self._pieces()])
+            return np.concatenate(
+                [keys_of(seed, n, purpose=purposed) for n in self._pieces()]
+            )
 
         def keys(start: int, end: int) -> NDArray[np.uint64]:
             return made()[self._rows[start:end]]
@@ -115,7 +129,9 @@ class Population:
             for piece in self._pieces():
                 rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
                 start += len(piece)
-            self.names_at(np.flatnonzero(np.isin(self._rows, np.concatenate(rows))).tolist())
+            self.names_at(
+                np.flatnonzero(np.isin(self._rows, np.concatenate(rows))).tolist()
+            )
         return {name: self._ranks[name] for name in names if name in self._ranks}
 
     def units(self, ranks: Iterable[int]) -> list[Unit]:
@@ -139,13 +155,17 @@ class Population:
                 found[rank_of[row]] = values
         return found
 
-    def members(self, posts: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def members(
+        self, posts: Sequence[str]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether each of these ids (n,) is of a post here, and whether of one of the best."""
         if self._sorted is None:
             self._sorted = np.sort(_keys(self._ids))
         keys = _keys(Strings.of(posts))
         places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
-        return self._sorted[places] == keys, np.isin(keys, np.array(self.best, np.uint64))
+        return self._sorted[places] == keys, np.isin(
+            keys, np.array(self.best, np.uint64)
+        )
 
     def is_best(self, start: int, end: int) -> NDArray[np.bool_]:
         """Whether the rows of the file between these two are of the best posts."""
@@ -153,14 +173,18 @@ class Population:
 
     def size_at(self, threshold: float) -> int:
         """The number of units with this score or a higher one."""
-        return len(self) - int(np.searchsorted(self.scores[::-1], threshold, side="left"))
+        return len(self) - int(
+            np.searchsorted(self.scores[::-1], threshold, side="left")
+        )
 
     def _names(self, rows: NDArray[Any]) -> list[str]:
         posts = self._ids.at(rows.tolist())
         if self._articles is None:
             return posts
         codes, names = self._articles
-        return [f"{names[a]}\t{p}" for a, p in zip(codes[rows].tolist(), posts, strict=True)]
+        return [
+            f"{names[a]}\t{p}" for a, p in zip(codes[rows].tolist(), posts, strict=True)
+        ]
 
     def _pieces(self) -> Iterator[Strings]:
         """The names of all units in the order of the file, a piece at a time."""

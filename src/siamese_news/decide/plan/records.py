@@ -183,7 +183,11 @@ class StoppingPlan(_Plan):
     settings: StoppingSettings
 
 
-PLANS: dict[str, type] = {"precision": PrecisionPlan, "audit": AuditPlan, "stopping": StoppingPlan}
+PLANS: dict[str, type] = {
+    "precision": PrecisionPlan,
+    "audit": AuditPlan,
+    "stopping": StoppingPlan,
+}
 """The kinds of plans."""
 
 

@@ -10,7 +10,13 @@ from siamese_news.data.jsonl import plain_value
 from siamese_news.data.readers.inputs import input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.decide.plan import ledger
-from siamese_news.decide.plan.files import name_for, named_by, read_sealed, sibling, write_sealed
+from siamese_news.decide.plan.files import (
+    name_for,
+    named_by,
+    read_sealed,
+    sibling,
+    write_sealed,
+)
 from siamese_news.decide.plan.population import Population
 from siamese_news.decide.plan.texts import Texts
 from siamese_news.errors import InputError
@@ -63,7 +69,9 @@ class SamplingPlan:
         units = plan["population"]["posts"], plan["population"]["pairs"]
         try:
             if units != (len(population), population.pairs):
-                raise InputError("its number of posts is not that of the scores; restore it")
+                raise InputError(
+                    "its number of posts is not that of the scores; restore it"
+                )
             self._prepare()
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
@@ -110,7 +118,9 @@ class SamplingPlan:
             "sets": [len(population)],
             "cuts": [float(population.scores[-1])],
             "model": model_of(results),
-            "corpus": [{"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts],
+            "corpus": [
+                {"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts
+            ],
             "earlier": [],
             "criteria": options.get("criteria", ""),
             **(own or {}),
@@ -119,7 +129,9 @@ class SamplingPlan:
         if path.exists():
             old = read_sealed(path, "plan")
             if ledger.identity(old) != ledger.identity(plan):
-                raise InputError(f"{path}: this file has another plan; use another --out")
+                raise InputError(
+                    f"{path}: this file has another plan; use another --out"
+                )
         charged = ledger.register(
             population,
             Texts(population, posts),
@@ -136,7 +148,11 @@ class SamplingPlan:
 
     @classmethod
     def resume(
-        cls, path: Path, *, results: Path | None = None, posts: Sequence[Path] | None = None
+        cls,
+        path: Path,
+        *,
+        results: Path | None = None,
+        posts: Sequence[Path] | None = None,
     ) -> Self:
         """Continue a plan if nothing that it rests on has changed.
 
@@ -172,7 +188,9 @@ class SamplingPlan:
     @property
     def earlier_error(self) -> Fraction:
         """The probability that an earlier plan over the same posts led to a wrong statement."""
-        return sum((Fraction(plan["error"]) for plan in self.charged.earlier), Fraction(0))
+        return sum(
+            (Fraction(plan["error"]) for plan in self.charged.earlier), Fraction(0)
+        )
 
 
 def model_of(results: Path) -> dict[str, str] | None:
@@ -188,14 +206,20 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     """The files themselves, also those of folders: each has a hash of its own in the plan."""
     found = [path for path in input_paths(paths, SUFFIXES) if path is not None]
     if len(found) < len(paths):
-        raise InputError("--posts names standard input or a file twice; expected different files")
+        raise InputError(
+            "--posts names standard input or a file twice; expected different files"
+        )
     return found
 
 
-def _unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> Population:
+def _unchanged(
+    plan: dict[str, Any], results: Path, corpus: Sequence[Path]
+) -> Population:
     """The population of a plan; an error names the scores, model or corpus if they changed."""
     if not results.exists():
-        raise InputError(f"{results}: no such file; name the scored posts with --results")
+        raise InputError(
+            f"{results}: no such file; name the scored posts with --results"
+        )
     if file_sha256(results) != plan["population"]["sha256"]:
         raise InputError(f"{results}: {_changes(plan, results)}. {_NEW}")
     model = model_of(results)
@@ -213,7 +237,9 @@ def _unchanged(plan: dict[str, Any], results: Path, corpus: Sequence[Path]) -> P
         if not now.exists():
             raise InputError(f"{now}: no such file; name the corpus with --posts")
         if file_sha256(now) != was["sha256"]:
-            raise InputError(f"{now}: the corpus changed after the plan was made. {_NEW}")
+            raise InputError(
+                f"{now}: the corpus changed after the plan was made. {_NEW}"
+            )
     return Population(results)
 
 

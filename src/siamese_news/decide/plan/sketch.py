@@ -110,7 +110,9 @@ def _shares(sets: tuple[set[int], set[int]]) -> tuple[float, float]:
     return both / len(first | second), both / min(len(first), len(second))
 
 
-def _common_range(first: Sequence[int], second: Sequence[int]) -> tuple[set[int], set[int]]:
+def _common_range(
+    first: Sequence[int], second: Sequence[int]
+) -> tuple[set[int], set[int]]:
     """The hashes of two sketches down to the end of the shorter range."""
     end = min(_end(first), _end(second))
     return {key for key in first if key <= end}, {key for key in second if key <= end}

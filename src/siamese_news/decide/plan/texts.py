@@ -25,7 +25,9 @@ _BLOCK = 8192  # posts of a file in memory at one time
 class Texts:
     """Units with texts, from the results or from files of posts; each is looked up once."""
 
-    def __init__(self, population: Population, posts: Sequence[Path] | None = None) -> None:
+    def __init__(
+        self, population: Population, posts: Sequence[Path] | None = None
+    ) -> None:
         self._population = population
         self._posts = list(posts or [])
         self._found: dict[int, Unit] = {}
@@ -66,7 +68,11 @@ class Texts:
         while block := list(islice(posts, _BLOCK)):
             here, best = self._population.members([post.id for post in block])
             yield (
-                [post.text for post, is_here in zip(block, here, strict=True) if is_here],
+                [
+                    post.text
+                    for post, is_here in zip(block, here, strict=True)
+                    if is_here
+                ],
                 best[here],
             )
 
@@ -128,7 +134,9 @@ class KnownVerdicts:
         """The labels of these ranks; see `descent.Verdicts`."""
         found = np.full(len(ranks), UNKNOWN, np.int8)
         if len(self._known):
-            places = np.minimum(np.searchsorted(self._known, ranks), len(self._known) - 1)
+            places = np.minimum(
+                np.searchsorted(self._known, ranks), len(self._known) - 1
+            )
             there = self._known[places] == ranks
             found[there] = self._said[places[there]]
         if self._by_text:
@@ -176,7 +184,9 @@ class KnownVerdicts:
         first = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))
         ahead: set[int] = set()
         for number in range(first, min(first + _AHEAD, len(self._sizes))):
-            ahead.update(self._order.first(number, max(2 * len(ranks), _OF_EACH)).tolist())
+            ahead.update(
+                self._order.first(number, max(2 * len(ranks), _OF_EACH)).tolist()
+            )
         return ahead
 
 

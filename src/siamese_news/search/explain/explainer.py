@@ -242,7 +242,9 @@ def name_neighbors(
         post = found.get(near.key)
         return near if post is None else replace(near, post=post.id, text=post.text)
 
-    return [replace(one, neighbors=list(map(named, one.neighbors))) for one in explained]
+    return [
+        replace(one, neighbors=list(map(named, one.neighbors))) for one in explained
+    ]
 
 
 class Reader:
@@ -252,7 +254,9 @@ class Reader:
     changes.
     """
 
-    def __init__(self, model: TextModel, article: Article, sentences: list[str]) -> None:
+    def __init__(
+        self, model: TextModel, article: Article, sentences: list[str]
+    ) -> None:
         self._model, self._article, self._sentences = model, article, sentences
         tokens = [model.tokens(text) for text in sentences]
         self._lengths = [len(own) for own in tokens]
@@ -288,19 +292,28 @@ class Reader:
         expected = by_vectors * np.bincount(self._of_id, own, count)
         expected += by_words * self._by_sentence(scorer.article_term_shares(0))
         neighbors = [
-            NeighborPost(None, self._text_of(one.ids), one.weight, one.added, one.ids.tobytes())
+            NeighborPost(
+                None, self._text_of(one.ids), one.weight, one.added, one.ids.tobytes()
+            )
             for one in parts.neighbors
         ]
-        feedback = score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
+        feedback = (
+            score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
+        )
         by_surface, lexical = sum(surface.values()), sum(words.values())
-        dense, fields = self._dense_terms(post, parts.post_vector, mine), self._fields(post)
+        dense, fields = (
+            self._dense_terms(post, parts.post_vector, mine),
+            self._fields(post),
+        )
         terms = [
             Term(
                 name,
                 words.get(name, 0.0),
                 dense.get(name, 0.0),
                 surface.get(name, 0.0),
-                tuple(part for part, own in fields.items() if own.issuperset(name.split())),
+                tuple(
+                    part for part, own in fields.items() if own.issuperset(name.split())
+                ),
             )
             for name in dict.fromkeys([*words, *dense, *surface])
         ]
@@ -326,7 +339,8 @@ class Reader:
                 for number, text in enumerate(self._sentences)
             ],
             terms=sorted(
-                (term for term in terms if term.contribution), key=lambda t: -t.contribution
+                (term for term in terms if term.contribution),
+                key=lambda t: -t.contribution,
             ),
             check=check(score, contributions - expected, without, self._lengths),
         )
@@ -336,7 +350,9 @@ class Reader:
     ) -> Mapping[str, float]:
         """Each token's part of the cosine with the article's vector, times a factor."""
         tokens = self._model.tokens(post.text)
-        ids, of_token = _joined([self._model.vocabulary.ids([token]) for token in tokens])
+        ids, of_token = _joined(
+            [self._model.vocabulary.ids([token]) for token in tokens]
+        )
         values = factor * self._dense(ids, "post", mine)
         found: defaultdict[str, float] = defaultdict(float)
         for number, value in zip(of_token.tolist(), values.tolist(), strict=True):
@@ -363,7 +379,9 @@ class Reader:
         if self._model.terms is None:
             return sums
         found: dict[int, list[int]] = {}
-        for number, id in enumerate([*self._ids.tolist(), *bigram_ids(self._ids).tolist()]):
+        for number, id in enumerate(
+            [*self._ids.tolist(), *bigram_ids(self._ids).tolist()]
+        ):
             if id in values:
                 found.setdefault(id, []).append(number % len(self._ids))
         for id, at in found.items():
@@ -386,7 +404,10 @@ class Reader:
 
 
 def check(
-    score: float, surplus: NDArray[np.float64], without: NDArray[np.float32], lengths: Sequence[int]
+    score: float,
+    surplus: NDArray[np.float64],
+    without: NDArray[np.float32],
+    lengths: Sequence[int],
 ) -> Check | None:
     """The test of an explanation; None if no sentence has a surplus."""
     if not len(surplus) or surplus.max() <= 0:
@@ -408,13 +429,17 @@ def alike(sentence: int, lengths: Sequence[int]) -> list[int]:
     ]
 
 
-def _joined(pieces: list[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _joined(
+    pieces: list[NDArray[np.int64]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All ids, and the number of the piece that each is of."""
     ids = np.concatenate([*pieces, np.zeros(0, np.int64)])
     return ids, np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
 
 
-def _kept(ids: NDArray[np.int64], read: NDArray[np.int64], *, last: bool) -> NDArray[np.int64]:
+def _kept(
+    ids: NDArray[np.int64], read: NDArray[np.int64], *, last: bool
+) -> NDArray[np.int64]:
     """The places of the ids that `TextModel.cut` left; it drops whole words and one end."""
     kept: list[int] = []
     places = range(len(ids) - 1, -1, -1) if last else range(len(ids))

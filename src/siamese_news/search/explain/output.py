@@ -34,17 +34,29 @@ def record_of(one: Explained) -> dict[str, Any]:
         "post": one.post.id,
         "article": one.article.id,
         **{name: getattr(one, name) for name in parts},
-        "neighbors": [{name: getattr(post, name) for name in near} for post in one.neighbors],
+        "neighbors": [
+            {name: getattr(post, name) for name in near} for post in one.neighbors
+        ],
         "feedback": one.feedback,
         "rest": one.rest,
         "text": one.post.text,
         "sentences": [
-            {"number": number, **asdict(sentence), "share": _share(sentence.contribution, one)}
+            {
+                "number": number,
+                **asdict(sentence),
+                "share": _share(sentence.contribution, one),
+            }
             for number, sentence in enumerate(one.sentences, 1)
         ],
-        "terms": [{**asdict(term), "contribution": term.contribution} for term in one.terms],
+        "terms": [
+            {**asdict(term), "contribution": term.contribution} for term in one.terms
+        ],
         "check": one.check
-        and {**asdict(one.check), "sentence": one.check.sentence + 1, "holds": one.check.holds},
+        and {
+            **asdict(one.check),
+            "sentence": one.check.sentence + 1,
+            "holds": one.check.holds,
+        },
     }
 
 
@@ -56,7 +68,10 @@ def check_words(one: Explained) -> str:
     found = f"without sentence {number} the score is {one.score - drop:.4f}"
     if one.check.greatest is None:
         return f"Tested: {found}; no other sentence is about as long, so there is no comparison."
-    best, count = one.score - one.check.greatest, counted(one.check.others, "other sentence")
+    best, count = (
+        one.score - one.check.greatest,
+        counted(one.check.others, "other sentence"),
+    )
     which = "the" if one.check.others == 1 else "any of"
     found += f"; without {which} {count} about as long, it is at least {best:.4f}"
     if one.check.holds:
@@ -72,9 +87,15 @@ def _tables(stream: IO[str], one: Explained, terminal: bool) -> None:
     def say(line: str) -> None:
         out.print(Text(clean(line)))
 
-    say(f"post {one.post.id} for {one.article.id}: {one.article.title or one.article.text[:80]}")
+    say(
+        f"post {one.post.id} for {one.article.id}: {one.article.title or one.article.text[:80]}"
+    )
     say(one.post.text)
-    heads = f"words {one.lexical:.4f}, vectors {one.dense:.4f}" if one.kind == "mixture" else ""
+    heads = (
+        f"words {one.lexical:.4f}, vectors {one.dense:.4f}"
+        if one.kind == "mixture"
+        else ""
+    )
     if one.surface:
         heads += f", n-grams {one.surface:.4f}"
     if one.neighbors:
@@ -103,7 +124,9 @@ def _sentences(one: Explained) -> Any:
         share, without = _percent(sentence.contribution, one), f"{sentence.without:.4f}"
         cells = [f"{mark}{number + 1}", share, without, clean(sentence.text)]
         add_row(table, cells, style="bold" if mark else "")
-    rest = [s.contribution for number, s in enumerate(one.sentences) if number not in shown]
+    rest = [
+        s.contribution for number, s in enumerate(one.sentences) if number not in shown
+    ]
     others = {
         counted(len(rest), "other sentence"): sum(rest) if rest else None,
         "(by its best posts in the pool)": one.feedback or None,
@@ -132,10 +155,16 @@ def _terms(one: Explained) -> Any:
 
 def _neighbors(one: Explained) -> Any:
     title = "its neighbors: similar posts, whose scores are part of its score"
-    table = empty_table(title, ("share", "added", "post", "text"), texts=("post", "text"))
-    rows = [(near.added, clean(near.post or ""), clean(near.text)) for near in one.neighbors]
+    table = empty_table(
+        title, ("share", "added", "post", "text"), texts=("post", "text")
+    )
+    rows = [
+        (near.added, clean(near.post or ""), clean(near.text)) for near in one.neighbors
+    ]
     if rest := rows[SHOWN:]:
-        rows[SHOWN:] = [(sum(added for added, *_ in rest), "", counted(len(rest), "other"))]
+        rows[SHOWN:] = [
+            (sum(added for added, *_ in rest), "", counted(len(rest), "other"))
+        ]
     for added, *named in rows:
         add_row(table, [_percent(added, one), f"{added:.4f}", *named])
     return table

@@ -29,7 +29,11 @@ class ArrayWriter:
     def _header(self) -> None:
         # Numpy leaves room in the header for the length to grow.
         shape = (self._rows, *self._columns)
-        header = {"descr": npy.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
+        header = {
+            "descr": npy.dtype_to_descr(self._dtype),
+            "fortran_order": False,
+            "shape": shape,
+        }
         npy.write_array_header_1_0(self._stream, header)
 
     def append(self, rows: NDArray[Any]) -> None:
@@ -73,7 +77,9 @@ _HELD = 8  # pieces in memory
 _FORGET = getattr(mmap, "MADV_DONTNEED", None)
 
 
-def read_array(folder: Path, name: str, dtype: DTypeLike, *columns: int) -> NDArray[Any]:
+def read_array(
+    folder: Path, name: str, dtype: DTypeLike, *columns: int
+) -> NDArray[Any]:
     """The rows of an array that `ArrayWriter` wrote, mapped.
 
     Raises:
@@ -87,7 +93,9 @@ def read_array(folder: Path, name: str, dtype: DTypeLike, *columns: int) -> NDAr
     except Exception as error:  # numpy's parser of a header raises whatever it meets
         raise ValueError(f"{name}.npy is not an array of numpy") from error
     if array.dtype != np.dtype(dtype) or array.ndim != 1 + len(columns):
-        raise ValueError(f"{name}.npy has the type {array.dtype} and shape {array.shape}")
+        raise ValueError(
+            f"{name}.npy has the type {array.dtype} and shape {array.shape}"
+        )
     if array.shape[1:] != columns:
         raise ValueError(f"{name}.npy has the shape {array.shape}")
     return array
@@ -141,7 +149,12 @@ class TableRows:
         self._firsts, starts = places.T.copy()
         rows, bytes_of = np.diff(self._firsts), np.diff(starts)
         whole = len(places) and (self._firsts[0], starts[0], starts[-1]) == (0, 0, size)
-        if not whole or (rows < 1).any() or (rows > _PIECE).any() or (bytes_of < 0).any():
+        if (
+            not whole
+            or (rows < 1).any()
+            or (rows > _PIECE).any()
+            or (bytes_of < 0).any()
+        ):
             raise ValueError(f"{name}_places.npy names places outside of {name}.npy")
         self._starts, self._path = starts + len(self._content) - size, path
         self._piece = lru_cache(_HELD)(self._read)
@@ -187,4 +200,7 @@ class TableRows:
             piece, starts = self._read(place)
             values = [piece[start:end] for start, end in pairwise(starts.tolist())]
             step = len(values) // self._columns
-            yield first, [values[n * step : (n + 1) * step] for n in range(self._columns)]
+            yield (
+                first,
+                [values[n * step : (n + 1) * step] for n in range(self._columns)],
+            )

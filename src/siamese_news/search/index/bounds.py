@@ -49,7 +49,9 @@ class Bounds:
     `earlier` is what the scorer learned before, if anything.
     """
 
-    def __init__(self, form: ScoreForm, codes: Codes, earlier: Learned | None = None) -> None:
+    def __init__(
+        self, form: ScoreForm, codes: Codes, earlier: Learned | None = None
+    ) -> None:
         self.form, self.articles = form, form.terms.shape[0]
         width = codes.words + codes.buckets
         self._width = width
@@ -69,14 +71,18 @@ class Bounds:
         # What a word, and a pair by its hash, adds to the score of any article at most.
         self._heaviest = self._words.max(axis=1, initial=0.0)
         self._hashed = np.zeros(1 << _BITS, np.float32)
-        hashes = _hashes(*(part.astype(np.int32) for part in np.divmod(self._keys, width)))
+        hashes = _hashes(
+            *(part.astype(np.int32) for part in np.divmod(self._keys, width))
+        )
         np.maximum.at(self._hashed, hashes, self._pairs.max(axis=1, initial=0.0))
         # (D, A): the product with a few columns takes a quarter of the time of one with few rows.
         self._vectors = np.ascontiguousarray(form.vectors.T, np.float32)
         # Of a product of two vectors whose lengths are at most 1, a rounded article's among them.
         self._rounding = np.float32((len(self._vectors) + 8) * np.finfo(np.float32).eps)
         # A cosine is at most as high as the article's vector is long.
-        self._longest = np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
+        self._longest = (
+            np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
+        )
 
         self._earlier = None if earlier is None else earlier.cosines
         if earlier is not None:
@@ -84,7 +90,10 @@ class Bounds:
             squares = np.maximum((before**2).sum(axis=1), 1e-12)
             kept = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
             rest = np.linalg.norm(now - kept * before, axis=1)[:, None]
-            self._kept, self._rest = kept.astype(np.float32), rest.astype(np.float32) + _LEAST
+            self._kept, self._rest = (
+                kept.astype(np.float32),
+                rest.astype(np.float32) + _LEAST,
+            )
 
     def roughly(self, chunk: Chunk) -> Floats:
         """(n,) upper bounds on the lexical scores of the posts of a chunk for any article."""
@@ -96,7 +105,9 @@ class Bounds:
         hashes = np.append(_hashes(codes[:-1], codes[1:]), np.int32(0))
         pairs = sparse.csr_matrix((words.data, hashes, words.indptr), shape)
         scales = chunk.segment.scales[chunk.start : chunk.end].astype(np.float32)
-        most = (words @ self._heaviest) * scales[:, 0] + (pairs @ self._hashed) * scales[:, 1]
+        most = (words @ self._heaviest) * scales[:, 0] + (
+            pairs @ self._hashed
+        ) * scales[:, 1]
         return chunk.of_live(most * (1 + _SLACK))
 
     def lexical(self, segment: Segment, rows: Ints) -> Floats:
@@ -121,7 +132,9 @@ class Bounds:
         place = np.searchsorted(self._keys, keys)
         owner = np.searchsorted(ends, at, side="right") - 1
         known = np.append(self._keys, -1)[place] == keys  # a key that is none of them
-        known &= at + 1 < ends[owner + 1]  # not the last of one post and the first of the next
+        known &= (
+            at + 1 < ends[owner + 1]
+        )  # not the last of one post and the first of the next
         found = np.unique(owner[known] * len(self._keys) + place[known])
         owner, place = np.divmod(found, max(len(self._keys), 1))
         sums = [np.bincount(owner, own[place], len(ends) - 1) for own in self._pairs.T]
@@ -159,7 +172,9 @@ class Bounds:
         found += _LEAST
         return found
 
-    def without_vectors(self, number: int, rows: Ints, lexical: Floats) -> tuple[Floats, Floats]:
+    def without_vectors(
+        self, number: int, rows: Ints, lexical: Floats
+    ) -> tuple[Floats, Floats]:
         """Upper bounds (A, n) and lower bounds (A, 1) on the scores of rows of a segment.
 
         `lexical` is (n,). The vectors are not read: a cosine is at most what the article's vector
@@ -168,7 +183,9 @@ class Bounds:
         nothing = np.zeros_like(self._longest)
         most = np.broadcast_to(self._longest, (self.articles, len(rows)))
         if self._earlier is not None:
-            most = np.minimum(self._kept * self._earlier[number][rows] + self._rest, most)
+            most = np.minimum(
+                self._kept * self._earlier[number][rows] + self._rest, most
+            )
         return self.scores(lexical, most, nothing), self.least(nothing, self._longest)
 
     def least(self, cosines: Floats, errors: Floats) -> Floats:

@@ -54,7 +54,10 @@ def build(
         raise InputError(
             f"{path}: exists and is not an index of posts; name another folder with --out"
         )
-    staged, old = path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.old")
+    staged, old = (
+        path.with_name(f".{path.name}.part"),
+        path.with_name(f".{path.name}.old"),
+    )
     if old.exists() and not path.exists():
         old.rename(path)  # an earlier run died between the two renames below
     for left in (staged, old):
@@ -122,7 +125,9 @@ def add(
             if not platform_ids:
                 some = (block[n] for n in again if differ(block[n].id))
                 repeated.update((post.id, crc32(post.text.encode())) for post in some)
-            writer.append(maker([post for n, post in enumerate(block) if n not in again]))
+            writer.append(
+                maker([post for n, post in enumerate(block) if n not in again])
+            )
         writer.finish()
         _refuse_others(path, manifest, repeated, model.output_dim)
         read = {source[0]: source for source in (*manifest.sources, *sources)}

@@ -42,11 +42,17 @@ class Chunk:
         codes = self.segment.codes[starts[0] : starts[-1]].astype(np.int32)
         ends = (starts - starts[0]).astype(np.int32)
         ones = np.ones(len(codes), np.float32)
-        return sparse.csr_matrix((ones, codes, ends), (self.end - self.start, self.segment.width))
+        return sparse.csr_matrix(
+            (ones, codes, ends), (self.end - self.start, self.segment.width)
+        )
 
     def of_live(self, values: Floats) -> Floats:
         """(..., n) values of the live rows, from (..., `end` - `start`)."""
-        return values if len(self.live) == self.end - self.start else values[..., self.live]
+        return (
+            values
+            if len(self.live) == self.end - self.start
+            else values[..., self.live]
+        )
 
     @property
     def rows(self) -> Ints:
@@ -75,10 +81,14 @@ class Chosen:
     def chunks(self, articles: int) -> Iterator[Chunk]:
         """The posts in chunks that are small enough for the scores of so many articles."""
         step = min(_ROWS, max(1, CELLS // max(articles, 1)))
-        for number, (segment, mask) in enumerate(zip(self.segments, self.masks, strict=True)):
+        for number, (segment, mask) in enumerate(
+            zip(self.segments, self.masks, strict=True)
+        ):
             for start in range(0, len(segment), step):
                 end = min(start + step, len(segment))
-                yield Chunk(number, segment, start, end, np.flatnonzero(mask[start:end]))
+                yield Chunk(
+                    number, segment, start, end, np.flatnonzero(mask[start:end])
+                )
 
     def without(self, rows: Ints) -> "Chosen":
         """All posts but these rows over all segments, ascending."""
@@ -94,7 +104,10 @@ class Chosen:
 
     def counted(self) -> Ints:
         """How often words of the vocabulary, and n-grams of others, occur: (V + BUCKETS,)."""
-        parts = [one.counted(mask) for one, mask in zip(self.segments, self.masks, strict=True)]
+        parts = [
+            one.counted(mask)
+            for one, mask in zip(self.segments, self.masks, strict=True)
+        ]
         found: Ints = np.sum(parts, axis=0)
         return found
 
@@ -104,7 +117,9 @@ class Chosen:
             segment.token_ids(self.rows_of(number, rows))
             for number, segment in enumerate(self.segments)
         ]
-        lengths = np.concatenate([np.zeros(1, np.int64), *(part.lengths for part in parts)])
+        lengths = np.concatenate(
+            [np.zeros(1, np.int64), *(part.lengths for part in parts)]
+        )
         unknown = {id: word for part in parts for id, word in part.unknown.items()}
         flat = np.concatenate([np.zeros(0, np.int64), *(part.flat for part in parts)])
         return TokenIds(flat, np.cumsum(lengths), unknown)

@@ -37,7 +37,9 @@ def _parts(model: TextModel) -> Iterator[bytes]:
     yield json.dumps(options, sort_keys=True, default=str).encode()
     yield "\n".join(model.vocabulary.words).encode()
     yield model.token_ids([_PROBE]).flat.tobytes()
-    arrays = model.weights() | ({} if model.terms is None else model.terms.arrays("terms."))
+    arrays = model.weights() | (
+        {} if model.terms is None else model.terms.arrays("terms.")
+    )
     for name, array in sorted(arrays.items()):
         yield name.encode()
         yield array.tobytes()

@@ -77,7 +77,9 @@ def _above(bins: Ints) -> Ints:
     return counts.sum() - counts.cumsum()
 
 
-_TOGETHER = 2048  # posts of each article that are bounded more closely at once, the best first
+_TOGETHER = (
+    2048  # posts of each article that are bounded more closely at once, the best first
+)
 
 
 def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[Floats, Floats]:
@@ -101,10 +103,16 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | No
         about = np.count_nonzero(lexical > form.about, axis=1)
         return about, cosines, errors, kept, most
 
-    tails = [CosineTail(form.quantile) for _ in range(bounds.articles) if form.quantile is not None]
+    tails = [
+        CosineTail(form.quantile)
+        for _ in range(bounds.articles)
+        if form.quantile is not None
+    ]
     about = np.zeros(bounds.articles, np.int64)
     highest = [np.zeros(len(segment), np.float32) for segment in posts.segments]
-    for chunk, (near, cosines, errors, kept, most) in ahead(bounded, posts.chunks(bounds.articles)):
+    for chunk, (near, cosines, errors, kept, most) in ahead(
+        bounded, posts.chunks(bounds.articles)
+    ):
         about += near
         rows = chunk.rows + posts.firsts[chunk.number]
         for tail, own in zip(tails, cosines, strict=False):
@@ -165,11 +173,17 @@ class _Best:
                 self.floors = floors_of(found)
                 self.scored.append(part)
             rows, most = rows[~now], most[:, ~now]
-            together *= 2  # with many similar posts, the lowest useful score hardly rises
+            together *= (
+                2  # with many similar posts, the lowest useful score hardly rises
+            )
 
 
 def _counts(
-    scorer: MixtureScorer, form: ScoreForm, bounds: Bounds, posts: Chosen, tails: list[CosineTail]
+    scorer: MixtureScorer,
+    form: ScoreForm,
+    bounds: Bounds,
+    posts: Chosen,
+    tails: list[CosineTail],
 ) -> NDArray[np.int32] | None:
     """(A, bins) histograms of the cosines with each article; None if they are not needed."""
     if form.quantile is None:

@@ -48,7 +48,9 @@ class Manifest:
         path = folder / NAME
         with reading(folder):
             if folder.is_file():
-                raise InputError(f"{folder}: is a file; expected the folder of an index")
+                raise InputError(
+                    f"{folder}: is a file; expected the folder of an index"
+                )
             if not folder.is_dir():
                 raise InputError(
                     f"{folder}: no such index; make one with "
@@ -63,7 +65,9 @@ class Manifest:
                 document = json.loads(path.read_bytes())
                 kind, version = document.pop("kind"), document.pop("format")
                 if kind != _KIND:
-                    raise InputError(f"{path}: is a {kind!r}, expected an {_KIND!r}; name another")
+                    raise InputError(
+                        f"{path}: is a {kind!r}, expected an {_KIND!r}; name another"
+                    )
                 if version != FORMAT:
                     raise InputError(
                         f"{folder}: is an index of format {version!r}, written by siamese_news "
@@ -75,8 +79,16 @@ class Manifest:
                 found._check_names()
             except InputError:
                 raise
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                raise InputError(f"{path}: is damaged ({error}); build the index again") from error
+            except (
+                KeyError,
+                TypeError,
+                ValueError,
+                AttributeError,
+                RecursionError,
+            ) as error:
+                raise InputError(
+                    f"{path}: is damaged ({error}); build the index again"
+                ) from error
             for name, (expected, _) in found.files.items():
                 file = folder / name
                 size = file.stat().st_size if file.is_file() else None
@@ -98,7 +110,9 @@ class Manifest:
         if not self.segments or min(self.segments.values()) < 1:
             raise ValueError("there are no posts")
         if not (0 <= self.words < 1 << 31 and 1 <= self.gram < 1 << 10):
-            raise ValueError("the size of the vocabulary, or of its n-grams, cannot be right")
+            raise ValueError(
+                "the size of the vocabulary, or of its n-grams, cannot be right"
+            )
 
     def verify(self, folder: Path, segments: Sequence[Segment]) -> None:
         """Check the content of all files: their checksums, and every place that they name.
@@ -152,6 +166,9 @@ class Manifest:
         found = []
         for name, *read in self.sources:
             path = Path(name)
-            if path.is_file() and [path.stat().st_size, path.stat().st_mtime_ns] != read:
+            if (
+                path.is_file()
+                and [path.stat().st_size, path.stat().st_mtime_ns] != read
+            ):
                 found.append(name)
         return found

@@ -67,7 +67,9 @@ class PostIndex(Pool):
     def sample(self) -> list[Post]:
         """See `Pool`: the posts that a scan would have sampled."""
         if not self._sample:
-            sums = np.sort(np.concatenate([one.sample[:, 0] for one in self._segments]))[:SAMPLE]
+            sums = np.sort(
+                np.concatenate([one.sample[:, 0] for one in self._segments])
+            )[:SAMPLE]
             self._sample = [
                 segment.post(row)
                 for segment in self._segments
@@ -102,11 +104,18 @@ class PostIndex(Pool):
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
     def observe(
-        self, scorer: Scorer, window: Window, *, done: int = 0, report: Report | None = None
+        self,
+        scorer: Scorer,
+        window: Window,
+        *,
+        done: int = 0,
+        report: Report | None = None,
     ) -> None:
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts, form = self._chosen(window), scorer.form()
-        self._observed = np.zeros(0, np.int64) if form is not None and form.exact else None
+        self._observed = (
+            np.zeros(0, np.int64) if form is not None and form.exact else None
+        )
         self._learned = None
         if not scorer.observing:
             return
@@ -131,7 +140,12 @@ class PostIndex(Pool):
             yield from StoredPosts(segment, posts.rows_of(number, self._observed))
 
     def parts(
-        self, scorer: Scorer, articles: int, window: Window, wanted: Wanted | None, done: int = 0
+        self,
+        scorer: Scorer,
+        articles: int,
+        window: Window,
+        wanted: Wanted | None,
+        done: int = 0,
     ) -> Iterator[Scored]:
         """See `Pool`: the posts that can matter, or all; none where a block is done already."""
         if done:
@@ -222,7 +236,9 @@ def best_scores(
         chunk, floors = asked
         segment, rows = chunk.segment, chunk.rows
 
-        def reach(most: Floats, least: Floats, above: Floats, below: Floats) -> NDArray[np.intp]:
+        def reach(
+            most: Floats, least: Floats, above: Floats, below: Floats
+        ) -> NDArray[np.intp]:
             found = wanted.at_most(
                 scales * most + above + _ROUNDING, scales * least + below - _ROUNDING
             )
@@ -254,7 +270,9 @@ def best_scores(
         return rows[kept]
 
     chunks = posts.without(first).chunks(bounds.articles)
-    for (chunk, _), rows in ahead(possible, ((chunk, wanted.floors()) for chunk in chunks)):
+    for (chunk, _), rows in ahead(
+        possible, ((chunk, wanted.floors()) for chunk in chunks)
+    ):
         for begin in range(0, len(rows), BLOCK):
             yield _part(scorer, posts, chunk.number, rows[begin : begin + BLOCK])
 

@@ -56,11 +56,15 @@ class Codes:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the codes."""
-        return np.dtype(np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32)
+        return np.dtype(
+            np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32
+        )
 
     def __call__(self, ids: Ints) -> Ints:
         """The codes of ids."""
-        return np.where(ids < self.words, ids, self.words + (ids - self.words) % self.buckets)
+        return np.where(
+            ids < self.words, ids, self.words + (ids - self.words) % self.buckets
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,9 @@ class Rows:
     dates: Ints
 
 
-def in_steps(vectors: Floats) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
+def in_steps(
+    vectors: Floats,
+) -> tuple[NDArray[np.int8], NDArray[np.float16], NDArray[np.float16]]:
     """Vectors (P, D) rounded to steps of their own, with upper bounds on the rounding errors."""
     wide = vectors.astype(np.float64)
     steps = rounded_up(np.abs(wide).max(axis=1, initial=0.0) / _STEPS)
@@ -125,7 +131,8 @@ class SegmentWriter:
         self.posts, self.tokens, self._gram = 0, 0, codes.gram
         kinds = _kinds(codes, dimensions)
         self._arrays = {
-            name: ArrayWriter(folder / f"{name}.npy", *kind) for name, kind in kinds.items()
+            name: ArrayWriter(folder / f"{name}.npy", *kind)
+            for name, kind in kinds.items()
         }
         self._texts = Table(folder, "texts", 1, packed=False)
         # Rarely used columns are packed, in pieces that are small enough to read one post.
@@ -133,7 +140,9 @@ class SegmentWriter:
         self._sample = np.zeros((0, 2), np.int64)
         self._path = folder / "sample.npy"
         self._numbers: dict[int, int] = {}  # of the unknown words, by id
-        self._ends = dict.fromkeys(("starts", "unknown_starts", "letter_starts", "gram_starts"), 0)
+        self._ends = dict.fromkeys(
+            ("starts", "unknown_starts", "letter_starts", "gram_starts"), 0
+        )
         for name in self._ends:
             self._arrays[name].append(np.zeros(1, np.uint32))
 
@@ -150,7 +159,9 @@ class SegmentWriter:
         sums = list(map(crc32, ids))
         places = np.arange(self.posts, self.posts + len(sums))
         self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
-        self._sample = self._sample[np.argsort(self._sample[:, 0], kind="stable")[:SAMPLE]]
+        self._sample = self._sample[
+            np.argsort(self._sample[:, 0], kind="stable")[:SAMPLE]
+        ]
         self.posts += len(rows.ids)
         self.tokens = max(self._ends.values())
 
@@ -162,8 +173,13 @@ class SegmentWriter:
     def _numbered(self, rows: Rows) -> NDArray[np.uint32]:
         """The number of each unknown word; words that are new are written."""
         ids, places = np.unique(rows.unknown, return_inverse=True)
-        numbers, new = self._numbers, [id for id in ids.tolist() if id not in self._numbers]
-        numbers.update(zip(new, range(len(numbers), len(numbers) + len(new)), strict=True))
+        numbers, new = (
+            self._numbers,
+            [id for id in ids.tolist() if id not in self._numbers],
+        )
+        numbers.update(
+            zip(new, range(len(numbers), len(numbers) + len(new)), strict=True)
+        )
         texts = [rows.words[id] for id in new]
         letters = [_bytes(text) for text in texts]
         grams = word_grams(texts, self._gram)
@@ -193,24 +209,38 @@ class Segment:
     def __init__(self, folder: Path, codes: Codes, posts: int, dimensions: int) -> None:
         try:
             kinds = _kinds(codes, dimensions)
-            arrays = {name: read_array(folder, name, *kind) for name, kind in kinds.items()}
+            arrays = {
+                name: read_array(folder, name, *kind) for name, kind in kinds.items()
+            }
             for name in ("vectors", "steps", "errors", "scales", "dates"):
                 if len(arrays[name]) != posts:
-                    raise ValueError(f"{name}.npy has {len(arrays[name]):,} rows, not {posts:,}")
+                    raise ValueError(
+                        f"{name}.npy has {len(arrays[name]):,} rows, not {posts:,}"
+                    )
             self._texts = TableRows(folder, "texts", 1, packed=False)
             self._fields = TableRows(folder, "fields", 2, packed=True)
-            self.codes, self.starts, self.dates = (arrays[n] for n in ("codes", "starts", "dates"))
+            self.codes, self.starts, self.dates = (
+                arrays[n] for n in ("codes", "starts", "dates")
+            )
             self.vectors, self.steps = arrays["vectors"], arrays["steps"]
             self.errors, self.scales = arrays["errors"], arrays["scales"]
-            self._unknown, self._unknown_starts = arrays["unknown"], arrays["unknown_starts"]
-            self._letters, self._letter_starts = arrays["letters"], arrays["letter_starts"]
+            self._unknown, self._unknown_starts = (
+                arrays["unknown"],
+                arrays["unknown_starts"],
+            )
+            self._letters, self._letter_starts = (
+                arrays["letters"],
+                arrays["letter_starts"],
+            )
             self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
             self._words = arrays["words"]
             self.sample = np.array(read_array(folder, "sample", np.int64, 2))
             if (len(self._texts), len(self._fields)) != (posts, posts):
                 raise ValueError("there are not as many texts as posts")
         except (ValueError, OSError, LookupError) as error:
-            raise InputError(f"{folder}: is damaged ({error}); build the index again") from error
+            raise InputError(
+                f"{folder}: is damaged ({error}); build the index again"
+            ) from error
         self._of, self.width, self._folder = codes, codes.words + codes.buckets, folder
 
     def __len__(self) -> int:
@@ -250,7 +280,9 @@ class Segment:
             ends = self.starts[start : start + _AT_ONCE + 1].astype(np.int64)
             unknown = self.codes[ends[0] : ends[-1]] >= self._of.words
             counts = np.concatenate([[0], np.cumsum(unknown)])[ends - ends[0]]
-            of_rows: Ints = self._unknown_starts[start : start + _AT_ONCE + 1].astype(np.int64)
+            of_rows: Ints = self._unknown_starts[start : start + _AT_ONCE + 1].astype(
+                np.int64
+            )
             if (np.diff(counts) != np.diff(of_rows)).any():
                 raise self._damaged("unknown_starts")
 
@@ -266,7 +298,9 @@ class Segment:
         ids = self.codes[places].astype(np.int64)
         unknown = self._unknown[ragged(self._unknown_starts, rows)[0]]
         ids[ids >= self._of.words] = self._words[unknown]
-        return TokenIds(ids, np.concatenate([[0], np.cumsum(lengths)]), self._spelled(unknown))
+        return TokenIds(
+            ids, np.concatenate([[0], np.cumsum(lengths)]), self._spelled(unknown)
+        )
 
     def _spelled(self, numbers: NDArray[np.uint32]) -> dict[int, str]:
         """Unknown words by id, from their numbers."""
@@ -274,16 +308,21 @@ class Segment:
         places, lengths = ragged(self._letter_starts, different)
         letters, ends = self._letters[places].tobytes(), np.cumsum(lengths).tolist()
         texts = [
-            letters[start:end].decode("utf-8", "replace") for start, end in pairwise([0, *ends])
+            letters[start:end].decode("utf-8", "replace")
+            for start, end in pairwise([0, *ends])
         ]
         return dict(zip(self._words[different].tolist(), texts, strict=True))
 
     @property
     def grams(self) -> sparse.csr_matrix:
         """Which n-grams each unknown word has: (U, BUCKETS) of ones."""
-        ones, starts = np.ones(len(self._grams), bool), self._gram_starts.astype(np.int64)
+        ones, starts = (
+            np.ones(len(self._grams), bool),
+            self._gram_starts.astype(np.int64),
+        )
         return sparse.csr_matrix(
-            (ones, self._grams.astype(np.int64), starts), shape=(len(self._words), BUCKETS)
+            (ones, self._grams.astype(np.int64), starts),
+            shape=(len(self._words), BUCKETS),
         )
 
     def by_code(self, values: Floats) -> Floats:
@@ -317,7 +356,9 @@ class Segment:
         """How often each word occurs: (V + U,)."""
         found = [np.zeros(size, np.int64) for size in (self.width, len(self._words))]
         for counts, places in zip(found, (codes, unknown), strict=True):
-            for start in range(0, len(places), 8 * _AT_ONCE):  # bincount makes them wider
+            for start in range(
+                0, len(places), 8 * _AT_ONCE
+            ):  # bincount makes them wider
                 some = places[start : start + 8 * _AT_ONCE]
                 counts += np.bincount(some, minlength=len(counts))
         return np.concatenate([found[0][: self._of.words], found[1]])

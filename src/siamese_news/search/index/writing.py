@@ -38,7 +38,9 @@ class RowMaker:
     def __init__(self, model: TextModel) -> None:
         self._model = model
         self.codes = codes_of(model)
-        self._reader = PostReader(model, dense=True) if model.terms is not None else None
+        self._reader = (
+            PostReader(model, dense=True) if model.terms is not None else None
+        )
         self._weights = model.terms.background() if model.terms is not None else None
 
     def __call__(self, posts: Sequence[Post]) -> Rows:
@@ -66,7 +68,9 @@ class RowMaker:
     def _read(self, ids: TokenIds) -> tuple[Floats, NDArray[np.float16]]:
         """Dense vectors (P, D), and one over the scales (P, 2) of the lexical ones."""
         if self._reader is None or self._weights is None:
-            return self._model.encode_ids(ids, "post", 4096), np.zeros((len(ids), 2), np.float16)
+            return self._model.encode_ids(ids, "post", 4096), np.zeros(
+                (len(ids), 2), np.float16
+            )
         read = self._reader.of_ids(ids)
         assert read.vectors is not None
         weights = self._weights.of(read.terms)
@@ -90,7 +94,9 @@ class IndexWriter:
         if self._writer is None:
             self._path = self._folder / f"segment-{len(self._manifest.segments)}"
             self._path.mkdir()
-            self._writer = SegmentWriter(self._path, self._manifest.codes, self._dimensions)
+            self._writer = SegmentWriter(
+                self._path, self._manifest.codes, self._dimensions
+            )
         self._writer.append(rows)
         if self._writer.posts >= _POSTS or self._writer.tokens >= _TOKENS - (1 << 30):
             self._end()

@@ -1,7 +1,13 @@
 """The results of a search as one HTML file, without network and with no script but its own."""
 
 from siamese_news.search.report.page import render, write_report
-from siamese_news.search.report.results import Histogram, ReportData, ReportPost, Seed, read_results
+from siamese_news.search.report.results import (
+    Histogram,
+    ReportData,
+    ReportPost,
+    Seed,
+    read_results,
+)
 
 __all__ = [
     "Histogram",

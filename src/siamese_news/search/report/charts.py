@@ -117,7 +117,12 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
             left, wide = x(start), x(end) - x(start)
             gap = min(1.0, wide * 0.1)
             label = f"score {name}: {counted(count, 'post')}"
-            place = (left + gap / 2, HEIGHT - _BOTTOM - height, max(wide - gap, 0.5), height)
+            place = (
+                left + gap / 2,
+                HEIGHT - _BOTTOM - height,
+                max(wide - gap, 0.5),
+                height,
+            )
             bars.append(Bar(*place, label, above, (name, count)))
     powers = [10**power for power in range(int(math.log10(peak * 1.25)) + 1)]
     return BarChart(
@@ -128,7 +133,9 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
     )
 
 
-def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarChart | None:
+def timeline_chart(
+    dates: Iterable[datetime] | Mapping[datetime, int],
+) -> BarChart | None:
     """Posts by hour, day, month or year, depending on the span; None without dates.
 
     `dates` are one of each post, or the number of posts for each.
@@ -146,7 +153,9 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
     first, last = min(counts), max(counts)
     slots = last - first + 1
     step = (WIDTH - _LEFT - _RIGHT) / max(slots, 12)
-    y_ticks = [(v, label) for v, label in _ticks(0, max(counts.values())) if v == int(v)]
+    y_ticks = [
+        (v, label) for v, label in _ticks(0, max(counts.values())) if v == int(v)
+    ]
     tallest = max(counts.values()) * 1.08
 
     def tall(count: float) -> float:
@@ -177,7 +186,10 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
     return BarChart(
         bars,
         x_ticks,
-        [Tick(HEIGHT - _BOTTOM - tall(value), f"{int(value):,}") for value, _ in y_ticks],
+        [
+            Tick(HEIGHT - _BOTTOM - tall(value), f"{int(value):,}")
+            for value, _ in y_ticks
+        ],
         unit=unit,
         first=first,
     )
@@ -185,7 +197,11 @@ def timeline_chart(dates: Iterable[datetime] | Mapping[datetime, int]) -> BarCha
 
 def map_chart(posts: Sequence[ReportPost]) -> Map | None:
     """The posts that have a place, the best-ranked 2,000; None if none has."""
-    placed = [(row, post, post.place) for row, post in enumerate(posts) if post.place is not None]
+    placed = [
+        (row, post, post.place)
+        for row, post in enumerate(posts)
+        if post.place is not None
+    ]
     if not placed:
         return None
     shown = placed[:MAP_POINTS]
@@ -199,7 +215,9 @@ def map_chart(posts: Sequence[ReportPost]) -> Map | None:
         Dot(
             16 + (place[0] - x_low) / x_span * (WIDTH - 32),
             16 + (place[1] - y_low) / y_span * (MAP_HEIGHT - 32),
-            min(int((post.score - low) / width * _SHADES), _SHADES - 1) if width else _SHADES - 1,
+            min(int((post.score - low) / width * _SHADES), _SHADES - 1)
+            if width
+            else _SHADES - 1,
             row,
             f"{post.score:.3f} {' '.join(post.text.split())[:140]}",
         )
@@ -242,4 +260,8 @@ def _start(slot: int, unit: str) -> datetime:
         return datetime.fromordinal(slot // 24) + timedelta(hours=slot % 24)
     if unit == "day":
         return datetime.fromordinal(slot)
-    return datetime(slot // 12, slot % 12 + 1, 1) if unit == "month" else datetime(slot, 1, 1)
+    return (
+        datetime(slot // 12, slot % 12 + 1, 1)
+        if unit == "month"
+        else datetime(slot, 1, 1)
+    )

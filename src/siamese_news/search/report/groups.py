@@ -21,7 +21,18 @@ from siamese_news.utils.terminal import counted
 SHOWN = 20
 """Groups with a row of their own, those with the most posts found; one more row has the rest."""
 
-COLUMNS = ("figure", "group", "item", "found", "of", "value", "low", "high", "z", "sure")
+COLUMNS = (
+    "figure",
+    "group",
+    "item",
+    "found",
+    "of",
+    "value",
+    "low",
+    "high",
+    "z",
+    "sure",
+)
 
 _WORDS = 10  # of a group on the page
 
@@ -67,7 +78,11 @@ class Comparison:
 
 
 def compare(
-    data: ReportData, by: str, known: Iterable[tuple[str, Mapping[str, Any]]], *, pool: bool
+    data: ReportData,
+    by: str,
+    known: Iterable[tuple[str, Mapping[str, Any]]],
+    *,
+    pool: bool,
 ) -> Comparison:
     """Compare groups of the posts found by a name of their metadata, a column, or one of `TIMES`.
 
@@ -95,13 +110,17 @@ def compare(
         rows.sort()
     rows += [(f"other ({counted(len(rest), 'group')})", rest)] * bool(rest)
     rows += [(NONE, [NONE])] * (NONE in sizes)
-    own = [[post for one in members for post in mine.get(one, ())] for _, members in rows]
+    own = [
+        [post for one in members for post in mine.get(one, ())] for _, members in rows
+    ]
     texts = [_texts(data, posts) for posts in own]
     words = words_of(texts)
     groups = []
     for number, (name, members) in enumerate(rows):
         size = sum(sizes[one] for one in members) if pool else len(named)
-        groups.append(Group(name, len(own[number]), size, words[number], len(texts[number])))
+        groups.append(
+            Group(name, len(own[number]), size, words[number], len(texts[number]))
+        )
     absent = len(found) - len(named)
     small = sum(0 < len(own) < FEW for own in texts)
     remarks = {
@@ -130,7 +149,9 @@ def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
 def compare_posts(data: ReportData, by: str, posts: PostStream) -> Comparison:
     """`compare` by a column of the posts that were searched, opened with it as ``group_field``."""
     derived = (*TIMES, "platform", "file", *METADATA)
-    names = list(dict.fromkeys(name for found in posts.detected for name in found.names))
+    names = list(
+        dict.fromkeys(name for found in posts.detected for name in found.names)
+    )
     if by not in derived and by.split(".")[0] not in names and "metadata" not in names:
         raise InputError(
             f"the posts have no column '{by}' (--by); expected one of {', '.join(derived)}, or one "
@@ -179,4 +200,8 @@ def figures(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def _texts(data: ReportData, posts: Iterable[ReportPost]) -> list[str]:
     """The different texts of posts; near-duplicates count once."""
     # In a file of threads the clusters are the threads.
-    return list({post.id if data.threads else post.cluster: post.text for post in posts}.values())
+    return list(
+        {
+            post.id if data.threads else post.cluster: post.text for post in posts
+        }.values()
+    )

@@ -17,7 +17,12 @@ from markupsafe import Markup
 
 from siamese_news.data.readers.values import iso_date
 from siamese_news.search.compare import FEW
-from siamese_news.search.report.charts import histogram_chart, map_chart, moment, timeline_chart
+from siamese_news.search.report.charts import (
+    histogram_chart,
+    map_chart,
+    moment,
+    timeline_chart,
+)
 from siamese_news.search.report.results import ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
@@ -110,7 +115,11 @@ class _Group:
     @property
     def posts(self) -> list[Shown]:
         """The posts of the results among those that it lists."""
-        return [self.lead, *self.copies, *(own for _, own in self.turns if own.row >= 0)]
+        return [
+            self.lead,
+            *self.copies,
+            *(own for _, own in self.turns if own.row >= 0),
+        ]
 
 
 def write_report(path: str | Path, data: ReportData) -> None:
@@ -129,7 +138,9 @@ def render(data: ReportData) -> str:
     times = {row: date for row, date in dates if date}
     days = [str(edge(times.values()).date()) for edge in (min, max)] if times else []
     timeline = timeline_chart(list(times.values()))
-    slots = {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
+    slots = (
+        {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
+    )
     groups = _groups(data, slots)
     listed = {shown.row for group in groups for shown in group.posts}
     clusters = len({post.cluster for post in data.posts})
@@ -150,9 +161,13 @@ def render(data: ReportData) -> str:
             listed=listed,
             several_seeds=len(data.seeds) > 1,
             seeds={seed.id: seed for seed in data.seeds},
-            counts=[(_COUNTS.get(name, name), count) for name, count in data.counts.items()],
+            counts=[
+                (_COUNTS.get(name, name), count) for name, count in data.counts.items()
+            ],
             above=len({post.id for post in data.posts if post.score >= threshold}),
-            histogram=histogram_chart(data.histogram, data.threshold) if data.histogram else None,
+            histogram=histogram_chart(data.histogram, data.threshold)
+            if data.histogram
+            else None,
             timeline=timeline,
             days=days,
             seed_numbers={seed.id: number for number, seed in enumerate(data.seeds)},
@@ -225,10 +240,15 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
             _Group(
                 shown(best[cluster], lead),
                 [shown(row, posts[row]) for row in copies],
-                [(turn, shown(place.get(id(turn.post), -1), turn.post)) for turn in turns],
+                [
+                    (turn, shown(place.get(id(turn.post), -1), turn.post))
+                    for turn in turns
+                ],
                 max(len({posts[row].id for row in members}), lead.cluster_size),
                 " ".join(sorted({number[posts[row].seed] for row in members})),
-                " ".join(map(str, sorted({slots[row] for row in members if row in slots}))),
+                " ".join(
+                    map(str, sorted({slots[row] for row in members if row in slots}))
+                ),
                 (lead.score - low) / span,
             )
         )
@@ -251,7 +271,11 @@ def _facts(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 def _finalize(value: object) -> object:
     """Applied to every expression of the templates before it is escaped."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return (
+        visible(value)
+        if isinstance(value, str) and not isinstance(value, Markup)
+        else value
+    )
 
 
 def sha256(text: str) -> str:

@@ -110,10 +110,14 @@ def read_results(
     rows = [_checked(row, where) for where, row in found_rows(source)]
     found = [row for row in rows if row["role"] == "found"]
     if not found:
-        raise InputError(f"{source}: no row has the role 'found'; expected all rows of the file")
+        raise InputError(
+            f"{source}: no row has the role 'found'; expected all rows of the file"
+        )
     threaded = "thread" in found[0]
     if any(("thread" in row) != threaded for row in rows):
-        raise InputError(f"{source}: some rows have a 'thread_rank'; expected it in all or in none")
+        raise InputError(
+            f"{source}: some rows have a 'thread_rank'; expected it in all or in none"
+        )
     meta = result_meta(source)
     for counted, count in (meta.get("counts") or {}).items():
         _whole(count, f"{source}.meta.json: field 'counts': '{counted}'")
@@ -135,9 +139,14 @@ def read_results(
             "command that made the report, and the numbers of posts read and rejected are unknown."
         )
     if "cluster" not in found[0] and not threaded:
-        remarks.append("This report looked for near-duplicates among the posts in the results.")
+        remarks.append(
+            "This report looked for near-duplicates among the posts in the results."
+        )
     titles = meta.get("titles") or {}
-    seeds = [Seed(seed, str(titles.get(seed, ""))) for seed in dict.fromkeys(p.seed for p in posts)]
+    seeds = [
+        Seed(seed, str(titles.get(seed, "")))
+        for seed in dict.fromkeys(p.seed for p in posts)
+    ]
     story = seeds[0].title if len(seeds) == 1 else ""
     story = shorten(story, 120, placeholder="…")
     about = f"about “{story}”" if story else f"in {name or source.name}"
@@ -161,13 +170,19 @@ def read_results(
     )
 
 
-def _threads(rows: list[dict[str, Any]], posts: list[ReportPost]) -> dict[int, list[Turn]]:
+def _threads(
+    rows: list[dict[str, Any]], posts: list[ReportPost]
+) -> dict[int, list[Turn]]:
     """The turns of each thread with found posts, in the order of the file."""
     left, turns = iter(posts), []
     for row in rows:
         post = next(left) if row["role"] == "found" else _post(row, cluster=0, size=1)
-        turns.append((row["thread"], Turn(post, row["role"], row["depth"], row["left_out"])))
-    number = {thread: turn.post.cluster for thread, turn in turns if turn.role == "found"}
+        turns.append(
+            (row["thread"], Turn(post, row["role"], row["depth"], row["left_out"]))
+        )
+    number = {
+        thread: turn.post.cluster for thread, turn in turns if turn.role == "found"
+    }
     threads: dict[int, list[Turn]] = {}
     for thread, turn in turns:
         if thread in number:
@@ -188,7 +203,9 @@ def _posts(rows: list[dict[str, Any]]) -> list[ReportPost]:
     members: dict[int, set[str]] = {}
     for row, number in zip(rows, numbers, strict=True):
         members.setdefault(number, set()).add(row["id"])
-    return [_post(row, n, len(members[n])) for row, n in zip(rows, numbers, strict=True)]
+    return [
+        _post(row, n, len(members[n])) for row, n in zip(rows, numbers, strict=True)
+    ]
 
 
 def _post(row: dict[str, Any], cluster: int, size: int) -> ReportPost:
@@ -201,9 +218,15 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The fields of `ReportPost` and `Turn` in a row, with their types; empty ones are left out."""
     role = str(row.get("role") or "found")
     if role not in ("found", "answered", "reply"):
-        raise InputError(f"{where}: 'role' is {role[:40]!r}; expected found, answered or reply")
+        raise InputError(
+            f"{where}: 'role' is {role[:40]!r}; expected found, answered or reply"
+        )
     if row.get("thread_rank") and role != "found":
-        row = {**row, "rank": 0, "score": 0}  # the search ranked only the posts that it found
+        row = {
+            **row,
+            "rank": 0,
+            "score": 0,
+        }  # the search ranked only the posts that it found
     if missing := [name for name in NEEDED if row.get(name) is None]:
         use = "use a file that rank or filter wrote"
         if missing == ["text"]:
@@ -241,12 +264,16 @@ def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
             f"{place} has {len(edges)} edges and {len(counts)} counts; expected one edge more than "
             "counts"
         )
-    return Histogram([_number(e, place) for e in edges], [_whole(c, place) for c in counts])
+    return Histogram(
+        [_number(e, place) for e in edges], [_whole(c, place) for c in counts]
+    )
 
 
 def _counted(scores: list[float]) -> Histogram:
     low, high = min(scores), max(scores)
-    if high - low < 1e-3:  # scores that are equal, or nearly so, need bins of some width
+    if (
+        high - low < 1e-3
+    ):  # scores that are equal, or nearly so, need bins of some width
         low, high = low - 5e-4, high + 5e-4
     counts, edges = np.histogram(scores, bins=40, range=(low, high))
     return Histogram(edges.tolist(), counts.tolist())
@@ -271,9 +298,13 @@ def _whole(value: Any, where: str) -> int:
 
 _COLUMNS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(
-        ("article", "post", "text", "lang", "created_at", "cluster"), lambda value, _: str(value)
+        ("article", "post", "text", "lang", "created_at", "cluster"),
+        lambda value, _: str(value),
     ),
     **dict.fromkeys(("score", "x", "y"), _number),
     **dict.fromkeys(("rank", "cluster_size"), _whole),
 }
-_FIELDS = {"article": "seed", "post": "id"}  # of `ReportPost`, where a column has another name
+_FIELDS = {
+    "article": "seed",
+    "post": "id",
+}  # of `ReportPost`, where a column has another name

@@ -56,7 +56,9 @@ class ShardFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, {"job": dict(job), "shards": shards})
         found = read_state(path, self._remedy)
-        check_job(self.path, found.get("job", {}), job, "remove the folder to start over")
+        check_job(
+            self.path, found.get("job", {}), job, "remove the folder to start over"
+        )
         self.shards = int(found["shards"])
 
     def file(self, index: int, name: str) -> Path:
@@ -65,7 +67,9 @@ class ShardFolder:
 
     def missing(self, name: str) -> list[int]:
         """The parts that lack a file."""
-        return [index for index in range(self.shards) if not self.file(index, name).exists()]
+        return [
+            index for index in range(self.shards) if not self.file(index, name).exists()
+        ]
 
     def read(self, index: int, name: str) -> dict[str, Any]:
         """A JSON file of part `index`."""
@@ -176,7 +180,9 @@ def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
 _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
 
 
-def merge(opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]) -> list[int]:
+def merge(
+    opened: OpenQuery, folder: ShardFolder, say: Callable[[str], None]
+) -> list[int]:
     """Join the observations of all parts.
 
     The parts that it returns must be read again first: another part has one of their ids.
@@ -228,7 +234,9 @@ def finish(
     found = Filtered(scored, kept, ScoreCounts(scores), opened.cut(scorer))
     decided = opened.decided(scorer)
     read = plain_counts(counts)
-    remarks = write_filtered(opened, rows, scorer, found, found.scored, read, stream.remarks())
+    remarks = write_filtered(
+        opened, rows, scorer, found, found.scored, read, stream.remarks()
+    )
     _write_rejected(folder, stream, opened.query.out)
     shutil.rmtree(folder.path)
     return found, decided, [str(counts), *empty_remarks(counts), *remarks]
@@ -274,7 +282,10 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
     # Ranges of hashes that are small enough to fit in memory.
     ranges = max(1, -(-sum(part.shape[1] for part in keys) // _TOGETHER))
     for lowest, highest in pairwise((1 << 62) * n // ranges for n in range(ranges + 1)):
-        cuts = [part[0, slice(*np.searchsorted(part[0], [lowest, highest]))] for part in keys]
+        cuts = [
+            part[0, slice(*np.searchsorted(part[0], [lowest, highest]))]
+            for part in keys
+        ]
         # A stable sort is fast here, because each part is sorted.
         together = np.sort(np.concatenate(cuts), kind="stable")
         shared.append(together[1:][together[1:] == together[:-1]])

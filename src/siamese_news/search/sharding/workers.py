@@ -41,7 +41,11 @@ def parts_for(workers: int, size: int) -> int:
 
 
 def run_together(
-    opened: OpenQuery, folder: ShardFolder, stream: PostStream, run: Run, say: Callable[[str], None]
+    opened: OpenQuery,
+    folder: ShardFolder,
+    stream: PostStream,
+    run: Run,
+    say: Callable[[str], None],
 ) -> tuple[Filtered, str, list[str]]:
     """Do every step of every unfinished part, merge, and write the results; see `finish`."""
     while True:
@@ -49,9 +53,13 @@ def run_together(
             say(f"shard {index + 1} of {folder.shards}: {done}")
         if folder.pool.exists():
             return finish(opened, folder, stream)
-        if again := merge(opened, folder, lambda reason: say(f"the posts are scored: {reason}")):
+        if again := merge(
+            opened, folder, lambda reason: say(f"the posts are scored: {reason}")
+        ):
             some = ", ".join(str(index + 1) for index in again[:10])
-            say(f"shards {some} share post ids with other shards: reading them again without these")
+            say(
+                f"shards {some} share post ids with other shards: reading them again without these"
+            )
 
 
 class Worker:
@@ -112,9 +120,15 @@ def local_workers(count: int, job: Job) -> Iterator[Run]:
             for future in as_completed(futures):
                 yield future.result()
         except BrokenProcessPool:
-            ended = [one for one in processes if one.exitcode not in (None, 0, -signal.SIGTERM)]
+            ended = [
+                one
+                for one in processes
+                if one.exitcode not in (None, 0, -signal.SIGTERM)
+            ]
             how = [f"(process {one.pid}) {_end(one.exitcode or 0)}" for one in ended]
-            raise InputError(f"a worker {how[0] if how else 'ended'}; {_KEPT}") from None
+            raise InputError(
+                f"a worker {how[0] if how else 'ended'}; {_KEPT}"
+            ) from None
 
     with ProcessPoolExecutor(count, context, _begin, (job, os.getcwd())) as pool:
         try:
@@ -179,7 +193,9 @@ def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
             raise InputError(str(error.cause)) from None
         except RayError as error:
             said = str(error).strip().splitlines()[0]
-            raise InputError(f"a Ray actor died {_TRIES} times ({said}); {_KEPT}") from None
+            raise InputError(
+                f"a Ray actor died {_TRIES} times ({said}); {_KEPT}"
+            ) from None
 
     try:
         yield run

@@ -18,7 +18,10 @@ PUBLIC = "wss://jetstream2.us-east.bsky.network/subscribe?wantedCollections=app.
 _EVENT = b'{"did": "did:plc:a", "time_us": 1, "kind": "identity"}\n'
 _OVERLAP = 5_000_000  # microseconds that are read again, because events are slightly out of order
 _AHEAD = 60  # seconds that a server's clock may be ahead of ours
-_TOGETHER, _COLLECT = 1_000, 0.5  # most messages of a batch, and seconds to collect them
+_TOGETHER, _COLLECT = (
+    1_000,
+    0.5,
+)  # most messages of a batch, and seconds to collect them
 
 
 def jetstream(
@@ -43,7 +46,11 @@ def jetstream(
     if urlsplit(address).scheme not in ("ws", "wss") or not urlsplit(address).hostname:
         raise InputError(f"--source {address}: expected an address such as {PUBLIC}")
     reader = LineReader("jetstream", _EVENT, fields)
-    last, lines, pause = int(cursor.get("time_us", 0)), int(cursor.get("lines", 0)), pauses[0]
+    last, lines, pause = (
+        int(cursor.get("time_us", 0)),
+        int(cursor.get("lines", 0)),
+        pauses[0],
+    )
     while True:
         before = last
         try:
@@ -62,7 +69,11 @@ def jetstream(
                     lines += len(messages)
         except (OSError, WebSocketException) as error:
             message = f"jetstream: {type(error).__name__}: {error}; trying again in {pause:g} s"
-        yield Batch([], {"time_us": last, "lines": lines}, events=[Event("reconnected", message)])
+        yield Batch(
+            [],
+            {"time_us": last, "lines": lines},
+            events=[Event("reconnected", message)],
+        )
         until = time.monotonic() + pause
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, TICK))
@@ -125,5 +136,8 @@ def _times(messages: list[bytes]) -> list[int]:
 
 
 def _gap(before: int, after: int) -> str:
-    moments = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at / 1e6)) for at in (before, after)]
+    moments = [
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at / 1e6))
+        for at in (before, after)
+    ]
     return f"jetstream: a gap: the server has nothing from {moments[0]} to {moments[1]}"

@@ -67,7 +67,9 @@ class LineReader:
 
     def __init__(self, name: str, head: bytes, fields: Mapping[str, Any]) -> None:
         self._source = Input(name, None, io.BytesIO(head))
-        chosen = {n: fields[n] for n in ("text_field", "id_field", "date_field", "encoding")}
+        chosen = {
+            n: fields[n] for n in ("text_field", "id_field", "date_field", "encoding")
+        }
         self.found: Detected = detect(self._source, Choice(**chosen))
 
     @property
@@ -80,7 +82,10 @@ class LineReader:
         """The posts of complete lines, which follow `before` others and end at the cursor."""
         counts, posts, rejections = Counts(), list[Post](), list[Rejection]()
         stream = as_utf8(io.BufferedReader(io.BytesIO(data)), self.found.encoding)
-        rows = ((line + before, record, row) for line, record, row in json_rows(stream, None))
+        rows = (
+            (line + before, record, row)
+            for line, record, row in json_rows(stream, None)
+        )
         for some, _, bad in post_blocks(rows, self._source, self.found, counts):
             posts += some
             rejections += bad
@@ -102,11 +107,26 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
             first = zlib.crc32(lines.partition(b"\n")[0])
             skip = seen["bytes"] if seen.get("first") == first else 0
             if skip:
-                events = [Event("skipped", f"{name}: begins as before; earlier posts are skipped")]
+                events = [
+                    Event(
+                        "skipped",
+                        f"{name}: begins as before; earlier posts are skipped",
+                    )
+                ]
             elif seen:
-                events = [Event("continued", f"{name}: read as the continuation of earlier input")]
+                events = [
+                    Event(
+                        "continued",
+                        f"{name}: read as the continuation of earlier input",
+                    )
+                ]
             if not skip:
-                seen = {"bytes": 0, "crc": 0, "lines": seen.get("lines", 0), "first": first}
+                seen = {
+                    "bytes": 0,
+                    "crc": 0,
+                    "lines": seen.get("lines", 0),
+                    "first": first,
+                }
                 seen["looked"] = min(len(lines), _READ)
         head += lines[: max(seen.get("looked", 0) - len(head), 0)]
         if skip > 0:
@@ -125,7 +145,10 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
                 )
             before = seen["lines"]
             seen = {**seen, "bytes": seen["bytes"] + len(lines)}
-            seen |= {"crc": zlib.crc32(lines, seen["crc"]), "lines": before + lines.count(b"\n")}
+            seen |= {
+                "crc": zlib.crc32(lines, seen["crc"]),
+                "lines": before + lines.count(b"\n"),
+            }
             yield reader(lines, seen, before, *events)
         events = []
     if skip > 0:
@@ -188,7 +211,9 @@ def _is_whole(line: bytes, fields: Mapping[str, Any]) -> bool:
     """Whether a line is one JSON object, to which nothing can be added."""
     stream: Any = io.BufferedReader(io.BytesIO(line.removeprefix(BOM_UTF8)))
     try:
-        decode_object(as_utf8(stream, check_encoding(fields["encoding"] or UTF8)).read())
+        decode_object(
+            as_utf8(stream, check_encoding(fields["encoding"] or UTF8)).read()
+        )
     except BadRow:
         return False
     return True

@@ -28,7 +28,10 @@ from siamese_news.utils.files import GrowingFile, atomic_write, json_text
 from siamese_news.utils.terminal import counted
 
 _COMMIT, _STATUS = 1.0, 60.0  # seconds
-_ODD = {"duplicates": "duplicate", "gap": "gap"}  # counts on the console, and the name of one
+_ODD = {
+    "duplicates": "duplicate",
+    "gap": "gap",
+}  # counts on the console, and the name of one
 _REMEDY = "start over with another --out"
 _STREAMED = ("cluster", "cluster_size")  # columns that need all rows
 
@@ -73,7 +76,9 @@ class Watch:
             "log": self._folder / "log.jsonl",
         }
         sizes = saved.get("sizes", dict.fromkeys(paths, 0))
-        self._files = {name: GrowingFile(paths[name], sizes[name], _REMEDY) for name in paths}
+        self._files = {
+            name: GrowingFile(paths[name], sizes[name], _REMEDY) for name in paths
+        }
         self.window = PostWindow(self._folder, opened, window, saved.get("window"))
         if not self.fresh:
             self._use(self.window.scorer())
@@ -110,7 +115,11 @@ class Watch:
                     self.commit()
                 if now - self._told >= _STATUS:
                     self._status(now)
-                if self._idle is not None and not batch.posts and now - self._heard >= self._idle:
+                if (
+                    self._idle is not None
+                    and not batch.posts
+                    and now - self._heard >= self._idle
+                ):
                     break
             self.commit()
             self._status(time.monotonic())
@@ -135,7 +144,9 @@ class Watch:
     def close(self) -> None:
         """Close all files."""
         for file in self._growing():
-            with suppress(OSError):  # rows that cannot be written are not committed either
+            with suppress(
+                OSError
+            ):  # rows that cannot be written are not committed either
                 file.close()
 
     def _growing(self) -> list[GrowingFile | PostWindow]:
@@ -175,7 +186,9 @@ class Watch:
         content = self.window.content(posts)
         scores, best = seeds.combine(self._scorer.scores(content))
         rows = []
-        for row in rows_over(self._scorer, self._opened, self._cut, posts, scores[0], best):
+        for row in rows_over(
+            self._scorer, self._opened, self._cut, posts, scores[0], best
+        ):
             self.counts["found"] += 1
             row |= {"rank": self.counts["found"], "score": row["score"] / MILLION}
             rows.append(row | {"state": self.state})
@@ -206,7 +219,9 @@ class Watch:
         self._use(window.scorer())
         self.state += 1
         first = window.chunks[0].start if window.chunks else 0
-        self._note("settled", state=self.state, first=first, posts=window.position - first)
+        self._note(
+            "settled", state=self.state, first=first, posts=window.position - first
+        )
 
     def _use(self, scorer: Scorer) -> None:
         """Score by what this scorer learned from the window."""
@@ -225,12 +240,16 @@ class Watch:
         """Print the progress."""
         counts, passed = self.counts, max(now - self._told, 1e-9)
         rate, silent = (counts["read"] - self._before) / passed, now - self._heard
-        rejected = sum(count for name, count in counts.items() if name.startswith("rejected"))
+        rejected = sum(
+            count for name, count in counts.items() if name.startswith("rejected")
+        )
         window = self.window
         first = window.chunks[0].start if window.chunks else window.growing.start
         line = f"{counted(counts['read'], 'post')}, {counts['found']:,} found, "
         line += f"{rate:,.0f} posts/s; "
-        line += f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
+        line += (
+            f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
+        )
         line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
         for name, one in _ODD.items():
             line += f"; {counted(counts[name], one)}" if counts[name] else ""
@@ -244,7 +263,10 @@ def _deferred() -> Iterator[list[int]]:
     """Note Ctrl-C and SIGTERM in the list, and follow them at the end of the block."""
     came: list[int] = []
     signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda number, _: came.append(number)) for number in signals]
+    before = [
+        signal.signal(number, lambda number, _: came.append(number))
+        for number in signals
+    ]
     try:
         yield came
     finally:

@@ -61,7 +61,11 @@ class PostWindow:
     """
 
     def __init__(
-        self, folder: Path, opened: OpenQuery, posts: int, saved: Mapping[str, Any] | None = None
+        self,
+        folder: Path,
+        opened: OpenQuery,
+        posts: int,
+        saved: Mapping[str, Any] | None = None,
     ) -> None:
         self._folder, self._opened, self._posts = folder, opened, posts
         for name in ("window", "learned"):
@@ -111,7 +115,9 @@ class PostWindow:
         while self.chunks and self.chunks[0].start < self.position - self._posts:
             chunk = self.chunks.pop(0)
             if chunk.start >= 0:
-                self.known.difference_update(post.id for post in posts_in(self._path(chunk)))
+                self.known.difference_update(
+                    post.id for post in posts_in(self._path(chunk))
+                )
 
     def scorer(self) -> Scorer:
         """A scorer that has observed the finished chunks."""
@@ -138,7 +144,10 @@ class PostWindow:
     def tidy(self) -> None:
         """Remove the files of dropped chunks; call it only after a commit."""
         kept = {f"{chunk.number:06d}" for chunk in (*self.chunks, self.growing)}
-        for path in [*(self._folder / "window").iterdir(), *(self._folder / "learned").iterdir()]:
+        for path in [
+            *(self._folder / "window").iterdir(),
+            *(self._folder / "learned").iterdir(),
+        ]:
             if path.name.split(".")[0] not in kept:
                 path.unlink()
 
