@@ -129,7 +129,7 @@ def peers() -> list[Line]:
     for key, encoder in encoders.items():
         model = _model(300, encoder)
         some = posts[::10] if "original" in key else posts
-        encode = {key: functools.partial(model.encode_posts, some)}
+        encode = {key: partial(model.encode_posts, some)}
         took = statistics.median(side_by_side(encode, 5)[key])
         lines.append(
             Line(f"posts/s, d=300, {name}: {key}", "", f"{len(some) / took:,.0f}", None)
