@@ -263,9 +263,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
-    wanted = [
-        ((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")
-    ]  # the untrained cells
+    # The untrained cells.
+    wanted = [((head, "bag", "none"), 0, 0) for head in ("lexical", "dense")]
     wanted += [(cell, seed, arguments.steps) for seed in seeds for cell in cells()]
     runs = completed(
         arguments.results, [] if arguments.table_only else wanted, "cell", Bench

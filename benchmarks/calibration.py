@@ -73,9 +73,8 @@ class Scored:
     evidence: Sequence[Evidence]
     seeds: Sequence[Article]
     events: bool  # whether many posts are relevant to a seed
-    rivaled: NDArray[
-        np.float64
-    ]  # (A, P) the scores where all seeds are searched at once
+    # (A, P) the scores where all seeds are searched at once.
+    rivaled: NDArray[np.float64]
 
     def best(self, side: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The features of a side, and relevance, of each seed's best posts, one after another."""
@@ -217,9 +216,8 @@ class Judged:
     expected: float  # the mean of their relevance
     recall: float
     error: float  # expected calibration error of each seed's best posts
-    together: tuple[
-        float, float
-    ]  # precision and recall where all seeds are searched at once
+    # Precision and recall where all seeds are searched at once.
+    together: tuple[float, float]
     before: tuple[float, float]  # precision and recall of the score .1
     bins: Sequence[tuple[float, float, int]]  # mean relevance, share relevant, how many
 

@@ -597,9 +597,8 @@ def main() -> None:
     options = parser.parse_args()
     if "speed" in options.parts:
         speed()
-    learning.CHOSEN = replace(
-        learning.CHOSEN, resamples=2
-    )  # the interval decides nothing
+    # The interval decides nothing.
+    learning.CHOSEN = replace(learning.CHOSEN, resamples=2)
     if "learning" in options.parts:
         table(options.lists, options.mix, options.seeds)
     if "reading" in options.parts:

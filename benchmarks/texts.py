@@ -177,9 +177,8 @@ class _Trainer:
 
     def step(self, articles: Tensor, posts: Tensor, labels: Tensor) -> float:
         """One update from the vectors of articles and posts, one pair a row."""
-        other = (
-            labels.clone()
-        )  # the miner drops the diagonal for one and the same tensor
+        # The miner drops the diagonal for one and the same tensor.
+        other = labels.clone()
         pairs = self.miner(articles, labels, ref_emb=posts, ref_labels=other)
         loss = self.loss(articles, labels, pairs, ref_emb=posts, ref_labels=other)
         self.optimizer.zero_grad()

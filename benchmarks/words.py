@@ -44,9 +44,8 @@ def seconds_per_post(
 ) -> tuple[float, float]:
     """CPU seconds from a post's text to its score, and from its text to its matched words."""
     scorer = open_scorer(model, articles, fusion="words", expand=False)
-    scorer.scores(
-        posts
-    )  # the tokenizer remembers words; both figures are of a warm one
+    # The tokenizer remembers words; both figures are of a warm one.
+    scorer.scores(posts)
     scoring = statistics.median(seconds(lambda: scorer.scores(posts)) for _ in range(3))
     naming = statistics.median(
         seconds(lambda: scorer.matched_terms(posts)) for _ in range(3)

@@ -25,9 +25,8 @@ class Figure:
     """A figure of ours, with its caption and a description for readers who cannot see it."""
 
     title: str
-    draw: Callable[
-        [], Any
-    ]  # makes the ``matplotlib.figure.Figure``, with `papers.style`
+    # Makes the ``matplotlib.figure.Figure``, with `papers.style`.
+    draw: Callable[[], Any]
     description: str
     name: str = ""  # as in `Table`
 

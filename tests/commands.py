@@ -65,9 +65,8 @@ else:
 def prepared() -> multiprocessing.context.BaseContext:
     """For processes that begin with the imports of commands done."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(
-            "PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep
-        )  # of `tests`
+        # Of `tests`.
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
         return importing(_MODULES)
 
 

@@ -100,9 +100,8 @@ def test_a_file_that_may_not_be_read_is_bad_input(files, monkeypatch, name):
     before = Path.open
 
     def opened(self, mode="r", *args, **options):
-        if (
-            self.name == name and "w" not in mode
-        ):  # root may read everything, so it is acted
+        # Root may read everything, so it is acted.
+        if self.name == name and "w" not in mode:
             raise PermissionError(errno.EACCES, "Permission denied", str(self))
         return before(self, mode, *args, **options)
 

@@ -222,9 +222,8 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     if not finished:
         done = run(files, "--resume")
         assert done.exit_code == 0, done.stderr
-        assert (
-            len(calls) == (20 if adapts else 10) + 1
-        )  # only the block it died in came twice
+        # Only the block it died in came twice.
+        assert len(calls) == (20 if adapts else 10) + 1
     assert (files / "out.jsonl").read_bytes() == (
         files / "whole_out.jsonl"
     ).read_bytes()

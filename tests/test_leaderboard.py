@@ -602,10 +602,11 @@ def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypa
             return 3
 
         def added(self, number, texts, scales, agreed):
+            # Those of cosines.
             assert scales.tolist() == [1, 1] and agreed.tolist() == [
                 0,
                 0,
-            ]  # those of cosines
+            ]
             return np.array([MILLION * (self.seeds[number] in text) for text in texts])
 
     monkeypatch.setattr("benchmarks.leaderboard.systems.SecondLook", Look)

@@ -528,9 +528,8 @@ def test_feedback_moves_the_dense_head_as_well(two_heads):
     scorer = MixtureScorer(
         two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback)
     )
-    two_heads.embedding.matrix[:] = (
-        two_heads.embedding.matrix.abs()
-    )  # all cosines are high
+    # All cosines are high.
+    two_heads.embedding.matrix[:] = two_heads.embedding.matrix.abs()
     scorer = MixtureScorer(
         two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback)
     )

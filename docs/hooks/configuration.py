@@ -109,9 +109,8 @@ def _option(path: Path) -> str:
     parts = [text] if text else []
     parts += ["```bash\n" + "\n".join(commands) + "\n```"] if commands else []
     target = (yaml.safe_load(values) or {}).get("_target_", "")
-    if target.startswith("siamese_news.") and target.endswith(
-        ".run"
-    ):  # a task, no public name
+    # A task, no public name.
+    if target.startswith("siamese_news.") and target.endswith(".run"):
         parts.append(f"It is run by `{target}`.")
     elif target.startswith("siamese_news."):
         parts.append(

@@ -38,9 +38,8 @@ def test_the_same_code_unfolded_has_the_same_tokens_and_is_less_dense():
 
 def test_pronouns_count_as_variables_and_as_parameters():
     assert size_of(SOURCE).pronouns == 3  # the parameter, and `again` twice
-    assert (
-        size_of("record.found = 1\n").pronouns == 0
-    )  # a column of a result may have the name
+    # A column of a result may have the name.
+    assert size_of("record.found = 1\n").pronouns == 0
 
 
 def test_rooms_add_up(tmp_path):

@@ -171,9 +171,8 @@ def test_more_than_500_clusters_have_pages(visit, long):
         page.locator("#found").inner_text()
         == "1,170 of 1,170 match, 1,001 to 1,170 shown"
     )
-    page.locator("#order").select_option(
-        "oldest"
-    )  # another order begins at its first page
+    # Another order begins at its first page.
+    page.locator("#order").select_option("oldest")
     assert page.locator("#place").inner_text().startswith("Page 1 of 3")
     page.locator("#filter").fill("n77")
     assert page.locator("#pager").is_hidden()

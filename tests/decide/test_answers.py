@@ -266,9 +266,8 @@ def test_precision_and_recall_in_one_sentence(tmp_path):
     done = run(*asked, "--audit", tmp_path / "recall.audit.json")
     assert done.exit_code == 0, done.stderr
     page = plain(out.read_text())
-    assert (
-        page.count(sentence) == 2
-    )  # by itself, and in the paragraph for the methods section
+    # By itself, and in the paragraph for the methods section.
+    assert page.count(sentence) == 2
     assert (
         plain((tmp_path / "sheet.certificate.html").read_text()).count(
             "Answers to a reviewer"

@@ -116,9 +116,8 @@ def test_errors_of_copies_are_bounded_with_the_chance_that_is_kept(texts, rate):
 
 
 def test_the_texts_with_the_most_copies_are_those_in_question():
-    copies = np.array(
-        [1, 1, 2, 3, 1, 2, 4, 1, 1, 1]
-    )  # texts of 4, 2, 1, 1, 1 and 1 posts
+    # Texts of 4, 2, 1, 1, 1 and 1 posts.
+    copies = np.array([1, 1, 2, 3, 1, 2, 4, 1, 1, 1])
     assert _largest(np.array([4, 1, 0, 1]), 5) == {4: 1, 1: 1}
     assert _largest(np.array([4, 1, 0, 1]), 8) == {4: 1, 2: 1, 1: 2}
     sizes, nulls = np.array([10]), np.array([6])
@@ -152,9 +151,8 @@ def false_certificates(copies_of_a_text, rate, runs, *, known=True):
 
 
 def test_an_annotator_who_errs_on_copies_alike():
-    assert (
-        false_certificates(20, 0.2, 150, known=False) > 15
-    )  # as if copies were apart: 20%
+    # As if copies were apart: 20%.
+    assert false_certificates(20, 0.2, 150, known=False) > 15
     assert false_certificates(20, 0.2, 150) <= 2
 
 

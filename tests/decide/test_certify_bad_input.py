@@ -281,9 +281,8 @@ def test_a_damaged_list_of_plans_blocks_no_plan_for_good(
             start(other, *more), "plans.jsonl", "remove what is damaged", "still count"
         )
         own.write_bytes(own.read_bytes().replace(garbage[damage], b""))
-    refused(
-        start(other, *more), "a plan over the same posts"
-    )  # what is readable still counts
+    # What is readable still counts.
+    refused(start(other, *more), "a plan over the same posts")
     scored(
         other / "others.jsonl",
         ids=lambda n: f"q{n}",

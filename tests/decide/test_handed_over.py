@@ -107,9 +107,8 @@ def test_the_largest_set_with_enough_known_errors_is_handed_over():
 
 @pytest.mark.parametrize(("target", "budget"), [(".9", 100), (".95", 300)])
 def test_corpora_whose_sets_have_what_the_tests_rule_out(target, budget):
-    assert (
-        false_lists(target, budget, 0, 300) <= 29
-    )  # 99.9% of binomial draws at .05 lie below
+    # 99.9% of binomial draws at .05 lie below.
+    assert false_lists(target, budget, 0, 300) <= 29
 
 
 @pytest.mark.slow
@@ -131,9 +130,8 @@ def false_lists(target, budget, start, runs):
     pool = border(np.random.default_rng(5), share, budget)
     sizes = nested_sets(pool.scores, first=first_set(budget))
     relevant = pool.relevant.copy()
-    if (
-        start
-    ):  # all errors of the sets before come in the first bad one, which must hold them
+    # All errors of the sets before come in the first bad one, which must hold them.
+    if start:
         before, bad = int(sizes[start - 1]), int(np.flatnonzero(~relevant)[0])
         errors = int((~relevant[: sizes[start]]).sum())
         relevant[: sizes[start]] = True

@@ -255,12 +255,13 @@ def test_a_value_of_another_type_at_any_place_of_a_plan_is_refused(certified):
     plan = json.loads((certified / "sheet.plan.json").read_text())
     free = {"format", SEAL}  # read by nobody, and compared with the hash
     free |= {"model", "false_positive"}  # no value, or one of several types
+    # Earlier plans lack them.
     new = {
         "order",
         "same_labels",
         "other_criteria",
         "other_posts",
-    }  # earlier plans lack them
+    }
     for place in [place for place in places(plan) if not free & {*place}]:
         value = at(plan, place)
         for wrong in (*WRONG, GONE):

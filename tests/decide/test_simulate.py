@@ -126,9 +126,8 @@ def test_lenient_annotators():
             said = relevant | (generator.random(5000) < 0.5)
             order = random_order(sizes, generator, 300)
             done = replay(tables, order, said, target=target, budget=300)
-            taken_out = (
-                0 if rate else done.taken_out
-            )  # where it is declared they stay in the list
+            # Where it is declared they stay in the list.
+            taken_out = 0 if rate else done.taken_out
             wrong[rate] += relevant[: done.size].sum() < target * (
                 done.size - taken_out
             )

@@ -232,9 +232,8 @@ def annotated(folder, dice, wanted):
             child.send("y" if is_relevant(post) else "n")
             answers -= 1
             if answers < 0:
-                time.sleep(
-                    dice.uniform(0, 0.05)
-                )  # while the answer is written, or after it
+                # While the answer is written, or after it.
+                time.sleep(dice.uniform(0, 0.05))
                 child.kill(dice.choice([signal.SIGKILL, signal.SIGTERM]))
                 child.wait()
                 kills += 1

@@ -168,10 +168,11 @@ def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
 
 
 def test_a_long_table_is_folded_and_every_row_is_named_by_its_first_column(tmp_path):
+    # The way a result was made is always folded.
     for count, folds in (
         (14, 1),
         (15, 2),
-    ):  # the way a result was made is always folded
+    ):
         rows = [{"head": f"head {number}", "alpha": 1.5} for number in range(count)]
         exhibit = toy(
             lay_out=lambda results, rows=rows: Content(tables=[Table("Alphas", rows)])

@@ -186,10 +186,11 @@ def test_figure3_takes_the_mean_over_seeds():
     changes = figure3.changes(toy_results())
     assert changes[0] == ("127", pytest.approx(0.3 + 0.4 - 0.5))
     assert changes[-1] == ("125", pytest.approx(0.3 - 0.2 - 0.5))
+    # Of equal ones the lower topic first.
     assert changes[1] == (
         "111",
         pytest.approx(-0.2),
-    )  # of equal ones the lower topic first
+    )
     said = figure3.EXHIBIT.lay_out(toy_results()).details
     assert "best topic is 127 (+0.2000 AP), the worst 125 (-0.4000 AP)" in said
 

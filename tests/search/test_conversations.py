@@ -144,10 +144,11 @@ def test_a_thread_of_30_000_is_bounded_and_what_is_left_out_is_counted(wide):
     ]
     for found in (["0"], ["29999"], ["15000"], [str(n) for n in range(30_000)]):
         _, rows = rows_of(posts, found, most=50)
+        # One of many replies to one post.
         alone = wide and found in (
             ["29999"],
             ["15000"],
-        )  # one of many replies to one post
+        )
         size = 2 if alone else 30_000
         assert len(rows) == min(50, size) and rows[0]["left_out"] == size - len(rows)
 

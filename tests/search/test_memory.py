@@ -116,6 +116,5 @@ def test_500_queries_more_take_no_more_memory_than_100(workers):
         text=True,
         check=True,
     )
-    assert (
-        float(done.stdout) < 50
-    )  # one scorer has 5 MB, so with cycles it would be 2,500
+    # One scorer has 5 MB, so with cycles it would be 2,500.
+    assert float(done.stdout) < 50

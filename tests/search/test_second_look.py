@@ -125,9 +125,8 @@ def test_the_best_of_each_list_get_what_exceeds_the_median(folder, one_story):
         }
         mine = found[number * size : (number + 1) * size]
         for row in mine:
-            assert row["score"] == pytest.approx(
-                expected[row["post_id"]], abs=2e-4
-            )  # float16
+            # float16
+            assert row["score"] == pytest.approx(expected[row["post_id"]], abs=2e-4)
         keys = [(-row["score"], row["post_id"]) for row in mine]
         assert [-score for score, _ in keys] == sorted(
             (-s for s, _ in keys), reverse=True
@@ -218,9 +217,8 @@ def test_what_was_read_before_a_failure_is_kept(files, folder, monkeypatch):
         [STORIES["a"]], POSTS, second_look=folder, second_look_posts=20
     )
     pairs = (folder / "config.json").exists()
-    assert Counting.read == 12 + (
-        not pairs
-    )  # the other posts, and for its vector the article
+    # The other posts, and for its vector the article.
+    assert Counting.read == 12 + (not pairs)
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(files / "another"))
     whole = Searcher().rank(
         [STORIES["a"]], POSTS, second_look=folder, second_look_posts=20

@@ -361,9 +361,8 @@ def test_a_requeued_slurm_job_goes_on_in_its_folder(tmp_path):
     wait_for(
         tmp_path / "outputs" / "slurm-4711.0" / "checkpoints" / "last.ckpt", ranks[0]
     )
-    ranks[1].send_signal(
-        signal.SIGUSR1
-    )  # on one rank alone: the ranks agree on the batch
+    # On one rank alone: the ranks agree on the batch.
+    ranks[1].send_signal(signal.SIGUSR1)
     for rank in ranks:
         finish(rank)
     assert (tmp_path / "scontrol.txt").read_text() == "requeue 4711\n"

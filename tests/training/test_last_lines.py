@@ -14,9 +14,8 @@ DATA = {
 
 def test_a_name_that_chooses_nothing_is_refused():
     check_name(DATA, ["data=stories", "seed=1"])
-    check_name(
-        DATA | {"name": "other"}, ["seed=1"]
-    )  # a file of one's own may call itself so
+    # A file of one's own may call itself so.
+    check_name(DATA | {"name": "other"}, ["seed=1"])
     check_name(DATA, ["data.name=stories"])
     with pytest.raises(
         InputError, match="data.name=reuters: is not one of the data's folders.*stories"

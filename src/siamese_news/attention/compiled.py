@@ -48,9 +48,8 @@ SWITCH = "SIAMESE_NEWS_COMPILE"
 MAX_KEYS = 16
 _IN_LOOPS = (Softmax, Sparsemax, Entmax15, AdaptiveEntmax)
 NO_KEY = -1e30  # the score where there is no key
-SMALL = (
-    1 << 13
-)  # numbers of scores, or states over all heads, that one thread does faster than two
+# Numbers of scores, or states over all heads, that one thread does faster than two.
+SMALL = 1 << 13
 
 _log = logging.getLogger(__name__)
 # No -ffast-math: it takes NaN for impossible, and broken weights would go unseen.

@@ -243,9 +243,8 @@ class RingAttention(Attention):
         in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
         for texts, tile in tiles(batch, length, None if whole else TILE):
             # Matrix products are up to a half slower where their width is not a multiple of 16.
-            beyond = (
-                self.radius if tile.stop - tile.start < length else 0
-            )  # whole texts have none
+            # Whole texts have none.
+            beyond = self.radius if tile.stop - tile.start < length else 0
             first = max(tile.start - beyond, 0) // 16 * 16
             halo = columns[first : -(-(tile.stop + beyond) // 16) * 16]
             query = self._unit(self._project(self.query, columns[tile]), 1)

@@ -182,8 +182,7 @@ def _key() -> str:
             pass
         return one
     try:
-        return (
-            typer.getchar()
-        )  # of several characters for an arrow key or a pasted text
+        # Of several characters for an arrow key or a pasted text.
+        return typer.getchar()
     except EOFError:
         return ""

@@ -131,9 +131,8 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
         str(date) for p in chain(first, posts) if (date := p.metadata.get("created_at"))
     ]
     _say(f"of the first {ROWS:,} rows of each file: {stream.counts}", 2)
-    for remark in stream.remarks()[
-        bool(stream.unreadable) :
-    ]:  # unreadable files are named above
+    # Unreadable files are named above.
+    for remark in stream.remarks()[bool(stream.unreadable) :]:
         _say(remark, 2)
     if dates:
         left = stream.counts.read - len(dates)

@@ -90,9 +90,8 @@ def filter(
             found, searched = _alone(query, seeds, out, resume=resume)
     share = f" ({found.kept / searched:.2%})" if searched else ""
     scores = found.scores
-    sure = scores.total and (
-        found.kept or scores.of_all
-    )  # an index omits posts of low scores
+    # An index omits posts of low scores.
+    sure = scores.total and (found.kept or scores.of_all)
     highest = f"; the highest score is {scores.highest:.3f}" if sure else ""
     echo(f"{out}: {found.kept:,} of {counted(searched, 'post')}{share}{highest}")
 

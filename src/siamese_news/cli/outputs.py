@@ -113,9 +113,8 @@ def open_output(out: Path | None, format: str) -> Iterator[tuple[Any, bool]]:
     binary = format in BINARY
     if out is None:
         if format != "table" and isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(
-                encoding="utf-8"
-            )  # as in a file, whatever the console shows
+            # As in a file, whatever the console shows.
+            sys.stdout.reconfigure(encoding="utf-8")
         yield sys.stdout.buffer if binary else sys.stdout, sys.stdout.isatty()
         return
     with atomic_write(out, "wb" if binary else "w") as stream:

@@ -76,9 +76,8 @@ def rank(
             held.enter_context(output_lock(out))
         opened = open_query(query, seeds)
         seeds = opened.seeds  # which know their rivals
-        second_look = (
-            opened.second_look
-        )  # a missing library is better reported before the search
+        # A missing library is better reported before the search.
+        second_look = opened.second_look
         pool, scorer = open_pool(query, opened.model), opened.scorer()
         if scores_only:
             with open_output(out, format) as (stream, _):

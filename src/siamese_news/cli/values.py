@@ -159,9 +159,8 @@ def _spread(
             current = lists.get(name)
             spread.append(word)
             if not equals and (current is not None or name in others):
-                for value in islice(
-                    words, 1
-                ):  # whatever it begins with; none is an error later
+                # Whatever it begins with; none is an error later.
+                for value in islice(words, 1):
                     spread.append(value)
         elif current is not None:
             value = word

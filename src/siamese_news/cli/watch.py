@@ -87,9 +87,8 @@ def watch(
         )
     window = window or WINDOW
     if not (out.with_name(out.name + ".watch") / "checkpoint.json").exists():
-        empty = (
-            out.exists() and not out.stat().st_size
-        )  # left by a run that did not begin
+        # Left by a run that did not begin.
+        empty = out.exists() and not out.stat().st_size
         check_output(out, files_read(query), force=force or empty)
     seeds = read_seeds(query)
     with output_lock(out):

@@ -77,9 +77,8 @@ def read_pairs(path: str | Path) -> Collection:
         split = row.get("split", "").strip() or "train"
         grade = row.get("score", "").strip() or "1"
         pairs = qrels.setdefault(split, {})
-        if (
-            str(pairs.get(article, {}).get(post)) != grade
-        ):  # the same row twice is one pair
+        # The same row twice is one pair.
+        if str(pairs.get(article, {}).get(post)) != grade:
             put_grade(pairs, where, article, post, grade)
     if not qrels:
         raise InputError(

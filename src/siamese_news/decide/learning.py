@@ -83,15 +83,17 @@ _SHOWN = 8  # words for and against a post
 MIX = "1:1:2"
 """Parts of the posts: from the top of the order, uncertain ones, and random ones."""
 
+# Random posts: the best 2,000, or a sixth of the pool.
 _REGION, _SHARE, _LEAST = (
     2000,
     6,
     200,
-)  # random posts: the best 2,000, or a sixth of the pool
+)
+# Times the region, with this many labels or more that all say relevant.
 _WIDE, _FEW = (
     4,
     10,
-)  # times the region, with this many labels or more that all say relevant
+)
 
 
 class TooFewLabels(InputError):
@@ -385,9 +387,8 @@ def _learn_words(
     words: PostWords, examples: _Examples
 ) -> tuple[_Words, tuple[tuple[str, ...], tuple[str, ...]]]:
     """The prediction for the whole pool, and the words that count most for and against a post."""
-    columns = np.unique(
-        words.features[examples.rows].indices
-    )  # other words have no weight
+    # Other words have no weight.
+    columns = np.unique(words.features[examples.rows].indices)
     prediction, coefficients = _fit_words(
         words.features[:, columns], examples.rows, examples.relevant, examples.weights
     )

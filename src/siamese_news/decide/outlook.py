@@ -26,10 +26,11 @@ RIGHT = "76% of the cases with 100 labels and in 93% with more"
 """How often lists ended in the range on the lists of the module's command (seed 0, two runs)."""
 
 _CENTER = 0.4  # mean shift of the logits: relevance is cautious
+# Standard deviations, of the logit and of the logarithm of its factor.
 _SHIFT, _STRETCH = (
     1.3,
     0.3,
-)  # standard deviations, of the logit and of the logarithm of its factor
+)
 _DRAWS = 40
 _LARGEST = 50_000  # posts from the top
 _LEAST = 1e-4  # relevance of a post, at least

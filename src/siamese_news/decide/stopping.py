@@ -314,9 +314,8 @@ def recall_shown(
     found before.
     """
     hits, drawn = np.asarray(hits, np.float64), np.asarray(drawn, np.float64)
-    bad = (
-        np.floor((top + hits) / recall + 1e-9) + 1 - top
-    )  # the smallest number that breaks it
+    # The smallest number that breaks it.
+    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top
     ratio = prior_posterior(bad, hits, drawn, rest, *_prior(top, rest, recall))
     # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
     likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))

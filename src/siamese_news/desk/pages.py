@@ -68,10 +68,11 @@ def view(name: str, **values: Any) -> tuple[str, str]:
 
 def piece(name: str, **values: Any) -> str:
     """A page or a part of one."""
+    # The templates of the report need them.
     every = {
         "several_seeds": False,
         "seeds": {},
-    }  # the templates of the report need them
+    }
     html: str = _templates().get_template(f"{name}.html.j2").render(every | values)
     return html
 

@@ -116,9 +116,8 @@ class Search:
         """Interrupt the search like Ctrl-C; it can be resumed."""
         process = self._running()
         if process is not None:
-            os.kill(
-                process, signal.SIGINT
-            )  # on Windows it ends at once; what is saved remains
+            # On Windows it ends at once; what is saved remains.
+            os.kill(process, signal.SIGINT)
 
     def discard(self) -> None:
         """Delete an interrupted search, but not while it runs; the earlier results are back."""

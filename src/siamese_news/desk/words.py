@@ -8,9 +8,8 @@ import re
 from siamese_news.text.spaceless import MARKS, has_letter
 from siamese_news.utils.unicode import normalized
 
-_PARTS = re.compile(
-    rf"((?:[^\W_]|[{MARKS}])+)|(?:[^\w\s{MARKS}]|_)+"
-)  # words, and runs of signs
+# Words, and runs of signs.
+_PARTS = re.compile(rf"((?:[^\W_]|[{MARKS}])+)|(?:[^\w\s{MARKS}]|_)+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 

@@ -235,9 +235,8 @@ def masked_max(states: Tensor, mask: Tensor) -> Tensor:
     # Not -inf, which would become 0 * inf in the gradient of a text without tokens.
     limits = torch.finfo(states.dtype)
     ceiling = states.new_full(mask.shape, limits.max).masked_fill_(~mask, limits.min)
-    highest = torch.minimum(states, ceiling[:, :, None]).amax(
-        1
-    )  # a third of the time of `where`
+    # A third of the time of `where`.
+    highest = torch.minimum(states, ceiling[:, :, None]).amax(1)
     return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
 
 

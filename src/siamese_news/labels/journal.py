@@ -250,9 +250,8 @@ class _State:
 
     def of(self, post: str, annotator: str) -> Judgment | None:
         """See `LabelJournal.of`."""
-        found = list(
-            self.said.get(post, {}).get(annotator, [])
-        )  # another thread may add one
+        # Another thread may add one.
+        found = list(self.said.get(post, {}).get(annotator, []))
         return max(found, key=lambda one: (one.post == post, one.number), default=None)
 
     @classmethod

@@ -86,9 +86,8 @@ class SampledPosts:
     ) -> list[SampledPost]:
         """Record units, of these parts, that are not yet recorded; returns all of them."""
         with locked(self.path):
-            self._journal.replay(
-                self._read, added=True
-            )  # by another annotator of the same plan
+            # By another annotator of the same plan.
+            self._journal.replay(self._read, added=True)
             new = []
             for unit, part in zip(units, parts or [""] * len(units), strict=True):
                 if unit.name not in self.by_name:

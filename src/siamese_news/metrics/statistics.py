@@ -47,9 +47,8 @@ def bootstrap_interval(
 
 def percentile_interval(draws: np.ndarray) -> tuple[float, float]:
     """The middle 95% of `draws` (NaN draws left out)."""
-    tail = (
-        100 * (1 - 0.95) / 2
-    )  # 2.5 and a rounding error, which all recorded intervals have
+    # 2.5 and a rounding error, which all recorded intervals have.
+    tail = 100 * (1 - 0.95) / 2
     low, high = np.nanpercentile(draws, [tail, 100 - tail])
     return float(low), float(high)
 

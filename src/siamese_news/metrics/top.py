@@ -51,9 +51,8 @@ class RankingTop:
         size = min(max(*thresholds, *ALL_ROWS), rows * width)
         self.relevant_keys = np.full(len(relevance.articles), NOTHING)
         self._top = np.full((rows, min(depth, width)), NOTHING)  # ascending
-        self._pooled = np.full(
-            (size, 2), NOTHING
-        )  # keys and ranks of articles, ascending
+        # Keys and ranks of articles, ascending.
+        self._pooled = np.full((size, 2), NOTHING)
 
     def update(self, first: int, scores: np.ndarray) -> None:
         """Merge a block of scores (A, n), which begins with post `first`."""

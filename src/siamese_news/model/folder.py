@@ -54,9 +54,8 @@ def write_folder(
     Raises:
         InputError: `path` exists and is not a model folder.
     """
-    target = Path(
-        os.path.realpath(path)
-    )  # a symbolic link is followed and stays a link
+    # A symbolic link is followed and stays a link.
+    target = Path(os.path.realpath(path))
     if target.exists() and not (target / _SUMS).is_file():
         raise InputError(
             f"{target}: exists and is not a model folder; name another folder"

@@ -190,10 +190,11 @@ class TextRanker(nn.Module):
     def save(self, path: str | Path, *, card: str) -> None:
         """Write the model folder, as `TextModel.save` does."""
         embedding = self.embedding.config()
+        # As the matrix says, and always float32.
         del (
             embedding["size"],
             embedding["stored"],
-        )  # as the matrix says, and always float32
+        )
         config = {
             "kind": KIND,
             "score": SCORE,

@@ -142,9 +142,8 @@ class Model(TextModel, nn.Module):
             lead = lead_weights(places_of(starts, len(flat)), encoder.lead)
             weights = lead if weights is None else weights * lead
         summed = embedding.sums(flat, starts, weights)
-        if (
-            encoder.output is not None
-        ):  # a linear map of a sum; the length does not count
+        # A linear map of a sum; the length does not count.
+        if encoder.output is not None:
             summed = encoder.output(summed)
         return _normalized(summed)
 

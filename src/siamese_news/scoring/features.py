@@ -168,9 +168,8 @@ class PostReader:
         """The words and pairs of words of a post by their ids."""
         vocabulary = self._model.vocabulary
         tokens = self._model.tokens(post)
-        if (
-            vocabulary.unknown == "drop"
-        ):  # what has no id has no place among the pairs either
+        # What has no id has no place among the pairs either.
+        if vocabulary.unknown == "drop":
             tokens = [token for token in tokens if token in vocabulary]
         ids = vocabulary.ids(tokens)
         phrases = starmap(phrase, pairwise(tokens))

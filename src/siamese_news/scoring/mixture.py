@@ -499,9 +499,8 @@ class MixtureScorer(Scorer):
                 named = _named(
                     self._read.names(posts[place]), ids, products.data[start:end]
                 )
-                own = self._languages[
-                    best[place]
-                ]  # its function words say nothing to a reader
+                # Its function words say nothing to a reader.
+                own = self._languages[best[place]]
                 left_out = frozenset() if own == BACKGROUND else function_words(own)
                 found[place] = [name for name in named if name not in left_out][:limit]
         return found

@@ -41,9 +41,8 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     rivals = np.clip((_RELATED - cosines) / (_RELATED - _UNRELATED), 0, 1)
     languages = np.array([language_of_seed(text) or BACKGROUND for text in articles])
     rivals[languages[:, None] != languages[None, :]] = 0
-    rounded: NDArray[np.float32] = np.round(
-        rivals, 4
-    )  # sums differ in their last digits
+    # Sums differ in their last digits.
+    rounded: NDArray[np.float32] = np.round(rivals, 4)
     return rounded
 
 

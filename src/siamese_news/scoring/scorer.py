@@ -56,9 +56,8 @@ class Neighbor:
     ids: NDArray[np.int64]  # of its words
     weight: float  # the addition of a unit of its score
     score: float  # its own, before smoothing
-    said: (
-        NDArray[np.float16] | None
-    )  # (1, D) its vector, if an encoder of whole texts gave it
+    # (1, D) its vector, if an encoder of whole texts gave it.
+    said: NDArray[np.float16] | None
 
     @property
     def added(self) -> float:

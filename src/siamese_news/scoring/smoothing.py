@@ -29,9 +29,8 @@ class Neighbors:
     """The neighbors of each of n posts; the weights of each post's sum to 1, or to 0."""
 
     rows: NDArray[np.int64]  # (n, k) which of the posts they are
-    weights: NDArray[
-        np.float64
-    ]  # (n, k) what each counts in the mean, 0 for those too far away
+    # (n, k) what each counts in the mean, 0 for those too far away.
+    weights: NDArray[np.float64]
     gains: NDArray[np.float64]  # (n,) the weight of the mean in the smoothed score
 
     @classmethod

@@ -89,15 +89,12 @@ class View:
 
     shares: Floats  # (A,) what it counts in each article's surface
     weights: NDArray[np.float32]  # (BUCKETS,) of the n-grams of a post
-    columns: NDArray[
-        np.int32
-    ]  # (BUCKETS,) an n-gram's place among the C of the articles, or -1
-    vectors: (
-        sparse.csr_matrix | Floats
-    )  # (C, A) of unit length, as an array where that is small
-    words: (
-        sparse.csr_matrix
-    )  # (V, BUCKETS) of ones, the n-grams of the vocabulary's words
+    # (BUCKETS,) an n-gram's place among the C of the articles, or -1.
+    columns: NDArray[np.int32]
+    # (C, A) of unit length, as an array where that is small.
+    vectors: sparse.csr_matrix | Floats
+    # (V, BUCKETS) of ones, the n-grams of the vocabulary's words.
+    words: sparse.csr_matrix
 
     @cached_property
     def known(self) -> tuple[Floats, Floats]:
@@ -180,9 +177,8 @@ class SurfaceScores:
         weights = options.weight * (1 + (options.unknown - 1) * self._foreign)
         self.scales: Floats = 1 / (1 + _SHIFT * weights)
         self.weights: Floats = self.scales * weights
-        self._counting: Bools = (
-            self._foreign >= _LACKING
-        )  # (A,) whether a post's n-grams are
+        # (A,) whether a post's n-grams are.
+        self._counting: Bools = self._foreign >= _LACKING
         shares = self._foreign + self._background_shares(self._foreign)
         self._views = [self._view(self._background, shares)]
         self.pool, self._posts = self._background, terms.texts
@@ -346,9 +342,8 @@ class SurfaceScores:
         _, ids, times, _ = counted(post)
         rows, of_post = self.rows(ids, post.unknown), np.zeros(len(ids))
         vectors = rows  # whose squared lengths add up to that of the post
-        if self._counting[
-            article
-        ]:  # each occurrence of an n-gram has the same share in it
+        # Each occurrence of an n-gram has the same share in it.
+        if self._counting[article]:
             grams = np.maximum(rows.T @ times, 1)
             shares = sparse.diags_array((1 + np.log(grams)) / grams)
             rows = sparse.csr_matrix(sparse.diags_array(times * 1.0) @ rows @ shares)

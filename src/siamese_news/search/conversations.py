@@ -174,9 +174,8 @@ def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thr
             while parent and parent not in shown:
                 shown[parent] = "answered"
                 parent, _ = links.above(parent)
-        shown.setdefault(
-            thread.key, "answered"
-        )  # not reached yet if a post on the way is missing
+        # Not reached yet if a post on the way is missing.
+        shown.setdefault(thread.key, "answered")
         level, walked = list(thread.found), set(thread.found)
         while level:
             below = dict.fromkeys(reply for own in level for reply in links.below(own))

@@ -19,13 +19,11 @@ def use_threads(threads: int | None) -> None:
 
     None is the number in OMP_NUM_THREADS, or one for each core.
     """
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # scipy has one of its own, loaded on use
+    # Scipy has one of its own, loaded on use.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if threads:
-        os.environ["OMP_NUM_THREADS"] = str(
-            threads
-        )  # torch reads it when it is first imported
+        # torch reads it when it is first imported.
+        os.environ["OMP_NUM_THREADS"] = str(threads)
         if "torch" in sys.modules:
             sys.modules["torch"].set_num_threads(threads)
     _libraries().limit(limits=1, user_api="blas")

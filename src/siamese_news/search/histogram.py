@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+# In thousandths; the bounds of a score minus a negative seed's.
 _LOWEST, _HIGHEST = (
     -2000,
     2000,
-)  # thousandths; the bounds of a score minus a negative seed's
+)
 _BINS = 100
 
 

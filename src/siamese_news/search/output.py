@@ -151,9 +151,8 @@ def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _cell(value: Any) -> Any:
-    return (
-        "; ".join(value) if isinstance(value, list) else value
-    )  # a term may be two words
+    # A term may be two words.
+    return "; ".join(value) if isinstance(value, list) else value
 
 
 def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> None:

@@ -137,9 +137,8 @@ class Query:
                 "for; leave one of the two out"
             )
         for name in _LISTS:
-            if "" in getattr(
-                self, name
-            ):  # an unset variable of the shell would mean this folder
+            # An unset variable of the shell would mean this folder.
+            if "" in getattr(self, name):
                 option = _OPTIONS.get(name, name)
                 raise InputError(
                     f"--{option} has an empty name; expected files, folders or globs"

@@ -35,10 +35,11 @@ class ListRelevance:
         """The least score in millionths of a post with this relevance, above every one if none."""
         if relevance <= 0:
             return -_NEVER
+        # The relevance of `low` is below, `high` is taken to have it.
         low, high = (
             0,
             _NEVER,
-        )  # the relevance of `low` is below, `high` is taken to have it
+        )
         while high - low > 1:
             middle = (low + high) // 2
             reached = self.of(number, np.array([middle]))[0] >= relevance

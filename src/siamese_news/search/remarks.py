@@ -124,9 +124,8 @@ def share_remarks(
             "No post was kept:",
             "rank shows the best posts and their scores.",
         )
-        if (
-            not scores.of_all or not scores.total
-        ):  # an index, where no post can reach it
+        # An index, where no post can reach it.
+        if not scores.of_all or not scores.total:
             return [f"{none} the threshold {threshold} is above every score. {advice}"]
         highest = f"{none} the highest score is {scores.highest:.3f}"
         if scores.highest < WEAK:  # `order_remarks` explains it

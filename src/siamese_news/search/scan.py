@@ -176,9 +176,8 @@ class StreamPool(Pool):
         if not scorer.observing:
             return
         self._spool = spool = None
-        with suppress(
-            OSError
-        ):  # a file without a name, which disappears however the process ends
+        # A file without a name, which disappears however the process ends.
+        with suppress(OSError):
             spool = Spool(tempfile.TemporaryFile(dir=self._folder))
         for block in self._blocks(scorer, window):
             try:

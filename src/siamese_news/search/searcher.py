@@ -311,9 +311,8 @@ class Searcher:
             InputError: none of these posts is in the pool, or the pool has no others.
         """
         accepted = {str(row["post_id"]) for row in found}
-        pool = self._pool(
-            list(posts) if isinstance(posts, Iterator) else posts
-        )  # read twice
+        # Read twice.
+        pool = self._pool(list(posts) if isinstance(posts, Iterator) else posts)
         terms = find_keywords(pool, accepted, limit=limit).keywords
         return Records(
             {"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1)

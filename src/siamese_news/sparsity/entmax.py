@@ -192,9 +192,8 @@ class _Entmax(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         (grad,) = grads
         weights, *rest = ctx.saved_tensors
-        buffer = (
-            weights.ceil()
-        )  # 1 where there is a weight; reused, as memory costs time
+        # 1 where there is a weight; reused, as memory costs time.
+        buffer = weights.ceil()
         if rest:
             logs = weights.clamp(min=1e-30).log2_()
             slope = (logs * (2 - rest[0])).exp2_().mul_(buffer)

@@ -45,6 +45,7 @@ _SURE = 0.5
 _SURE_OF_A_SEED = 0.9  # in Latin letters; others are hardly English
 _LEAST_LETTERS = 12
 _CONFIRMING = 0.2  # share of function words in a post that confirm its language
+# Of the detector.
 _ARRAYS = (
     "nb_ptc",
     "nb_pc",
@@ -52,7 +53,7 @@ _ARRAYS = (
     "tk_output",
     "tk_nextmove",
     "tk_row",
-)  # of the detector
+)
 
 
 def language_of(text: str) -> str | None:

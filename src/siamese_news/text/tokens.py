@@ -51,10 +51,11 @@ class _Memo(dict[str, tuple[str, ...]]):
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         tokens: tuple[str, ...] = self._tokenize()(chunk)
         if tokens and tokens[0] == chunk:
+            # One string, so that a look-up touches less memory.
             tokens = (
                 chunk,
                 *tokens[1:],
-            )  # one string, so that a look-up touches less memory
+            )
         # Links hardly ever repeat, so they are not remembered.
         if len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http"):
             if len(self) >= _MEMO_CHUNKS:

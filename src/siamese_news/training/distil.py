@@ -98,9 +98,8 @@ class DistilModule(SiameseModule):
     @override
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         (vectors,) = self._encode(batch["ids"], lambda ids: (self.model(ids),))
-        with torch.autocast(
-            vectors.device.type, enabled=False
-        ):  # similarities need all digits
+        # Similarities need all digits.
+        with torch.autocast(vectors.device.type, enabled=False):
             loss = distillation_loss(
                 vectors, batch["teacher"], self.axes, self.temperature
             )

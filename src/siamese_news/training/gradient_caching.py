@@ -23,10 +23,11 @@ class Recomputed(torch.autograd.Function):
         """Encode without a graph."""
         kind = ids.device.type
         ctx.encode, ctx.ids, ctx.parameters = encode, ids, parameters
+        # Dropout drops the same.
         ctx.random = (
             torch.get_rng_state(),
             *get_device_states(ids),
-        )  # dropout drops the same
+        )
         ctx.autocast = (
             kind,
             torch.get_autocast_dtype(kind),

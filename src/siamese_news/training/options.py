@@ -33,9 +33,8 @@ def composed(*overrides: str) -> dict[str, Any]:
 @functools.cache
 def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
     add_installed()
-    command = (
-        GlobalHydra.instance().hydra
-    )  # of the command that calls this, if it is one of Hydra
+    # Of the command that calls this, if it is one of Hydra.
+    command = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module("siamese_news.conf", version_base="1.3"):

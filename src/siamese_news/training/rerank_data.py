@@ -285,9 +285,8 @@ class Pairs(IterableDataset[IdBatch]):
         for topic in np.split(np.arange(len(self.query)), ends):
             parts = self._cut(topic, self.batch_size)
             if len(parts) > 1 and len(parts[-1]) == 1:
-                parts[-2:] = [
-                    np.concatenate(parts[-2:])
-                ]  # batch normalization needs two rows
+                # Batch normalization needs two rows.
+                parts[-2:] = [np.concatenate(parts[-2:])]
             batches += parts
         return batches
 

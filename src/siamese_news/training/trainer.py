@@ -82,9 +82,8 @@ def make_trainer(options: Mapping[str, Any], **arguments: Any) -> pl.Trainer:
             )
     plugins: list[Any] = [WholeCheckpoints()]
     if SLURMEnvironment.detect():
-        plugins.append(
-            SLURMEnvironment(auto_requeue=False)
-        )  # `RequeueOnSignal` does it
+        # `RequeueOnSignal` does it.
+        plugins.append(SLURMEnvironment(auto_requeue=False))
     lightning = {name: value for name, value in options.items() if name != "threads"}
     try:
         trainer: pl.Trainer = instantiate(

@@ -94,17 +94,17 @@ def extras() -> dict[str, list[str]]:
     Extras that an extra refers to are included. Empty if the package itself is not installed, such
     as a folder of sources on the path.
     """
+    # Reads e-mail headers: no start of a command should wait for it.
     from importlib import (
         metadata,
-    )  # reads e-mail headers: no start of a command should wait for it
+    )
 
     try:
         requirements = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
         return {}
-    found: dict[str, list[tuple[str, str]]] = {
-        "": []
-    }  # packages, and the extras in brackets
+    # Packages, and the extras in brackets.
+    found: dict[str, list[tuple[str, str]]] = {"": []}
     for requirement in requirements:
         if name := re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement):
             extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)

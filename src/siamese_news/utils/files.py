@@ -101,9 +101,8 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     try:
         with naming(path), os.fdopen(handle, "wb") as raw:
             binary: Any = raw
-            if (
-                Path(path).suffix == ".gz"
-            ):  # mtime=0: the same content makes the same bytes
+            # mtime=0: the same content makes the same bytes.
+            if Path(path).suffix == ".gz":
                 binary = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
             stream: Any = binary
             if mode == "w":

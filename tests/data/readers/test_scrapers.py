@@ -352,10 +352,11 @@ def test_the_missing_values_of_r_are_none(read):
     _, (post,) = read("p.csv", table)
     assert post.metadata == {"channel": "NA"}  # a place may have this name
     _, (post,) = read("p.csv", "id,text,lang,author\n1,a storm,na,Na\n")
+    # The language of Nauru; a user.
     assert post.metadata == {
         "lang": "na",
         "author": "Na",
-    }  # the language of Nauru; a user
+    }
 
 
 def test_an_x_in_ids_that_rtweet_did_not_write_stays(read):

@@ -152,9 +152,8 @@ def test_rubbish_order_and_clocks_that_are_ahead():
         batches = jetstream(address, {}, FILTER.reading(), pauses=PAUSES)
         found, _, last = first_ids(batches, 6)
     assert found == ["k2", "k1", "k4", "k5", "k6", "k3"]
-    assert (
-        last.cursor["time_us"] == START + 7 * SECOND
-    )  # a clock that is ahead moves no cursor
+    # A clock that is ahead moves no cursor.
+    assert last.cursor["time_us"] == START + 7 * SECOND
     assert len(last.rejections) >= 3
 
 

@@ -185,9 +185,8 @@ def _with(
                 metadata = dict(post.metadata)
                 for target, name in wanted.items():
                     value = own.get(name) or metadata.get(name)
-                    if (
-                        post is made
-                    ):  # not of a page, which has fields of no single post
+                    # Not of a page, which has fields of no single post.
+                    if post is made:
                         value = value_at(record, name) if value is None else value
                         replace_value(metadata, target, value)
                     else:
@@ -246,9 +245,8 @@ def detect(source: Input, choice: Choice) -> Detected:
                     prefixes=(title,),
                 )
         head, ended = _head(unpack(raw))
-        _refuse_foreign(
-            source.name, head
-        )  # before its bytes are taken for a text in UTF-16
+        # Before its bytes are taken for a text in UTF-16.
+        _refuse_foreign(source.name, head)
         if encoding is None:
             encoding = detect_encoding(head)
         if encoding != UTF8:

@@ -170,9 +170,8 @@ class PostIds:
 
     def _marks(self, posts: Sequence[Post], number: int, placed: bool) -> list[int]:
         """The hashes of posts: the lower 32 bits are of the text, the others of place and file."""
-        if (
-            self._files == 1 and not placed
-        ):  # other bits cannot matter: there are no other names
+        # Other bits cannot matter: there are no other names.
+        if self._files == 1 and not placed:
             return [hash(post.text) for post in posts]
         nowhere = hash(("", number)) & _PLACE
         if not placed:

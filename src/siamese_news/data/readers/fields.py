@@ -144,12 +144,10 @@ class Fields:
 
     texts: tuple[str, ...]
     ids: tuple[str, ...]
-    metadata: Mapping[str, str] = field(
-        default_factory=dict
-    )  # name in a post's -> field
-    nested: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of the record's own ``metadata``
+    # Name in a post's -> field.
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    # Of the record's own ``metadata``.
+    nested: Mapping[str, str] = field(default_factory=dict)
     title: str | None = None  # belongs to the text
     spare: str | None = None  # replaces an empty text
     joined: bool = (

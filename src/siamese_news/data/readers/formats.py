@@ -41,9 +41,8 @@ class Columns:
     texts: Sequence[str]
     ids: Sequence[str]
     title: str | None = None  # comes before the text
-    metadata: Mapping[str, Sequence[str]] = field(
-        default_factory=dict
-    )  # by `fields.METADATA`
+    # By `fields.METADATA`.
+    metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
     joined: bool = False  # the text is that of all `texts`
 
     def matches(self, record: Record) -> bool:
@@ -124,9 +123,8 @@ class Format:
                 return one(record)
             names = dict.fromkeys(key for one in records for key in one)
             own = self.columns and generic(self.columns.fields(names))
-            return (
-                each(own or one, records) if records else None
-            )  # a page without a post
+            # A page without a post.
+            return each(own or one, records) if records else None
 
         return convert
 

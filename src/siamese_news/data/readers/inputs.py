@@ -108,9 +108,8 @@ class Input:
 class Skipped:
     """Files of folders and globs that are not read."""
 
-    own: list[Path] = field(
-        default_factory=list
-    )  # of our commands, with others in their folder
+    # Of our commands, with others in their folder.
+    own: list[Path] = field(default_factory=list)
     unknown: list[Path] = field(default_factory=list)  # they have another ending
 
 

@@ -274,10 +274,11 @@ def _bluesky_text(record: Record, name: str) -> str:
     media = inside(embed, "media") or embed
     card = inside(media, "external")
     images = inside(media, "images")
+    # A video is alone.
     pictures = [
         *(images if isinstance(images, list) else ()),
         media,
-    ]  # a video is alone
+    ]
     words = [inside(card, "title"), inside(card, "description")]
     words += [inside(picture, "alt") for picture in pictures]
     more = [
@@ -329,9 +330,8 @@ def _bluesky(
     if "reply" in record:
         put(metadata, "reply_to", inside(record, "reply", "parent", "uri"))
         put(metadata, "thread", inside(record, "reply", "root", "uri"))
-    if quoted := inside(
-        record, "embed", "record"
-    ):  # one level deeper if there are pictures, too
+    # One level deeper if there are pictures, too.
+    if quoted := inside(record, "embed", "record"):
         uri = inside(quoted, "uri") or inside(quoted, "record", "uri")
         if f"/{_BLUESKY_POSTS}/" in str(uri):  # not a list or a feed
             put(metadata, "quotes", uri)

@@ -67,9 +67,8 @@ _LITERAL = re.compile(r"b'(?:[^'\\\n]|\\.)*+'|b\"(?:[^\"\\\n]|\\.)*+\"")
 _R_CODES = re.compile(r"(?:<U\+[0-9A-F]{4,8}>)++")
 _R_BYTES = re.compile(r"(?:<[0-9a-f]{2}>){2,}+")
 _JSON = re.compile(r"(?:\\u[0-9a-fA-F]{4})++")
-_PATH = re.compile(
-    r"\b[A-Za-z]:\\"
-)  # of Windows, in which a folder may be called "u00e4"
+# Of Windows, in which a folder may be called "u00e4".
+_PATH = re.compile(r"\b[A-Za-z]:\\")
 _LEFT = re.compile(r"<U\+[0-9A-F]{4,8}>|(?:<[c-f][0-9a-f]>)(?:<[89ab][0-9a-f]>)")
 
 

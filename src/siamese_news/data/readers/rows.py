@@ -55,9 +55,8 @@ class Counts:
     skipped: int = 0  # records without a post: likes, notices of deletions
     deleted: int = 0  # posts whose text was deleted
     reasons: dict[str, int] = field(default_factory=dict)  # of rejected rows
-    lost: dict[str, int] = field(
-        default_factory=dict
-    )  # dates and links that cannot be right
+    # Dates and links that cannot be right.
+    lost: dict[str, int] = field(default_factory=dict)
     unreadable: int = 0  # files of a folder
     renamed: int = 0  # posts whose id a different post has
     example: str = ""  # the new id of one of them
@@ -282,9 +281,8 @@ def _repaired(post: Post, counts: Counts) -> Post:
     text, state = repaired(post.text)
     if state == "whole":
         return post
-    if (
-        state == "garbled" or PARTS in post.metadata
-    ):  # whose lengths are those of the parts
+    # Its lengths are those of the parts.
+    if state == "garbled" or PARTS in post.metadata:
         counts.garbled += 1
         return post
     counts.repaired += 1

@@ -170,9 +170,8 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
     bad: list[
         tuple[int, BadRow]
     ] = []  # lines too long inside it, held until it is complete
-    again: deque[tuple[int, str]] = (
-        deque()
-    )  # lines that a stray quotation mark swallowed
+    # Lines that a stray quotation mark swallowed.
+    again: deque[tuple[int, str]] = deque()
 
     def feed() -> Iterator[str]:
         while True:

@@ -142,9 +142,8 @@ def _parse(text: str) -> datetime:
 def _moment(value: float) -> datetime:
     for first, last, units, start in _NUMBERS:
         if first <= value < last:
-            if (
-                units < 1
-            ):  # a fraction of a day is hardly ever a whole number of seconds
+            # A fraction of a day is hardly ever a whole number of seconds.
+            if units < 1:
                 return start + timedelta(seconds=round(value / units))
             return start + timedelta(seconds=value / units)
     raise ValueError(value)

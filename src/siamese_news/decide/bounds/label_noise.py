@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 RESERVED = Fraction(1, 200)
 """Share of the confidence that covers the unknown number of errors."""
 
-_SLOPES = np.geomspace(
-    1e-4, 30, 300
-)  # where the bound is minimized; it is valid at each
+# Where the bound is minimized; it is valid at each.
+_SLOPES = np.geomspace(1e-4, 30, 300)
 
 
 def noisy_nulls(

@@ -26,9 +26,8 @@ KEPT = 0.1
 
 _TOGETHER = 64  # sets whose tables are computed together
 _FAR = 3  # times the turn: beyond it, a table is computed for one set only
-_LONG = (
-    10**8
-)  # numbers to compute in about half a second; such tables are kept on the disk
+# Numbers to compute in about half a second; such tables are kept on the disk.
+_LONG = 10**8
 _DIGITS = (
     1e12  # the budget is rounded down to this, so all machines compute the same tables
 )

@@ -242,9 +242,8 @@ def _refuse_without_confidence(
 def _locked(shared: Path, private: Path) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(locked(shared))
-        with suppress(
-            OSError
-        ):  # a folder that cannot be written has no list of its own
+        # A folder that cannot be written has no list of its own.
+        with suppress(OSError):
             stack.enter_context(locked(private))
         yield
 

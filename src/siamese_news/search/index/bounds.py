@@ -132,9 +132,8 @@ class Bounds:
         place = np.searchsorted(self._keys, keys)
         owner = np.searchsorted(ends, at, side="right") - 1
         known = np.append(self._keys, -1)[place] == keys  # a key that is none of them
-        known &= (
-            at + 1 < ends[owner + 1]
-        )  # not the last of one post and the first of the next
+        # Not the last of one post and the first of the next.
+        known &= at + 1 < ends[owner + 1]
         found = np.unique(owner[known] * len(self._keys) + place[known])
         owner, place = np.divmod(found, max(len(self._keys), 1))
         sums = [np.bincount(owner, own[place], len(ends) - 1) for own in self._pairs.T]

@@ -356,9 +356,8 @@ class Segment:
         """How often each word occurs: (V + U,)."""
         found = [np.zeros(size, np.int64) for size in (self.width, len(self._words))]
         for counts, places in zip(found, (codes, unknown), strict=True):
-            for start in range(
-                0, len(places), 8 * _AT_ONCE
-            ):  # bincount makes them wider
+            # `bincount` makes them wider.
+            for start in range(0, len(places), 8 * _AT_ONCE):
                 some = places[start : start + 8 * _AT_ONCE]
                 counts += np.bincount(some, minlength=len(counts))
         return np.concatenate([found[0][: self._of.words], found[1]])

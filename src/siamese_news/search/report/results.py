@@ -222,11 +222,12 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
             f"{where}: 'role' is {role[:40]!r}; expected found, answered or reply"
         )
     if row.get("thread_rank") and role != "found":
+        # The search ranked only the posts that it found.
         row = {
             **row,
             "rank": 0,
             "score": 0,
-        }  # the search ranked only the posts that it found
+        }
     if missing := [name for name in NEEDED if row.get(name) is None]:
         use = "use a file that rank or filter wrote"
         if missing == ["text"]:
@@ -271,9 +272,8 @@ def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
 
 def _counted(scores: list[float]) -> Histogram:
     low, high = min(scores), max(scores)
-    if (
-        high - low < 1e-3
-    ):  # scores that are equal, or nearly so, need bins of some width
+    # Scores that are equal, or nearly so, need bins of some width.
+    if high - low < 1e-3:
         low, high = low - 5e-4, high + 5e-4
     counts, edges = np.histogram(scores, bins=40, range=(low, high))
     return Histogram(edges.tolist(), counts.tolist())
@@ -304,7 +304,8 @@ _COLUMNS: dict[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(("score", "x", "y"), _number),
     **dict.fromkeys(("rank", "cluster_size"), _whole),
 }
+# Of `ReportPost`, where a column has another name.
 _FIELDS = {
     "article": "seed",
     "post": "id",
-}  # of `ReportPost`, where a column has another name
+}

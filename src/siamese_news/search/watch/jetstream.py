@@ -18,10 +18,11 @@ PUBLIC = "wss://jetstream2.us-east.bsky.network/subscribe?wantedCollections=app.
 _EVENT = b'{"did": "did:plc:a", "time_us": 1, "kind": "identity"}\n'
 _OVERLAP = 5_000_000  # microseconds that are read again, because events are slightly out of order
 _AHEAD = 60  # seconds that a server's clock may be ahead of ours
+# Most messages of a batch, and seconds to collect them.
 _TOGETHER, _COLLECT = (
     1_000,
     0.5,
-)  # most messages of a batch, and seconds to collect them
+)
 
 
 def jetstream(

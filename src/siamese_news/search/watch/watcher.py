@@ -28,10 +28,11 @@ from siamese_news.utils.files import GrowingFile, atomic_write, json_text
 from siamese_news.utils.terminal import counted
 
 _COMMIT, _STATUS = 1.0, 60.0  # seconds
+# Counts on the console, and the name of one.
 _ODD = {
     "duplicates": "duplicate",
     "gap": "gap",
-}  # counts on the console, and the name of one
+}
 _REMEDY = "start over with another --out"
 _STREAMED = ("cluster", "cluster_size")  # columns that need all rows
 
@@ -144,9 +145,8 @@ class Watch:
     def close(self) -> None:
         """Close all files."""
         for file in self._growing():
-            with suppress(
-                OSError
-            ):  # rows that cannot be written are not committed either
+            # Rows that cannot be written are not committed either.
+            with suppress(OSError):
                 file.close()
 
     def _growing(self) -> list[GrowingFile | PostWindow]:
