@@ -20,9 +20,8 @@ SHARES = (0.03, 0.14, 0.3, 0.6, 0.9)
 DISTRACTORS = 20_000
 OWN = 20  # relevant posts in a ranking of `links` and `topic`, at most
 DRAWS = 4  # rankings of an article in `topic`
-FEWEST_SIBLINGS = (
-    10  # posts of the event's other articles, for an article to stand in `topic`
-)
+# Posts of the event's other articles, for an article to stand in `topic`.
+FEWEST_SIBLINGS = 10
 FEWEST_POSTS = 40  # of an event, for pools at every share
 MOST_POSTS = 400
 OTHERS = 6  # posts of other stories for each of the event, in `event`

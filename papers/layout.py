@@ -21,9 +21,8 @@ TITLES = {
 }
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
 WIDE = 7  # columns that still fit side by side
-ROWS_IN_VIEW = (
-    14  # a longer table is folded: the alphas of every head, or every threshold
-)
+# A longer table is folded: the alphas of every head, or every threshold.
+ROWS_IN_VIEW = 14
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,9 +178,8 @@ def _replaceable(path: Path, out: Path) -> bool:
     if path == out:
         unfinished = out.with_name(out.name + ".part.json")
         if unfinished.exists() and "job" in _object(unfinished):
-            return (
-                True  # it existed when that run began, which was allowed to replace it
-            )
+            # It existed when that run began, which was allowed to replace it.
+            return True
         known = _object(out.with_name(out.name + ".meta.json")).get("sha256")
         return known == file_sha256(out) if known else _HTML in _start(path)
     if path.name.endswith(".meta.json"):

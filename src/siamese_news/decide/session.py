@@ -12,9 +12,8 @@ from siamese_news.labels.journal import LabelJournal
 from siamese_news.labels.matching import Labels, changed_sentence, labels_in
 from siamese_news.labels.results import Unit
 
-_RENEWED = (
-    10  # labels after which a bound is computed again; each time counts as a look
-)
+# Labels after which a bound is computed again; each time counts as a look.
+_RENEWED = 10
 
 
 class Session:

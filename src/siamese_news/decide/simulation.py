@@ -32,9 +32,8 @@ from siamese_news.utils.files import atomic_write
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
-_NAIVE_REGION = (
-    1.5  # times the oracle: the naive method draws its labels from these posts
-)
+# Times the oracle: the naive method draws its labels from these posts.
+_NAIVE_REGION = 1.5
 _NO_LIST = "no list has this precision"
 
 

@@ -46,9 +46,8 @@ from siamese_news.utils.terminal import counted
 
 BUDGET_CAP = 100_000
 
-_RENEWED = (
-    10  # labels after which progress is worded again; each wording counts as a look
-)
+# Labels after which progress is worded again; each wording counts as a look.
+_RENEWED = 10
 _FIRST = 256  # posts of an order whose labels are looked up together at first
 _SEED = 0  # of the random order of the estimates; the default of `audit`
 _AUDITED = 200  # labels of the audit that the page suggests

@@ -308,9 +308,8 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
 def _hour_of(created: str | None) -> str:
     """The hour of a date in UTC, as numpy reads it."""
     if created and len(created) == 20 and created[10] == "T" and created.endswith("Z"):
-        created = (
-            f"{created[:13]}:00:00Z"  # few different hours, many different seconds
-        )
+        # Few different hours, many different seconds.
+        created = f"{created[:13]}:00:00Z"
     return _hour(created) if created else "NaT"
 
 

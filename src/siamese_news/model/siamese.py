@@ -106,9 +106,8 @@ class Model(TextModel, nn.Module):
             vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
             for rows, encoded in self._batches(texts, batch_tokens, device):
                 vectors[rows] = _normalized(encoded)
-            vectors[texts.lengths == 0] = (
-                0.0  # an encoder with a bias gives them all one vector
-            )
+            # An encoder with a bias gives them all one vector.
+            vectors[texts.lengths == 0] = 0.0
             return vectors
 
     def _device(self) -> torch.device:

@@ -28,9 +28,8 @@ CLUSTERED = 100_000
 
 _PERMUTATIONS = 128
 _MISS = 1e-6  # chance, at the threshold itself, that MinHash never proposes a pair
-_NEIGHBORS = (
-    16  # pairs proposed for a post in one bucket: a flood of copies stays linear
-)
+# Pairs proposed for a post in one bucket: a flood of copies stays linear.
+_NEIGHBORS = 16
 _PAIRS = 1 << 16  # compared at once
 
 _RETWEET = re.compile(r"\s*(?:(?:rt|mt)\s+@[\w.@-]+\s*:?\s*)+", re.IGNORECASE)

@@ -16,9 +16,8 @@ from torch.autograd.function import once_differentiable
 from siamese_news.sparsity.plain_calls import is_traced
 
 _NO_KEY = -1e30
-MAX_STEPS = (
-    20  # the hardest inputs tried need 10 Newton steps in float32 and 11 in float64
-)
+# The hardest inputs tried need 10 Newton steps in float32 and 11 in float64.
+MAX_STEPS = 20
 
 Backend = Literal["newton", "entmax", "triton"]
 

@@ -26,12 +26,10 @@ _SIGNS = frozenset(',!?;")].')
 _TAG_RUN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]+")
 
 _LONGEST_WORD = 24  # characters of the longest word looked for
-_LONGEST_TAG = (
-    100  # characters of the longest hashtag cut by frequency: the search is quadratic
-)
-_RARE_SHORT = (
-    4_000  # two letters make a word inside a hashtag only among the most frequent words
-)
+# Characters of the longest hashtag cut by frequency: the search is quadratic.
+_LONGEST_TAG = 100
+# Two letters make a word inside a hashtag only among the most frequent words.
+_RARE_SHORT = 4_000
 _PER_LETTER = 2.3  # cost of each letter of a word that the list does not know
 _TRUST_CAPITALS = 3.0  # "GOPdebate" is gop debate, though its capitals say go pdebate
 

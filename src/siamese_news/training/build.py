@@ -226,9 +226,8 @@ def add_terms(
     _, ids, _ = distinct([*article_ids, *post_ids])
     frequencies = np.bincount(ids[ids < words], minlength=words)
     model.terms = TermHead.of_texts(frequencies, article_ids, post_ids, options)
-    model.embedding.unknown_weight = (
-        0.0  # the dense head has no vector for a hashed word
-    )
+    # The dense head has no vector for a hashed word.
+    model.embedding.unknown_weight = 0.0
 
 
 def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,9 +62,8 @@ def composition_errors() -> Iterator[None]:
     if os.environ.get("HYDRA_FULL_ERROR"):
         yield
         return
-    os.environ["HYDRA_FULL_ERROR"] = (
-        "1"  # so that Hydra does not print the error itself
-    )
+    # So that Hydra does not print the error itself.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         yield
     except (ConfigCompositionException, OverrideParseException) as error:

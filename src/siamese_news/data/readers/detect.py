@@ -95,18 +95,16 @@ class Detected:
     kind: Kind
     choice: Choice = field(default_factory=Choice)
     known: Format | None = field(default=None, repr=False)
-    fields: Fields | None = (
-        None  # without a known format: as `find_fields` chose among `names`
-    )
+    # Without a known format: as `find_fields` chose among `names`.
+    fields: Fields | None = None
     names: tuple[str, ...] = ()  # the fields that the first rows have
     encoding: str = UTF8
     table: tables.Table | None = None
     prefixes: tuple[
         str, ...
     ] = ()  # where the records are: paths of ijson, the title of a sheet
-    flat: Fields | None = (
-        None  # of a known format of columns, after a look at the records
-    )
+    # Of a known format of columns, after a look at the records.
+    flat: Fields | None = None
     remarks: tuple[str, ...] = ()  # on fields that are not what their names say
 
     @property

@@ -24,9 +24,8 @@ _SIGN_IN_WORD = re.compile("[A-Za-z][\xa1-\xbf\xd7\xf7†‡ˆ‰‹›][A-Za-z]
 _IN_WORD = re.compile("[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
 _LETTER = re.compile(r"[^\W\d_]")
 _LINES = 3  # lines that are needed to guess a code page
-_FOREIGN = (
-    0.3  # share of letters outside ASCII from which a text is hardly Western European
-)
+# Share of letters outside ASCII from which a text is hardly Western European.
+_FOREIGN = 0.3
 
 
 def detect_encoding(head: bytes) -> str:

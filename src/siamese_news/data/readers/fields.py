@@ -150,9 +150,8 @@ class Fields:
     nested: Mapping[str, str] = field(default_factory=dict)
     title: str | None = None  # belongs to the text
     spare: str | None = None  # replaces an empty text
-    joined: bool = (
-        False  # the text is that of all `texts`, a line each; `PARTS` tells them apart
-    )
+    # The text is that of all `texts`, a line each; `PARTS` tells them apart.
+    joined: bool = False
     html: bool = False  # tags are taken out of the text
     whole: frozenset[str] = frozenset()  # fields of ids that are `float_made`
     prefixed: frozenset[str] = frozenset()  # fields of ids with the `x` of rtweet

@@ -35,9 +35,8 @@ class Table:
     delimiter: str
     quoted: bool  # whether a quotation mark can hold a column together
     header_row: int = 0  # rows before the header
-    escaped: bool = (
-        False  # whether a backslash, not a second mark, precedes a mark in a column
-    )
+    # Whether a backslash, not a second mark, precedes a mark in a column.
+    escaped: bool = False
 
 
 def table_layout(lines: Sequence[str], suffix: str) -> Table:

@@ -28,9 +28,8 @@ _TOGETHER = 64  # sets whose tables are computed together
 _FAR = 3  # times the turn: beyond it, a table is computed for one set only
 # Numbers to compute in about half a second; such tables are kept on the disk.
 _LONG = 10**8
-_DIGITS = (
-    1e12  # the budget is rounded down to this, so all machines compute the same tables
-)
+# The budget is rounded down to this, so all machines compute the same tables.
+_DIGITS = 1e12
 
 
 def turn_of(budget: int) -> int:

@@ -78,9 +78,8 @@ class Population:
         )
         self.scores: NDArray[np.float64] = -scores[rows]
         self._ranks: dict[str, int] = {}
-        self._sorted: NDArray[np.uint64] | None = (
-            None  # hashes of the ids, once they are needed
-        )
+        # Hashes of the ids, once they are needed.
+        self._sorted: NDArray[np.uint64] | None = None
         top = Strings.of(ids.at(self._rows[:HEAD].tolist()))
         self.best: list[int] = np.unique(_keys(top)).tolist()
 

@@ -77,9 +77,8 @@ def _above(bins: Ints) -> Ints:
     return counts.sum() - counts.cumsum()
 
 
-_TOGETHER = (
-    2048  # posts of each article that are bounded more closely at once, the best first
-)
+# Posts of each article that are bounded more closely at once, the best first.
+_TOGETHER = 2048
 
 
 def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[Floats, Floats]:
