@@ -28,13 +28,11 @@ class ReproducibleSdist(sdist):
             )
 
         def plain(entry):
-            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = (
-                int(date),
-                0,
-                0,
-                "",
-                "",
-            )
+            entry.mtime = int(date)
+            entry.uid = 0
+            entry.gid = 0
+            entry.uname = ""
+            entry.gname = ""
             entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
             return entry
 

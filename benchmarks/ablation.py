@@ -89,10 +89,8 @@ class Bench:
         train = SiameseDataModule(config["data"], seed=0).train_set
         text = build_text(config["vectors"], config["task"]["tokenizer"])
         self.model: Model = build_model(config, text, train.texts())
-        articles, posts = (
-            (a.full_text for a in train.articles),
-            (p.text for p in train.posts),
-        )
+        articles = (a.full_text for a in train.articles)
+        posts = (p.text for p in train.posts)
         add_terms(self.model, config["terms"], articles, posts)
         self.data = SiameseDataModule(config["data"], vectors=self.model, seed=0)
         self.devs: list[EvaluationSet] = []

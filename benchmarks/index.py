@@ -67,10 +67,8 @@ def command(*arguments: object, threads: int = 1) -> tuple[float, float, int]:
     )
     if job.returncode:
         raise SystemExit(job.stderr)
-    seconds, after = (
-        time.perf_counter() - started,
-        resource.getrusage(resource.RUSAGE_CHILDREN),
-    )
+    seconds = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return used, seconds, int(job.stdout.split()[-1]) * 1024
 
@@ -176,11 +174,9 @@ def main() -> None:
 def measure(folder: Path, arguments: argparse.Namespace) -> None:
     posts, threads = arguments.posts, arguments.threads
     words = (SHIPPED / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    seeds, corpus, index = (
-        articles(folder, words),
-        folder / "posts.jsonl",
-        folder / "posts.index",
-    )
+    seeds = articles(folder, words)
+    corpus = folder / "posts.jsonl"
+    index = folder / "posts.index"
     if not corpus.exists():
         with corpus.open("wb") as stream:
             stream.writelines(invented(posts, words))

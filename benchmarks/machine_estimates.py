@@ -93,11 +93,9 @@ def main() -> None:
             verdicts = made(pool, *ERRORS[name])
             scores = unjudged(pool.scores, {}, verdicts).scores
             order = np.argsort(-scores, kind="stable")
-            relevant, said, scores = (
-                pool.relevant[order],
-                verdicts[order],
-                scores[order],
-            )
+            relevant = pool.relevant[order]
+            said = verdicts[order]
+            scores = scores[order]
             precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
             generator = np.random.default_rng(0)
             for true in TRUE:

@@ -253,10 +253,8 @@ def recalls(
     seed: int,
 ) -> Record:
     """The lower bound on recall at a threshold within the best `size` posts."""
-    found, missed = (
-        int(pool.relevant[:above].sum()),
-        int(pool.relevant[above:size].sum()),
-    )
+    found = int(pool.relevant[:above].sum())
+    missed = int(pool.relevant[above:size].sum())
     truth = found / (found + missed)
     first, rest = budget // 3, budget - budget // 3
     bounds = []

@@ -54,10 +54,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     collection = open_source(name)
     qrels = collection.split(POOLS[name])
     seeds = [collection.articles[id] for id in list(qrels)[::every]]
-    ids, texts = (
-        list(collection.posts),
-        [post.text for post in collection.posts.values()],
-    )
+    ids = list(collection.posts)
+    texts = [post.text for post in collection.posts.values()]
     model = open_model()
     scores, factors, decided = [], [], []
     for start in range(0, len(seeds), _SEEDS):

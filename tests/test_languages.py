@@ -289,10 +289,8 @@ def test_feedback_takes_the_best_of_each_language(found, data):
         weight=data.draw(st.sampled_from([0.0, 0.2])),
     )
     found = sorted(found, key=lambda row: -row[0])
-    keys, scores = (
-        np.arange(len(found), dtype=np.uint64),
-        np.array([s for s, _ in found], np.int32),
-    )
+    keys = np.arange(len(found), dtype=np.uint64)
+    scores = np.array([s for s, _ in found], np.int32)
     taken = rules.foreign_posts(options, keys, scores, lambda key: found[key][1])
     wanted = []
     for name in dict.fromkeys(name for score, name in found if name and score >= 30):

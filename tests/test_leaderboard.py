@@ -610,10 +610,8 @@ def test_a_second_look_reads_the_best_posts_of_each_article(tiny_model, monkeypa
             return np.array([MILLION * (self.seeds[number] in text) for text in texts])
 
     monkeypatch.setattr("benchmarks.leaderboard.systems.SecondLook", Look)
-    articles, posts = (
-        ["market vote", "storm"],
-        ["storm a", "market vote b", "storm storm", "c", "d"],
-    )
+    articles = ["market vote", "storm"]
+    posts = ["storm a", "market vote b", "storm storm", "c", "d"]
     first, _ = ModelSystem(tiny_model)(articles, posts)
     found, seconds = LookAgain(tiny_model, Path("mpnet"))(articles, posts)
     more = np.zeros_like(first)

@@ -535,10 +535,8 @@ def test_feedback_moves_the_dense_head_as_well(two_heads):
     )
     scorer.observe(FOUND)
     assert scorer.settle()
-    article, posts = (
-        two_heads.encode_articles(ARTICLES[:1]),
-        two_heads.encode_posts(FOUND),
-    )
+    article = two_heads.encode_articles(ARTICLES[:1])
+    posts = two_heads.encode_posts(FOUND)
     mean = posts.sum(axis=0) / np.linalg.norm(posts.sum(axis=0))
     expected = (0.7 * article + 0.3 * mean) @ two_heads.encode_posts(POSTS).T
     np.testing.assert_allclose(scorer.scores(POSTS), expected, atol=1e-6)

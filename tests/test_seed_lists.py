@@ -81,10 +81,8 @@ def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
         for seed, own in plain.items():
             expected = own[post] ** 2 / best if own[post] > 0 else own[post]
             assert apart[seed][post] == pytest.approx(expected, abs=5e-6)
-    articles, posts = (
-        read_articles([str(f) for f in seeds]),
-        list(open_posts([str(POSTS)])),
-    )
+    articles = read_articles([str(f) for f in seeds])
+    posts = list(open_posts([str(POSTS)]))
     found = Searcher().rank(articles, posts, top=len(posts), distinct=True)
     mine = {
         row["post_id"]: row["score"]

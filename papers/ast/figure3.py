@@ -199,10 +199,8 @@ def _details(
 def _draw_heads(initial: Mapping[str, float], values: Mapping[str, Any]) -> Any:
     figure, axes = new_figure(columns=2, height=2.4, sharey=True)
     for axis, (part, title) in zip(axes, PARTS.items(), strict=True):
-        first, last = (
-            last_alphas([dict(initial)], part),
-            last_alphas(values["epochs"], part),
-        )
+        first = last_alphas([dict(initial)], part)
+        last = last_alphas(values["epochs"], part)
         places = range(len(first))
         axis.vlines(places, first, last, color="0.6", linewidth=0.8)
         marks: dict[str, Any] = {"linestyle": "", "markersize": 4.5}

@@ -48,10 +48,8 @@ def sweep_jobs(setting: Setting) -> list[Job]:
     for seed in setting.seeds:
         for encoder in ENCODERS:
             for split in splits(setting):
-                shared, data = (
-                    overrides(setting, encoder, split),
-                    data_of(setting, split),
-                )
+                shared = overrides(setting, encoder, split)
+                data = data_of(setting, split)
                 trial, epochs = trial_name(encoder, split), TRIAL_EPOCHS[setting.data]
                 epoch = encoder.minutes * share(setting, split)
                 if seed == first:

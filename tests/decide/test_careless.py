@@ -297,10 +297,8 @@ def test_whatever_is_tried_the_later_plan_pays_for_the_earlier_ones(tries):
                 results = folder / f"{number}.jsonl"
             results.write_text("".join(json.dumps(row) + "\n" for row in mine))
             asked = Settings((target,), ".95", 20, first=40, ratio="2", seed=seed)
-            path, active = (
-                folder / f"{number}.plan.json",
-                [p for p, _ in made if p not in given_up],
-            )
+            path = folder / f"{number}.plan.json"
+            active = [p for p, _ in made if p not in given_up]
             withdraw = active if how == "withdraw" else ()
             try:
                 work = Certification.start(

@@ -78,10 +78,8 @@ def test_agreement_alone_is_not_enough_where_the_search_has_the_labels_right_too
     machine = (generator.random(len(scores)) < np.where(relevant, 0.9, 0.05)).astype(
         float
     )
-    top, last = (
-        np.flatnonzero(relevant & (scores > 3))[:12],
-        np.flatnonzero(~relevant)[-38:],
-    )
+    top = np.flatnonzero(relevant & (scores > 3))[:12]
+    last = np.flatnonzero(~relevant)[-38:]
     verdicts = dict.fromkeys(top.tolist(), True) | dict.fromkeys(last.tolist(), False)
     found = learn(words, scores, verdicts, np.arange(len(scores)), machine=machine)
     assert found.before == 1 and found.chance < 1e-4 and not found.helps
@@ -201,10 +199,8 @@ def test_weights_are_where_the_loss_is_least():
 
 def test_labels_represent_the_posts_around_them():
     generator = np.random.default_rng(0)
-    scores, below = (
-        generator.normal(size=3000),
-        generator.choice(3000, 2000, replace=False),
-    )
+    scores = generator.normal(size=3000)
+    below = generator.choice(3000, 2000, replace=False)
     rows = generator.choice(3000, 80, replace=False)
     below = np.setdiff1d(below, rows)
     found = learning._represented(scores, rows, below, 500)

@@ -113,10 +113,8 @@ def test_no_family_is_certified_wrongly_too_often(family):
 def test_lenient_annotators():
     """Every other error is called relevant: ignored, most lists are false; declared, at most 5%."""
     wrong = {None: 0, 0.5: 0}
-    target, sizes = (
-        Fraction(".9"),
-        nested_sets(-np.arange(5000.0), first=first_set(300)),
-    )
+    target = Fraction(".9")
+    sizes = nested_sets(-np.arange(5000.0), first=first_set(300))
     for rate in wrong:
         settings = Settings((".9",), ".95", 300, false_positive=rate)
         (tables,) = settings.tables(sizes, settings.nulls(sizes, None))

@@ -169,10 +169,8 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
     monkeypatch.setenv("HOLD", str(hold))
     found_before(tmp_path / "storm", relevant=20, other=20)
     corpus(tmp_path / "posts.jsonl", relevant=300, other=600)
-    content, searches = (
-        (tmp_path / "posts.jsonl").read_bytes(),
-        tmp_path / "storm/searches",
-    )
+    content = (tmp_path / "posts.jsonl").read_bytes()
+    searches = tmp_path / "storm/searches"
     before = {path.name for path in (searches / "1").iterdir()}
     served = Served(tmp_path / "storm")
 

@@ -302,11 +302,9 @@ def test_the_compiled_star_against_float64(sparsity, itself, length):
     exact = make(StarAttention, sparsity=sparsity, **options)
     compiled_star = make(StarAttention, sparsity=sparsity, **options).float()
     torch.manual_seed(length)
-    relay, nodes, mask = (
-        torch.randn(7, 20),
-        torch.randn(7, length, 20),
-        torch.rand(7, length) > 0.3,
-    )
+    relay = torch.randn(7, 20)
+    nodes = torch.randn(7, length, 20)
+    mask = torch.rand(7, length) > 0.3
     mask[0] = False
     with torch.no_grad():
         wanted = exact(relay.double(), nodes.double(), mask)

@@ -194,11 +194,9 @@ def test_without_output_projection_the_heads_are_the_state(config, texts):
     encoder = build_encoder({**options, "output_projection": False}).double()
     assert not [name for name, _ in encoder.named_parameters() if "output" in name]
     embeddings, mask, _ = texts([4])
-    star, nodes, relay = (
-        encoder.stars[0],
-        embeddings.double(),
-        embeddings.double().mean(1),
-    )
+    star = encoder.stars[0]
+    nodes = embeddings.double()
+    relay = embeddings.double().mean(1)
     heads = []
     for head in range(3):
         rows = slice(2 * head, 2 * head + 2)

@@ -30,10 +30,8 @@ def make_pair(lengths=LENGTHS, *, left=0, right=0, seed=1, fill=torch.nan, **mor
     def words(sizes):
         rows = [torch.randn(n, 5, generator=generator) for n in sizes]
         width = max([1, *sizes]) + left + right
-        values, mask = (
-            torch.full((len(rows), width, 5), fill),
-            torch.zeros(len(rows), width) > 0,
-        )
+        values = torch.full((len(rows), width, 5), fill)
+        mask = torch.zeros(len(rows), width) > 0
         for i, row in enumerate(rows):
             values[i, left : left + len(row)] = row
             mask[i, left : left + len(row)] = True
@@ -125,10 +123,8 @@ def test_perspective_equals_the_loop():
 
             def convolve(values, level=level, half=half):
                 after = torch.cat([values[1:], torch.zeros(1, half)])
-                first, second = (
-                    level.linear.weight[:, :half],
-                    level.linear.weight[:, half:],
-                )
+                first = level.linear.weight[:, :half]
+                second = level.linear.weight[:, half:]
                 return torch.relu(
                     values @ first.T + after @ second.T + level.linear.bias
                 )

@@ -303,10 +303,8 @@ def test_the_collection_and_settings_of_samcnn(texts):
     assert [float(n) for n in re.findall(r"\d+\.\d+", line)] == [
         *samcnn.PERCENT_RELEVANT.values()
     ]
-    text, settings = (
-        plain(texts["samcnn"]),
-        {k: v[0] for k, v in samcnn.SETTINGS.items()},
-    )
+    text = plain(texts["samcnn"])
+    settings = {k: v[0] for k, v in samcnn.SETTINGS.items()}
     assert settings["word vectors"] == "300-d GloVe, fine-tuned"
     assert (
         "embedding size 300 k 0.05" in text

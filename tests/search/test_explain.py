@@ -259,10 +259,8 @@ def test_the_places_of_what_is_read(ids, limit, dropped, last):
 
 
 def test_the_check_can_fail():
-    surplus, without_ = (
-        np.array([0.3, 0.1, 0.0]),
-        np.array([0.45, 0.2, 0.5], np.float32),
-    )
+    surplus = np.array([0.3, 0.1, 0.0])
+    without_ = np.array([0.45, 0.2, 0.5], np.float32)
     assert check(0.5, surplus, without_, [10, 11, 30]).holds is False
     assert check(0.5, surplus, without_[[1, 0, 2]], [10, 11, 30]).holds is True
     assert check(0.5, surplus, without_, [10, 30, 31]).holds is None

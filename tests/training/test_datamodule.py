@@ -253,10 +253,8 @@ def test_batches_and_sets(data):
     assert len(list(module.train_set.texts())) == 12 + 42
     seen = []
     for batch in module.train_dataloader():
-        articles, posts = (
-            batch["article_labels"].tolist(),
-            batch["post_labels"].tolist(),
-        )
+        articles = batch["article_labels"].tolist()
+        posts = batch["post_labels"].tolist()
         assert len(set(articles)) == len(articles) == len(batch["article_ids"]) <= 4
         assert set(posts) == set(articles)
         assert batch["article_ids"].shape[1] <= 8

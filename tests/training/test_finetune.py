@@ -167,11 +167,9 @@ def test_a_held_out_part_keeps_events_together_and_takes_nothing_else():
 
     stories = open_source("stories")
     cut = hold_out(stories, "train", 0.25, seed=3)
-    before, train, held = (
-        stories.qrels["train"],
-        cut.qrels["train"],
-        cut.qrels[HELD_OUT],
-    )
+    before = stories.qrels["train"]
+    train = cut.qrels["train"]
+    held = cut.qrels[HELD_OUT]
     assert {**train, **held} == before
     assert train and held and not set(train) & set(held)
     events = [

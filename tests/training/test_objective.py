@@ -97,10 +97,8 @@ def test_the_multi_similarity_miner_keeps_what_its_definition_keeps():
     for i in range(len(a)):
         positives = [j for j in range(len(p)) if z[j] == y[i]]
         negatives = [j for j in range(len(p)) if z[j] != y[i]]
-        hardest_neg, hardest_pos = (
-            max(s[i, j] for j in negatives),
-            min(s[i, j] for j in positives),
-        )
+        hardest_neg = max(s[i, j] for j in negatives)
+        hardest_pos = min(s[i, j] for j in positives)
         keep_pos |= {(i, j) for j in positives if s[i, j] - 0.1 < hardest_neg}
         keep_neg |= {(i, j) for j in negatives if s[i, j] + 0.1 > hardest_pos}
     a1, pos, a2, neg = miners.MultiSimilarityMiner(epsilon=0.1)(a, y, p, z)

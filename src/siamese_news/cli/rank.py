@@ -117,10 +117,8 @@ def rank(
             kept = len(ranking.posts())
             done = {"scored": ranking.seen, "kept": kept}
             opened.write_meta(scorer, pool.counts(), done, ranking.scores, remarks)
-            posts, lists = (
-                counted(kept, "different post"),
-                counted(len(seeds.articles), "seed"),
-            )
+            posts = counted(kept, "different post")
+            lists = counted(len(seeds.articles), "seed")
             echo(f"{out}: {posts} for {lists}")
 
 

@@ -109,10 +109,8 @@ class TextBatchSampler(_BatchSampler[list[int]]):
                 f"{texts} texts in batches of {texts_per_batch} for {world} processes: a text is "
                 "compared with others of its batch; expected 2 or more of both for each process"
             )
-        self.texts, self.texts_per_batch = (
-            texts,
-            min(texts, texts_per_batch // world * world),
-        )
+        self.texts = texts
+        self.texts_per_batch = min(texts, texts_per_batch // world * world)
         self._batches = texts // self.texts_per_batch
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -207,10 +205,8 @@ class ArticleBatchSampler(_GroupSampler):
                 f"{len(posts)} articles for {world} processes; use fewer processes"
             )
         self.lengths = np.asarray(lengths, dtype=np.int64)
-        self.articles_per_batch, self.posts_per_article = (
-            articles_per_batch,
-            posts_per_article,
-        )
+        self.articles_per_batch = articles_per_batch
+        self.posts_per_article = posts_per_article
         self.window = (
             None if chunks_per_epoch is None else chunks_per_epoch * posts_per_article
         )

@@ -241,10 +241,8 @@ def sentence_of(found: dict[str, Any]) -> str:
             f"{found['relevant_at_least']:,} of all {found['posts']:,} are relevant (a precision "
             f"of {found['precision_at_least']:.3f} or more), {sure}.{changed}"
         )
-    size, threshold = (
-        found["settings"]["population"],
-        score_text(found["settings"]["threshold"]),
-    )
+    size = found["settings"]["population"]
+    threshold = score_text(found["settings"]["threshold"])
     return (
         f"Among the best {size:,} posts of {found['population']['file']}, recall at a score of "
         f"{threshold} is estimated at {found['recall']:.3f} and is at least "

@@ -84,16 +84,12 @@ MIX = "1:1:2"
 """Parts of the posts: from the top of the order, uncertain ones, and random ones."""
 
 # Random posts: the best 2,000, or a sixth of the pool.
-_REGION, _SHARE, _LEAST = (
-    2000,
-    6,
-    200,
-)
+_REGION = 2000
+_SHARE = 6
+_LEAST = 200
 # Times the region, with this many labels or more that all say relevant.
-_WIDE, _FEW = (
-    4,
-    10,
-)
+_WIDE = 4
+_FEW = 10
 
 
 class TooFewLabels(InputError):
@@ -282,10 +278,8 @@ def learn(
     unseen = _unseen(words.features[:, learned.columns], examples, folds)
     if machine is not None:
         there = examples.rows[: examples.labels]
-        is_relevant, texts = (
-            examples.relevant[: examples.labels],
-            examples.groups[: examples.labels],
-        )
+        is_relevant = examples.relevant[: examples.labels]
+        texts = examples.groups[: examples.labels]
         chance = _by_chance(machine[there], is_relevant, texts)
         joined = [*views, _standardized(machine)]
         added = _surprise(examples, folds, views, unseen) - _surprise(

@@ -27,10 +27,8 @@ RIGHT = "76% of the cases with 100 labels and in 93% with more"
 
 _CENTER = 0.4  # mean shift of the logits: relevance is cautious
 # Standard deviations, of the logit and of the logarithm of its factor.
-_SHIFT, _STRETCH = (
-    1.3,
-    0.3,
-)
+_SHIFT = 1.3
+_STRETCH = 0.3
 _DRAWS = 40
 _LARGEST = 50_000  # posts from the top
 _LEAST = 1e-4  # relevance of a post, at least

@@ -293,10 +293,8 @@ def replay_cell(
         ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
     precision, found, wrong_naive = Fraction(target), [], 0
-    oracle, sizes = (
-        pool.oracle(precision),
-        nested_sets(pool.scores, first=first_set(budget)),
-    )
+    oracle = pool.oracle(precision)
+    sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, precision, budget, error)
     for number in range(runs):
         generator = generator_of(seed, pool.name, target, budget, number)

@@ -329,11 +329,9 @@ def _filter(values: Values) -> Filter:
 
 
 def _copies(desk: Desk, values: Values) -> dict[str, Any]:
-    rank, blind, results = (
-        values["rank"],
-        values.get("blind") == "1",
-        desk.project.load_results(),
-    )
+    rank = values["rank"]
+    blind = values.get("blind") == "1"
+    results = desk.project.load_results()
     found = results.posts(
         [other for other in results.copies(rank) if other != rank][:PAGE]
     )

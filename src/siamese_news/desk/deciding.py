@@ -230,10 +230,8 @@ class Certificate(_Planned[Certification]):
         with self._guard:
             work, found = self._open(), self._found
             # A count is no look at the result.
-            used, planned = (
-                len(labels_in(self._log, work.sampled).of),
-                work.settings.budget,
-            )
+            used = len(labels_in(self._log, work.sampled).of)
+            planned = work.settings.budget
             if (
                 found is None
                 or found[0] != self.path

@@ -99,10 +99,8 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
     known = desk.project.load_results().by_id(list(said))
     counts = {"taken": 0, "already": 0, "unknown": 0, "conflicts": 0}
     for post, values in said.items():
-        given, value = (
-            desk.log.of(post, annotator_name(annotator)),
-            common_label(values),
-        )
+        given = desk.log.of(post, annotator_name(annotator))
+        value = common_label(values)
         if post not in known:
             counts["unknown"] += 1
         elif value == CONFLICT:

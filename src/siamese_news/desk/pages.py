@@ -43,10 +43,8 @@ def _templates() -> Any:
 @lru_cache
 def _code(view: str) -> tuple[str, str]:
     """The style and the script of a view."""
-    pages, report = (
-        files("siamese_news.desk") / "pages",
-        files("siamese_news.search.report"),
-    )
+    pages = files("siamese_news.desk") / "pages"
+    report = files("siamese_news.search.report")
     shared = (
         ["common.js", "labeling.js"] if view in ("posts", "label") else ["common.js"]
     )

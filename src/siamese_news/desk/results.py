@@ -76,10 +76,8 @@ class Results:
     """
 
     def __init__(self, parquet: Path) -> None:
-        self._database, columns = (
-            parquet.with_suffix(".sqlite"),
-            parquet.with_suffix(".npz"),
-        )
+        self._database = parquet.with_suffix(".sqlite")
+        columns = parquet.with_suffix(".npz")
         self._local = threading.local()
         self._with_word = lru_cache(_KEPT)(self._search)
         built = FileRecord(f"desk-{_VERSION}", (parquet, self._database, columns))
@@ -89,11 +87,9 @@ class Results:
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
             self.clusters: NDArray[np.int64] = held["clusters"]
-            self._lang, self._seed, self._hour = (
-                held["lang"],
-                held["article"],
-                held["hour"],
-            )
+            self._lang = held["lang"]
+            self._seed = held["article"]
+            self._hour = held["hour"]
             self._lead, self.grouped = held["lead"], bool(held["grouped"])
             names = orjson.loads(held["names"].tobytes())
         self.languages: dict[str, int] = names["lang"]

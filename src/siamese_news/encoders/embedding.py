@@ -164,10 +164,8 @@ class TokenEmbedding(nn.Module):
         """The inverse of `compressed`, up to rounding."""
         restored = dict(state)
         if self.stored == "int8":
-            steps, scale = (
-                restored.pop(f"{prefix}steps"),
-                restored.pop(f"{prefix}scale"),
-            )
+            steps = restored.pop(f"{prefix}steps")
+            scale = restored.pop(f"{prefix}scale")
             restored[f"{prefix}matrix"] = steps.float() * scale.float()
         return restored
 

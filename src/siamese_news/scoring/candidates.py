@@ -28,11 +28,9 @@ def content_keys(
     where they are of more than the word ids.
     """
     joined = TokenIds.of(texts)
-    lengths, ends, flat = (
-        joined.lengths,
-        joined.offsets[1:],
-        joined.flat.astype(np.uint64),
-    )
+    lengths = joined.lengths
+    ends = joined.offsets[1:]
+    flat = joined.flat.astype(np.uint64)
     places = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
     mixed = mix(flat + mix(places.astype(np.uint64) + np.uint64(1)))
     sums = np.zeros(len(flat) + 1, np.uint64)
@@ -102,10 +100,8 @@ class Candidates:
                 used[good] = True
                 self._extend(article, keys[good], line[good])
         kept, names = texts.take(wanted[used]), keys[used].tolist()
-        content, ends = (
-            kept.flat.tobytes(),
-            (kept.offsets * kept.flat.itemsize).tolist(),
-        )
+        content = kept.flat.tobytes()
+        ends = (kept.offsets * kept.flat.itemsize).tolist()
         for key, start, end in zip(names, ends, ends[1:], strict=False):
             self._texts.setdefault(key, content[start:end])
         if texts.unknown:

@@ -390,10 +390,8 @@ class MixtureScorer(Scorer):
 
     def _likeness(self, article: int) -> float:
         """How far an article's best posts resemble each other, from 0 to 1."""
-        candidates, any_number = (
-            self._pool.candidates,
-            replace(self._feedback, weight=1.0, least=1),
-        )
+        candidates = self._pool.candidates
+        any_number = replace(self._feedback, weight=1.0, least=1)
         keys, scores = candidates.best(article)
         found = 0.0
         if good := len(rules.feedback_posts(any_number, keys, scores, False)):
@@ -514,10 +512,8 @@ class MixtureScorer(Scorer):
         if self._smoothed is not None:
             own, around = self._smoothed.neighbors(read, article)
         scale = float(self.scales()[article])
-        own, around = (
-            own * scale,
-            [replace(one, weight=one.weight * scale) for one in around],
-        )
+        own = own * scale
+        around = [replace(one, weight=one.weight * scale) for one in around]
         shares = np.array([own, *(one.weight for one in around)], np.float32)
         said = [
             part
@@ -556,10 +552,8 @@ class MixtureScorer(Scorer):
             kept_dense = float(articles.kept_dense[article])
             vector = np.float32(kept_dense) * ((shares * factors) @ near.vectors)
             factor = kept_dense * own * float(factors[0])
-        ids, values = (
-            np.array(list(of_post), np.int64),
-            np.array(list(of_post.values())),
-        )
+        ids = np.array(list(of_post), np.int64)
+        values = np.array(list(of_post.values()))
         return ScoreParts(
             terms={name: value * lexical * own for name, value in terms.items()},
             surface=_named(names, ids, values),

@@ -265,10 +265,8 @@ class SurfaceScores:
         unknown, others = np.unique(ids[~known], return_inverse=True)
         words = np.concatenate([np.flatnonzero(present), unknown])
         places = np.empty(len(ids), np.int64)
-        places[known], places[~known] = (
-            place[ids[known]],
-            others + len(words) - len(unknown),
-        )
+        places[known] = place[ids[known]]
+        places[~known] = others + len(words) - len(unknown)
         ends = np.searchsorted(owners, np.arange(count + 1))
         of_word = sparse.csr_matrix(
             (np.ones(len(ids)), places, ends), (count, len(words))

@@ -71,10 +71,8 @@ class Links:
         self.own = self.cycles = 0
         flat = array("q")
         for post in posts:
-            parent, thread = (
-                metadata_text(post, "reply_to"),
-                metadata_text(post, "thread"),
-            )
+            parent = metadata_text(post, "reply_to")
+            thread = metadata_text(post, "thread")
             if parent == post.id:
                 self.own, parent = self.own + 1, None
             if parent or thread:

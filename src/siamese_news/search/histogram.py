@@ -5,10 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 # In thousandths; the bounds of a score minus a negative seed's.
-_LOWEST, _HIGHEST = (
-    -2000,
-    2000,
-)
+_LOWEST = -2000
+_HIGHEST = 2000
 _BINS = 100
 
 

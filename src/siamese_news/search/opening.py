@@ -54,12 +54,10 @@ class OpenQuery:
         if apart and words.terms is not None:
             texts = [article.full_text for article in seeds.articles]
             seeds = replace(seeds, rivals=rival_weights(words, texts))
-        self.query, self.seeds, self.model, self.which = (
-            query,
-            seeds,
-            model,
-            dict(which or {}),
-        )
+        self.query = query
+        self.seeds = seeds
+        self.model = model
+        self.which = dict(which or {})
         self.languages = SearchLanguages(seeds.articles)
         self.window: Window = query.window()
         if query.threshold is not None and self.calibration is None:

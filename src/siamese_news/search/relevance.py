@@ -36,10 +36,8 @@ class ListRelevance:
         if relevance <= 0:
             return -_NEVER
         # The relevance of `low` is below, `high` is taken to have it.
-        low, high = (
-            0,
-            _NEVER,
-        )
+        low = 0
+        high = _NEVER
         while high - low > 1:
             middle = (low + high) // 2
             reached = self.of(number, np.array([middle]))[0] >= relevance

@@ -120,10 +120,8 @@ def share_remarks(
     if not searched:
         return []
     if not kept:
-        none, advice = (
-            "No post was kept:",
-            "rank shows the best posts and their scores.",
-        )
+        none = "No post was kept:"
+        advice = "rank shows the best posts and their scores."
         # An index, where no post can reach it.
         if not scores.of_all or not scores.total:
             return [f"{none} the threshold {threshold} is above every score. {advice}"]

@@ -48,10 +48,8 @@ class Spool:
         self, file: IO[bytes], index: Iterable[list[int]] = (), *, shared: bool = False
     ) -> None:
         self._file, self.index, self._shared = file, list(index), shared
-        self._pack, self._unpack = (
-            ZstdCompressor(level=_LEVEL).compress,
-            ZstdDecompressor(),
-        )
+        self._pack = ZstdCompressor(level=_LEVEL).compress
+        self._unpack = ZstdDecompressor()
 
     @classmethod
     def reopened(cls, path: Path, index: list[list[int]]) -> "Spool":

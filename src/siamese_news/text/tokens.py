@@ -117,12 +117,10 @@ class Tokenizer:
             )
         if isinstance(words, str):
             raise InputError("Tokenizer: words is one string; expected a list of words")
-        self.hashtags, self.urls, self.mentions, self.numbers = (
-            hashtags,
-            urls,
-            mentions,
-            numbers,
-        )
+        self.hashtags = hashtags
+        self.urls = urls
+        self.mentions = mentions
+        self.numbers = numbers
         self.max_characters = max_characters
         self._rank: dict[str, int] | None = None
         if words is not None:

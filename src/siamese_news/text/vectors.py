@@ -190,10 +190,8 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
     if path.suffix.lower() in (".zip", ".7z", ".bz2", ".xz", ".tar", ".zst"):
         raise InputError(f"{path}: unpack it first; {_EXPECTED}")
     with reading(path), open_binary(path) as file:
-        first, second = (
-            file.readline(_LINE).removeprefix(BOM_UTF8),
-            file.readline(_LINE),
-        )
+        first = file.readline(_LINE).removeprefix(BOM_UTF8)
+        second = file.readline(_LINE)
     if not first.strip():
         raise InputError(f"{path}:1: empty; {_EXPECTED}")
     if first[:1] == b"\x80" and first[1:2] in b"\x02\x03\x04\x05":

@@ -207,12 +207,10 @@ class StudentModule(pl.LightningModule):
         self, student: Student, *, lr: float, steps: int, temperature: float
     ) -> None:
         super().__init__()
-        self.student, self.lr, self.steps, self.temperature = (
-            student,
-            lr,
-            steps,
-            temperature,
-        )
+        self.student = student
+        self.lr = lr
+        self.steps = steps
+        self.temperature = temperature
         self.log_scale = nn.Parameter(torch.full((2,), 1 / temperature).log())
 
     def training_step(self, batch: Lists, batch_idx: int) -> Tensor:

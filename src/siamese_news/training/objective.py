@@ -99,10 +99,8 @@ class SiameseObjective(nn.Module):
         """
         if self.gather_across_devices:
             articles, posts = gather_rows(articles), gather_rows(posts)
-            article_labels, post_labels = (
-                gather_rows(article_labels),
-                gather_rows(post_labels),
-            )
+            article_labels = gather_rows(article_labels)
+            post_labels = gather_rows(post_labels)
         if bool((article_labels == article_labels[:1]).all()):
             raise InputError(
                 f"a batch has {len(posts)} posts of one article, so none has a negative; expected "

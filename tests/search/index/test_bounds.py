@@ -53,10 +53,8 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     terms = dict(zip(form.columns.tolist(), form.terms.toarray().T, strict=True))
     nothing = np.zeros(len(SEEDS))
     bounds = Bounds(form, codes)
-    found, rough = (
-        bounds.lexical(segment, np.arange(len(ids))),
-        bounds.roughly(chunk(0, len(ids))),
-    )
+    found = bounds.lexical(segment, np.arange(len(ids)))
+    rough = bounds.roughly(chunk(0, len(ids)))
     pairs = 0
     for number, own in enumerate(ids):
         words, both = set(own.tolist()), set(bigram_ids(own).tolist())

@@ -409,10 +409,8 @@ class _Look:
             and "text" in names
             and ("title" in names or "metadata" in names)
         )
-        what, where = (
-            "BEIR corpus" if beir else "JSON lines",
-            f"{self.name}:{numbered[0][0]}",
-        )
+        what = "BEIR corpus" if beir else "JSON lines"
+        where = f"{self.name}:{numbered[0][0]}"
         return self.detected(
             what, "jsonl", names, known=known, where=where, records=records
         )
@@ -445,10 +443,8 @@ class _Look:
             )
         body = io.BytesIO(b"\n".join(line for _, line in self.sample))
         records = _good(tables.table_rows(body, table))
-        what, where = (
-            "TSV" if table.delimiter == "\t" else "CSV",
-            f"{self.name}:{number}",
-        )
+        what = "TSV" if table.delimiter == "\t" else "CSV"
+        where = f"{self.name}:{number}"
         try:
             return self.detected(
                 what, "delimited", names, where=where, records=records, table=table

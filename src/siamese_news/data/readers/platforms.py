@@ -258,10 +258,8 @@ def _from_thread(record: Record) -> Converted:
 
 def _views(node: Record) -> list[Record]:
     """The views of a thread in their order; those of deleted and blocked posts have no post."""
-    above, own = (
-        _views(node["parent"]) if node.get("parent") else [],
-        [node] * ("post" in node),
-    )
+    above = _views(node["parent"]) if node.get("parent") else []
+    own = [node] * ("post" in node)
     return [*above, *own, *chain.from_iterable(map(_views, node.get("replies") or ()))]
 
 

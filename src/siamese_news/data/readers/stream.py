@@ -110,11 +110,9 @@ class PostStream:
         sources = [sources] if isinstance(sources, str | Path) else sources
         choice = Choice(text_field, id_field, date_field, encoding, group_field)
         self._strict, self._rejected = strict, rejected
-        self._first_rows, self._share_of, self._taken = (
-            first_rows,
-            share,
-            frozenset(taken),
-        )
+        self._first_rows = first_rows
+        self._share_of = share
+        self._taken = frozenset(taken)
         self.skipped = Skipped()
         self._inputs: list[Input] = []
         self.detected: list[Detected] = []

@@ -301,10 +301,8 @@ class Reader:
             score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
         )
         by_surface, lexical = sum(surface.values()), sum(words.values())
-        dense, fields = (
-            self._dense_terms(post, parts.post_vector, mine),
-            self._fields(post),
-        )
+        dense = self._dense_terms(post, parts.post_vector, mine)
+        fields = self._fields(post)
         terms = [
             Term(
                 name,

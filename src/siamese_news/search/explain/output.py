@@ -68,10 +68,8 @@ def check_words(one: Explained) -> str:
     found = f"without sentence {number} the score is {one.score - drop:.4f}"
     if one.check.greatest is None:
         return f"Tested: {found}; no other sentence is about as long, so there is no comparison."
-    best, count = (
-        one.score - one.check.greatest,
-        counted(one.check.others, "other sentence"),
-    )
+    best = one.score - one.check.greatest
+    count = counted(one.check.others, "other sentence")
     which = "the" if one.check.others == 1 else "any of"
     found += f"; without {which} {count} about as long, it is at least {best:.4f}"
     if one.check.holds:

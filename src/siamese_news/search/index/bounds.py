@@ -90,10 +90,8 @@ class Bounds:
             squares = np.maximum((before**2).sum(axis=1), 1e-12)
             kept = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
             rest = np.linalg.norm(now - kept * before, axis=1)[:, None]
-            self._kept, self._rest = (
-                kept.astype(np.float32),
-                rest.astype(np.float32) + _LEAST,
-            )
+            self._kept = kept.astype(np.float32)
+            self._rest = rest.astype(np.float32) + _LEAST
 
     def roughly(self, chunk: Chunk) -> Floats:
         """(n,) upper bounds on the lexical scores of the posts of a chunk for any article."""

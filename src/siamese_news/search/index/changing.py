@@ -54,10 +54,8 @@ def build(
         raise InputError(
             f"{path}: exists and is not an index of posts; name another folder with --out"
         )
-    staged, old = (
-        path.with_name(f".{path.name}.part"),
-        path.with_name(f".{path.name}.old"),
-    )
+    staged = path.with_name(f".{path.name}.part")
+    old = path.with_name(f".{path.name}.old")
     if old.exists() and not path.exists():
         old.rename(path)  # an earlier run died between the two renames below
     for left in (staged, old):

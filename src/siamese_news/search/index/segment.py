@@ -173,10 +173,8 @@ class SegmentWriter:
     def _numbered(self, rows: Rows) -> NDArray[np.uint32]:
         """The number of each unknown word; words that are new are written."""
         ids, places = np.unique(rows.unknown, return_inverse=True)
-        numbers, new = (
-            self._numbers,
-            [id for id in ids.tolist() if id not in self._numbers],
-        )
+        numbers = self._numbers
+        new = [id for id in ids.tolist() if id not in self._numbers]
         numbers.update(
             zip(new, range(len(numbers), len(numbers) + len(new)), strict=True)
         )
@@ -224,14 +222,10 @@ class Segment:
             )
             self.vectors, self.steps = arrays["vectors"], arrays["steps"]
             self.errors, self.scales = arrays["errors"], arrays["scales"]
-            self._unknown, self._unknown_starts = (
-                arrays["unknown"],
-                arrays["unknown_starts"],
-            )
-            self._letters, self._letter_starts = (
-                arrays["letters"],
-                arrays["letter_starts"],
-            )
+            self._unknown = arrays["unknown"]
+            self._unknown_starts = arrays["unknown_starts"]
+            self._letters = arrays["letters"]
+            self._letter_starts = arrays["letter_starts"]
             self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
             self._words = arrays["words"]
             self.sample = np.array(read_array(folder, "sample", np.int64, 2))
@@ -316,10 +310,8 @@ class Segment:
     @property
     def grams(self) -> sparse.csr_matrix:
         """Which n-grams each unknown word has: (U, BUCKETS) of ones."""
-        ones, starts = (
-            np.ones(len(self._grams), bool),
-            self._gram_starts.astype(np.int64),
-        )
+        ones = np.ones(len(self._grams), bool)
+        starts = self._gram_starts.astype(np.int64)
         return sparse.csr_matrix(
             (ones, self._grams.astype(np.int64), starts),
             shape=(len(self._words), BUCKETS),

@@ -19,10 +19,8 @@ _EVENT = b'{"did": "did:plc:a", "time_us": 1, "kind": "identity"}\n'
 _OVERLAP = 5_000_000  # microseconds that are read again, because events are slightly out of order
 _AHEAD = 60  # seconds that a server's clock may be ahead of ours
 # Most messages of a batch, and seconds to collect them.
-_TOGETHER, _COLLECT = (
-    1_000,
-    0.5,
-)
+_TOGETHER = 1_000
+_COLLECT = 0.5
 
 
 def jetstream(
@@ -47,11 +45,9 @@ def jetstream(
     if urlsplit(address).scheme not in ("ws", "wss") or not urlsplit(address).hostname:
         raise InputError(f"--source {address}: expected an address such as {PUBLIC}")
     reader = LineReader("jetstream", _EVENT, fields)
-    last, lines, pause = (
-        int(cursor.get("time_us", 0)),
-        int(cursor.get("lines", 0)),
-        pauses[0],
-    )
+    last = int(cursor.get("time_us", 0))
+    lines = int(cursor.get("lines", 0))
+    pause = pauses[0]
     while True:
         before = last
         try:
