@@ -98,7 +98,8 @@ class ListStudent(nn.Module):
 
     def __init__(self, model: Model, teacher_dim: int) -> None:
         super().__init__()
-        self.embedding, self.encoder = model.embedding, model.encoder
+        self.embedding = model.embedding
+        self.encoder = model.encoder
         self.to_teacher = nn.Linear(model.output_dim, teacher_dim, bias=False)
 
     def forward(self, ids: Tensor, starts: Tensor) -> Tensor:
@@ -134,7 +135,8 @@ class Bench:
 
     def __init__(self) -> None:
         config = compose_training(CONFIG)
-        self.task, self.trainer = config["task"], config["trainer"]
+        self.task = config["task"]
+        self.trainer = config["trainer"]
         texts = read_corpus(SiameseDataModule(data=config["data"], seed=0), self.task)
         model = Model.pretrained()
         assert model.terms is not None

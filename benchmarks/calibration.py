@@ -296,13 +296,16 @@ def table_of(results: Sequence[Judged]) -> str:
     return f"{markdown_table(rows)}\nMean calibration error: {mean:.3f}"
 
 
-_PLOT, _GAP, _COLUMNS = 150, 42, 4
+_PLOT = 150
+_GAP = 42
+_COLUMNS = 4
 
 
 def diagrams(results: Sequence[Judged]) -> str:
     """Reliability diagrams as SVG, one for each pool: share relevant over relevance."""
     rows = -(-len(results) // _COLUMNS)
-    width, height = _COLUMNS * (_PLOT + _GAP) + _GAP, rows * (_PLOT + _GAP) + _GAP
+    width = _COLUMNS * (_PLOT + _GAP) + _GAP
+    height = rows * (_PLOT + _GAP) + _GAP
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         'aria-label="Reliability diagrams of the development pools, each left out of the fit" '

@@ -118,7 +118,10 @@ def row(
     ]
     if not able:
         return None
-    shares, hits, nothing, false = [], [], 0, 0
+    shares = []
+    hits = []
+    nothing = 0
+    false = 0
     for pool in able:
         oracle = pool.oracle(target)
         best = int(pool.relevant[:oracle].sum())

@@ -114,7 +114,8 @@ def walk(
         label(found.sheets[-1], relevant)
         given = [part for sheet in found.sheets for part in ("--labels", sheet.name)]
         done = run("certify", *given)
-        found.said, found.ended = done.stdout, done.stderr
+        found.said = done.stdout
+        found.ended = done.stderr
         following = re.search(r"(\S+\.csv): [\d,]+ more posts? to label", done.stderr)
         if following is None:
             break

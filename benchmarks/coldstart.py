@@ -59,7 +59,9 @@ def write_pages(folder: Path) -> None:
 def write_dumps(folder: Path, rows: list[dict[str, Any]]) -> None:
     """A third of the posts as twarc has them, a third from Jetstream, a third as CSV."""
     folder.mkdir()
-    tweets, skeets, table = rows[0::3], iter(rows[1::3]), rows[2::3]
+    tweets = rows[0::3]
+    skeets = iter(rows[1::3])
+    table = rows[2::3]
     with gzip.open(
         folder / "tweets.jsonl.gz", "wt", compresslevel=1, encoding="utf-8"
     ) as out:
@@ -112,7 +114,8 @@ def seconds(*commands: list[Any], source: Path | None = None) -> tuple[float, fl
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if source is not None:
         environment["PYTHONPATH"] = str(source)
-    started, before = time.perf_counter(), _processor()
+    started = time.perf_counter()
+    before = _processor()
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-m", "siamese_news", *map(str, command)],

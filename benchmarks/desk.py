@@ -41,13 +41,15 @@ def make(folder: Path, count: int) -> None:
             words = chance.choices(WORDS, k=10) + [
                 f"w{chance.randrange(200_000)}" for _ in "ab"
             ]
-            text, lang = " ".join(words), chance.choice(["en", "en", "es", "de"])
+            text = " ".join(words)
+            lang = chance.choice(["en", "en", "es", "de"])
             if rank % 5 == 0:
                 # Squared: as in a language, few characters are frequent and many are rare.
                 run = [
                     chr(0x4E00 + int(2000 * chance.random() ** 2)) for _ in range(40)
                 ]
-                text, lang = "".join(run), "ja"
+                text = "".join(run)
+                lang = "ja"
             yield {
                 "article": f"seed{rank % 3}",
                 "rank": rank,

@@ -48,8 +48,10 @@ def generated(seed: int) -> tuple[PostWords, NDArray[np.float64], NDArray[np.boo
     """Words, scores of the search (N,) and truth (N,) of a pool."""
     generator = np.random.default_rng(seed)
     count = int(generator.integers(60, 400))
-    strength, noise = generator.uniform(1.2, 3.2), generator.uniform(0.8, 1.4)
-    telling, mistaken = generator.uniform(0, 0.95), generator.uniform(0, 0.15)
+    strength = generator.uniform(1.2, 3.2)
+    noise = generator.uniform(0.8, 1.4)
+    telling = generator.uniform(0, 0.95)
+    mistaken = generator.uniform(0, 0.15)
     relevant = np.arange(_POSTS) < count
     scores = strength * relevant + generator.normal(0, noise, _POSTS)
     other_story = ~relevant & (generator.random(_POSTS) < 0.05)
@@ -66,7 +68,8 @@ def generated(seed: int) -> tuple[PostWords, NDArray[np.float64], NDArray[np.boo
 def states(seed: int) -> Iterator[State]:
     """The states of a pool, as long as ten relevant posts have no label."""
     words, scores, relevant = generated(seed)
-    groups, labeled = np.arange(_POSTS), dict[int, bool]()
+    groups = np.arange(_POSTS)
+    labeled = dict[int, bool]()
     order, odds = scores, None
     for size in SIZES:
         places = next_posts(

@@ -132,9 +132,11 @@ def warm(index: Path, seeds: list[Path], times: int, threads: int) -> None:
     question = read_articles([str(path) for path in seeds])
     searcher.rank(question, opened)
     for _ in range(times):
-        used, started = time.process_time(), time.perf_counter()
+        used = time.process_time()
+        started = time.perf_counter()
         searcher.rank(question, opened)
-        used, taken = time.process_time() - used, time.perf_counter() - started
+        used = time.process_time() - used
+        taken = time.perf_counter() - started
         print(f"{used} {taken} {opened.scored} {len(opened)}")
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
@@ -172,7 +174,8 @@ def main() -> None:
 
 
 def measure(folder: Path, arguments: argparse.Namespace) -> None:
-    posts, threads = arguments.posts, arguments.threads
+    posts = arguments.posts
+    threads = arguments.threads
     words = (SHIPPED / "vocab.txt").read_text(encoding="utf-8").splitlines()
     seeds = articles(folder, words)
     corpus = folder / "posts.jsonl"

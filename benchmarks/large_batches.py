@@ -47,7 +47,8 @@ def module(objective: str, cache: bool) -> SiameseModule:
 
 def batch(pairs: int) -> dict[str, torch.Tensor]:
     """Pairs of random words, each article once."""
-    draw, labels = torch.Generator().manual_seed(0), torch.arange(pairs)
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.arange(pairs)
     ids = partial(torch.randint, 2, len(WORDS), generator=draw)
     return {
         "article_ids": ids((pairs, 500)),
@@ -65,7 +66,8 @@ def main() -> None:
     )
     for objective in ("supcon", "multisimilarity"):
         for pairs, cache in CASES:
-            trained, data = module(objective, cache), batch(pairs)
+            trained = module(objective, cache)
+            data = batch(pairs)
             trained.training_step(batch(8), 0).backward()
             started = time.process_time()
             peak = peak_bytes(

@@ -181,7 +181,9 @@ class Asreview:
     def __init__(
         self, ratio: float, model: LinearSVC | MultinomialNB, **features: object
     ) -> None:
-        self._ratio, self._model, self._features = ratio, model, features
+        self._ratio = ratio
+        self._model = model
+        self._features = features
         self._pool: tuple[RankedPool, object] | None = None
 
     def __call__(
@@ -245,7 +247,9 @@ class Ours:
     """Labels as `feedback --next` asks for them, and what it learns."""
 
     def __init__(self, pool: RankedPool, mix: str, seed: int) -> None:
-        self.pool, self.mix, self.seed = pool, mix, seed
+        self.pool = pool
+        self.mix = mix
+        self.seed = seed
         self.rows: list[int] = []
         self.found: Feedback | None = None
 
@@ -285,7 +289,9 @@ class Theirs:
     """Labels as ASReview asks for them: the best of its order."""
 
     def __init__(self, pool: RankedPool) -> None:
-        self.pool, self.rows, self.order = pool, [], pool.scores
+        self.pool = pool
+        self.rows = []
+        self.order = pool.scores
         self._learner = elas_u4()
 
     def label(self, count: int, mix: str | None = None) -> None:
@@ -301,7 +307,8 @@ def replay(
     pool: RankedPool, mix: str, seed: int
 ) -> Iterator[tuple[int, str, float, float]]:
     """Labels, learner, average precision of the unlabeled posts, and that of the search."""
-    ours, theirs = Ours(pool, mix, seed), Theirs(pool)
+    ours = Ours(pool, mix, seed)
+    theirs = Theirs(pool)
     for size in SIZES:
         for one in (ours, theirs):
             while len(one.rows) < size:
@@ -412,7 +419,8 @@ def recalling(lists: Path) -> None:
     for pool in ranked_pools(lists):
         print(pool.group, pool.name, file=sys.stderr, flush=True)
         truth = dict(enumerate(pool.relevant.astype(int).tolist()))
-        size, total = len(truth), int(pool.relevant.sum())
+        size = len(truth)
+        total = int(pool.relevant.sum())
 
         @cache
         def order(

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 _WIDTH, _HEIGHT = 760, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 150, 34, 48
+_LEFT = 64
+_RIGHT = 150
+_TOP = 34
+_BOTTOM = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ def line_chart(
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
         f'<text x="{_LEFT}" y="18" font-size="14" fill="#111">{escape(title)}</text>',
     ]
-    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    bottom = _HEIGHT - _BOTTOM
+    right = _WIDTH - _RIGHT
     for value in _ticks(low, high):
         y = at_y(value)
         parts.append(
@@ -110,7 +114,8 @@ def _ticks(low: float, high: float) -> list[float]:
     rough = (high - low) / 6
     power = 10 ** math.floor(math.log10(rough))
     step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
 
 

@@ -123,7 +123,8 @@ def main() -> None:
                         made_it += np.array([exact, powered, unsure]) >= TARGET
                     for way, share in zip(WAYS, made_it / arguments.draws, strict=True):
                         promised[name, true, count, way].append(share)
-            size, true_count = len(relevant), int(relevant.sum())
+            size = len(relevant)
+            true_count = int(relevant.sum())
             for _ in range(arguments.draws):
                 rows = generator.choice(size, SIZES[-1], replace=False)
                 hits = int(relevant[rows].sum())

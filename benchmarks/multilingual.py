@@ -89,7 +89,8 @@ def save_table(words, table, folder):
     tokenizer = Tokenizer(
         WordLevel({w: i for i, w in enumerate(known)}, unk_token="[UNK]")
     )
-    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
+    tokenizer.normalizer = Lowercase()
+    tokenizer.pre_tokenizer = Whitespace()
     rows = np.concatenate([np.zeros((1, table.shape[1]), np.float32), table])
     StaticModel(rows.astype(np.float16), tokenizer, normalize=True).save_pretrained(
         folder

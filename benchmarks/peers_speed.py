@@ -152,14 +152,16 @@ def minilm_int8(seeds: list[str], posts: list[str]) -> Peer:
     from onnxruntime.quantization import quantize_dynamic
 
     model = _minilm()
-    tokenizer, encoder = model.tokenizer, model[0].auto_model.eval()
+    tokenizer = model.tokenizer
+    encoder = model[0].auto_model.eval()
     # The eager attention is one that the exporter knows.
     encoder.set_attn_implementation("eager")
     given = tokenizer(["a text", "another one"], return_tensors="pt", padding=True)
     names = ("input_ids", "attention_mask", "token_type_ids")
     with tempfile.TemporaryDirectory() as folder:
         plain, small = (Path(folder) / name for name in ("plain.onnx", "small.onnx"))
-        batch, length = torch.export.Dim("batch"), torch.export.Dim("length")
+        batch = torch.export.Dim("batch")
+        length = torch.export.Dim("length")
         shape = {0: batch, 1: length}
         torch.onnx.export(
             encoder,

@@ -55,7 +55,8 @@ def edge_pools(pool: Pool) -> list[Pool]:
     """
     first = next(ranking for ranking in pool.rankings if len(ranking.columns) >= 10)
     article = [pool.articles[first.rows[0]]]
-    related, other = first.columns[first.relevant][:3], first.columns[~first.relevant]
+    related = first.columns[first.relevant][:3]
+    other = first.columns[~first.relevant]
     ten = np.concatenate([related, other])[:10]
 
     def edge(name: str, posts: Sequence[int], relevant: int) -> Pool:

@@ -175,7 +175,8 @@ def _runs(
     family: str, target: str, budget: int, seed: int, numbers: Sequence[int]
 ) -> list[tuple[int, bool, bool]]:
     """Of each run the posts returned, and whether the list and the naive threshold are wrong."""
-    share, found = Fraction(target), []
+    share = Fraction(target)
+    found = []
     # Without ties the sets of all pools of a family are the same, except the last one, the pool.
     grid = nested_sets(-np.arange(_LARGEST, dtype=np.float64), first=first_set(budget))
     shared = tables_of(grid, share, budget, _ERROR)
@@ -185,9 +186,11 @@ def _runs(
         oracle = pool.oracle(share)
         naive = pool.misses(naive_size(pool, share, oracle, budget, generator), share)
         sizes = nested_sets(pool.scores, first=first_set(budget))
-        sets, tables = len(sizes) - 1, shared
+        sets = len(sizes) - 1
+        tables = shared
         if not sets or not np.array_equal(sizes[:sets], grid[:sets]):
-            sets, tables = len(sizes), tables_of(sizes, share, budget, _ERROR)
+            sets = len(sizes)
+            tables = tables_of(sizes, share, budget, _ERROR)
         order = random_order(sizes, generator, budget)
         done = replay(
             tables, order, pool.relevant, target=share, budget=budget, sets=sets
@@ -221,7 +224,8 @@ def _promise(
     `value` is the mean of the bound, or of the labels as a multiple of the optimum; `truth` the
     true value behind a bound, or the mean recall that a rule reached.
     """
-    runs, wrong = len(broken), sum(broken)
+    runs = len(broken)
+    wrong = sum(broken)
     low, high = interval(wrong, runs)
     record = {"pool": pool.name, "what": what, "runs": runs, "wrong": wrong}
     return record | {"low": low, "high": high, "value": value, "truth": truth}
@@ -256,7 +260,8 @@ def recalls(
     found = int(pool.relevant[:above].sum())
     missed = int(pool.relevant[above:size].sum())
     truth = found / (found + missed)
-    first, rest = budget // 3, budget - budget // 3
+    first = budget // 3
+    rest = budget - budget // 3
     bounds = []
     for number in range(runs):
         generator = generator_of(seed, "recall", pool.name, above, size, budget, number)
@@ -306,7 +311,8 @@ def rules(
     seed: int,
 ) -> list[Record]:
     """`RandomPositives` with each of these numbers of positives that can show the recall."""
-    total, best = int(pool.relevant.sum()), optimum(pool.relevant, recall)
+    total = int(pool.relevant.sum())
+    best = optimum(pool.relevant, recall)
     hits = np.cumsum(pool.relevant)
     found: list[Record] = []
     for count in counts:
@@ -321,7 +327,8 @@ def rules(
             reached.append(hits[depth - 1] / total)
         broken = [bool(share < recall - 1e-12) for share in reached]
         what = f"recall {recall:g}: {count} random positives first"
-        value, truth = float(np.mean(labels)), float(np.mean(reached))
+        value = float(np.mean(labels))
+        truth = float(np.mean(reached))
         found.append(_promise(pool, what, broken, value, truth))
     return found
 
@@ -407,7 +414,11 @@ def labels_left(
     number is off by more than a fifth of the posts labeled.
     """
     share = Fraction(target)
-    stopped, spent, announced, came, off = [], [], [], [], 0
+    stopped = []
+    spent = []
+    announced = []
+    came = []
+    off = 0
     nothing = empty = wrong = 0
     for dev_list in lists:
         pool = dev_list.pool
@@ -468,7 +479,10 @@ def outlook_row(
 ) -> Record:
     """How often replays end in the range of the outlook, and how wide that is."""
     share = Fraction(target)
-    inside, below, errors, widths = [], [], [], []
+    inside = []
+    below = []
+    errors = []
+    widths = []
     for dev_list in lists:
         pool = dev_list.pool
         for found in outlooks(

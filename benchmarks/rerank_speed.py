@@ -33,7 +33,8 @@ class LoopPAtt(PAtt):
     def context_vectors(self, pair, post, post_mask):
         """Compute the equations of the paper, token by token."""
         encoder = self.post_context
-        width, filters = encoder.widths[0], encoder.filters
+        width = encoder.widths[0]
+        filters = encoder.filters
         kernel = encoder.kernels[0].weight.view(width, filters, -1).permute(1, 2, 0)
         unit = normalize(pair.per_post(pair.query), dim=-1, eps=1e-6)
         cosines = unit @ normalize(post, dim=-1, eps=1e-6).transpose(1, 2)
@@ -113,7 +114,8 @@ def main() -> None:
     for train in (True, False):
         what = "train" if train else "score"
         for words in (4, 10):
-            pair, slow = make_pair(256, words), "loop over query words"
+            pair = make_pair(256, words)
+            slow = "loop over query words"
             for part, wrap in (
                 ("whole model", lambda model: model),
                 ("attention", Attention),

@@ -83,7 +83,8 @@ def peers(
             run = collection.peer(name, [year])
             system.add(year, evaluate_run(run, _qrels(collection, year)))
         systems_of_peers.append(system)
-    first, strong = collection.peer("ql", years), collection.peer("mphcnn", years)
+    first = collection.peer("ql", years)
+    strong = collection.peer("mphcnn", years)
     systems = {
         suffix: System(f"MP-HCNN (published run){suffix}") for suffix in SUFFIXES
     }
@@ -132,7 +133,8 @@ def saved(
     for suffix in SUFFIXES if neighbors else (PLAIN, JOINT):
         for folder in folders:
             row = _read(folder / "row.json")
-            year, name = int(row["fold"]), row["ranker"] + suffix
+            year = int(row["fold"])
+            name = row["ranker"] + suffix
             if suffix == NEAR:
                 convert, _ = SCALES[row["config"]["task"]["interpolation"]]
                 dev = interpolate(

@@ -53,7 +53,8 @@ def _solver(name: str, shape: tuple[int, ...], dim: int, target: float) -> list[
     scores, alpha, upstream = _scores(shape)
 
     def both(solve: Callable[[Tensor, Tensor], Tensor]) -> None:
-        z, a = scores.clone().requires_grad_(), alpha.clone().requires_grad_()
+        z = scores.clone().requires_grad_()
+        a = alpha.clone().requires_grad_()
         torch.autograd.grad(solve(z, a), (z, a), upstream)
 
     def ours(z: Tensor, a: Tensor) -> Tensor:
@@ -134,7 +135,8 @@ def _floor(batch: int, length: int, how: str = "") -> list[Line]:
     The ideal is these products and one pass over the memory that attention reads and writes: what
     no encoder of this width can be faster than.
     """
-    dim, tokens = 300, batch * length
+    dim = 300
+    tokens = batch * length
     if how == "expressions":
         os.environ[SWITCH] = "0"
     encoder = star(dim).to(DEVICE)

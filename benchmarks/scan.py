@@ -29,7 +29,9 @@ from siamese_news.search.seeds import MILLION, Seeds
 SHIPPED = Path(siamese_news.__file__).parent / "pretrained"
 TARGET_SCAN = 3_000_000  # posts a second, 5 seeds at 256 dimensions
 TARGET_MEMORY = 1.5e9
-SEEDS, SIZE, VECTORS = 5, 256, 500_000
+SEEDS = 5
+SIZE = 256
+VECTORS = 500_000
 # A process counts the memory of the one that started it, so a small one has to start it.
 LAUNCH = """
 import resource, subprocess, sys

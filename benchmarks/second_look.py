@@ -57,7 +57,9 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     ids = list(collection.posts)
     texts = [post.text for post in collection.posts.values()]
     model = open_model()
-    scores, factors, decided = [], [], []
+    scores = []
+    factors = []
+    decided = []
     for start in range(0, len(seeds), _SEEDS):
         some = seeds[start : start + _SEEDS]
         scorer = open_scorer(model, [a.full_text for a in some])
@@ -65,7 +67,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         scores.append(scorer.scores(texts))
         factors.append(scorer.scales())
         decided.append(scorer.agreement())
-    scales, agreed = np.concatenate(factors), np.concatenate(decided)
+    scales = np.concatenate(factors)
+    agreed = np.concatenate(decided)
     first = np.rint(np.concatenate(scores).astype(np.float64) * MILLION).astype(
         np.int64
     )
@@ -82,7 +85,8 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         "first": mean(first),
     }
     for count in (None, *(one for one in COUNTS if one)):
-        look, used = SecondLook(folder, Seeds(seeds), count), time.process_time()
+        look = SecondLook(folder, Seeds(seeds), count)
+        used = time.process_time()
         lists = first.copy()
         for number, line in enumerate(lists):
             best = np.argsort(-line, kind="stable")[: look.count(number, line, agreed)]

@@ -39,7 +39,8 @@ def commands(folder: Path) -> Iterator[tuple[str, list[Any]]]:
         (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     one = ["--articles", folder / "pages" / "bridge.html", "--threads", 1]
     three = ["--articles", folder / "pages", "--threads", 1]
-    many, found = folder / "many.jsonl", folder / "found.jsonl"
+    many = folder / "many.jsonl"
+    found = folder / "found.jsonl"
     yield "--help", ["--help"]
     yield "rank, 1,000 posts", ["rank", *three, "--posts", folder / "few.jsonl"]
     yield "rank, 100,000 posts", ["rank", *three, "--posts", many]

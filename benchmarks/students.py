@@ -156,7 +156,8 @@ def posts_per_second(name: str, texts: Sequence[str]) -> float:
     from siamese_news.training.build import encoder_of
 
     torch.set_num_threads(1)
-    config, shipped = compose_training(options_of(name, 0, ())), Model.pretrained()
+    config = compose_training(options_of(name, 0, ()))
+    shipped = Model.pretrained()
     size = config["task"]["dim"]
     encoder, plain = encoder_of(config["encoder"], size)
     model = Model(

@@ -29,7 +29,9 @@ from siamese_news.encoders import Encoder, TokenEmbedding, build_encoder
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary, load_vectors
 
-POSTS, PEER_POSTS, PEER_ARTICLES = 2000, 128, 8
+POSTS = 2000
+PEER_POSTS = 128
+PEER_ARTICLES = 8
 EPOCH_BATCHES = 4
 LIMITS = {"article_tokens": 1000, "post_tokens": 1000, "keep": "first"}
 
@@ -156,7 +158,8 @@ def _static() -> Callable[[list[str]], np.ndarray] | None:
     tokenizer = WordTokenizer(
         WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]")
     )
-    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
+    tokenizer.normalizer = Lowercase()
+    tokenizer.pre_tokenizer = Whitespace()
     vectors = np.random.default_rng(0).standard_normal(
         (len(words), 300), dtype=np.float32
     )
@@ -191,7 +194,8 @@ def _pairs(size: int, batches: int) -> list[list[tuple[int, np.ndarray, np.ndarr
     """Random pair batches (article number, its ids, the post's ids), as the released code's."""
     collection, _ = _collection()
     words = list(_words())
-    tokenizer, vocabulary = Tokenizer(words=words), Vocabulary(words, unknown="drop")
+    tokenizer = Tokenizer(words=words)
+    vocabulary = Vocabulary(words, unknown="drop")
     numbers = {key: number for number, key in enumerate(collection.articles)}
     pairs = sorted(
         (article, post)

@@ -68,14 +68,16 @@ def watching(
 
 def through(count: int, kills: int, folder: Path) -> None:
     """Print the speed of a whole run, and whether a killed one wrote the same."""
-    pool, more = open_source("events-dev"), open_source("signal1m")
+    pool = open_source("events-dev")
+    more = open_source("signal1m")
     texts = [post.text for source in (pool, more) for post in source.posts.values()]
     seeds = write_seeds(folder / "seeds.jsonl", list(pool.articles.values())[::3][:5])
     stream = write_stream(folder / "stream.jsonl", texts, count)
     options = ("--threshold", "0.3", "--window", "1000000")
     started = time.monotonic()
     process = watching(folder, "whole", seeds, stream, *options)
-    code, used = process.wait(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    code = process.wait()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert code == 0, (folder / "whole.log").read_text()[-2000:]
     took = time.monotonic() - started
     print(
@@ -87,9 +89,12 @@ def through(count: int, kills: int, folder: Path) -> None:
     )
     if not kills:
         return
-    dice, killed, runs = random.Random(0), 0, 0
+    dice = random.Random(0)
+    killed = 0
+    runs = 0
     while True:
-        process, runs = watching(folder, "killed", seeds, stream, *options), runs + 1
+        process = watching(folder, "killed", seeds, stream, *options)
+        runs = runs + 1
         limit = dice.uniform(0, 1.2 * took / kills) if killed < kills else None
         try:
             code = process.wait(limit)
@@ -117,7 +122,8 @@ def future(folder: Path) -> None:
         out.writelines(
             json.dumps({"id": post.id, "text": post.text}) + "\n" for post in posts
         )
-    least, totals = str(min(THRESHOLDS)), {}
+    least = str(min(THRESHOLDS))
+    totals = {}
     for name, article in pool.articles.items():
         relevant = {
             post for post, grade in pool.qrels["dev"][name].items() if grade >= 1

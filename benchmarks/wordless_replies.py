@@ -60,7 +60,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     draw = random.Random(parser.parse_args().seed)
-    pool, model = open_source("events-dev"), open_model(None)
+    pool = open_source("events-dev")
+    model = open_model(None)
     posts = list(pool.posts.values())
     above = {f"r{post.id}": post for post in draw.sample(posts, len(posts) // 2)}
     said = {reply: draw.choice(PHRASES) for reply in above}

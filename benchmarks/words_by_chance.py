@@ -30,14 +30,17 @@ def main() -> None:
     ]
     print("groups  draws  with a word  words")
     for count in GROUPS:
-        draw, wrong, words = random.Random(count), 0, 0
+        draw = random.Random(count)
+        wrong = 0
+        words = 0
         for number in range(draws):
             texts = different[number % len(different)]
             groups: list[list[str]] = [[] for _ in range(count)]
             for text in texts:
                 groups[draw.randrange(count)].append(text)
             sure = sum(word.sure for own in words_of(groups) for word in own)
-            wrong, words = wrong + bool(sure), words + sure
+            wrong = wrong + bool(sure)
+            words = words + sure
         print(f"{count:6} {draws:6} {wrong:12} {words:6}")
 
 

@@ -33,7 +33,8 @@ def reproduce(config: DictConfig, out: Path) -> Path:
     paper = plain["paper"]
     if paper is None:
         raise InputError("no paper is named; say paper=ast or paper=samcnn")
-    seeds, made = plain["seeds"], Path(plain["made"])
+    seeds = plain["seeds"]
+    made = Path(plain["made"])
     if not (
         isinstance(seeds, list) and seeds and all(type(one) is int for one in seeds)
     ):

@@ -40,7 +40,8 @@ def reproduce(
     """
     if missing not in MISSING:
         raise InputError(f"missing={missing}: expected {' or '.join(MISSING)}")
-    paper, shared = chosen[0].paper, Setting("shared", tuple(seeds))
+    paper = chosen[0].paper
+    shared = Setting("shared", tuple(seeds))
     use_shared = missing == "say" or shared_data(*COLLECTIONS[paper])
     settings = {}
     for exhibit in chosen:
@@ -71,7 +72,8 @@ def reproduce(
                 f"{duration(sum(job.minutes for job in waiting))} of one processor core"
             )
         bundled = setting.data == "stories" and bool(jobs)
-        content, results_used = exhibit.lay_out(results), list(results.by_job.values())
+        content = exhibit.lay_out(results)
+        results_used = list(results.by_job.values())
         made.append(Made(exhibit, content, results_used, bundled, line))
     return write_folder(out, paper, made)
 

@@ -111,7 +111,8 @@ def draw(found: Mapping[str, tuple[float, float]]) -> bytes:
     with matplotlib.rc_context(style):
         figure, axes = plt.subplots(figsize=(8.6, 4.6))
         for row, (label, color, place) in ROWS.items():
-            (speed, quality), (offset, align) = found[row], PLACES[place]
+            (speed, quality) = found[row]
+            (offset, align) = PLACES[place]
             axes.plot(
                 speed, quality, "o", color=color, markersize=9 if color == OURS else 7
             )

@@ -39,7 +39,8 @@ def sweep_models(sweep: Mapping[str, str], made: Path) -> list[Path]:
     if sweep["settings"] == "code":
         folders = [runs / job.name / "model" for job in _jobs(sweep)]
         return [folder for folder in folders if (folder / "SHA256SUMS").is_file()]
-    encoder, split = _encoder(sweep), sweep["split"]
+    encoder = _encoder(sweep)
+    split = sweep["split"]
     found = [seed_model(SETTING, encoder, split, seed, runs) for seed in SETTING.seeds]
     return [folder for folder in found if folder is not None]
 

@@ -219,7 +219,8 @@ class LookAgain(ModelSystem):
         scores, seconds = super().__call__(articles, posts)
         scorer = open_scorer(self.model, articles, **self._options)
         observe_all(scorer, posts)
-        scales, agreed = scorer.scales(), scorer.agreement()
+        scales = scorer.scales()
+        agreed = scorer.agreement()
         seeds = Seeds(
             [Article(id=str(n), text=text) for n, text in enumerate(articles)]
         )
@@ -249,7 +250,8 @@ class Compared:
     """
 
     def __init__(self, system: System, words: TextModel | None) -> None:
-        self.parts, self._words = (system,), words
+        self.parts = (system,)
+        self._words = words
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""
@@ -289,7 +291,9 @@ class Lexical:
     """A ranker over words, with the IDF of the pool or of the background."""
 
     def __init__(self, ground: Ground, *, idf: str, **options: Any) -> None:
-        self._ground, self._idf, self._options = ground, idf, options
+        self._ground = ground
+        self._idf = idf
+        self._options = options
 
     def _ranker(self) -> Any:
         raise NotImplementedError
@@ -381,7 +385,9 @@ class SentenceSystem:
     """Cosines of the first words of an article, or the best over its chunks of so many words."""
 
     def __init__(self, encode: SentenceEncoder, *, words: int, chunks: bool) -> None:
-        self._encode, self._words, self._chunks = encode, words, chunks
+        self._encode = encode
+        self._words = words
+        self._chunks = chunks
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""
@@ -405,7 +411,8 @@ class Mix:
     """``(1 - weight)`` times the first system's score plus ``weight`` times the second's."""
 
     def __init__(self, first: System, second: System, weight: float) -> None:
-        self.parts, self.weight = (first, second), weight
+        self.parts = (first, second)
+        self.weight = weight
 
     def __call__(self, articles: Sequence[str], posts: Sequence[str]) -> Scored:
         """See `System`."""

@@ -131,7 +131,8 @@ def leaderboard(
 
 def read_tables(text: str) -> Earlier:
     """The cells of all tables of a leaderboard, whose titles are unique below a heading."""
-    heading, head = "", list[str]()
+    heading = ""
+    head = list[str]()
     found: dict[str, dict[str, dict[str, str]]] = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
@@ -239,13 +240,16 @@ def _by_language(test: str, ap: Mapping[str, float]) -> dict[str, list[float]]:
 def _together(board: Board, scores: Scores, row: Row) -> dict[str, str]:
     """Over all columns: the mean, and the difference to each strongest peer."""
     differences: dict[str, float] = {}
-    values, mine, theirs = [], [], []
+    values = []
+    mine = []
+    theirs = []
     for column in columns(board):
         found = scores.get(column.test, {})
         peer = strongest_peer(board, found, column)
         if row.name not in found or peer is None:
             return {"mean": "–", "worst difference": "–", "p of all": "–"}
-        own, other = column.ap(found[row.name]), column.ap(found[peer])
+        own = column.ap(found[row.name])
+        other = column.ap(found[peer])
         values.append(_mean(own.values()))
         differences[f"{column.test}, one seed" if column.single else column.test] = (
             values[-1] - _mean(other.values())

@@ -94,7 +94,9 @@ def _lay_out(results: Results) -> Content:
         return Content(
             outcome="These runs have no small size; they need the shared data."
         )
-    tables, found, leading = [], [], []
+    tables = []
+    found = []
+    leading = []
     for split in ("event", "pair"):
         rows = [_row(encoder, split, results) for encoder in ENCODERS]
         done = sorted(

@@ -18,7 +18,9 @@ from papers.jobs import Results, Setting
 from papers.style import COLORS, new_figure, series
 
 # Section 5 and Fig. 4: of the tweets at or above the threshold, how many are relevant and not.
-AST_THRESHOLD, AST_RELEVANT, AST_IRRELEVANT = 0.7, 36, 10
+AST_THRESHOLD = 0.7
+AST_RELEVANT = 36
+AST_IRRELEVANT = 10
 # Table 3: cosines of the most and the least similar tweets, in falling order.
 AST_MOST_SIMILAR = (0.9166, 0.8996, 0.8841, 0.8838, 0.8686)
 AST_LEAST_SIMILAR = (0.4311, 0.3877, 0.3875, 0.3797, 0.3361)
@@ -49,7 +51,8 @@ def threshold_rows(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     totals = values["totals"]
     rows = []
     for row in values["thresholds"]:
-        kept, wrong = row["relevant kept"], row["irrelevant kept"]
+        kept = row["relevant kept"]
+        wrong = row["irrelevant kept"]
         rows.append(
             {
                 "threshold": f"{row['threshold']:g}",
@@ -120,7 +123,8 @@ def _dated(results: Results, option: str, title: str) -> str:
 
 
 def _f1(row: Mapping[str, Any]) -> float:
-    precision, recall = row["precision"] or 0.0, row["recall"]
+    precision = row["precision"] or 0.0
+    recall = row["recall"]
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
@@ -196,7 +200,8 @@ def _none_at_the_bottom(results: Results) -> bool:
 
 def _texts(results: Results) -> Table:
     """Ten posts of the bundled stories with their texts: invented, so they can be shown."""
-    values, bundled = results[STORY], story(Setting("stories"))
+    values = results[STORY]
+    bundled = story(Setting("stories"))
     texts = {post.id: post.text for post in bundled.posts}
     (seed,) = (article for article in bundled.seeds if article.id == values["article"])
     made = results.by_job[STORY].made

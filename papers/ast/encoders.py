@@ -27,7 +27,9 @@ from siamese_news.metrics import ALL_ROWS
 # published is the mean over all eight rows.
 
 # Section 3 and 4: what the tweets link to, and the samples held out.
-AST_POSTS, AST_ARTICLES, AST_HELD_OUT = 34_888, 12_704, 3300
+AST_POSTS = 34_888
+AST_ARTICLES = 12_704
+AST_HELD_OUT = 3300
 
 # Table 1: name -> r-Precision at ALL_ROWS
 AST_R_PRECISION = {
@@ -156,7 +158,9 @@ def _sizes_table(sizes: Mapping[str, Any]) -> Table:
 
 
 def _lay_out_r_precision(results: Results) -> Content:
-    tables, outcomes, firsts = [], [], []
+    tables = []
+    outcomes = []
+    firsts = []
     if SIZES in results:
         tables.append(_sizes_table(results[SIZES]))
     labels = {f"P@{r}": str(r) for r in ALL_ROWS}

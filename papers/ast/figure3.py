@@ -96,7 +96,8 @@ def _runs(results: Results) -> list[tuple[str, int, Mapping[str, Any]]]:
 
 def movement(initial: Sequence[float], trained: Sequence[float]) -> dict[str, float]:
     """How far the alphas of one part moved, and whether they still correlate with their start."""
-    first, last = np.asarray(initial), np.asarray(trained)
+    first = np.asarray(initial)
+    last = np.asarray(trained)
     return {
         "initial mean": float(first.mean()),
         "trained mean": float(last.mean()),
@@ -270,7 +271,8 @@ def _sentence_rows() -> list[Mapping[str, Any]]:
 
 
 def _published_rows() -> list[Mapping[str, Any]]:
-    stars, rings = PUBLISHED["stars"], PUBLISHED["rings"]
+    stars = PUBLISHED["stars"]
+    rings = PUBLISHED["rings"]
     rows: list[Mapping[str, Any]] = [
         {"head": str(head), "star": star, "ring": ring}
         for head, (star, ring) in enumerate(zip(stars, rings, strict=True))

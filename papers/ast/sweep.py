@@ -50,7 +50,8 @@ def sweep_jobs(setting: Setting) -> list[Job]:
             for split in splits(setting):
                 shared = overrides(setting, encoder, split)
                 data = data_of(setting, split)
-                trial, epochs = trial_name(encoder, split), TRIAL_EPOCHS[setting.data]
+                trial = trial_name(encoder, split)
+                epochs = TRIAL_EPOCHS[setting.data]
                 epoch = encoder.minutes * share(setting, split)
                 if seed == first:
                     run = partial(_run_trials, shared, seed)
@@ -158,7 +159,8 @@ def first_model(encoder: Encoder, split: str, runs: Path, results: Results) -> P
     seed = setting.seeds[0]
     if (there := seed_model(setting, encoder, split, seed, runs)) is not None:
         return there
-    trial, folder = trial_name(encoder, split), runs / seed_name(encoder, split, seed)
+    trial = trial_name(encoder, split)
+    folder = runs / seed_name(encoder, split, seed)
     _run_seed(overrides(setting, encoder, split), trial, seed, seed, folder, results)
     return first_model(encoder, split, runs, results)
 

@@ -25,7 +25,8 @@ class _Level(nn.Module):
 
     def forward(self, texts: Tensor, mask: Tensor) -> Tensor:
         """(N, S, E), (N, S) -> (N, S, F)."""
-        tokens, left = texts.shape[1], (self.width - 1) // 2
+        tokens = texts.shape[1]
+        left = (self.width - 1) // 2
         padded = pad(texts, (0, 0, left, self.width - 1 - left))
         windows = torch.cat(
             [padded[:, j : j + tokens] for j in range(self.width)], dim=-1

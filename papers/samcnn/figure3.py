@@ -63,7 +63,8 @@ def _draw(by_topic: Mapping[str, float]) -> Any:
 
 
 def _lay_out(results: Results) -> Content:
-    ap, p30 = dict(changes(results)), dict(changes(results, FIGURES["P30"]))
+    ap = dict(changes(results))
+    p30 = dict(changes(results, FIGURES["P30"]))
     if not ap:
         return Content()
     said = _sentence(ap, p30)

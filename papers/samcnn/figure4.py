@@ -67,7 +67,8 @@ def separation(
         >>> separation([[0, 0], [0, 1], [9, 9], [9, 8]], [True, True, True, False])
         0.6666666666666666
     """
-    points, labels = np.asarray(places, np.float64), np.asarray(relevant, bool)
+    points = np.asarray(places, np.float64)
+    labels = np.asarray(relevant, bool)
     if labels.sum() == 0 or len(points) < 2:
         return None
     distances = ((points[labels][:, None] - points[None]) ** 2).sum(axis=2)
@@ -76,7 +77,8 @@ def separation(
 
 
 def _job(setting: Setting, name: str) -> Job:
-    option, seed = JOBS[name], setting.seeds[0]
+    option = JOBS[name]
+    seed = setting.seeds[0]
 
     def run(folder: Path, results: Results) -> Mapping[str, Any]:
         collection = collection_of(setting, folder.parent)
@@ -139,7 +141,8 @@ def _lay_out(results: Results) -> Content:
     if not there:
         return Content()
     *_, last = there.values()
-    topic, relevant = last["topic"], [bool(label) for label in last["relevant"]]
+    topic = last["topic"]
+    relevant = [bool(label) for label in last["relevant"]]
     panels = {
         name: one["places"] for name, one in there.items() if one["topic"] == topic
     }

@@ -109,7 +109,8 @@ class RM3(QueryLikelihood):
         self, articles: Sequence[list[str]], start: int, stop: int
     ) -> np.ndarray:
         """Scores of the posts [start, stop) for A queries: (A, stop - start) float32."""
-        everything, columns = np.arange(len(self._lengths)), np.arange(start, stop)
+        everything = np.arange(len(self._lengths))
+        columns = np.arange(start, stop)
         rows = [
             self._weighted(self._expand(a, everything), columns)[0] for a in articles
         ]

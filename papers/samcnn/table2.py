@@ -12,8 +12,11 @@ from papers.training_runs import compose_training
 def settings_here(experiment: str) -> dict[str, str]:
     """The settings of an experiment of ``conf/experiment``, under the names of `SETTINGS`."""
     options = compose_training([f"experiment={experiment}", "ranker=patt"])
-    task, ranker, vectors = options["task"], options["ranker"], options["vectors"]
-    optimizer, schedule = task["optimizer"], task["schedule"]
+    task = options["task"]
+    ranker = options["ranker"]
+    vectors = options["vectors"]
+    optimizer = task["optimizer"]
+    schedule = task["schedule"]
     trained = "fine-tuned" if vectors["trainable"] else "not fine-tuned"
     bound = task["unknown_range"]
     patience = task["patience"]

@@ -95,7 +95,8 @@ def significant(
             other = means[j]
             if not figures or figures.keys() != other.keys():
                 continue
-            first, second = list(figures.values()), [other[topic] for topic in figures]
+            first = list(figures.values())
+            second = [other[topic] for topic in figures]
             if randomization_test(first, second, samples=samples) < level:
                 high, low = (i, j) if sum(first) > sum(second) else (j, i)
                 marks[high][0].append(low)
@@ -214,7 +215,9 @@ def headline(systems: Mapping[str, Figures]) -> str:
 
 def details(systems: Mapping[str, Figures]) -> str:
     """Our figures next to the printed ones, in two or three sentences."""
-    same, parts, count = [], [], 0
+    same = []
+    parts = []
+    count = 0
     for name, printed in SYSTEMS.items():
         ours = {
             (year, column): mean

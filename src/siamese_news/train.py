@@ -185,7 +185,8 @@ def _refuse_ddp(config: DictConfig) -> None:
             f"a multirun was started {launched_processes()} times (torchrun or srun), and each "
             "process would run the whole sweep; start one command for each job of the sweep"
         )
-    strategy, devices = str(config.trainer.strategy), config.trainer.devices
+    strategy = str(config.trainer.strategy)
+    devices = config.trainer.devices
     several = (
         devices != 1
         if strategy.startswith("ddp")

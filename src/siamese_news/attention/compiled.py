@@ -295,7 +295,8 @@ class RingLoop(torch.autograd.Function):
         weights = (
             query.new_empty(heads, keys, tokens) if any(ctx.needs_input_grad) else None
         )
-        mask, alphas = mask.contiguous(), alphas.float().contiguous()
+        mask = mask.contiguous()
+        alphas = alphas.float().contiguous()
         arguments = _Arguments(
             *_given(tile, mask, alphas, states),
             _matrix(mixed, tile.start),
@@ -311,10 +312,12 @@ class RingLoop(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of alpha and of the states that were given."""
         mask, alphas, weights, *states = ctx.saved_tensors
-        tile, grad = ctx.tile, grads[0].contiguous()
+        tile = ctx.tile
+        grad = grads[0].contiguous()
         back = [None if one is None else torch.empty_like(one) for one in states[:5]]
         back += map(torch.zeros_like, states[5:])  # to which every token adds
-        d_alphas, d_scores = torch.zeros_like(alphas), torch.empty_like(weights)
+        d_alphas = torch.zeros_like(alphas)
+        d_scores = torch.empty_like(weights)
         gradients = _matrices(tile, back)
         arguments = _Arguments(
             *_given(tile, mask, alphas, states),

@@ -142,7 +142,8 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
                 f"{path}: is given for both annotators; name the sheet of each"
             )
     drawn = SampledPosts(sibling(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
-    first, other = read_labels(labels, drawn).of, read_labels(second, drawn).of
+    first = read_labels(labels, drawn).of
+    other = read_labels(second, drawn).of
     both = [
         name
         for name in first

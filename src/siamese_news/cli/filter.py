@@ -61,7 +61,8 @@ def filter(
     After Ctrl-C or kill -9, the same command with --resume continues, and the results are the same.
     """
     check_cut(query)
-    ray, together = engine == "ray", workers > 1 or engine == "ray"
+    ray = engine == "ray"
+    together = workers > 1 or engine == "ray"
     if together and not ray:
         from siamese_news.utils.processes import importing
 
@@ -126,7 +127,8 @@ def _alone(
     try:
         if part.progress.blocks:
             echo(f"{part.path}: continues after block {part.progress.blocks}")
-        scorer, before = opened.scorer(), part.progress.scored
+        scorer = opened.scorer()
+        before = part.progress.scored
         found = filter_posts(opened, scorer, pool, part)
         opened.languages.note(pool.sample())
         summary = pool.summary(max(found.scored - before, 0))

@@ -157,7 +157,8 @@ def search_command(
         parameters = [parameter(name) for name in options if name not in files]
         parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
         parameters += [parameter(name) for name in options if name in files]
-        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        run.__name__ = function.__name__
+        run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
 

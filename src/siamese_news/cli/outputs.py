@@ -38,7 +38,8 @@ def format_of(
     An ending of a format that is not `among` those of the command, or the name of a folder, is an
     `InputError`.
     """
-    format, out = query.format, query.out
+    format = query.format
+    out = query.out
     if out is not None and out.is_dir():
         raise InputError(f"{out}: is a folder; expected the name of a file to write")
     if format is None and out is not None:
@@ -154,7 +155,8 @@ def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
     Raises:
         InputError: as `check_output`, and for an output inside the index that is searched.
     """
-    out, index = query.out, query.index
+    out = query.out
+    index = query.index
     if (
         out is not None
         and index is not None

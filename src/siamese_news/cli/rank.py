@@ -53,7 +53,8 @@ def rank(
 
     use_threads(query.threads)
     query = format_of(query, "table")
-    out, format = query.out, query.format
+    out = query.out
+    format = query.format
     assert format is not None
     more = query.dedupe or query.map or query.author or query.second_look
     if scores_only and (
@@ -78,7 +79,8 @@ def rank(
         seeds = opened.seeds  # which know their rivals
         # A missing library is better reported before the search.
         second_look = opened.second_look
-        pool, scorer = open_pool(query, opened.model), opened.scorer()
+        pool = open_pool(query, opened.model)
+        scorer = opened.scorer()
         if scores_only:
             with open_output(out, format) as (stream, _):
                 scored, scores = write_scores(

@@ -58,7 +58,8 @@ def rerank(
         first_stage=first_stage,
     )
     with open_output(search.out, search.format) as (stream, terminal):
-        rows, titles = map(row_of, found), {"query": query}
+        rows = map(row_of, found)
+        titles = {"query": query}
         write_rows(stream, rows, search.format, titles=titles, terminal=terminal)
     write_meta(search.out)
     if search.out is not None:

@@ -49,7 +49,8 @@ def threads(
     from siamese_news.search.conversations import COLUMNS, bring_threads
     from siamese_news.search.output import write_rows
 
-    out, format = query.out, format_of(query, None, ("jsonl", "csv", "parquet")).format
+    out = query.out
+    format = format_of(query, None, ("jsonl", "csv", "parquet")).format
     assert out is not None and format is not None
     check_query_output(query, results, force=force)
     pool = file_pool(query)

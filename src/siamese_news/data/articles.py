@@ -172,7 +172,8 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
     # trafilatura writes every field, with null for unknown values.
     known = {key: value for key, value in record.items() if value is not None}
     names = by_normal_name(known)
-    titles, bodies = present(names, TITLES)[:1], present(names, _BODIES)
+    titles = present(names, TITLES)[:1]
+    bodies = present(names, _BODIES)
     with refused_at(where):
         title = text_of(known, *titles) if titles else ""
         text = (
@@ -214,7 +215,8 @@ Records = Iterator[tuple[str, dict[str, Any] | EmptyArticle]]
 
 def _records(source: Input) -> Records:
     """The records of a file, each with its place for messages."""
-    name, suffix = source.name, plain_suffix(source.name)
+    name = source.name
+    suffix = plain_suffix(source.name)
     if piped := source.path is None:
         source.spool()
     path = source.path

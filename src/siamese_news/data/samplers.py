@@ -39,7 +39,9 @@ class _BatchSampler(Sampler[T]):
             raise ValueError(
                 f"rank is {rank} of world {world}, expected 0 <= rank < world"
             )
-        self.seed, self.rank, self.world = int(seed), rank, world
+        self.seed = int(seed)
+        self.rank = rank
+        self.world = world
         self.one_epoch = one_epoch
         self.epoch = self.batch = 0
 
@@ -55,7 +57,8 @@ class _BatchSampler(Sampler[T]):
     def set_epoch(self, epoch: int) -> None:
         """Go to the start of an epoch; the current epoch keeps its position."""
         if epoch != self.epoch:
-            self.epoch, self.batch = int(epoch), 0
+            self.epoch = int(epoch)
+            self.batch = 0
 
     def advance(self, batches: int = 1) -> None:
         """Count batches of this epoch as trained on."""
@@ -77,9 +80,11 @@ class _BatchSampler(Sampler[T]):
                 f"the saved run had {saved} batches per epoch, this one has {len(self)}: the "
                 "data, data.batching or the number of processes differ; resume with the same"
             )
-        self.epoch, self.batch = int(state["epoch"]), int(state["batch"])
+        self.epoch = int(state["epoch"])
+        self.batch = int(state["batch"])
         if self.batch >= len(self):
-            self.epoch, self.batch = self.epoch + 1, 0
+            self.epoch = self.epoch + 1
+            self.batch = 0
 
 
 class TextBatchSampler(_BatchSampler[list[int]]):

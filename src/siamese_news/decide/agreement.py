@@ -57,7 +57,9 @@ def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
     Each unit holds the labels, 0 or 1, of a post by any number of annotators; posts with fewer than
     two do not count. 1 is perfect agreement, 0 that of chance; None if all labels are the same.
     """
-    values, ones, differing = 0, 0, 0.0
+    values = 0
+    ones = 0
+    differing = 0.0
     for labels in units:
         if len(labels) < 2:
             continue
@@ -132,7 +134,8 @@ def machine_lines(
             "Scores have no cutoff, so precision, recall and alpha are not defined.",
         ]
     relevant = np.array([verdicts[n] for n in both.tolist()])
-    called, ranks = machine.values[both] >= machine.cut, ranks[both]
+    called = machine.values[both] >= machine.cut
+    ranks = ranks[both]
     order = np.argsort(ranks)
     parts = [("", order)]
     if len(order) >= 30:
@@ -141,7 +144,8 @@ def machine_lines(
             for part in np.array_split(order, 3)
         ]
     for where, part in parts:
-        said, own = relevant[part], called[part]
+        said = relevant[part]
+        own = called[part]
         hits = int((said & own).sum())
         alpha = krippendorff(np.stack([said, own], axis=1).astype(int).tolist())
         shown = "not defined" if alpha is None else f"{alpha:.3f}"

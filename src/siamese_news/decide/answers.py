@@ -71,7 +71,8 @@ class Sampled:
 
         Known errors that came in no random order narrow the bounds as well.
         """
-        first, last = int(ranks[0]), int(ranks[-1]) + 1
+        first = int(ranks[0])
+        last = int(ranks[-1]) + 1
         keys = self._keys(first, last)[ranks - first]
         labels = self._labels[ranks]
         ordered = labels[np.argsort(keys, kind="stable")]
@@ -79,8 +80,10 @@ class Sampled:
         drawn = int(gaps[0]) if len(gaps) else len(ranks)
         wrong = int((ordered[:drawn] == 0).sum())
         low, high = between(wrong, drawn, len(ranks), *self._prior, error)
-        known, good = int((labels == 0).sum()), int((labels == 1).sum())
-        low, high = max(low, known), min(high, len(ranks) - good)
+        known = int((labels == 0).sum())
+        good = int((labels == 1).sum())
+        low = max(low, known)
+        high = min(high, len(ranks) - good)
         return drawn, wrong, min(low, high), high
 
     def known_errors(self, ranks: NDArray[np.int64]) -> int:
@@ -315,7 +318,9 @@ def _bands(
     work: Certification, sampled: Sampled, ends: Sequence[int], error: float
 ) -> list[dict[str, Any]]:
     """The share of relevant posts in each band of scores."""
-    bands, start, scores = [], 0, work.population.scores
+    bands = []
+    start = 0
+    scores = work.population.scores
     for end in ends:
         ranks = np.arange(start, end)
         drawn, wrong, low, high = sampled.errors(ranks, error)

@@ -103,12 +103,14 @@ class Audit(SamplingPlan):
         """The parts by name: first rank, end, and number of posts to draw."""
         budget = self.settings["budget"]
         if self.settings.get("certificate"):
-            above, size = self.settings["above"], self.settings["population"]
+            above = self.settings["above"]
+            size = self.settings["population"]
             return {BELOW: (above, size, min(size - above, budget))}
         if self.settings["threshold"] is None:
             total = len(self.population)
             return {"": (0, total, min(budget, total))}
-        above, size = self.settings["above"], self.settings["population"]
+        above = self.settings["above"]
+        size = self.settings["population"]
         first = min(above, max(1, budget // 3))
         return {
             ABOVE: (0, above, first),
@@ -186,7 +188,8 @@ class Audit(SamplingPlan):
                 "precision": hits / drawn,
                 "precision_at_least": least / size,
             }
-        above, below = counts[ABOVE], counts[BELOW]
+        above = counts[ABOVE]
+        below = counts[BELOW]
         estimate, bound = recall_bound(above, below, error)
         return found | {
             "above": list(above),

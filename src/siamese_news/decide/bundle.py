@@ -32,7 +32,9 @@ from siamese_news.utils.files import atomic_write, file_sha256, json_text
 
 FORMAT = 1
 _KIND = "siamese_news bundle"
-_MANIFEST, _SCORES, _LABELS = "manifest.json", "scores.jsonl", "labels.csv"
+_MANIFEST = "manifest.json"
+_SCORES = "scores.jsonl"
+_LABELS = "labels.csv"
 _LABEL_COLUMNS = ("key", "article", "post", "label", "check")
 
 

@@ -62,9 +62,11 @@ def findings_of(
 ) -> dict[str, Any]:
     """A certificate without its answers, which take a pass over the results."""
     plan = work.plan
-    rate, least = work.settings.false_positive, work.settings.false_negative
+    rate = work.settings.false_positive
+    least = work.settings.false_negative
     relevant = sum(label.relevant for label in labels.of.values())
-    judged, choice = judged_by(labels), work.choice(claims, labels)
+    judged = judged_by(labels)
+    choice = work.choice(claims, labels)
     if rate is not None:
         misses = f" and misses at least {least:g} of the relevant ones" if least else ""
         judged = (
@@ -134,7 +136,8 @@ def write_files(
     Returns:
         The file of the lists, None without one; and that of an earlier, final certificate.
     """
-    path, earlier = sibling(work.path, "certificate.json"), None
+    path = sibling(work.path, "certificate.json")
+    earlier = None
     if path.exists():
         old = read_sealed(path, "certificate")
         if old["plan"]["sha256"] != content["plan"]["sha256"]:
@@ -199,8 +202,11 @@ def _units(content: Mapping[str, Any]) -> str:
 
 def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     """What the list is although nothing is certified: the posts that were labeled relevant."""
-    labels, planned = content["labels"], content["settings"]["budget"]
-    used, relevant, units = labels["used"], labels["relevant"], _units(content)
+    labels = content["labels"]
+    planned = content["settings"]["budget"]
+    used = labels["used"]
+    relevant = labels["relevant"]
+    units = _units(content)
     if claim["exact"]:
         return (
             f"Every one of the {content['population']['posts']:,} {units} was labeled and none is "
@@ -268,10 +274,12 @@ def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     else:
         sure = confidence_sentence(content["confidence"], "lead to a wrong certificate")
         how = f"{sure}{earlier_sentence(content)}{_all_targets(content)}{choice_sentence(content)}"
-    labels, shown = claim.get("labels_given", 0), claim["labels_of_the_set"]
+    labels = claim.get("labels_given", 0)
+    shown = claim["labels_of_the_set"]
     which = f"{shown:,} verdicts behind it"
     if claim["exact"] and not shown:
-        labels, shown = content["labels"]["used"], content["population"]["posts"]
+        labels = content["labels"]["used"]
+        shown = content["population"]["posts"]
         which = f"verdicts on all {shown:,} {_units(content)}"
     if labels < shown:
         how += f" The {which} come from {labels:,} labels, because copies of a text share one label."
@@ -295,7 +303,8 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
     step = claim.step
     last = claim.outcome.steps[-1] if claim.outcome.steps else None
     blocked = last if last is not None and not last.certified else None
-    target, kept = Fraction(claim.target), claim.size - len(claim.taken_out)
+    target = Fraction(claim.target)
+    kept = claim.size - len(claim.taken_out)
     noisy = work.settings.false_positive is not None
     known = claim.exact and not noisy
     needed = kept if known else -(-target.numerator * kept // target.denominator)

@@ -15,7 +15,10 @@ from siamese_news.decide.methods import (
 from siamese_news.decide.plan.population import score_text
 
 _WIDTH, _HEIGHT = 640, 240
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 14, 40
+_LEFT = 60
+_RIGHT = 14
+_TOP = 14
+_BOTTOM = 40
 
 
 def page_of(content: Mapping[str, Any]) -> str:

@@ -262,7 +262,8 @@ class Certification(SamplingPlan):
         scores = self.population.scores
         # Before the tables, whose size follows from these numbers.
         self.sizes = self.settings.sets(scores)
-        sets, cuts = self.sizes.tolist(), scores[self.sizes - 1].tolist()
+        sets = self.sizes.tolist()
+        cuts = scores[self.sizes - 1].tolist()
         if (self.plan["sets"], self.plan["cuts"]) != (sets, cuts):
             raise InputError(
                 "its sets do not match these scores; restore the plan, or make a new one with "
@@ -333,7 +334,8 @@ class Certification(SamplingPlan):
 
     def remarks(self) -> list[str]:
         """What the scores and the number of posts mean for the plan, if it is not the usual."""
-        total, ends = len(self.population), self.sizes.tolist()
+        total = len(self.population)
+        ends = self.sizes.tolist()
         if total <= self.settings.budget:
             return [
                 f"The plan has {counted(self.settings.budget, 'label')} for "
@@ -383,15 +385,19 @@ class Certification(SamplingPlan):
         found = []
         for target, tables in zip(self.settings.targets, self.tables, strict=True):
             outcome = descend(tables, self.order, verdicts)
-            due, errors = np.zeros_like(self.sizes), np.empty(0, np.int64)
+            due = np.zeros_like(self.sizes)
+            errors = np.empty(0, np.int64)
             if sure:
                 due = errors_due(self.sizes, tables.nulls, Fraction(target))
                 errors = verdicts.not_relevant(outcome.steps[-1].size)
             step = returned_set(outcome, due, errors)
             size = step.size if step else 0
-            exact, more = step is not None and step.labels == step.size, None
+            exact = step is not None and step.labels == step.size
+            more = None
             if whole is not None and sure:
-                step, exact, errors = None, True, np.flatnonzero(whole == 0)
+                step = None
+                exact = True
+                errors = np.flatnonzero(whole == 0)
                 size = len(whole) if len(errors) < len(whole) else 0
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
@@ -441,7 +447,8 @@ class Certification(SamplingPlan):
                 turns out relevant; some of them may not be needed.
         """
         verdicts = self.verdicts(labels)
-        used, total = len(labels.of), len(self.population)
+        used = len(labels.of)
+        total = len(self.population)
         budget = max(self.settings.budget, used + more)
         if budget >= total:
             ranks = self.order.first(len(self.sizes) - 1, total)
@@ -456,7 +463,8 @@ class Certification(SamplingPlan):
     def choice(self, claims: Sequence[Claim], labels: Labels) -> Choice | None:
         """What the labels that are left can still bring; None while the descent needs labels."""
         verdicts = self.verdicts(labels)
-        used, budget = len(labels.of), self.settings.budget
+        used = len(labels.of)
+        budget = self.settings.budget
         if not used < budget < len(self.population) or self._needed(
             verdicts, used, budget, 1
         ):
@@ -499,7 +507,8 @@ class Certification(SamplingPlan):
         verdicts: KnownVerdicts,
     ) -> list[int]:
         """The needed posts, filled up to the wanted number; see `request`."""
-        hoped, assumed = outcome, list(outcome.needed)
+        hoped = outcome
+        assumed = list(outcome.needed)
         while len(needed) < wanted and hoped.needed:
             # Texts are looked up once for many sets; there may be copies among them.
             more_of_them = len(assumed) + wanted - len(needed)
@@ -525,7 +534,9 @@ class Certification(SamplingPlan):
         if self.settings.false_positive is not None and any(sizes):
             return []
         found: list[int] = []
-        start, total, wanted = min(sizes), len(self.population), min(left, _BEST)
+        start = min(sizes)
+        total = len(self.population)
+        wanted = min(left, _BEST)
         while start < total and len(found) < wanted:
             ranks = np.arange(start, min(start + _PIECE, total))
             found = self._distinct(
@@ -588,7 +599,9 @@ class Certification(SamplingPlan):
     def _whole_pool(self, verdicts: KnownVerdicts) -> NDArray[np.int8] | None:
         """The labels by rank, if every post of the pool has one."""
         pieces: list[NDArray[np.int8]] = []
-        start, end, total = 0, _PIECE, len(self.population)
+        start = 0
+        end = _PIECE
+        total = len(self.population)
         while start < total:  # piece by piece, because usually the first one has a gap
             pieces.append(verdicts(np.arange(start, min(end, total))))
             if (pieces[-1] == UNKNOWN).any():

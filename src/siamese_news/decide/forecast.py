@@ -24,7 +24,8 @@ def chances_at(
     places = np.append((depths[:-2] - middle) / spread, [0.0, 0.0])
     truth = np.append(relevant, [True, False]).astype(np.float64)
     design = np.stack([np.ones_like(places), places], axis=1)
-    penalty, weights = np.diag([0.0, _RIDGE]), np.zeros(2)
+    penalty = np.diag([0.0, _RIDGE])
+    weights = np.zeros(2)
     for _ in range(_STEPS):
         odds = 1 / (1 + np.exp(-design @ weights))
         gradient = design.T @ (truth - odds) - penalty @ weights

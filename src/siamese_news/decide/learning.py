@@ -273,7 +273,10 @@ def learn(
     generator = np.random.default_rng(seed)
     examples = _examples(scores, verdicts, groups, generator)
     learned, typical = _learn_words(words, examples)
-    views, chance, added, uses_machine = [_standardized(scores)], 1.0, 0.0, False
+    views = [_standardized(scores)]
+    chance = 1.0
+    added = 0.0
+    uses_machine = False
     folds = _folds(examples.relevant, examples.groups, generator)
     unseen = _unseen(words.features[:, learned.columns], examples, folds)
     if machine is not None:
@@ -428,7 +431,8 @@ def _cross_validated(
     examples: _Examples, folds: NDArray[np.int64], judged: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logits and scores (n,) of each example by views (n, v), weighted by the other folds."""
-    odds, scores = np.zeros(len(judged)), np.zeros(len(judged))
+    odds = np.zeros(len(judged))
+    scores = np.zeros(len(judged))
     for fold in range(int(folds.max()) + 1):
         train = folds != fold
         intercept, *shares = _shares(
@@ -465,7 +469,9 @@ def _judgment(
     generator: np.random.Generator,
 ) -> tuple[float, float, float, float, float]:
     """The fields before, after, low, high and information of `Feedback`."""
-    relevant, rows, labels = examples.relevant, examples.rows, examples.labels
+    relevant = examples.relevant
+    rows = examples.rows
+    labels = examples.labels
     judged = _columns(views, rows, unseen)
     search, _ = _cross_validated(examples, folds, judged[:, :1])
     odds, learned = _cross_validated(examples, folds, judged)

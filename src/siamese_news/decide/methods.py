@@ -119,7 +119,8 @@ def recall_sentence(audit: Content) -> str:
 def methods_of(content: Content, audit: Content | None = None) -> list[str]:
     """A paragraph for the methods section, and its references."""
     version = content["provenance"]["versions"]["siamese-news"]
-    population, settings = content["population"], content["settings"]
+    population = content["population"]
+    settings = content["settings"]
     units = "article-post pairs" if population["pairs"] else "posts"
     model = content["model"]
     scored = f"{population['posts']:,} {units} were scored with siamese_news {version}"

@@ -119,7 +119,8 @@ class LabeledResults:
         Raises:
             TooFewLabels: see `learning.learn`; never with a machine.
         """
-        scores, machine = self.table.column("score").to_numpy(), self.machine
+        scores = self.table.column("score").to_numpy()
+        machine = self.machine
         values = None if machine is None else machine.values
         if values is not None and all(self.verdicts.values()):
             found = unjudged(scores, self.verdicts, values)
@@ -152,18 +153,22 @@ class LabeledResults:
         self, found: Feedback | None, count: int, mix: str, seed: int
     ) -> list[tuple[str, Unit]]:
         """The posts to label next, with their keys; see `learning.next_posts`."""
-        scores, odds = self.table.column("score").to_numpy(), None
+        scores = self.table.column("score").to_numpy()
+        odds = None
         if found is not None and found.helps:
-            scores, odds = found.scores, found.odds
+            scores = found.scores
+            odds = found.odds
         groups = self._groups()
         places = next_posts(
             scores, odds, groups, self.verdicts, count, mix=mix, seed=seed
         )
-        posts, texts = self.table.column("post"), self.table.column("text")
+        posts = self.table.column("post")
+        texts = self.table.column("text")
         links = self.table.column("link") if "link" in self.table.column_names else None
         units = []
         for place in places:
-            post, text = posts[place].as_py(), texts[place].as_py()
+            post = posts[place].as_py()
+            text = texts[place].as_py()
             link = (links[place].as_py() if links else None) or ""
             units.append((KEY + post, Unit(post, post, text=text, link=link)))
         return units

@@ -82,7 +82,8 @@ def outlooks(
         error: the error budget.
         draws: of the truth.
     """
-    share, scores = Fraction(target), scores[: len(relevance)]
+    share = Fraction(target)
+    scores = scores[: len(relevance)]
     likely = np.clip(relevance, _LEAST, 1 - _LEAST)
     logits = np.log(likely / (1 - likely))
     estimates = []

@@ -49,7 +49,8 @@ def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
 
 def sentence_of(content: Mapping[str, Any]) -> str:
     """The findings in words, to quote."""
-    labels, population = content["labels"], content["population"]
+    labels = content["labels"]
+    population = content["population"]
     units = "article-post pair" if population["pairs"] else "post"
     text = (
         f"Of the {counted(population['posts'], units)} of {population['file']}, "

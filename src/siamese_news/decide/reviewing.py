@@ -37,7 +37,8 @@ def certificate_html(path: Path, audit: Path | None = None) -> str:
 def _recall_of(path: Path, seal: str) -> dict[str, Any]:
     try:
         audit = json.loads(path.read_text(encoding="utf-8"))
-        certified, sealed = audit["settings"]["certificate"]["sha256"], audit[SEAL]
+        certified = audit["settings"]["certificate"]["sha256"]
+        sealed = audit[SEAL]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path}: is not the result of an audit below a certified list ({error}); expected the "

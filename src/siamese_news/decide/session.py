@@ -64,7 +64,8 @@ class Session:
 
     def findings(self) -> list[tuple[Path, dict[str, Any]]]:
         """The sealed file and its content for every recall that is reached; writes the files."""
-        labels, written = self.labels, []
+        labels = self.labels
+        written = []
         for plan in self._recalls:
             if plan.recall_reached(labels):
                 content = recall.findings(plan, labels)

@@ -189,7 +189,9 @@ def replay(
     sizes = tables.sizes[:sets]
     due = errors_due(sizes, tables.nulls[:sets], target)
     labeled = np.zeros(int(sizes[-1]), bool)
-    spent, curve, best = 0, [(0, 0)], (0, 0, 0, 0)
+    spent = 0
+    curve = [(0, 0)]
+    best = (0, 0, 0, 0)
     for number, size in enumerate(sizes.tolist()):
         ranks = order.first(number, min(budget, size))
         bounds = tables.bounds(number, len(ranks))[1:]
@@ -257,8 +259,10 @@ def _requested(
     known = labeled[ranks]
     new = ranks[~known]
     wrong = ~relevant[ranks]
-    gaps, old = np.cumsum(~known), np.cumsum(known & wrong)
-    more, count = np.cumsum(~known & wrong), 0
+    gaps = np.cumsum(~known)
+    old = np.cumsum(known & wrong)
+    more = np.cumsum(~known & wrong)
+    count = 0
     while True:
         waiting = np.maximum(gaps - count, 0)
         seen = (
@@ -292,7 +296,9 @@ def replay_cell(
         ``wrong``, with the 99% interval ``low`` to ``high`` of their share; the mean number of
         ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
-    precision, found, wrong_naive = Fraction(target), [], 0
+    precision = Fraction(target)
+    found = []
+    wrong_naive = 0
     oracle = pool.oracle(precision)
     sizes = nested_sets(pool.scores, first=first_set(budget))
     tables = tables_of(sizes, precision, budget, error)
@@ -308,7 +314,8 @@ def replay_cell(
     if oracle:
         shares = [one.posts / oracle for one in found]
         best = int(pool.relevant[:oracle].sum())
-        share, tenth = float(np.mean(shares)), float(np.quantile(shares, 0.1))
+        share = float(np.mean(shares))
+        tenth = float(np.quantile(shares, 0.1))
         relevant = float(np.mean([one.hits / best for one in found]))
     wrong = sum(one.misses(precision) for one in found)
     low, high = interval(wrong, runs)

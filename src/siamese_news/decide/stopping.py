@@ -42,7 +42,9 @@ _AHEAD = 500  # posts that a rule names at a time
 _BATCH = 10  # labels of a batch, or a tenth of all labels so far
 # The random part begins when so small a share of the last posts is relevant: the last 50, or as
 # many as a tenth of the relevant posts found.
-_WINDOW, _SHARE, _FEW = 50, 10, 0.05
+_WINDOW = 50
+_SHARE = 10
+_FEW = 0.05
 _FIRST = 0.8  # share of the remaining error that each round may use
 _HITS = 6  # relevant random posts after which a hopeless round is given up
 _JEFFREYS = 0.5, 0.5  # the prior of a share of which nothing is known
@@ -240,7 +242,8 @@ class LearnThenRandom(Rule):
                 queue = [rank for rank in ranks if rank not in self.requested][:batch]
                 for place in range(len(queue)):
                     last.append((yield queue[place:]))
-            top, hits = sum(self.requested.values()), 0
+            top = sum(self.requested.values())
+            hits = 0
             rest = self._order[~np.isin(self._order, list(self.requested))]
             error = self._round_error = self._error * _FIRST * (1 - _FIRST) ** number
             breaks = top * (1 - self._recall) / self._recall
@@ -313,7 +316,8 @@ def recall_shown(
     and 2u/K0 for u posts of the rest, K0 = F (1 - recall) / recall, F (`top`) the relevant posts
     found before.
     """
-    hits, drawn = np.asarray(hits, np.float64), np.asarray(drawn, np.float64)
+    hits = np.asarray(hits, np.float64)
+    drawn = np.asarray(drawn, np.float64)
     # The smallest number that breaks it.
     bad = np.floor((top + hits) / recall + 1e-9) + 1 - top
     ratio = prior_posterior(bad, hits, drawn, rest, *_prior(top, rest, recall))

@@ -89,7 +89,8 @@ def application(desk: Desk) -> Starlette:
     def put(path: str, answer: Callable[[Desk, Values, Path], dict[str, Any]]) -> Route:
         async def handle(request: Request) -> Response:
             values = {**request.query_params, "kind": "labels", **request.path_params}
-            kind, name = values["kind"], values.get("name", "")
+            kind = values["kind"]
+            name = values.get("name", "")
             await run_in_threadpool(desk.project.refuse_links)
             async with received(desk.project, kind, name, request.stream()) as file:
                 return JSONResponse(await run_in_threadpool(answer, desk, values, file))
@@ -269,7 +270,8 @@ async def _progress(desk: Desk, request: Request) -> AsyncIterator[str]:
 def _posts_values(desk: Desk) -> dict[str, Any]:
     if not desk.project.results.exists():
         return {"results": None}
-    results, meta = desk.project.load_results(), desk.project.meta()
+    results = desk.project.load_results()
+    meta = desk.project.meta()
     threshold = desk.project.threshold
     drawn = (
         pages.charts(results, threshold, meta.get("histogram")) if len(results) else {}
@@ -304,7 +306,8 @@ def _posts(desk: Desk, values: Values) -> dict[str, Any]:
         ranks = ranks[np.argsort(learned[ranks - 1])]
         places = learned[ranks - 1]
     start = int(np.searchsorted(places, after, side="right"))
-    ranks, places = ranks[start : start + PAGE + 1], places[start : start + PAGE + 1]
+    ranks = ranks[start : start + PAGE + 1]
+    places = places[start : start + PAGE + 1]
     html = pages.items(
         desk,
         results.posts(ranks[:PAGE].tolist()),
@@ -349,7 +352,8 @@ def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
 
 
 def _label_values(desk: Desk) -> dict[str, Any]:
-    learned, ready = desk.learning.found(), desk.project.results.exists()
+    learned = desk.learning.found()
+    ready = desk.project.results.exists()
     return {
         "planned": desk.certificate.planned,
         "goals": desk.goals.planned,
@@ -359,7 +363,8 @@ def _label_values(desk: Desk) -> dict[str, Any]:
 
 
 def _queue(desk: Desk, values: Values) -> dict[str, Any]:
-    annotator, kind = values.get("annotator", ""), values.get("kind", "rank")
+    annotator = values.get("annotator", "")
+    kind = values.get("kind", "rank")
     leave = ids_in(values.get("leave") or "[]")
     results = desk.project.load_results()
     ranks = labeling.queue(desk, kind, annotator, 8, leave) if len(results) else []
@@ -386,8 +391,10 @@ def _undo(desk: Desk, row: Values) -> dict[str, Any]:
 
 
 def _decide_values(desk: Desk) -> dict[str, Any]:
-    project, certificate = desk.project, desk.certificate
-    ready, threshold = project.results.exists(), project.threshold
+    project = desk.project
+    certificate = desk.certificate
+    ready = project.results.exists()
+    threshold = project.threshold
     size = len(project.load_results()) if ready else 0
     values: dict[str, Any] = {
         "planned": ready and certificate.planned,

@@ -206,7 +206,8 @@ class Certificate(_Planned[Certification]):
     def findings(self) -> Findings:
         """The state of the certificate with the present labels."""
         with self._guard:
-            path, version = self.path, self._log.version
+            path = self.path
+            version = self._log.version
             if self._found is None or self._found[:2] != (path, version):
                 work = self._open()
                 labels = labels_in(self._log, work.sampled)
@@ -228,7 +229,8 @@ class Certificate(_Planned[Certification]):
         if not self.planned:
             return ""
         with self._guard:
-            work, found = self._open(), self._found
+            work = self._open()
+            found = self._found
             # A count is no look at the result.
             used = len(labels_in(self._log, work.sampled).of)
             planned = work.settings.budget
@@ -240,7 +242,8 @@ class Certificate(_Planned[Certification]):
                 self.findings()
                 found = self._found
         assert found is not None
-        content, left = found[2].content, found[2].left
+        content = found[2].content
+        left = found[2].left
         before = content["labels"]["used"]
         sentences = [f"{used:,} of {planned:,} labels."]
         if before != used:
@@ -265,7 +268,8 @@ class Certificate(_Planned[Certification]):
     def answers(self) -> str:
         """The answers to a reviewer with the present labels, as HTML."""
         with self._guard:
-            found, work = self.findings(), self._open()
+            found = self.findings()
+            work = self._open()
             if self._answers is None or self._answers[0] is not found:
                 content = certificate_of(work, found.claims, found.labels)
                 self._answers = found, readable_name(answers_html(content))
@@ -274,7 +278,8 @@ class Certificate(_Planned[Certification]):
     def certify(self) -> Findings:
         """Write the certificate and its page next to the plan."""
         with self._guard:
-            found, work = self.findings(), self._open()
+            found = self.findings()
+            work = self._open()
             self._write_sheet(found.labels.of)
             content = certificate_of(work, found.claims, found.labels, [self.sheet])
             write_files(work, found.claims, content, page_of(content))
@@ -304,7 +309,8 @@ class Certificate(_Planned[Certification]):
         """The equivalent command lines; writes the sheet that they read."""
         work = self._open()
         self._write_sheet(labels_in(self._log, work.sampled).of)
-        command, settings = self._project.command, work.settings
+        command = self._project.command
+        settings = work.settings
         return [
             command(
                 "sample",
@@ -358,7 +364,8 @@ class Goals(_Planned[Stopping]):
             changed after an earlier look at the recall.
         """
         with self._guard:
-            work, labels = self._open(), self._labels()
+            work = self._open()
+            labels = self._labels()
             if work.goal.recall is not None:
                 work.log.look(labels)
             return {
@@ -448,7 +455,8 @@ class Estimates:
 
     def command(self, at: dict[str, Any]) -> str:
         """The command line that draws such a sample of a fixed size, for a guarantee."""
-        results, recall = self._project.results, {}
+        results = self._project.results
+        recall = {}
         if at["recall"] is not None:
             total = at["above"][0] + at["below"][0]
             recall = {"threshold": at["threshold"], "population": total}
@@ -464,7 +472,8 @@ class Estimates:
             population = Population(self._project.results)
             self._held = path, population, population.keys(_SEED, "audit")
         _, population, keys = self._held
-        size, total = population.size_at(threshold), len(population)
+        size = population.size_at(threshold)
+        total = len(population)
         return [
             (end - start, _shuffled(population, keys, start, end))
             for start, end in ((0, size), (size, total))
@@ -481,7 +490,8 @@ def _shuffled(
     seen, count = 0, _FIRST
     while seen < end - start:
         ranks = (order.first(0, count)[seen:] + start).tolist()
-        seen, count = seen + len(ranks), 4 * count
+        seen = seen + len(ranks)
+        count = 4 * count
         # A population may name its posts with their article before them.
         yield from (name.rpartition("\t")[2] for name in population.names_at(ranks))
 

@@ -51,7 +51,8 @@ def commands(desk: Desk) -> list[str]:
     ):
         out = project.exports / name
         lines.append(desk.search.command_to(project.threshold, out, ids_only=ids_only))
-    found, posts = project.exports / "found.parquet", project.sources("posts")
+    found = project.exports / "found.parquet"
+    posts = project.sources("posts")
     reading = {name: project.config()["options"][name] for name in FIELDS}
     lines.append(
         project.command("report", results=found, out=project.exports / "report.html")
@@ -84,7 +85,8 @@ def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
     The list of a certificate lacks the posts that were labeled not relevant, and has those from
     below that were labeled relevant.
     """
-    path, size = desk.project.require_results(), _at_threshold(desk)
+    path = desk.project.require_results()
+    size = _at_threshold(desk)
     claim = desk.certificate.list_at(desk.project.threshold)
     left_out = {rank + 1 for rank in claim.taken_out} if claim else set()
     below = {rank + 1 for rank in claim.put_in} if claim else set()
@@ -105,7 +107,8 @@ def _found(desk: Desk) -> Iterator[Mapping[str, Any]]:
 
 def _given_labels(desk: Desk) -> Iterator[Mapping[str, Any]]:
     """The labels in force, with the scores and texts of their posts."""
-    log, results = desk.log, desk.project.results
+    log = desk.log
+    results = desk.project.results
     posts = desk.project.load_results().by_id(log.posts()) if results.exists() else {}
     for post in log.posts():
         found = posts.get(post)

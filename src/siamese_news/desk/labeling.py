@@ -49,7 +49,8 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
         InputError: the search did not find the post, or a field is invalid.
         Conflict: it is not the label that the page had shown.
     """
-    post, seen = row.get("post"), row.get("seen")
+    post = row.get("post")
+    seen = row.get("seen")
     if not isinstance(post, str) or not (seen is None or type(seen) is int):
         raise InputError(
             "expected the id of a post, and the number of the label that was shown"
@@ -126,7 +127,8 @@ def queue(
     """
     if kind not in QUEUES:
         raise InputError(f"the queue is {kind!r}; expected one of {', '.join(QUEUES)}")
-    name, ahead = annotator_name(annotator), count + len(leave)
+    name = annotator_name(annotator)
+    ahead = count + len(leave)
     if kind in ("rank", "learned"):
         return _from_rank(desk, name, count, leave, learned=kind == "learned")
     if kind in ("unsure", "second", "conflict"):
@@ -179,7 +181,8 @@ def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int
     for post in log.posts():
         if post not in shown:
             continue
-        mine, rank = log.of(post, annotator), shown[post].rank
+        mine = log.of(post, annotator)
+        rank = shown[post].rank
         if kind == "second":
             wanted = mine is None
         elif kind == "unsure":

@@ -67,7 +67,8 @@ class Machine:
 
     def verdicts(self) -> MachineVerdicts | None:
         """The verdicts by rank; None without a machine, and where `problem` says why."""
-        source, results = self.source, self._project.results
+        source = self.source
+        results = self._project.results
         if source is None or not results.exists():
             self.problem = ""
             return None
@@ -79,7 +80,8 @@ class Machine:
                     results,
                 )
                 if self._held[0] != stamp:
-                    self._held, self.problem = (stamp, None), ""
+                    self._held = (stamp, None)
+                    self.problem = ""
                     posts = self._project.load_results().ids()
                     self._held = stamp, read_machine(*source, posts)
             except (InputError, OSError) as error:
@@ -173,7 +175,8 @@ class Learning:
         `labeled` maps the ranks of posts that have labels, or wait for one, to whether they are
         relevant; None if undecided.
         """
-        places, groups = self.places(), self._project.load_results().clusters
+        places = self.places()
+        groups = self._project.load_results().clusters
         odds = None
         if places is not None and self._path("npy").exists():
             odds = np.load(self._path("npy"))

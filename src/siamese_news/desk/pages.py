@@ -89,10 +89,13 @@ def items(
     `blind` hides scores and the marks of matched words, which tell them; `independent` hides the
     labels of others. `learned` (N,) has the rank in the learned order by rank.
     """
-    results, log, machine = desk.project.load_results(), desk.log, desk.machine
+    results = desk.project.load_results()
+    log = desk.log
+    machine = desk.machine
     titles = desk.project.meta().get("titles") or {}
     entries = []
-    low, high = min(0.0, float(results.scores.min())), float(results.scores.max())
+    low = min(0.0, float(results.scores.min()))
+    high = float(results.scores.max())
     for post in posts:
         given = log.by_annotator(post.id).items()
         others = {name: one.label for name, one in given if name != annotator}

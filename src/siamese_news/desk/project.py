@@ -360,7 +360,8 @@ def safe_name(name: str) -> str:
     )
     if _DEVICE.match(plain) or plain[:1] in ("", ".", "-", "~", " "):
         plain = f"_{plain}"
-    stem, ending = _ENDING.split(plain, maxsplit=1)[0], _ENDING.search(plain)
+    stem = _ENDING.split(plain, maxsplit=1)[0]
+    ending = _ENDING.search(plain)
     rest = "" if ending is None else ending[0]
     return stem.encode()[:_LONGEST].decode("utf-8", "ignore") + rest
 

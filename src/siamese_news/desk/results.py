@@ -90,7 +90,8 @@ class Results:
             self._lang = held["lang"]
             self._seed = held["article"]
             self._hour = held["hour"]
-            self._lead, self.grouped = held["lead"], bool(held["grouped"])
+            self._lead = held["lead"]
+            self.grouped = bool(held["grouped"])
             names = orjson.loads(held["names"].tobytes())
         self.languages: dict[str, int] = names["lang"]
         self.seeds: dict[str, int] = names["article"]
@@ -217,7 +218,9 @@ class Results:
 
 
 def _post_of(row: Mapping[str, Any]) -> ReportPost:
-    rank, cluster, x = row["rank"], row["cluster"], row["x"]
+    rank = row["rank"]
+    cluster = row["cluster"]
+    x = row["x"]
     return ReportPost(
         rank,
         row["post"],
@@ -240,7 +243,8 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
 
     def rows() -> Iterator[tuple[Any, ...]]:
         for _, row in result_rows(parquet):
-            terms, text = orjson.dumps(row.get("terms") or []), row.get("text") or ""
+            terms = orjson.dumps(row.get("terms") or [])
+            text = row.get("text") or ""
             known = {**row, "terms": terms, "text": text}
             yield tuple(map(known.get, _COLUMNS))
 
@@ -282,7 +286,8 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     for name in ("lang", "article"):
         # Number the values, the most frequent one first.
         column = pc.fill_null(table[name], "-").combine_chunks().dictionary_encode()
-        codes, known = column.indices.to_numpy(), column.dictionary.to_pylist()
+        codes = column.indices.to_numpy()
+        known = column.dictionary.to_pylist()
         counts = np.bincount(codes, minlength=len(known))
         order = np.argsort(-counts, kind="stable")
         found[name] = np.argsort(order).astype(np.int32)[codes]

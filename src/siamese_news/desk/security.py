@@ -56,7 +56,8 @@ class Guard:
 
     def _answer(self, request: Request) -> Response | None:
         """A refusal, or the page that sets the cookie; None for what the application answers."""
-        headers, method = request.headers, request.method
+        headers = request.headers
+        method = request.method
         hosts = [host.lower() for host in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return PlainTextResponse("Open this page by its own address only.\n", 421)

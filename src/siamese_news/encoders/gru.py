@@ -86,7 +86,8 @@ class GRUEncoder(Encoder):
                 "torch's GRU, which cannot be exported or transformed; remove the hooks, or export "
                 "the encoder before it is quantized"
             )
-        states, real = embeddings.transpose(0, 1), mask.t()[:, :, None]
+        states = embeddings.transpose(0, 1)
+        real = mask.t()[:, :, None]
         for layer in range(gru.num_layers):
             read = [self._read(states, real, f"l{layer}")]
             if gru.bidirectional:

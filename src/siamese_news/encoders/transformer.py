@@ -21,7 +21,8 @@ class DenseAttention(Attention):
             self._split(linear(nodes)).transpose(1, 2)
             for linear in (self.query, self.key, self.value)
         )
-        query, key = self._unit(query), self._unit(key)
+        query = self._unit(query)
+        key = self._unit(key)
         if is_plain(self.sparsity, Softmax) and not self.record:
             # A text without a token may attend to its padding: its result is not used.
             keys = (mask | ~mask.any(1, keepdim=True))[:, None, None]

@@ -106,7 +106,8 @@ def evaluate_model(
 
 def figures(result: SystemResult) -> dict[str, float | None]:
     """The figures of a table's row: the paper's three, then the per-article means."""
-    pooled, macro = result.evaluation.pooled, result.evaluation.macro
+    pooled = result.evaluation.pooled
+    macro = result.evaluation.macro
     return {
         "AP": pooled["AP"],
         "AUC": pooled.get("AUC"),

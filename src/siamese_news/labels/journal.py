@@ -18,7 +18,9 @@ from siamese_news.utils.files import atomic_write, expect_regular, json_text
 from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 
-YES, NO, SKIP = "yes", "no", "skip"
+YES = "yes"
+NO = "no"
+SKIP = "skip"
 """The labels of a post; a skipped one counts as not relevant."""
 
 LABELS = (YES, NO, SKIP)
@@ -381,10 +383,13 @@ class LabelJournal:
         found = []
         for _, row in list(self._journal.rows):
             if (old := given.get(row.get("undo", 0))) is not None:
-                key, before, after = (old["post"], old["annotator"]), old["label"], ""
+                key = (old["post"], old["annotator"])
+                before = old["label"]
+                after = ""
                 last.pop(key, None)
             elif "label" in row:
-                key, after = (row["post"], row["annotator"]), row["label"]
+                key = (row["post"], row["annotator"])
+                after = row["label"]
                 before = last.get(key, after)
                 given[row["n"]], last[key] = row, after
             else:

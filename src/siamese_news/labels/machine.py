@@ -37,7 +37,8 @@ class MachineVerdicts:
     def sentence(self) -> str:
         """A summary of the file."""
         values = self.values[~np.isnan(self.values)]
-        count, kind = len(values), "scores"
+        count = len(values)
+        kind = "scores"
         if self.cut is not None:
             kind = "labels" if set(values.tolist()) <= {0.0, 1.0} else "probabilities"
         said = f"{self.name}: {kind} of {count:,} of {len(self.values):,} posts"

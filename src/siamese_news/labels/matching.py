@@ -283,7 +283,9 @@ class VerdictLog:
     """
 
     def __init__(self, sampled: SampledPosts, path: Path, copy: Path) -> None:
-        self._sampled, self._path, self._copy = sampled, path, copy
+        self._sampled = sampled
+        self._path = path
+        self._copy = copy
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
         for file in (copy, path):

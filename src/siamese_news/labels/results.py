@@ -45,7 +45,8 @@ def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float
         return _parquet_columns(path)
     ids: list[Strings] = []
     piece: list[str] = []
-    articles, scores = array("i"), array("d")
+    articles = array("i")
+    scores = array("d")
     names: dict[str, int] = {}
     named: bool | None = None
     for where, row in result_rows(path):
@@ -109,7 +110,8 @@ def _parquet_columns(
                 raise InputError(
                     f"{path}: a post has no id or no score; expected both in every row"
                 )
-            start, end = end, end + len(batch)
+            start = end
+            end = end + len(batch)
             try:
                 scores[start:end] = batch.column("score").cast(pa.float64()).to_numpy()
             except pa.ArrowException as error:

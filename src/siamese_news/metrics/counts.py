@@ -114,7 +114,8 @@ class RankingCounts:
                 own_least = len(pairs) - np.searchsorted(
                     positive, self._needles[pairs, 0], "left"
                 )
-                higher, equal_or_higher = more - own_more, at_least - own_least
+                higher = more - own_more
+                equal_or_higher = at_least - own_least
                 wins = negatives - 0.5 * (higher + equal_or_higher)
                 figures["AUC"] = float(wins.mean() / negatives)
             for name, value in figures.items():

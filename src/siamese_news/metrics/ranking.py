@@ -128,7 +128,8 @@ def ranking_figures(
         depth: rank beyond which nothing was retrieved, or None.
     """
     order = np.argsort(ranks)
-    ranks, grades = ranks[order], grades[order]
+    ranks = ranks[order]
+    grades = grades[order]
     if depth is not None:
         ranks, grades = ranks[ranks <= depth], grades[ranks <= depth]
     total = len(all_grades)

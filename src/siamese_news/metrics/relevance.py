@@ -66,7 +66,8 @@ class Relevance:
         qrels: Mapping[str, Mapping[str, int]],
     ) -> None:
         self.article_ids, self.post_ids = article_ids, post_ids
-        self.article_ranks, self.post_ranks = id_ranks(article_ids), id_ranks(post_ids)
+        self.article_ranks = id_ranks(article_ids)
+        self.post_ranks = id_ranks(post_ids)
         column_of = {post: column for column, post in enumerate(post_ids)}
         pairs: list[tuple[int, int, int]] = []
         self.all_grades: list[np.ndarray] = []

@@ -56,9 +56,11 @@ class RankingTop:
 
     def update(self, first: int, scores: np.ndarray) -> None:
         """Merge a block of scores (A, n), which begins with post `first`."""
-        relevance, stop = self._relevance, first + scores.shape[1]
+        relevance = self._relevance
+        stop = first + scores.shape[1]
         here = slice(*np.searchsorted(relevance.columns, [first, stop]))
-        rows, columns = relevance.articles[here], relevance.columns[here] - first
+        rows = relevance.articles[here]
+        columns = relevance.columns[here] - first
         for row, keys in key_chunks(scores, relevance.post_ranks[first:stop]):
             inside = (rows >= row) & (rows < row + len(keys))
             self.relevant_keys[here][inside] = keys[rows[inside] - row, columns[inside]]

@@ -285,7 +285,8 @@ class TextModel(ABC):
         arrays = self.stored()
         if self.terms is not None:
             arrays |= self.terms.arrays(_TERMS)
-        words, record = self.vocabulary.words, self.trained_on.tobytes()
+        words = self.vocabulary.words
+        record = self.trained_on.tobytes()
         write_folder(
             folder, self.folder_config(), arrays, words, card, trained_on=record
         )

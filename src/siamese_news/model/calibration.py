@@ -169,7 +169,8 @@ class Calibration:
             raise InputError(
                 f"calibration: languages={languages!r}; expected a list of codes"
             )
-        many, few = weights["many"], weights["few"]
+        many = weights["many"]
+        few = weights["few"]
         slopes = [
             many["score"],
             many["score"] + many["score_alike"],

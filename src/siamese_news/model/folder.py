@@ -190,7 +190,8 @@ def check_arrays(
     is an `InputError`, everything else a `ValueError`, which `fitting` explains.
     """
     for name in sorted(arrays.keys() & expected.keys()):
-        dtype, expected_dtype = arrays[name].dtype, expected[name].dtype
+        dtype = arrays[name].dtype
+        expected_dtype = expected[name].dtype
         if dtype != expected_dtype:
             raise InputError(
                 f"{Path(path) / 'model.safetensors'}: tensor {name!r} is {dtype}, expected "

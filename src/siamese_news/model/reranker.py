@@ -117,16 +117,19 @@ class TextRanker(nn.Module):
 
         Thus a trained table gets one gradient of its own size per step, not two and their sum.
         """
-        groups, posts = batch.query_ids.shape, batch.post_ids.shape
+        groups = batch.query_ids.shape
+        posts = batch.post_ids.shape
         words = torch.cat([batch.query_ids.flatten(), batch.post_ids.flatten()])
         both = [batch.query_ids.numel(), batch.post_ids.numel()]
         vectors, masks, idfs = (
             values[0].split(both) for values in self.embedding(words[None])
         )
-        query, weights = vectors[0].view(*groups, -1), idfs[0].view(groups)
+        query = vectors[0].view(*groups, -1)
+        weights = idfs[0].view(groups)
         features = []
         if self.exact_match or self.link_match:
-            query_words, idf = batch.query_ids[batch.group], weights[batch.group]
+            query_words = batch.query_ids[batch.group]
+            idf = weights[batch.group]
             if self.exact_match:
                 features.append(exact_features(query_words, batch.post_ids, idf))
             if self.link_match:

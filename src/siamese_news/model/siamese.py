@@ -125,14 +125,16 @@ class Model(TextModel, nn.Module):
             words = Words(embeddings[0])
             for batch in length_batches([len(text) for text in places], batch_tokens):
                 rows = pad([places[text] for text in batch]).to(device)
-                mask, rows = rows >= 0, rows.clamp(min=0)
+                mask = rows >= 0
+                rows = rows.clamp(min=0)
                 shares = (weights[0][rows] * mask,) if encoder.uses_weights else ()
                 encoded = encoder.encode_words(words, rows, mask, *shares)
                 yield [block[text] for text in batch], encoded
 
     def _bags(self, texts: TokenIds, device: torch.device) -> NDArray[np.float32]:
         """Unit vectors of a bag encoder, without padding, which is about ten times as fast."""
-        encoder, embedding = self.encoder, self.embedding
+        encoder = self.encoder
+        embedding = self.embedding
         assert isinstance(encoder, BagEncoder | TwoHeadEncoder)
         flat = torch.from_numpy(texts.flat).to(device)
         starts = torch.from_numpy(texts.offsets[:-1]).to(device)

@@ -43,7 +43,9 @@ class TableModel(TextModel):
         **words: Any,
     ) -> None:
         super().__init__(**words)
-        self._matrix, self._weights, self._lead = matrix, weights, lead
+        self._matrix = matrix
+        self._weights = weights
+        self._lead = lead
         self._embedding = {"unknown_range": None, **embedding}
         self._arrays = dict(stored)
 
@@ -111,7 +113,8 @@ class TableModel(TextModel):
         embedding: Any = config.get("embedding")
         if not (_within(encoder, _ENCODER) and _within(embedding, _EMBEDDING)):
             return False
-        lead, weighting = encoder.get("lead"), encoder.get("weighting", "mean")
+        lead = encoder.get("lead")
+        weighting = encoder.get("weighting", "mean")
         drops = weighting == "idf" and embedding.get("unknown_weight") == 0
         return (
             config.get("kind") == "encoder"
@@ -131,8 +134,10 @@ class TableModel(TextModel):
         """The model in a folder, from what `read_folder` returned; see `Model.of`."""
         with fitting(folder):
             parts, stored = words_of(folder, content)
-            encoder, embedding = content[0]["encoder"], content[0]["embedding"]
-            rows, size = len(content[2]), embedding["size"]
+            encoder = content[0]["encoder"]
+            embedding = content[0]["embedding"]
+            rows = len(content[2])
+            size = embedding["size"]
             expected = {"embedding.token_weights": _shaped(np.float32, rows)}
             if embedding["stored"] == "int8":
                 expected["embedding.steps"] = _shaped(np.int8, rows, size)
@@ -141,7 +146,8 @@ class TableModel(TextModel):
                 expected["embedding.matrix"] = _shaped(np.float32, rows, size)
             check_arrays(folder, stored, expected)
             if embedding["stored"] == "int8":
-                steps, scale = stored["embedding.steps"], stored["embedding.scale"]
+                steps = stored["embedding.steps"]
+                scale = stored["embedding.scale"]
                 matrix = steps.astype(np.float32) * scale.astype(np.float32)
             else:
                 matrix = stored["embedding.matrix"]

@@ -45,7 +45,8 @@ class WindowMax(torch.autograd.Function):
     def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
         """See the class."""
         rows, tokens, width, filters = projected.shape
-        queries, windows = weights.shape[1], tokens + width - 1
+        queries = weights.shape[1]
+        windows = tokens + width - 1
         shape = (rows, queries, filters)
         best = projected.new_full(shape, -torch.inf)
         winner = None
@@ -71,8 +72,10 @@ class WindowMax(torch.autograd.Function):
     ) -> tuple[Tensor | None, Tensor | None, None]:
         """The gradients of `projected` and of `weights`."""
         projected, weights, winner, empty = ctx.saved_tensors
-        tokens, width = projected.shape[1], projected.shape[2]
-        gradient, winner = gradients[0], winner.long()
+        tokens = projected.shape[1]
+        width = projected.shape[2]
+        gradient = gradients[0]
+        winner = winner.long()
         if bool(empty.any()):
             gradient = gradient.masked_fill(empty[:, None, None], 0)
         to_projected = torch.zeros_like(projected) if ctx.needs_input_grad[0] else None
@@ -103,7 +106,8 @@ def _scan(
     winner: Tensor | None,
 ) -> None:
     """Update the running maximum `best` and its window, window by window (not by query token)."""
-    tokens, width = projected.shape[1], projected.shape[2]
+    tokens = projected.shape[1]
+    width = projected.shape[2]
     everywhere = valid.all(dim=0).tolist()
     anywhere = valid.any(dim=0).tolist()
     value = torch.empty_like(best)

@@ -29,7 +29,8 @@ class Pair:
 
     def __post_init__(self) -> None:
         """Raise ValueError if the shapes do not fit together."""
-        groups, posts = len(self.query), len(self.post)
+        groups = len(self.query)
+        posts = len(self.post)
         if self.query.shape[:2] != self.query_mask.shape:
             raise ValueError(
                 f"query is {tuple(self.query.shape)} but query_mask {tuple(self.query_mask.shape)};"
@@ -63,7 +64,8 @@ def trim(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     keep = real.nonzero().squeeze(1)
     if len(keep) == 0:
         return values[:, :1], mask[:, :1]
-    first, last = int(keep[0]), int(keep[-1]) + 1
+    first = int(keep[0])
+    last = int(keep[-1]) + 1
     return values[:, first:last].contiguous(), mask[:, first:last].contiguous()
 
 

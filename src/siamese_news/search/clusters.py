@@ -126,7 +126,8 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         # Pairs that are already together, or of sizes too far apart, need no comparison.
         small, large = np.sort(np.stack([sizes[left], sizes[right]]), axis=0)
         keep = (found[left] != found[right]) & (small >= threshold * large)
-        left, right = left[keep], right[keep]
+        left = left[keep]
+        right = right[keep]
         near = _verified(matrix, sizes, left, right, threshold)
         found = _joined(found, left[near], right[near])
     components[long] = len(forms) + found
@@ -137,12 +138,14 @@ def _joined(found: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarra
     """The components after the texts of these pairs are joined; each has its lowest number."""
     found = found.copy()
     while len(left):
-        one, other = found[left], found[right]
+        one = found[left]
+        other = found[right]
         np.minimum.at(found, np.maximum(one, other), np.minimum(one, other))
         while (found != (lower := found[found])).any():
             found = lower
         apart = found[left] != found[right]
-        left, right = left[apart], right[apart]
+        left = left[apart]
+        right = right[apart]
     return found
 
 
@@ -187,7 +190,8 @@ def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
     order = np.lexsort((same, band))
     pairs = [np.empty((2, 0), np.intp)]
     for step in range(1, _NEIGHBORS + 1):
-        first, second = order[:-step], order[step:]
+        first = order[:-step]
+        second = order[step:]
         equal = (band[first] == band[second]) & (same[first] == same[second])
         if not equal.any():
             break
@@ -206,7 +210,8 @@ def _verified(
     """Whether each pair has at least this Jaccard similarity, exactly."""
     near = np.zeros(len(left), bool)
     for start in range(0, len(left), _PAIRS):
-        a, b = left[start : start + _PAIRS], right[start : start + _PAIRS]
+        a = left[start : start + _PAIRS]
+        b = right[start : start + _PAIRS]
         shared = matrix[a].multiply(matrix[b]).sum(axis=1)
         near[start : start + _PAIRS] = shared >= threshold * (
             sizes[a] + sizes[b] - shared

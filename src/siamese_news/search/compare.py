@@ -60,10 +60,12 @@ def wilson(found: int, posts: int) -> tuple[float, float]:
     """The 95 % interval of Wilson (1927) for a share; from 0 to 1 if there are no posts."""
     if not posts:
         return 0.0, 1.0
-    share, extra = found / posts, _Z**2 / posts
+    share = found / posts
+    extra = _Z**2 / posts
     middle = share + extra / 2
     half = _Z * math.sqrt(share * (1 - share) / posts + extra / (4 * posts))
-    low, high = (middle - half) / (1 + extra), (middle + half) / (1 + extra)
+    low = (middle - half) / (1 + extra)
+    high = (middle + half) / (1 + extra)
     return (low if found else 0.0), (high if found < posts else 1.0)
 
 
@@ -76,7 +78,8 @@ def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """
     total = counts.sum(axis=0, keepdims=True)
     prior = PRIOR * total / max(int(total.sum()), 1)
-    group, others = counts + prior, total - counts + prior
+    group = counts + prior
+    others = total - counts + prior
 
     def odds(of: Floats) -> Floats:
         return np.log(of) - np.log(of.sum(axis=1, keepdims=True) - of)

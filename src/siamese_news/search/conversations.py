@@ -74,7 +74,8 @@ class Links:
             parent = metadata_text(post, "reply_to")
             thread = metadata_text(post, "thread")
             if parent == post.id:
-                self.own, parent = self.own + 1, None
+                self.own = self.own + 1
+                parent = None
             if parent or thread:
                 flat.extend((hash(post.id), hash(parent or ""), hash(thread or "")))
         links = np.array(flat, np.int64).reshape(-1, 3)
@@ -133,7 +134,8 @@ def read_found(path: Path) -> list[Found]:
     for where, row in found_rows(path):
         terms = row.get("terms") or ()
         try:
-            score, rank = float(row["score"]), int(row.get("rank") or 0)
+            score = float(row["score"])
+            rank = int(row.get("rank") or 0)
             found = Found(str(row.get("article", "all")), str(row["post"]), score, rank)
         except (KeyError, TypeError, ValueError):
             raise InputError(
@@ -174,7 +176,8 @@ def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thr
                 parent, _ = links.above(parent)
         # Not reached yet if a post on the way is missing.
         shown.setdefault(thread.key, "answered")
-        level, walked = list(thread.found), set(thread.found)
+        level = list(thread.found)
+        walked = set(thread.found)
         while level:
             below = dict.fromkeys(reply for own in level for reply in links.below(own))
             level = [reply for reply in below if reply not in walked]

@@ -51,7 +51,8 @@ def _libraries() -> Any:
 
 # OpenBLAS has one number for the whole process: the first caller inside lowers it, and the last one
 # out puts it back.
-_lock, _limit = Lock(), ExitStack()
+_lock = Lock()
+_limit = ExitStack()
 _inside = 0
 
 

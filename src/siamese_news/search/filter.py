@@ -108,7 +108,8 @@ def rows_over(
 
     `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds.
     """
-    query, articles = opened.query, opened.seeds.articles
+    query = opened.query
+    articles = opened.seeds.articles
     kept = np.flatnonzero(scores >= cut.least)
     columns = kept.tolist()
     terms = scorer.matched_terms([posts[column].text for column in columns])
@@ -140,7 +141,8 @@ def write_filtered(
 
     `searched` and `read` are the counts of the pool, and `remarks` about its posts.
     """
-    query, format = opened.query, opened.query.format
+    query = opened.query
+    format = opened.query.format
     assert query.out is not None and format is not None
     with atomic_write(query.out, "wb" if format in BINARY else "w") as target:
         relevance: list[float] = []
@@ -167,7 +169,8 @@ def write_filtered(
 
 def filter_remarks(opened: OpenQuery, found: Filtered, searched: int) -> list[str]:
     """Remarks on the scores, and on the share of the `searched` posts that was kept."""
-    query, cut = opened.query, found.cut
+    query = opened.query
+    cut = found.cut
     named = (
         f"{query.min_score:g}" if query.threshold is None else f"{query.threshold:g}"
     )
@@ -198,7 +201,8 @@ def filtered_rows(
     Only the scores and the places of the rows are in memory, and the texts where clusters are
     looked for (`finished_rows`).
     """
-    starts, scores = array("q"), array("q")
+    starts = array("q")
+    scores = array("q")
     with path.open("rb") as stream:
         place = 0
         for line in stream:
@@ -214,7 +218,8 @@ def filtered_rows(
 
         order = _order(found, row_at)
         if opened.second_look is not None:
-            scales, agreed = scorer.scales(), scorer.agreement()
+            scales = scorer.scales()
+            agreed = scorer.agreement()
             first = order[: opened.second_look.count(0, found, agreed)]
             texts = [row_at(place)["text"] for place in first.tolist()]
             found[first] += opened.second_look.added(0, texts, scales, agreed)

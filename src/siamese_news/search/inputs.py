@@ -94,7 +94,8 @@ class CheckedPosts:
                 "the posts come from an iterator, and the temporary folder has no room to keep "
                 "them; free some space, or pass a list"
             )
-        self._passes, count = self._passes + 1, 0
+        self._passes = self._passes + 1
+        count = 0
         seen = SeenIds()
         with shown(1, None) if self._progress is True else nullcontext() as bar:
             for block in blocks(self._posts):

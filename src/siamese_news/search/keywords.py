@@ -79,7 +79,8 @@ def find_keywords(
         )
     of_row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     places = np.array([place for row in rows for place in row], np.int64)
-    ones, shape = np.ones(len(places), np.int64), (len(rows), len(vocabulary))
+    ones = np.ones(len(places), np.int64)
+    shape = (len(rows), len(vocabulary))
     matrix = sparse.csc_matrix((ones, (of_row, places)), shape=shape)
     chosen = _cover(matrix, counts, others, list(vocabulary), limit)
     return KeywordList(chosen, len(rows), others)
@@ -138,8 +139,10 @@ def _log_odds(
     have: np.ndarray, posts: int, counts: np.ndarray, others: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds ratio with half a post added to each of the four counts, and its standard error."""
-    a, b = have + 0.5, posts - have + 0.5
-    c, d = counts + 0.5, others - counts + 0.5
+    a = have + 0.5
+    b = posts - have + 0.5
+    c = counts + 0.5
+    d = others - counts + 0.5
     return np.log(a / b) - np.log(c / d), np.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
 
 

@@ -54,7 +54,8 @@ class SearchLanguages:
             noted
         ):
             return  # the language detector is not needed
-        counts, confirmed = Counter[str](), Counter[str]()
+        counts = Counter[str]()
+        confirmed = Counter[str]()
         for post in noted:
             if code := language_of_post(post):
                 counts[code] += 1

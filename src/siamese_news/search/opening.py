@@ -71,7 +71,8 @@ class OpenQuery:
 
     def scorer(self) -> Scorer:
         """A new scorer."""
-        query, seeds = self.query, self.seeds
+        query = self.query
+        seeds = self.seeds
         return open_scorer(
             self.model,
             seeds.texts,

@@ -156,7 +156,8 @@ class PartialResults:
     def _continue(self, resume: bool) -> None:
         try:
             state = json.loads(self._state.read_text(encoding="utf-8"))
-            job, values = dict(state["job"]), state["progress"]
+            job = dict(state["job"])
+            values = state["progress"]
             values["scorer"] = base64.b64decode(values["scorer"])
             self.progress = Progress(**values)
         except (ValueError, KeyError, TypeError) as error:

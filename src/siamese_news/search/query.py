@@ -160,7 +160,8 @@ class Query:
                 f"second_look_posts is {again}, without a second look; name the folder of a model "
                 "with --second-look (second_look in Python) as well"
             )
-        relevance, least = self.threshold, self.min_score
+        relevance = self.threshold
+        least = self.min_score
         if relevance is not None and not (
             isinstance(relevance, Real) and 0 <= relevance <= 1
         ):
@@ -218,7 +219,8 @@ class Query:
         """The command-line options that turn `unsaid`, a command's defaults, into this query."""
         found: list[str] = []
         for one in fields(self):
-            value, name = getattr(self, one.name), _OPTIONS.get(one.name, one.name)
+            value = getattr(self, one.name)
+            name = _OPTIONS.get(one.name, one.name)
             option = f"--{name.replace('_', '-')}"
             if value == getattr(unsaid, one.name):
                 continue

@@ -34,7 +34,9 @@ class Ranking:
     def __init__(
         self, seeds: Seeds, top: int, relevance: ListRelevance | None = None
     ) -> None:
-        self.seeds, self._top, self.scores = seeds, top, ScoreCounts()
+        self.seeds = seeds
+        self._top = top
+        self.scores = ScoreCounts()
         self._relevance = relevance
         # The scores before a second look, by list and row: the relevance is that of these.
         self._before: dict[int, dict[int, int]] = {}
@@ -87,7 +89,8 @@ class Ranking:
 
         `scorer` is that of the first look.
         """
-        scales, agreed = scorer.scales(), scorer.agreement()
+        scales = scorer.scales()
+        agreed = scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
             first = order[: second_look.count(number, scores, agreed)]
             texts = [self._posts[row][0].text for row in rows[first].tolist()]
@@ -127,7 +130,8 @@ class Ranking:
 
     def _cut(self, number: int) -> None:
         """Cut a list down to `top` posts, the lowest score of which is its floor."""
-        scores, rows = self._scores[number], self._rows[number]
+        scores = self._scores[number]
+        rows = self._rows[number]
         if len(scores) <= self._top:
             if len(scores) == self._top:
                 self._floors[number] = scores.min()
@@ -139,7 +143,8 @@ class Ranking:
         keep = np.sort(
             np.concatenate([above, ties[: self._top - len(above)]]).astype(np.intp)
         )
-        self._scores[number], self._rows[number] = scores[keep], rows[keep]
+        self._scores[number] = scores[keep]
+        self._rows[number] = rows[keep]
 
     def _forget(self) -> None:
         """Cut every list down and let go of the posts that none has."""
@@ -167,10 +172,12 @@ class Ranking:
         )
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
-        articles, together = self.seeds.articles, self.seeds.one_story
+        articles = self.seeds.articles
+        together = self.seeds.one_story
         for number, (scores, rows, order) in enumerate(self._ordered()):
             kept = []
-            scores, rows = scores[order], rows[order]
+            scores = scores[order]
+            rows = rows[order]
             likely = self._likely(number, scores, rows)
             ordered = zip(scores.tolist(), rows.tolist(), likely, strict=True)
             for rank, (score, row, relevance) in enumerate(ordered, 1):
@@ -245,7 +252,8 @@ def write_scores(
     ``jsonl`` and ``csv``. Returns the number of posts scored and the counts of the scores.
     """
     columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
-    scanned, counts = 0, ScoreCounts()
+    scanned = 0
+    counts = ScoreCounts()
 
     def blocks() -> Iterator[tuple[str, list[str], Any]]:
         nonlocal scanned

@@ -25,7 +25,8 @@ class ListRelevance:
     """The relevance of posts in each list of a search, by their scores in millionths."""
 
     def __init__(self, calibration: Calibration, evidence: Sequence[Evidence]) -> None:
-        self.calibration, self.evidence = calibration, list(evidence)
+        self.calibration = calibration
+        self.evidence = list(evidence)
 
     def of(self, number: int, scores: NDArray[np.int64]) -> NDArray[np.float64]:
         """(N,) the relevance of N scores in list `number`."""
@@ -123,8 +124,10 @@ class Cut:
         """Remarks for the reader of a list of posts with this relevance."""
         if self.relevance is None or not len(kept):
             return []
-        mean, error = sum(kept) / len(kept), self.relevance.calibration.error
-        low, high = max(mean - error, 0.0), min(mean + error, 1.0)
+        mean = sum(kept) / len(kept)
+        error = self.relevance.calibration.error
+        low = max(mean - error, 0.0)
+        high = min(mean + error, 1.0)
         found = (
             f"About {mean:.0%} of the posts kept are expected to be relevant; on development "
             f"pools this was off by {error:.0%} on average, so {low:.0%} to {high:.0%} is likely. "

@@ -62,7 +62,8 @@ def ranking_rows(
     ranking: Ranking, opened: OpenQuery, scorer: Scorer
 ) -> Iterator[dict[str, Any]]:
     """The rows of a ranking, with the columns that the query asks for."""
-    query, posts = opened.query, ranking.posts()
+    query = opened.query
+    posts = ranking.posts()
     terms: dict[str, list[str]] = {}
     for block in () if query.format == "trec" else blocks(posts):
         matched = scorer.matched_terms([post.text for post in block])
@@ -92,7 +93,9 @@ def finished_rows(
     clusters are found only on request and languages not at all. A TREC run has one list for each
     name: the article of a list for several seeds is ``all``.
     """
-    query, seeds, few = opened.query, opened.seeds, count <= CLUSTERED
+    query = opened.query
+    seeds = opened.seeds
+    few = count <= CLUSTERED
     several = seeds.one_story and len(seeds.articles) > 1
     bare = query.format == "trec"
     clusters = clusters_of(list(posts())) if query.dedupe or (few and not bare) else {}

@@ -47,7 +47,9 @@ class Spool:
     def __init__(
         self, file: IO[bytes], index: Iterable[list[int]] = (), *, shared: bool = False
     ) -> None:
-        self._file, self.index, self._shared = file, list(index), shared
+        self._file = file
+        self.index = list(index)
+        self._shared = shared
         self._pack = ZstdCompressor(level=_LEVEL).compress
         self._unpack = ZstdDecompressor()
 
@@ -145,7 +147,9 @@ class StreamPool(Pool):
         folder: Path | None = None,
         spool: Spool | None = None,
     ) -> None:
-        self._posts, self._folder, self._spool = posts, folder, spool
+        self._posts = posts
+        self._folder = folder
+        self._spool = spool
         self._sample = Sample()
 
     def __iter__(self) -> Iterator[Post]:
@@ -199,7 +203,8 @@ class StreamPool(Pool):
         done: int = 0,
     ) -> Iterator[Scored]:
         """All posts, in blocks of at most `_CELLS` scores."""
-        rows, spool = max(1, _CELLS // articles), self._spool
+        rows = max(1, _CELLS // articles)
+        spool = self._spool
         found = (
             self._blocks(scorer, window, done)
             if spool is None

@@ -199,7 +199,8 @@ class Searcher:
         query = _query(base, options)
         opened = self._opened(query, articles, negatives)
         again = opened.second_look
-        pool, scorer = self._pool(posts), opened.scorer()
+        pool = self._pool(posts)
+        scorer = opened.scorer()
         ranking = search(
             scorer,
             opened.seeds,
@@ -247,7 +248,8 @@ class Searcher:
         check_cut(query)
         opened = self._opened(query, articles, negatives)
         _ = opened.second_look  # a missing library is better reported before the search
-        pool, scorer = self._pool(posts), opened.scorer()
+        pool = self._pool(posts)
+        scorer = opened.scorer()
         with (
             TemporaryDirectory() as folder,
             closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
@@ -285,7 +287,8 @@ class Searcher:
                 "(PostIndex.find)"
             )
         opened = self._opened(Query(), articles, ())
-        few, seeds = list(posts_of(posts)), opened.seeds
+        few = list(posts_of(posts))
+        seeds = opened.seeds
         explained = explain_nearest(model, seeds.articles, few, opened.scorer())
         return Records(_named(record_of(one)) for one in explained)
 
@@ -394,7 +397,8 @@ def _query(base: Query, options: SearchOptions) -> Query:
 
 def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
     """The rows with the names of fields that an importer reads, without the empty posts."""
-    records, empty = Records(), 0
+    records = Records()
+    empty = 0
     for row in rows:
         if not str(row.get("text") or "").strip():
             empty += 1

@@ -32,7 +32,10 @@ _TIMES = 2  # as many posts as look near are read, times this
 _WEIGHT = 0.26
 # The same where vectors decide, the weight of the mean vector of the nearest posts, how many these
 # are, and among how many of the best they are looked for.
-_DECIDING, _LEADING, _NEAREST, _AMONG = 0.6, 1.0, 10, 100
+_DECIDING = 0.6
+_LEADING = 1.0
+_NEAREST = 10
+_AMONG = 100
 _CACHE = "second-look"
 
 
@@ -48,7 +51,9 @@ class SecondLook:
     """
 
     def __init__(self, folder: Path, seeds: Seeds, posts: int | None = None) -> None:
-        self._seeds, self._posts, self.most = seeds, posts, posts or MOST
+        self._seeds = seeds
+        self._posts = posts
+        self.most = posts or MOST
         self._pairs = is_cross_encoder(folder)
         self._similar = _pairs(folder) if self._pairs else _vectors(folder)
 

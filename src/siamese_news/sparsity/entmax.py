@@ -110,7 +110,8 @@ def _solve(scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
     gap = (scores - top).mul_(beta).add_(1.0)  # x for the threshold 0, its left bound
     # Convergence is quadratic: the error left behind is 1e-7 and 1e-13.
     tolerance = 1e-5 if scores.dtype == torch.float32 else 1e-9
-    x, powers = torch.empty_like(gap), torch.empty_like(gap)
+    x = torch.empty_like(gap)
+    powers = torch.empty_like(gap)
     for _ in range(MAX_STEPS):
         # Both sums are at least 1 up to the root; the clamp also settles rows without a key.
         mass = _power(gap, 1 / beta, x, powers).sum(dim, keepdim=True).clamp_(min=1)
@@ -182,7 +183,8 @@ class _Entmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, alpha: Tensor | float, dim: int) -> Tensor:
         weights = _solve(scores, alpha, dim)
-        ctx.dim, ctx.alpha = dim, None if isinstance(alpha, Tensor) else alpha
+        ctx.dim = dim
+        ctx.alpha = None if isinstance(alpha, Tensor) else alpha
         ctx.save_for_backward(weights, *[alpha] * isinstance(alpha, Tensor))
         return weights
 

@@ -100,7 +100,8 @@ class EntmaxTriton(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
         """The gradients of the scores and of alpha."""
         weights, alphas = ctx.saved_tensors
-        grad_scores, grad_alphas = torch.empty_like(weights), torch.empty_like(alphas)
+        grad_scores = torch.empty_like(weights)
+        grad_alphas = torch.empty_like(alphas)
         grid, sizes = _grid(*weights.shape)
         upstream = grads[0].contiguous()
         shape = weights.shape

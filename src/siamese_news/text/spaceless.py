@@ -164,7 +164,8 @@ def phrase(left: str, right: str) -> str:
     Overlapping bigrams share a character, which is written once; words have a space between them.
     """
     if has_letter(left) and has_letter(right):
-        first, second = characters(left), characters(right)
+        first = characters(left)
+        second = characters(right)
         if len(first) == len(second) == 2 and first[1] == second[0]:
             return left + second[1]
     return f"{left} {right}"

@@ -183,7 +183,8 @@ def truncate(tokens: Tokens, limits: Mapping[str, Any], side: Side) -> Tokens:
 
 def truncated(texts: TokenIds, limits: Mapping[str, Any], side: Side) -> TokenIds:
     """`truncate` of many texts at once."""
-    limit, lengths = limits[f"{side}_tokens"], texts.lengths
+    limit = limits[f"{side}_tokens"]
+    lengths = texts.lengths
     if limit is None or lengths.max(initial=0) <= limit:
         return texts
     places = np.arange(len(texts.flat)) - np.repeat(texts.offsets[:-1], lengths)

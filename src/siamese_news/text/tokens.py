@@ -200,7 +200,8 @@ class Tokenizer:
         known = self._rank or ()
         last = ""
         for match in PATTERN.finditer(part):
-            kind, piece = match.lastgroup, match[0]
+            kind = match.lastgroup
+            piece = match[0]
             if kind == "plain":
                 word = piece.lower()
                 tokens.append(word if word in known else self._shorten(word))

@@ -89,7 +89,8 @@ def load_vectors(
         files = _kumo_files()
         digests = b"".join(bytes.fromhex(file_sha256(file)) for file in files)
         words, matrix = _read_kumo(*files)
-        words, matrix = words[:max_words], matrix[:max_words]
+        words = words[:max_words]
+        matrix = matrix[:max_words]
         return WordVectors(
             list(words), matrix, name, hashlib.sha256(digests).hexdigest()
         )
@@ -200,7 +201,8 @@ def detect_format(path: Path) -> tuple[Format, int, int]:
         )
     header = _HEADER.fullmatch(first)
     if header is not None:
-        count, width = int(header[1]), int(header[2])
+        count = int(header[1])
+        width = int(header[2])
         if not count or not width:
             raise InputError(
                 f"{path}:1: {count} words of width {width}; expected 1 or more"

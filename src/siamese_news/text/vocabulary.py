@@ -89,7 +89,8 @@ class Vocabulary:
         return {"words": self.words, "unknown": self.unknown}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.words, self.unknown = state["words"], state["unknown"]
+        self.words = state["words"]
+        self.unknown = state["unknown"]
         self._ids = _Ids(self.words, self.unknown)
 
     def ids(self, tokens: Sequence[str]) -> NDArray[np.int64]:

@@ -42,7 +42,8 @@ def build_text(
     """Tokenizer, vocabulary and word matrix (V, E) of an option of ``conf/vectors``."""
     loaded = load_vectors(vectors["source"], max_words=vectors["max_words"])
     # A copy: it may be mapped read-only, and loading a checkpoint writes into the table.
-    words, matrix = list(loaded.words), np.array(loaded.matrix, dtype=np.float32)
+    words = list(loaded.words)
+    matrix = np.array(loaded.matrix, dtype=np.float32)
     if vectors["remove_components"]:
         matrix = remove_top_components(matrix, vectors["remove_components"])
     if vectors["unit_length"]:
@@ -176,7 +177,8 @@ def _own_module(target: str) -> str:
 
 def _check_encoder(option: Mapping[str, Any]) -> None:
     """Refuse a class that is not an encoder, and options left over from the encoder it replaces."""
-    target, found = str(option["_target_"]), class_of(option, "encoder")
+    target = str(option["_target_"])
+    found = class_of(option, "encoder")
     if not (isinstance(found, type) and issubclass(found, Encoder)):
         raise InputError(
             f"encoder._target_={target} is not derived from siamese_news.encoders.Encoder; see "

@@ -90,7 +90,8 @@ def learned_parts(checkpoint: Mapping[str, Any], path: str | Path) -> dict[str, 
     """
     content = checkpoint[KEY]
     try:
-        config, words = content["config"], content["words"]
+        config = content["config"]
+        words = content["words"]
         terms = TermHead.rebuilt(config["terms"], len(words))
         if terms is not None:
             terms.frequencies = content["terms"]["frequencies"].numpy()
@@ -118,9 +119,11 @@ def model_in(checkpoint: Mapping[str, Any], path: str | Path) -> Model:
     Raises:
         InputError: its parts do not fit together.
     """
-    parts, config = learned_parts(checkpoint, path), checkpoint[KEY]["config"]
+    parts = learned_parts(checkpoint, path)
+    config = checkpoint[KEY]["config"]
     try:
-        options, words = dict(config["embedding"]), len(parts["vocabulary"])
+        options = dict(config["embedding"])
+        words = len(parts["vocabulary"])
         embedding = TokenEmbedding(
             torch.zeros(words, options.pop("size")),
             token_weights=torch.ones(words),

@@ -447,7 +447,8 @@ class SiameseDataModule(pl.LightningDataModule):
             nonlocal words, known
             tokens = tokenizer(text)
             token_ids = np.asarray(vocabulary.ids(tokens), dtype=np.int64)
-            words, known = words + len(tokens), known + len(token_ids)
+            words = words + len(tokens)
+            known = known + len(token_ids)
             token_ids = truncate(token_ids, self.data["limits"], side)
             # Half the memory, unless hashed words need the range.
             small = not token_ids.size or int(token_ids.max()) < 2**31
@@ -471,7 +472,8 @@ class SiameseDataModule(pl.LightningDataModule):
         """The training batches of this process, as `collate` makes them."""
         if self._dataset is None:
             self.setup("fit")
-        batching, dataset = self.data["batching"], self._dataset
+        batching = self.data["batching"]
+        dataset = self._dataset
         assert dataset is not None
         common: dict[str, Any] = {"posts": self.train_set.posts_of, "seed": self.seed}
         if self.trainer is not None:

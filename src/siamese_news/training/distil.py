@@ -263,11 +263,14 @@ def student(config: Mapping[str, Any], data: DistilDataModule) -> tuple[Model, T
     task = config["task"]
     if task["words_of"]:
         shared = open_start(task["words_of"])
-        tokenizer, vocabulary, terms = shared.tokenizer, shared.vocabulary, shared.terms
+        tokenizer = shared.tokenizer
+        vocabulary = shared.vocabulary
+        terms = shared.terms
     else:
         words, _ = count_words(data.texts, task)
         tokenizer = Tokenizer(words=words, **task["tokenizer"])
-        vocabulary, terms = Vocabulary(words, unknown="drop"), None
+        vocabulary = Vocabulary(words, unknown="drop")
+        terms = None
     zeros = torch.zeros(len(vocabulary), task["dim"])
     encoder, plain = encoder_of(config["encoder"], task["dim"])
     if encoder.has_factors:

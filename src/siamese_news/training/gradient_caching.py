@@ -22,7 +22,9 @@ class Recomputed(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         """Encode without a graph."""
         kind = ids.device.type
-        ctx.encode, ctx.ids, ctx.parameters = encode, ids, parameters
+        ctx.encode = encode
+        ctx.ids = ids
+        ctx.parameters = parameters
         # Dropout drops the same.
         ctx.random = (
             torch.get_rng_state(),
@@ -40,7 +42,8 @@ class Recomputed(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
         """Encode again, with a graph; the parameters' gradients."""
-        (state, devices, states), kind = ctx.random, ctx.ids.device.type
+        (state, devices, states) = ctx.random
+        kind = ctx.ids.device.type
         fork = torch.random.fork_rng(devices, device_type=kind)
         with fork, torch.autocast(*ctx.autocast), torch.enable_grad():
             torch.set_rng_state(state)

@@ -88,7 +88,8 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
 def _check_same(
     begun: Any, config: Any, what: str, may_differ: Collection[str]
 ) -> None:
-    there, here = dict(_leaves(begun)), dict(_leaves(config))
+    there = dict(_leaves(begun))
+    here = dict(_leaves(config))
     differing = [
         f"{key} ({there.get(key)} there, {here.get(key)} here)"
         for key in {**there, **here}

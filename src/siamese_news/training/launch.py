@@ -89,7 +89,8 @@ def _check_options() -> None:
 
 def argument_error(error: Exception) -> str:
     """What is wrong with the arguments of a command, in one line."""
-    said, cause = " ".join(str(error).split()), error.__cause__
+    said = " ".join(str(error).split())
+    cause = error.__cause__
     if isinstance(error, OverrideParseException):
         said = " ".join(error.message.partition("See https:")[0].split())
         return f"{error.override}: {said}; expected NAME=VALUE, with quotes around special signs"

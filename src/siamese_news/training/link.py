@@ -100,7 +100,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     module.learn_words(data)
     model = module.model
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    folder, epochs = out / "checkpoints", 0
+    folder = out / "checkpoints"
+    epochs = 0
     if trained:
         # callbacks; the monitor comes first, before those that wait for the other ranks
         validated = data.dev is not None and config["trainer"]["limit_val_batches"]

@@ -65,7 +65,8 @@ class ListsToRank(Dataset[int]):
         near: int,
         limit: int | None,
     ) -> None:
-        self.articles, self.posts = [ids[:limit] for ids in articles], posts
+        self.articles = [ids[:limit] for ids in articles]
+        self.posts = posts
         self.teacher = teacher
         self.lexical = lexical
         background = head.background()
@@ -217,7 +218,8 @@ class StudentModule(pl.LightningModule):
         """The loss of a batch."""
         articles = self.student(batch.articles.ids, batch.articles.starts)
         posts = self.student(batch.posts.ids, batch.posts.starts)
-        cosines, targets = articles @ posts.T, batch.targets / self.temperature
+        cosines = articles @ posts.T
+        targets = batch.targets / self.temperature
         of_article, of_post = self.log_scale.exp()
         loss = _divergence(cosines * of_article, targets)
         loss = loss + 0.5 * _divergence(cosines.T * of_post, targets.T)

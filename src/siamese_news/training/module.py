@@ -123,7 +123,8 @@ class SiameseModule(pl.LightningModule):
             terms=terms,
         )
         self._limits, self.batch_tokens = limits, batch_tokens
-        self._terms_option, self._vectors_option = options["terms"], options["vectors"]
+        self._terms_option = options["terms"]
+        self._vectors_option = options["vectors"]
         self._untaught = model is None
         if model is None:
             words = tokenizer or options["tokenizer"]
@@ -138,7 +139,8 @@ class SiameseModule(pl.LightningModule):
         if not isinstance(chosen, nn.Module):
             made = instantiate(chosen, "objective")
         self.objective = made
-        self._optimizer, self._schedule = options["optimizer"], options["schedule"]
+        self._optimizer = options["optimizer"]
+        self._schedule = options["schedule"]
         self.lr = lr if isinstance(self._optimizer, Mapping) else None
         if self.lr is None and isinstance(self._optimizer, Mapping):
             self.lr = self._optimizer.get("lr")
@@ -211,13 +213,15 @@ class SiameseModule(pl.LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take over what training learned besides weights: words' weights and the lexical head."""
         check_content(checkpoint, "the checkpoint")
-        saved, model = learned_parts(checkpoint, "the checkpoint"), self.model
+        saved = learned_parts(checkpoint, "the checkpoint")
+        model = self.model
         if saved["vocabulary"].words != model.vocabulary.words:
             raise InputError(
                 f"the checkpoint has {len(saved['vocabulary'])} words, the module has "
                 f"{len(model.vocabulary)}, or others; build it with the vectors of the saved run"
             )
-        model.terms, model.limits = saved["terms"], dict(saved["limits"])
+        model.terms = saved["terms"]
+        model.limits = dict(saved["limits"])
         model.trained_on = saved["trained_on"]
         embedding = checkpoint[KEY]["config"]["embedding"]
         model.embedding.unknown_weight = embedding["unknown_weight"]

@@ -72,7 +72,9 @@ class SiameseObjective(nn.Module):
     ) -> None:
         super().__init__()
         check_choice("anchors", anchors, Anchors)
-        self.loss, self.miner, self.anchors = loss, miner, anchors
+        self.loss = loss
+        self.miner = miner
+        self.anchors = anchors
         self.gather_across_devices, self.cache = gather_across_devices, cache
         self.mined: Mined | None = None
         if type(loss).__name__ in _ONE_SIDE and anchors != "both":
@@ -98,7 +100,8 @@ class SiameseObjective(nn.Module):
                 miner cannot compare two sides.
         """
         if self.gather_across_devices:
-            articles, posts = gather_rows(articles), gather_rows(posts)
+            articles = gather_rows(articles)
+            posts = gather_rows(posts)
             article_labels = gather_rows(article_labels)
             post_labels = gather_rows(post_labels)
         if bool((article_labels == article_labels[:1]).all()):

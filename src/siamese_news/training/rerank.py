@@ -123,7 +123,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     check_optimizer(task["optimizer"])
     started = time.monotonic()
     collection = read_reranking(task["collection"])
-    share, seed = task["validation_share"], task["validation_seed"]
+    share = task["validation_share"]
+    seed = task["validation_seed"]
     named = (
         None
         if task["validation_topics"] is None
@@ -236,7 +237,8 @@ def _build(
     config: Mapping[str, Any], collection: RerankCollection, fold: Fold
 ) -> tuple[TextRanker, EncodedTexts]:
     """An untrained ranker and the collection as ids; IDF from the training topics' candidates."""
-    vectors, task = config["vectors"], config["task"]
+    vectors = config["vectors"]
+    task = config["task"]
     _, vocabulary, matrix = build_text(vectors, task["tokenizer"])
     if task["collection_words"]:
         vocabulary, matrix = words_of_collection(

@@ -123,7 +123,8 @@ def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
     for line, record in read_jsonl(path):
         where = f"{path}:{line}"
         with refused_at(where):
-            query, text = id_of(record, "_id"), text_of(record, "text")
+            query = id_of(record, "_id")
+            text = text_of(record, "text")
             year = metadata_of(record).get("year")
         if not isinstance(year, int):
             raise InputError(
@@ -256,7 +257,9 @@ class Pairs(IterableDataset[IdBatch]):
         seed: int = 0,
     ) -> None:
         self.encoded, self.batch_size = encoded, batch_size
-        self.shuffle, self.negatives, self.seed = shuffle, negatives, seed
+        self.shuffle = shuffle
+        self.negatives = negatives
+        self.seed = seed
         self.by_query = by_query
         self.epoch = 0
         self.names = [(q, p) for q in topics for p in collection.candidates[q]]
@@ -313,7 +316,8 @@ class Pairs(IterableDataset[IdBatch]):
         generator = np.random.default_rng([self.seed, self.epoch])
         rows = np.arange(len(self.labels))
         if self.negatives is not None:
-            positive, negative = rows[self.labels == 1], rows[self.labels == 0]
+            positive = rows[self.labels == 1]
+            negative = rows[self.labels == 0]
             wanted = min(len(negative), round(len(positive) * self.negatives))
             rows = np.concatenate(
                 [positive, generator.choice(negative, wanted, replace=False)]
@@ -338,7 +342,8 @@ class Pairs(IterableDataset[IdBatch]):
         return [rows[start : start + size] for start in range(0, len(rows), size)]
 
     def _batch(self, rows: Rows) -> IdBatch:
-        labels, own = torch.from_numpy(self.labels[rows]), torch.from_numpy(rows)
+        labels = torch.from_numpy(self.labels[rows])
+        own = torch.from_numpy(rows)
         return self.encoded.batch(
             self.query[rows], self.post[rows], labels=labels, rows=own
         )

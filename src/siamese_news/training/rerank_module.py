@@ -44,7 +44,9 @@ class RerankModule(pl.LightningModule):
         super().__init__()
         self.model, self.qrels = model, qrels
         self.train_pairs, self.dev_pairs = train, dev
-        self._optimizer, self._schedule, self.seed = optimizer, schedule, seed
+        self._optimizer = optimizer
+        self._schedule = schedule
+        self.seed = seed
         self._validate_queries = validate_queries
         self._ends = train.ends_of_queries() if validate_queries is not None else []
         if validate_queries is not None and validate_queries > len(self._ends):

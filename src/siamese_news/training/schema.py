@@ -108,7 +108,8 @@ def complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
     if "_target_" in value:
         kinds, several = _kinds(value, key)
     elif is_typeddict(kind):
-        kinds, several = get_type_hints(kind), False
+        kinds = get_type_hints(kind)
+        several = False
     else:
         yield from _wrong(key, value, kind)
         kinds, several = {}, True

@@ -33,7 +33,8 @@ def seed_everything(config: Mapping[str, Any]) -> None:
     Raises:
         InputError: the seed is out of range.
     """
-    seed, threads = config["seed"], config["trainer"]["threads"]
+    seed = config["seed"]
+    threads = config["trainer"]["threads"]
     if not 0 <= seed < 2**32:
         raise InputError(f"seed={seed}: expected a whole number from 0 to {2**32 - 1}")
     pl.seed_everything(seed, workers=True, verbose=False)

@@ -218,7 +218,8 @@ def open_binary(path: str | Path) -> IO[bytes]:
     Raises:
         InputError: where the file is missing, a folder, empty, or may not be read.
     """
-    source, wrong = Path(path), ""
+    source = Path(path)
+    wrong = ""
     with reading(source):
         if not source.exists():
             wrong = "no such file; check the path"

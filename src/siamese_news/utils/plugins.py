@@ -74,7 +74,8 @@ def find_class(
     Raises:
         InputError: the class is unknown; the message names the package that it comes with.
     """
-    name, package = options.pop("class", None), options.pop("package", None)
+    name = options.pop("class", None)
+    package = options.pop("package", None)
     if name in ours:
         return ours[name]
     others = added(kind)

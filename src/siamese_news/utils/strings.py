@@ -38,7 +38,8 @@ class Strings:
     @classmethod
     def joined(cls, parts: Sequence["Strings"]) -> "Strings":
         """All texts of several."""
-        starts, end = [np.zeros(1, np.int64)], 0
+        starts = [np.zeros(1, np.int64)]
+        end = 0
         for part in parts:
             starts.append(part.starts[1:].astype(np.int64) - int(part.starts[0]) + end)
             end = int(starts[-1][-1]) if len(part) else end

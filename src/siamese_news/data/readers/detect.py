@@ -470,7 +470,8 @@ class _Look:
         **others: Any,
     ) -> Detected:
         """A file in a known format, or whose fields are found by their names."""
-        choice, where = self.choice, where or self.name
+        choice = self.choice
+        where = where or self.name
         flat: Fields | None = None
         remarks: list[str] = []
         if (
@@ -488,7 +489,9 @@ class _Look:
             known = self._chosen(known_table(names), records)
         if known is not None:
             check_fields(names, choice, self.name)
-            what, text, own_id = known.name, known.text_field, known.id_field
+            what = known.name
+            text = known.text_field
+            own_id = known.id_field
             if known.columns is not None:
                 flat, remarks = checked(known.columns.fields(names), records, where)
             elif known.flat:

@@ -258,7 +258,8 @@ class _Chunks:
     def _scanned(self, data: bytes) -> bytes:
         """The bytes with null for NaN and Infinity, up to the first record that is refused."""
         pieces: list[bytes] = []
-        at, depth = 0, self._depth
+        at = 0
+        depth = self._depth
         start = _STRING_END.match(data).end() if self._quoted else 0  # type: ignore[union-attr]
         for match in _TOKEN.finditer(data, start):
             token = match[0]

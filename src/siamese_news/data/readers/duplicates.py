@@ -48,7 +48,8 @@ class SeenIds:
         """
         hashes = list(map(hash, ids))
         values: Sequence[int] = marks or [0] * len(ids)
-        older, recent = self._among_sorted(hashes), self._recent
+        older = self._among_sorted(hashes)
+        recent = self._recent
         again: list[int] = []
         new = dict(zip(hashes, values, strict=True))
         if not older and len(new) == len(hashes) and recent.keys().isdisjoint(new):
@@ -85,7 +86,8 @@ class SeenIds:
         keys = np.fromiter(self._recent.keys(), np.int64, len(self._recent))
         marks = np.fromiter(self._recent.values(), np.int64, len(self._recent))
         order = np.argsort(keys)
-        keys, marks = keys[order], marks[order]
+        keys = keys[order]
+        marks = marks[order]
         if self._marks is not None or marks.any():
             old = (
                 np.zeros(len(self._sorted), np.int64)
@@ -124,7 +126,8 @@ class PostIds:
     """
 
     def __init__(self, files: int) -> None:
-        self._seen, self._files = SeenIds(), files
+        self._seen = SeenIds()
+        self._files = files
         self._renaming = False
 
     def add(self, posts: list[Post]) -> list[int]:
@@ -147,7 +150,8 @@ class PostIds:
         versions: list[int] = []
         renamed: list[int] = []
         for index in self._seen.add([post.id for post in posts], marks):
-            post, mark = posts[index], marks[index]
+            post = posts[index]
+            mark = marks[index]
             earlier = self._seen.mark(post.id)
             if not earlier or _same_text(earlier, mark):
                 repeats.append(index)

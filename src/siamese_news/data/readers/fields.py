@@ -204,7 +204,8 @@ def find_fields(
     Raises:
         UnknownFields: no field for the text or the id was found, or the chosen one is missing.
     """
-    names, records = list(names), list(records)
+    names = list(names)
+    records = list(records)
     outer = by_normal_name(names)
     inner = by_normal_name(
         name
@@ -272,7 +273,8 @@ def checked(
     names = (*linking(fields), *filter(None, [fields.metadata.get("channel")]))
     columns = {name: [value_at(record, name) for record in records] for name in names}
     refuse_rounded(columns[fields.ids[0]], fields.ids[0], where)
-    metadata, remarks = dict(fields.metadata), []
+    metadata = dict(fields.metadata)
+    remarks = []
     for target in LINKS & metadata.keys():
         name = metadata[target]
         if rounded(columns[name]):
@@ -282,7 +284,8 @@ def checked(
                 "spreadsheet rounded them; go back to the file from before that"
             )
     if {"thread", "channel"} <= metadata.keys():
-        thread, channel = metadata["thread"], metadata["channel"]
+        thread = metadata["thread"]
+        channel = metadata["channel"]
         pairs = [
             pair
             for pair in zip(columns[thread], columns[channel], strict=True)
@@ -411,10 +414,16 @@ def first_present(
 
 def generic(fields: Fields) -> Convert:
     """Make a converter of flat records: which text, see `Fields`."""
-    texts, ids, joined = fields.texts, fields.ids, fields.joined
-    title, spare, html = fields.title, fields.spare, fields.html
-    whole, stripped = fields.whole, fields.prefixed
-    outer, inner = list(fields.metadata.items()), list(fields.nested.items())
+    texts = fields.texts
+    ids = fields.ids
+    joined = fields.joined
+    title = fields.title
+    spare = fields.spare
+    html = fields.html
+    whole = fields.whole
+    stripped = fields.prefixed
+    outer = list(fields.metadata.items())
+    inner = list(fields.nested.items())
     placed = {"thread", "channel"} <= fields.metadata.keys()
     dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
 

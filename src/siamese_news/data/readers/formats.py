@@ -134,7 +134,8 @@ class Format:
         It keeps its dates, links and authors. None unless the first `records` are posts of this
         format: the fields of a page are those of several posts.
         """
-        texts, own_id = choice.texts, choice.id_field
+        texts = choice.texts
+        own_id = choice.id_field
         changed = replace(
             self,
             text_field=" + ".join(texts) or self.text_field,

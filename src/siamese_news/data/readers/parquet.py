@@ -112,7 +112,8 @@ def _reading(source: Input) -> Any:
         )
     for at in product(range(metadata.num_row_groups), range(metadata.num_columns)):
         column = metadata.row_group(at[0]).column(at[1])
-        decoded, packed = column.total_uncompressed_size, column.total_compressed_size
+        decoded = column.total_uncompressed_size
+        packed = column.total_compressed_size
         if decoded > _CHUNK and decoded > _RATIO * min(max(packed, 1), size):
             raise InputError(
                 f"{source.name}: column '{column.path_in_schema}' would unpack {packed:,} bytes to "

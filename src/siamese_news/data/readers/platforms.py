@@ -199,7 +199,9 @@ def _from_jetstream(event: Record) -> Converted:
     commit = event["commit"]
     if commit["collection"] != _BLUESKY_POSTS or commit["operation"] != "create":
         return None
-    record, author, key = commit["record"], event["did"], commit["rkey"]
+    record = commit["record"]
+    author = event["did"]
+    key = commit["rkey"]
     post_id = id_value(f"at://{author}/{_BLUESKY_POSTS}/{key}", "commit.rkey")
     text = _bluesky_text(record, "commit.record.text")
     return Post(post_id, text, _bluesky(record, author, author, key, event["time_us"]))
@@ -507,7 +509,8 @@ def _from_telegram(message: Record) -> Converted:
     if message["type"] != "message":
         return None
     chat = message.get(CONTEXT) or {}
-    number, chat_id = id_value(message["id"], "id"), chat.get("id")
+    number = id_value(message["id"], "id")
+    chat_id = chat.get("id")
     post_id = number if chat_id is None else f"{chat_id}/{number}"
     answered = message.get("reply_to_message_id")
     if answered is not None:
@@ -589,7 +592,8 @@ def _comment(comment: Record, video: Any = None) -> Post:
 
 
 def _video(record: Record) -> Post | None:
-    found, snippet = record.get("id"), record["snippet"]
+    found = record.get("id")
+    snippet = record["snippet"]
     if isinstance(found, dict):
         found = found.get("videoId")
         if found is None:
@@ -625,7 +629,8 @@ def _from_tiktok(record: Record) -> Converted:
         text = f"{record['video_description'] or ''}\n{record.get('voice_to_text') or ''}".strip()
         video = f"{record.get('username') or ''}/video/{post_id}"
     else:
-        text, video = record["text"], f"/video/{record['video_id']}"
+        text = record["text"]
+        video = f"/video/{record['video_id']}"
         paths += " reply_to=parent_comment_id|video_id thread=video_id"
     link = f"https://www.tiktok.com/@{video}"
     return post_of(post_id, text_value(text, "text"), record, paths, permalink=link)
@@ -637,7 +642,8 @@ _PARTS = {"post", "comment", "update_timestamp", "backdated_timestamp"}
 
 def _is_downloaded(record: Record) -> bool:
     """A post or a comment of Facebook's "Download your information"."""
-    data, attachments = record.get("data", []), record.get("attachments", [])
+    data = record.get("data", [])
+    attachments = record.get("attachments", [])
     return (
         "timestamp" in record
         and record.keys() <= _DOWNLOADED

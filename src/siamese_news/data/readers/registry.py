@@ -24,7 +24,9 @@ def _table(
     """
     pairs = (pair.partition("=") for pair in columns.split())
     found = {target: options.split("|") for target, _, options in pairs}
-    texts, ids, titles = found.pop("text"), found.pop("id"), found.pop("title", [])
+    texts = found.pop("text")
+    ids = found.pop("id")
+    titles = found.pop("title", [])
     return Format(
         name,
         recognized,

@@ -259,7 +259,9 @@ def post_blocks(
                     lines.append(line)
         if len(posts) + len(rejections) >= _BLOCK:
             yield _checked(posts, counts), lines, rejections
-            posts, lines, rejections = [], [], []
+            posts = []
+            lines = []
+            rejections = []
     yield _checked(posts, counts), lines, rejections
 
 

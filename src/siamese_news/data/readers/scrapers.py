@@ -92,7 +92,8 @@ def _from_tiktok(item: Record) -> Post:
 
 
 def _from_tiktok_comment(item: Record) -> Post:
-    video, answered = item["aweme_id"], str(item.get("reply_id") or "0")
+    video = item["aweme_id"]
+    answered = str(item.get("reply_id") or "0")
     return post_of(
         id_value(item["cid"], "cid"),
         text_value(item["text"], "text"),
@@ -166,7 +167,8 @@ def _from_ytdlp(comment: Record) -> Converted:
     else:
         text = text_value(comment["text"], "text")
     page = comment.get(CONTEXT) or {}
-    video, address = page.get("id"), str(page.get("webpage_url"))
+    video = page.get("id")
+    address = str(page.get("webpage_url"))
     parent = comment["parent"]
     return post_of(
         post_id,

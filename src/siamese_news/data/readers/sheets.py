@@ -91,7 +91,8 @@ def sheet_rows(
 
 
 def _open(source: Input) -> Any:
-    what, otherwise = f"{source.name}: an Excel file", "save the sheet as CSV UTF-8"
+    what = f"{source.name}: an Excel file"
+    otherwise = "save the sheet as CSV UTF-8"
     openpyxl = optional("openpyxl", "office", what, otherwise)
     try:
         with zipfile.ZipFile(_file(source)) as archive:
@@ -128,11 +129,13 @@ def _first_rows(sheet: Any, texts: Sequence[str]) -> tuple[list[list[str]], int,
     rows = [
         ["" if cell is None else str(cell).strip() for cell in row] for row in shown
     ]
-    at, known = header_of(rows), True
+    at = header_of(rows)
+    known = True
     if at is None:
         title = rows and rows[0][0] and not any(rows[0][1:])
         filled = (row for row, cells in enumerate(rows) if sum(map(bool, cells)) > 1)
-        at, known = next(filled, 0) if title else 0, False
+        at = next(filled, 0) if title else 0
+        known = False
     return rows, at, {*texts} <= {*rows[at]} if texts and rows else known
 
 

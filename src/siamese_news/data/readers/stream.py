@@ -152,7 +152,8 @@ class PostStream:
 
     def remarks(self) -> list[str]:
         """Remarks about the files for a reader of the results."""
-        count, named = len(self.unreadable), " | ".join(map(clean, self.unreadable))
+        count = len(self.unreadable)
+        named = " | ".join(map(clean, self.unreadable))
         return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
 
     def _same_id(self, error: SameIdError, source: Input, line: int) -> InputError:
@@ -277,7 +278,8 @@ class PostStream:
                 yield from parquet_rows(
                     source, found.columns, partial(self._progress, size)
                 )
-            self._done, self._share = self._done + size, 0
+            self._done = self._done + size
+            self._share = 0
         elif found.kind != "empty":
             raw = self._raw = source.open()
             try:

@@ -33,7 +33,8 @@ _ZONES = {
 }
 # Which number is a moment from 1979 to 2099, in units of a second since when. No two of the
 # spans overlap, and a number in none of them, such as 0 or -1, is no date of a post.
-_1601, _DOT_NET = datetime(1601, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)
+_1601 = datetime(1601, 1, 1, tzinfo=UTC)
+_DOT_NET = datetime(1, 1, 1, tzinfo=UTC)
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS = (
     (

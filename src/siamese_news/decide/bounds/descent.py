@@ -130,7 +130,10 @@ def _labels_of(
     """
     size = int(tables.sizes[number])
     found = [np.empty(0, np.int8)]
-    start, last, bad, step = 0, 0, 0, _STEP
+    start = 0
+    last = 0
+    bad = 0
+    step = _STEP
     while start < size:
         labels = verdicts(order.first(number, start + step)[start:])
         found.append(labels)
@@ -172,7 +175,8 @@ def _needed(
         known = int((found[:first] == 0).sum())
         if known <= errors:
             break
-    gaps, bad = np.cumsum(found == UNKNOWN), np.cumsum(found != 1)
+    gaps = np.cumsum(found == UNKNOWN)
+    bad = np.cumsum(found != 1)
     most = int(bad[first - 1]) - int(tables.bounds(number, first)[first])
     # Labels further down help only where the table may allow that many more errors.
     better = np.flatnonzero(bad - tables.ceiling(number, last)[1:] < most)

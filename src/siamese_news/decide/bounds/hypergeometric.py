@@ -16,7 +16,8 @@ def lower_bound(size: int, drawn: int, relevant: int, error: float) -> int:
     """
     from scipy.stats import hypergeom
 
-    low, high = relevant, size - (drawn - relevant)
+    low = relevant
+    high = size - (drawn - relevant)
     while low < high:
         middle = (low + high) // 2
         if hypergeom.sf(relevant - 1, size, middle, drawn) > error:

@@ -56,7 +56,8 @@ def _largest(texts: NDArray[np.int64], posts: int) -> dict[int, int]:
     """The texts with the most copies that make up `posts` posts: number of copies -> texts."""
     found: dict[int, int] = {}
     for place in np.flatnonzero(texts)[::-1].tolist():
-        size, count = place + 1, int(texts[place])
+        size = place + 1
+        count = int(texts[place])
         whole = min(count, posts // size)
         rest = posts - whole * size if whole < count else 0
         found[size] = found.get(size, 0) + whole

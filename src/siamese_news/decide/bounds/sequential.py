@@ -23,7 +23,8 @@ def most_relevant(
     See `prior_posterior`. Above the most likely number the ratio rises, so the numbers that are not
     ruled out end once.
     """
-    low, high = hits * size // drawn, size - (drawn - hits)
+    low = hits * size // drawn
+    high = size - (drawn - hits)
     while low < high:
         middle = (low + high + 1) // 2
         ratio = prior_posterior(float(middle), hits, drawn, size, first, second)

@@ -176,7 +176,8 @@ def _computed(
     found = np.full((len(sizes), upto + 1), -1, np.int32)
     first, last = 0, 1
     for look in shown(looks.tolist()):
-        live, left = mass[first:last], np.maximum(sizes - look + 1, 1)
+        live = mass[first:last]
+        left = np.maximum(sizes - look + 1, 1)
         hit = np.divide(missing[first:last], left, out=hits[first:last])
         np.maximum(hit, 0.0, out=hit)
         np.minimum(hit, 1.0, out=hit)

@@ -187,7 +187,8 @@ class Order:
             keys = np.concatenate([self._found_keys[-1], keys])
         if len(keys) > self._hold:
             chosen = np.argpartition(keys, self._hold)[: self._hold]
-            ranks, keys = ranks[chosen], keys[chosen]
+            ranks = ranks[chosen]
+            keys = keys[chosen]
         places = np.argsort(keys, kind="stable")
         self._found.append(ranks[places])
         self._found_keys.append(keys[places])

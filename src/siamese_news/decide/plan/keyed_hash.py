@@ -36,7 +36,8 @@ def _piece(data: NDArray[np.uint8], places: NDArray[np.int64], key: bytes) -> _W
     padded = np.concatenate([data, np.zeros(_WORD, np.uint8)])
     # A word at every byte, so that a text may begin anywhere.
     words: _Words = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
-    starts, lengths = places[:-1], np.diff(places)
+    starts = places[:-1]
+    lengths = np.diff(places)
     whole = lengths // _WORD
     first, second = np.frombuffer(key, "<u8").tolist()
     state = np.empty((4, len(lengths)), np.uint64)

@@ -127,7 +127,8 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
     A plan that promises nothing, such as one with a number of posts to find, cannot fail either. A
     plan without criteria may be about the same question as any other.
     """
-    sketch, criteria = Sketch.read(line), line["criteria"]
+    sketch = Sketch.read(line)
+    criteria = line["criteria"]
     earlier: list[dict[str, str]] = []
     same_labels: list[dict[str, str]] = []
     active: list[Line] = []
@@ -200,7 +201,8 @@ def _line(
     population: Population, texts: Texts, plan: Mapping[str, Any], error: Fraction
 ) -> dict[str, Any]:
     """A plan as the lists have it, before it is known what it pays for."""
-    entry, criteria = identity(plan), _plain(plan["criteria"])
+    entry = identity(plan)
+    criteria = _plain(plan["criteria"])
     sketch = Sketch.of(population, texts) if error else Sketch(population.sketch)
     # A certificate and the audit of a list are about the best posts, recall is about all of them.
     if (
@@ -330,7 +332,8 @@ def _order(entry: Mapping[str, Any]) -> str:
 
 
 def _refusal(path: Path, others: Sequence[Line], entry: Mapping[str, Any]) -> str:
-    last, now = others[-1], entry["settings"]
+    last = others[-1]
+    now = entry["settings"]
     before = last.get("settings") or {}
     changed = [
         f"{name.replace('_', ' ')} was {_shown(before[name])}, is {_shown(now[name])}"

@@ -124,7 +124,9 @@ class Population:
     def ranks_of(self, names: Sequence[str]) -> dict[str, int]:
         """The ranks of the known names among these."""
         if new := [name for name in dict.fromkeys(names) if name not in self._ranks]:
-            wanted, start, rows = _keys(Strings.of(new)), 0, []
+            wanted = _keys(Strings.of(new))
+            start = 0
+            rows = []
             for piece in self._pieces():
                 rows.append(start + np.flatnonzero(np.isin(_keys(piece), wanted)))
                 start += len(piece)

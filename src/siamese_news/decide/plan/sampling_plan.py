@@ -101,7 +101,8 @@ class SamplingPlan:
         `error` is the largest probability that it leads to a wrong statement; `own` are the fields
         of the file that only this kind of plan has.
         """
-        results, posts = population.path, _files(options.get("posts") or [])
+        results = population.path
+        posts = _files(options.get("posts") or [])
         plan: dict[str, Any] = {
             "format": "siamese_news plan 1",
             "kind": cls.kind,

@@ -51,7 +51,8 @@ class Sketch:
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
         """The sketch of a population; this reads all texts, if there are any."""
-        smallest, best = np.empty(0, np.uint64), [np.empty(0, np.uint64)]
+        smallest = np.empty(0, np.uint64)
+        best = [np.empty(0, np.uint64)]
         for piece, is_best in texts.pieces():
             plain = [" ".join(text.casefold().split()) for text in piece]
             keys = keys_of(0, Strings.of(plain), purpose="texts")

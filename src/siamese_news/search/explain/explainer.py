@@ -257,13 +257,16 @@ class Reader:
     def __init__(
         self, model: TextModel, article: Article, sentences: list[str]
     ) -> None:
-        self._model, self._article, self._sentences = model, article, sentences
+        self._model = model
+        self._article = article
+        self._sentences = sentences
         tokens = [model.tokens(text) for text in sentences]
         self._lengths = [len(own) for own in tokens]
         self._ids, self._of_id = _joined([model.vocabulary.ids(own) for own in tokens])
         if model.terms is not None:
             limit = model.terms.options.article_tokens
-            self._ids, self._of_id = self._ids[:limit], self._of_id[:limit]
+            self._ids = self._ids[:limit]
+            self._of_id = self._of_id[:limit]
             of_read = self._of_id
         else:
             of_read = self._of_id[self._places(self._ids, "article")]
@@ -276,9 +279,11 @@ class Reader:
 
         `without` are (S,) scores of the post for the article without each sentence.
         """
-        model, count = self._model, len(self._sentences)
+        model = self._model
+        count = len(self._sentences)
         parts = scorer.parts_of(post.text, 0)
-        words, surface = parts.terms, parts.surface
+        words = parts.terms
+        surface = parts.surface
         # The article's vector is multiplied with the post's, and with those of its neighbors.
         vector = np.zeros(model.output_dim, np.float32)
         vector[: len(parts.article_vector)] = parts.article_vector
@@ -286,7 +291,8 @@ class Reader:
         given = self._dense(self._ids, "article", vector)
         own = self._dense(self._ids, "article", mine)
         # Sentences account for the article's own part of the score.
-        by_words, by_vectors = sum(parts.article_terms.values()), float(mine @ vector)
+        by_words = sum(parts.article_terms.values())
+        by_vectors = float(mine @ vector)
         contributions = self._by_sentence(parts.article_terms)
         contributions += np.bincount(self._of_id, given, count)
         expected = by_vectors * np.bincount(self._of_id, own, count)
@@ -300,7 +306,8 @@ class Reader:
         feedback = (
             score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
         )
-        by_surface, lexical = sum(surface.values()), sum(words.values())
+        by_surface = sum(surface.values())
+        lexical = sum(words.values())
         dense = self._dense_terms(post, parts.post_vector, mine)
         fields = self._fields(post)
         terms = [
@@ -391,7 +398,8 @@ class Reader:
         self, ids: NDArray[np.int64], side: Side, towards: NDArray[np.float32]
     ) -> NDArray[np.float64]:
         """The part of each id in the cosine with `towards`."""
-        places, values = self._places(ids, side), np.zeros(len(ids))
+        places = self._places(ids, side)
+        values = np.zeros(len(ids))
         values[places] = self._model.contributions(ids[places], towards)
         return values
 

@@ -64,7 +64,8 @@ def check_words(one: Explained) -> str:
     """The outcome of the test in a sentence or two."""
     if one.check is None:
         return "No sentence carries the score."
-    number, drop = one.check.sentence + 1, one.check.drop
+    number = one.check.sentence + 1
+    drop = one.check.drop
     found = f"without sentence {number} the score is {one.score - drop:.4f}"
     if one.check.greatest is None:
         return f"Tested: {found}; no other sentence is about as long, so there is no comparison."
@@ -119,7 +120,8 @@ def _sentences(one: Explained) -> Any:
     for number in sorted(shown):
         sentence = one.sentences[number]
         mark = "> " if number == named else ""
-        share, without = _percent(sentence.contribution, one), f"{sentence.without:.4f}"
+        share = _percent(sentence.contribution, one)
+        without = f"{sentence.without:.4f}"
         cells = [f"{mark}{number + 1}", share, without, clean(sentence.text)]
         add_row(table, cells, style="bold" if mark else "")
     rest = [

@@ -21,7 +21,9 @@ class ArrayWriter:
     """A .npy file that grows by rows of the shape `columns`."""
 
     def __init__(self, path: Path, dtype: DTypeLike, *columns: int) -> None:
-        self._dtype, self._columns, self._rows = np.dtype(dtype), columns, 0
+        self._dtype = np.dtype(dtype)
+        self._columns = columns
+        self._rows = 0
         self._stream: IO[bytes] = path.open("wb")
         self._header()
         self._start = self._stream.tell()
@@ -105,7 +107,8 @@ class Table:
     """Writes rows of byte strings in pieces, which may be packed, and the places of the pieces."""
 
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
-        self._columns, self._packer = columns, ZstdCompressor() if packed else None
+        self._columns = columns
+        self._packer = ZstdCompressor() if packed else None
         self._content = ArrayWriter(folder / f"{name}.npy", np.uint8)
         self._places = ArrayWriter(folder / f"{name}_places.npy", np.int64, 2)
         self._rows = self._end = 0
@@ -147,7 +150,8 @@ class TableRows:
             self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         size = len(read_array(folder, name, np.uint8))
         self._firsts, starts = places.T.copy()
-        rows, bytes_of = np.diff(self._firsts), np.diff(starts)
+        rows = np.diff(self._firsts)
+        bytes_of = np.diff(starts)
         whole = len(places) and (self._firsts[0], starts[0], starts[-1]) == (0, 0, size)
         if (
             not whole
@@ -156,7 +160,8 @@ class TableRows:
             or (bytes_of < 0).any()
         ):
             raise ValueError(f"{name}_places.npy names places outside of {name}.npy")
-        self._starts, self._path = starts + len(self._content) - size, path
+        self._starts = starts + len(self._content) - size
+        self._path = path
         self._piece = lru_cache(_HELD)(self._read)
 
     def __len__(self) -> int:

@@ -52,7 +52,8 @@ class Bounds:
     def __init__(
         self, form: ScoreForm, codes: Codes, earlier: Learned | None = None
     ) -> None:
-        self.form, self.articles = form, form.terms.shape[0]
+        self.form = form
+        self.articles = form.terms.shape[0]
         width = codes.words + codes.buckets
         self._width = width
         terms = np.asarray(form.terms.T.toarray(), np.float32)  # (C, A)
@@ -86,7 +87,8 @@ class Bounds:
 
         self._earlier = None if earlier is None else earlier.cosines
         if earlier is not None:
-            before, now = earlier.vectors, form.vectors
+            before = earlier.vectors
+            now = form.vectors
             squares = np.maximum((before**2).sum(axis=1), 1e-12)
             kept = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
             rest = np.linalg.norm(now - kept * before, axis=1)[:, None]
@@ -98,7 +100,8 @@ class Bounds:
         if not len(self.form.columns):
             return np.zeros(len(chunk.live), np.float32)
         words = chunk.words
-        codes, shape = words.indices, (words.shape[0], 1 << _BITS)
+        codes = words.indices
+        shape = (words.shape[0], 1 << _BITS)
         # Of the last word of a post and the first of the next one, too: a bound may be too high.
         hashes = np.append(_hashes(codes[:-1], codes[1:]), np.int32(0))
         pairs = sparse.csr_matrix((words.data, hashes, words.indptr), shape)
@@ -154,7 +157,8 @@ class Bounds:
 
         `lexical` is (A, n), or (n,) for any article; `errors` is (n,) or (A, 1).
         """
-        form, room = self.form, np.empty_like(cosines)
+        form = self.form
+        room = np.empty_like(cosines)
         most = cosines + errors
         found = form.lexical[:, None].astype(np.float32) * lexical
         found += np.multiply(form.cosine[:, None].astype(np.float32), most, out=room)

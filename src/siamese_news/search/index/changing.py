@@ -107,10 +107,13 @@ def add(
         InputError: the index is missing, damaged, incomplete or of another version, it was
             built with another model, or different posts have one id.
     """
-    maker, manifest = RowMaker(indexable(model)), Manifest.read(path)
+    maker = RowMaker(indexable(model))
+    manifest = Manifest.read(path)
     _sweep(path, manifest)
     check_model(path, manifest.model, model)
-    before, present, seen = manifest.posts, 0, SeenIds()
+    before = manifest.posts
+    present = 0
+    seen = SeenIds()
     repeated: dict[str, int] = {}  # checksums of the texts of posts whose ids exist
     try:
         for segment in manifest.open_segments(path, model.output_dim):

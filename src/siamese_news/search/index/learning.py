@@ -53,12 +53,14 @@ class CosineTail:
         rows = np.concatenate([np.zeros(0, np.int64), *self._rows])
         cosines = np.concatenate([np.zeros(0, np.float32), *self._cosines])
         errors = np.concatenate([np.zeros(0, np.float32), *self._errors])
-        low, high = cosine_bins(cosines - errors), cosine_bins(cosines + errors)
+        low = cosine_bins(cosines - errors)
+        high = cosine_bins(cosines + errors)
         need = np.ceil(self._quantile * self._posts)
         # At least, and at most, so many posts are in a bin or below it.
         surely = self._posts - _above(high)
         maybe = self._posts - _above(low)
-        first, last = int((maybe >= need).argmax()), int((surely >= need).argmax())
+        first = int((maybe >= need).argmax())
+        last = int((surely >= need).argmax())
         floor = -1.0 if self.floor is None else self.floor
         if first <= int(cosine_bins(np.array([floor]))[0]) and floor > 0:
             return None
@@ -158,7 +160,8 @@ class _Best:
         together = _TOGETHER
         while True:
             left = (most >= self.floors).any(axis=0)
-            rows, most = rows[left], most[:, left]
+            rows = rows[left]
+            most = most[:, left]
             if not len(rows):
                 return
             now = np.zeros(len(rows), bool)
@@ -171,7 +174,8 @@ class _Best:
                 found = self._scorer.candidates(self._posts.token_ids(part))
                 self.floors = floors_of(found)
                 self.scored.append(part)
-            rows, most = rows[~now], most[:, ~now]
+            rows = rows[~now]
+            most = most[:, ~now]
             together *= (
                 2  # with many similar posts, the lowest useful score hardly rises
             )

@@ -63,7 +63,8 @@ class Manifest:
                 )
             try:
                 document = json.loads(path.read_bytes())
-                kind, version = document.pop("kind"), document.pop("format")
+                kind = document.pop("kind")
+                version = document.pop("format")
                 if kind != _KIND:
                     raise InputError(
                         f"{path}: is a {kind!r}, expected an {_KIND!r}; name another"

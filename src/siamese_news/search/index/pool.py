@@ -34,7 +34,9 @@ class PostIndex(Pool):
     """The posts of an index (`open_index`); `scored` counts those that the last search scored."""
 
     def __init__(self, path: Path, model: TextModel) -> None:
-        self.path, self.manifest, self.scored = path, Manifest.read(path), 0
+        self.path = path
+        self.manifest = Manifest.read(path)
+        self.scored = 0
         check_model(path, self.manifest.model, model)
         if self.manifest.codes != codes_of(model):
             raise InputError(
@@ -112,7 +114,8 @@ class PostIndex(Pool):
         report: Report | None = None,
     ) -> None:
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
-        posts, form = self._chosen(window), scorer.form()
+        posts = self._chosen(window)
+        form = scorer.form()
         self._observed = (
             np.zeros(0, np.int64) if form is not None and form.exact else None
         )
@@ -150,8 +153,10 @@ class PostIndex(Pool):
         """See `Pool`: the posts that can matter, or all; none where a block is done already."""
         if done:
             return
-        posts, self.scored = self._chosen(window), 0
-        form, first = scorer.form(), self._observed
+        posts = self._chosen(window)
+        self.scored = 0
+        form = scorer.form()
+        first = self._observed
         if form is None or wanted is None or first is None:
             found = all_scores(scorer, posts, articles)
         else:
@@ -177,7 +182,8 @@ def open_index(path: str | PathLike[str], model: AnyModel) -> PostIndex:
 
 
 # Two sums in single precision, and a sum of squares.
-_ROUNDING, _ROOTS = np.float32(1e-6), np.float32(1.0001)
+_ROUNDING = np.float32(1e-6)
+_ROOTS = np.float32(1.0001)
 
 
 class StoredPosts(Sequence[Post]):
@@ -225,7 +231,8 @@ def best_scores(
             yield _part(scorer, posts, number, rows[start : start + BLOCK])
 
     # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
-    scales, surface = scorer.scales()[:, None], scorer.surface(TokenIds.of([]))
+    scales = scorer.scales()[:, None]
+    surface = scorer.surface(TokenIds.of([]))
 
     @lru_cache(maxsize=2)  # the segments come in their order
     def table(segment: Segment) -> Floats | None:
@@ -234,7 +241,8 @@ def best_scores(
 
     def possible(asked: tuple[Chunk, Floats]) -> Ints:
         chunk, floors = asked
-        segment, rows = chunk.segment, chunk.rows
+        segment = chunk.segment
+        rows = chunk.rows
 
         def reach(
             most: Floats, least: Floats, above: Floats, below: Floats
@@ -245,7 +253,8 @@ def best_scores(
             return np.flatnonzero((found >= floors).any(axis=0))
 
         # The cheapest bounds come first: the vectors of few posts are needed.
-        lexical, squares = bounds.roughly(chunk), table(segment)
+        lexical = bounds.roughly(chunk)
+        squares = table(segment)
         if squares is not None:
             above = chunk.of_live(np.sqrt(chunk.words @ squares) * _ROOTS)[None]
             below = np.zeros_like(above)
@@ -259,12 +268,15 @@ def best_scores(
         cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
         kept = reach(bounds.scores(lexical, cosines, errors), least, above, below)
-        rows, closer = rows[kept], (cosines, errors, least, above, below)
+        rows = rows[kept]
+        closer = (cosines, errors, least, above, below)
         cosines, errors, least, above, below = (own[..., kept] for own in closer)
         most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
         kept = reach(most, least, above, below)
         if squares is not None:
-            rows, most, least = rows[kept], most[:, kept], least[:, kept]
+            rows = rows[kept]
+            most = most[:, kept]
+            least = least[:, kept]
             above = scorer.surface(segment.token_ids(rows))
             kept = reach(most, least, above, above)
         return rows[kept]

@@ -128,7 +128,9 @@ class SegmentWriter:
     """Writes a segment; posts have the numbers of unknown words, which are written once."""
 
     def __init__(self, folder: Path, codes: Codes, dimensions: int) -> None:
-        self.posts, self.tokens, self._gram = 0, 0, codes.gram
+        self.posts = 0
+        self.tokens = 0
+        self._gram = codes.gram
         kinds = _kinds(codes, dimensions)
         self._arrays = {
             name: ArrayWriter(folder / f"{name}.npy", *kind)
@@ -220,13 +222,16 @@ class Segment:
             self.codes, self.starts, self.dates = (
                 arrays[n] for n in ("codes", "starts", "dates")
             )
-            self.vectors, self.steps = arrays["vectors"], arrays["steps"]
-            self.errors, self.scales = arrays["errors"], arrays["scales"]
+            self.vectors = arrays["vectors"]
+            self.steps = arrays["steps"]
+            self.errors = arrays["errors"]
+            self.scales = arrays["scales"]
             self._unknown = arrays["unknown"]
             self._unknown_starts = arrays["unknown_starts"]
             self._letters = arrays["letters"]
             self._letter_starts = arrays["letter_starts"]
-            self._grams, self._gram_starts = arrays["grams"], arrays["gram_starts"]
+            self._grams = arrays["grams"]
+            self._gram_starts = arrays["gram_starts"]
             self._words = arrays["words"]
             self.sample = np.array(read_array(folder, "sample", np.int64, 2))
             if (len(self._texts), len(self._fields)) != (posts, posts):
@@ -235,7 +240,9 @@ class Segment:
             raise InputError(
                 f"{folder}: is damaged ({error}); build the index again"
             ) from error
-        self._of, self.width, self._folder = codes, codes.words + codes.buckets, folder
+        self._of = codes
+        self.width = codes.words + codes.buckets
+        self._folder = folder
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -246,7 +253,8 @@ class Segment:
         Raises:
             InputError: one is not, and would be read from beyond the array, or not at all.
         """
-        posts, words = len(self), len(self._words)
+        posts = len(self)
+        words = len(self._words)
         for name, starts, rows, size in (
             ("starts", self.starts, posts, len(self.codes)),
             ("unknown_starts", self._unknown_starts, posts, len(self._unknown)),
@@ -300,7 +308,8 @@ class Segment:
         """Unknown words by id, from their numbers."""
         different = np.unique(numbers).astype(np.int64)
         places, lengths = ragged(self._letter_starts, different)
-        letters, ends = self._letters[places].tobytes(), np.cumsum(lengths).tolist()
+        letters = self._letters[places].tobytes()
+        ends = np.cumsum(lengths).tolist()
         texts = [
             letters[start:end].decode("utf-8", "replace")
             for start, end in pairwise([0, *ends])

@@ -84,7 +84,9 @@ class IndexWriter:
     """Writes rows into new segments of bounded size, and lists these in the manifest."""
 
     def __init__(self, folder: Path, manifest: Manifest, dimensions: int) -> None:
-        self._folder, self._manifest, self._dimensions = folder, manifest, dimensions
+        self._folder = folder
+        self._manifest = manifest
+        self._dimensions = dimensions
         self._writer: SegmentWriter | None = None
 
     def append(self, rows: Rows) -> None:

@@ -14,7 +14,10 @@ from siamese_news.utils.terminal import counted
 
 WIDTH, HEIGHT = 760, 260
 MAP_HEIGHT = 460
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 26, 44
+_LEFT = 58
+_RIGHT = 14
+_TOP = 26
+_BOTTOM = 44
 _FLOOR = 0.5  # where the log axis starts: one post is a bar, none is not
 _SHADES = 5
 # Unit of a timeline: the longest span, the label of a bar, the steps between labels of the axis.
@@ -96,7 +99,8 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
     """Posts by score on a log axis, and the threshold if there is one."""
     edges = [float(edge) for edge in histogram.edges]
     shown = edges if threshold is None else [*edges, threshold]
-    low, high = min(shown), max(shown)
+    low = min(shown)
+    high = max(shown)
     high = high if high - low > 1e-9 else low + 1.0
     peak = max([*histogram.counts, 1])
     top = math.log10(peak * 1.25 / _FLOOR)
@@ -114,7 +118,8 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
             height = tall(count)
             # A bin that the threshold cuts takes the side of its middle; the line itself is exact.
             above = threshold is not None and (start + end) / 2 >= threshold
-            left, wide = x(start), x(end) - x(start)
+            left = x(start)
+            wide = x(end) - x(start)
             gap = min(1.0, wide * 0.1)
             label = f"score {name}: {counted(count, 'post')}"
             place = (
@@ -150,7 +155,8 @@ def timeline_chart(
     counts: Counter[int] = Counter()
     for date, count in posts.items():
         counts[_bin(date, unit)] += count
-    first, last = min(counts), max(counts)
+    first = min(counts)
+    last = max(counts)
     slots = last - first + 1
     step = (WIDTH - _LEFT - _RIGHT) / max(slots, 12)
     y_ticks = [
@@ -207,10 +213,13 @@ def map_chart(posts: Sequence[ReportPost]) -> Map | None:
     shown = placed[:MAP_POINTS]
     xs, ys = zip(*(place for _, _, place in shown), strict=True)
     scores = [post.score for _, post, _ in shown]
-    low, width = min(scores), max(scores) - min(scores)
+    low = min(scores)
+    width = max(scores) - min(scores)
 
-    x_low, x_span = min(xs), (max(xs) - min(xs)) or 1.0
-    y_low, y_span = min(ys), (max(ys) - min(ys)) or 1.0
+    x_low = min(xs)
+    x_span = (max(xs) - min(xs)) or 1.0
+    y_low = min(ys)
+    y_span = (max(ys) - min(ys)) or 1.0
     dots = [
         Dot(
             16 + (place[0] - x_low) / x_span * (WIDTH - 32),
@@ -237,7 +246,8 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     power = 10 ** math.floor(math.log10(rough))
     step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough)
     places = max(0, -math.floor(math.log10(step) + 1e-9))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
     return [(n * step, f"{n * step + 0.0:.{places}f}") for n in range(first, last + 1)]
 
 

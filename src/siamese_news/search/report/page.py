@@ -60,7 +60,8 @@ def pieces(text: str, terms: Sequence[str]) -> list[tuple[bool, str]]:
 
 
 def _spelled(match: re.Match[str]) -> str:
-    character, count = match[1], len(match[0])
+    character = match[1]
+    count = len(match[0])
     if unicodedata.category(character) == "Cs":
         return "\ufffd" * min(count, 3)
     return f"⟨U+{ord(character):04X}{f'×{count}' if count > 1 else ''}⟩"
@@ -231,7 +232,8 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
     for cluster in order:
         if room <= 0:
             break
-        members, lead = clusters[cluster], posts[best[cluster]]
+        members = clusters[cluster]
+        lead = posts[best[cluster]]
         turns = list(data.threads.get(cluster, ()))[: 2 * COPIES]
         others = [] if turns else [row for row in members if row != best[cluster]]
         copies = others[: min(COPIES, room - 1)]

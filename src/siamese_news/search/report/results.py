@@ -174,7 +174,8 @@ def _threads(
     rows: list[dict[str, Any]], posts: list[ReportPost]
 ) -> dict[int, list[Turn]]:
     """The turns of each thread with found posts, in the order of the file."""
-    left, turns = iter(posts), []
+    left = iter(posts)
+    turns = []
     for row in rows:
         post = next(left) if row["role"] == "found" else _post(row, cluster=0, size=1)
         turns.append(
@@ -257,7 +258,8 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
     place = f"{where}: field 'histogram'"
-    edges, counts = value.get("edges"), value.get("counts")
+    edges = value.get("edges")
+    counts = value.get("counts")
     if not isinstance(edges, list) or not isinstance(counts, list) or not counts:
         raise InputError(f"{place} needs the lists 'edges' and 'counts'")
     if len(edges) != len(counts) + 1:
@@ -271,10 +273,12 @@ def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
 
 
 def _counted(scores: list[float]) -> Histogram:
-    low, high = min(scores), max(scores)
+    low = min(scores)
+    high = max(scores)
     # Scores that are equal, or nearly so, need bins of some width.
     if high - low < 1e-3:
-        low, high = low - 5e-4, high + 5e-4
+        low = low - 5e-4
+        high = high + 5e-4
     counts, edges = np.histogram(scores, bins=40, range=(low, high))
     return Histogram(edges.tolist(), counts.tolist())
 

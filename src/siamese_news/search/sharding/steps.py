@@ -102,7 +102,8 @@ def step_of(folder: ShardFolder) -> tuple[str, Step]:
 
 def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Read the posts, observe them, and keep them with their token ids."""
-    query, scorer = opened.query, opened.scorer()
+    query = opened.query
+    scorer = opened.scorer()
     rejected = folder.file(index, "rejected.jsonl")
     rejected.unlink(missing_ok=True)
     stream = open_posts(
@@ -112,9 +113,12 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
         taken=folder.taken(index),
         **query.reading(),
     )
-    pool, window = StreamPool(stream), query.window()
+    pool = StreamPool(stream)
+    window = query.window()
     spool = Spool(folder.file(index, "spool").open("wb"), shared=True)
-    hashes, places, texts = array("q"), array("q"), array("q")
+    hashes = array("q")
+    places = array("q")
+    texts = array("q")
     with folder.file(index, "ids").open("wb") as ids:
         for number, rows in enumerate(blocks(pool)):
             names = [post.id for post in rows]
@@ -153,12 +157,16 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows that the query keeps."""
-    scorer, blocks = _scorer(opened, folder), folder.read(index, "read.json")["blocks"]
+    scorer = _scorer(opened, folder)
+    blocks = folder.read(index, "read.json")["blocks"]
     spool = Spool.reopened(folder.file(index, "spool"), blocks)
-    counts, rows, total = ScoreCounts(), 0, 0
+    counts = ScoreCounts()
+    rows = 0
+    total = 0
     path = folder.file(index, "rows")
     with path.open("wb") as stream:
-        pool, cut = StreamPool((), spool=spool), opened.cut(scorer)
+        pool = StreamPool((), spool=spool)
+        cut = opened.cut(scorer)
         for block, scores, lines in kept_rows(opened, scorer, pool, cut):
             counts.add(scores)
             stream.writelines(lines)
@@ -212,7 +220,9 @@ def finish(
     """
     scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)
-    scores, scored, kept = Counter[str](), 0, 0
+    scores = Counter[str]()
+    scored = 0
+    kept = 0
     sample: list[tuple[str, str, str | None]] = []
     rows = folder.path / "rows"
     with rows.open("wb") as target:
@@ -229,7 +239,8 @@ def finish(
             with path.open("rb") as source:
                 shutil.copyfileobj(source, target, 1 << 20)
             scores.update(part["histogram"])
-            scored, kept = scored + part["scored"], kept + part["kept"]
+            scored = scored + part["scored"]
+            kept = kept + part["kept"]
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
     found = Filtered(scored, kept, ScoreCounts(scores), opened.cut(scorer))
     decided = opened.decided(scorer)
@@ -244,7 +255,8 @@ def finish(
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     """The counts of all parts; the window counts what the dates left out."""
-    total, window = Counts(), opened.window
+    total = Counts()
+    window = opened.window
     window.start()
     for index in range(folder.shards):
         part = folder.read(index, "read.json")

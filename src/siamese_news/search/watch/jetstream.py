@@ -121,7 +121,8 @@ def _line(message: str | bytes) -> bytes:
 
 def _times(messages: list[bytes]) -> list[int]:
     """The plausible times of events, in microseconds since 1970."""
-    found, limit = [], int((time.time() + _AHEAD) * 1e6)
+    found = []
+    limit = int((time.time() + _AHEAD) * 1e6)
     for message in messages:
         try:
             value = orjson.loads(message)["time_us"]

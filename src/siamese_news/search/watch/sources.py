@@ -80,7 +80,9 @@ class LineReader:
 
     def __call__(self, data: bytes, cursor: Cursor, before: int, *more: Event) -> Batch:
         """The posts of complete lines, which follow `before` others and end at the cursor."""
-        counts, posts, rejections = Counts(), list[Post](), list[Rejection]()
+        counts = Counts()
+        posts = list[Post]()
+        rejections = list[Rejection]()
         stream = as_utf8(io.BufferedReader(io.BytesIO(data)), self.found.encoding)
         rows = (
             (line + before, record, row)
@@ -99,7 +101,11 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
     is considered the same stream, and the part that was committed is skipped; otherwise it is
     considered the continuation.
     """
-    name, seen, head, skip, crc = "standard input", dict(cursor), b"", -1, 0
+    name = "standard input"
+    seen = dict(cursor)
+    head = b""
+    skip = -1
+    crc = 0
     reader: LineReader | None = None
     events: list[Event] = []
     for lines in _piped(fields):

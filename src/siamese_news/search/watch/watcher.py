@@ -60,7 +60,9 @@ class Watch:
         idle: float | None = None,
     ) -> None:
         assert opened.query.out is not None
-        self._opened, self._tell, self._idle = opened, tell, idle
+        self._opened = opened
+        self._tell = tell
+        self._idle = idle
         self._out = opened.query.out
         self._folder = self._out.with_name(self._out.name + ".watch")
         self._path = self._folder / "checkpoint.json"
@@ -182,7 +184,8 @@ class Watch:
 
     def _score(self, posts: list[Post]) -> None:
         """Write the rows of posts that the query keeps, and add all to the window."""
-        query, seeds = self._opened.query, self._opened.seeds
+        query = self._opened.query
+        seeds = self._opened.seeds
         content = self.window.content(posts)
         scores, best = seeds.combine(self._scorer.scores(content))
         rows = []
@@ -225,7 +228,8 @@ class Watch:
 
     def _use(self, scorer: Scorer) -> None:
         """Score by what this scorer learned from the window."""
-        self._scorer, self._cut = scorer, self._opened.cut(scorer)
+        self._scorer = scorer
+        self._cut = self._opened.cut(scorer)
 
     def _note(self, event: str, *, message: str = "", **values: Any) -> None:
         """Add a line to the log, and print the message for the user."""
@@ -238,8 +242,10 @@ class Watch:
 
     def _status(self, now: float) -> None:
         """Print the progress."""
-        counts, passed = self.counts, max(now - self._told, 1e-9)
-        rate, silent = (counts["read"] - self._before) / passed, now - self._heard
+        counts = self.counts
+        passed = max(now - self._told, 1e-9)
+        rate = (counts["read"] - self._before) / passed
+        silent = now - self._heard
         rejected = sum(
             count for name, count in counts.items() if name.startswith("rejected")
         )
@@ -255,7 +261,8 @@ class Watch:
             line += f"; {counted(counts[name], one)}" if counts[name] else ""
         line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
         self._tell(line)
-        self._told, self._before = now, counts["read"]
+        self._told = now
+        self._before = counts["read"]
 
 
 @contextmanager

@@ -67,7 +67,9 @@ class PostWindow:
         posts: int,
         saved: Mapping[str, Any] | None = None,
     ) -> None:
-        self._folder, self._opened, self._posts = folder, opened, posts
+        self._folder = folder
+        self._opened = opened
+        self._posts = posts
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         saved = saved or {"position": 0, "chunks": [], "growing": asdict(Chunk(0, 0))}
