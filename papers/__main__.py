@@ -46,9 +46,8 @@ def reproduce(config: DictConfig, out: Path) -> Path:
     chosen = choose(str(paper), figure=plain["figure"], table=plain["table"])
     saved = None if plain["fresh"] else Path(__file__).parent / "saved"
     store = Store(saved=saved, made=made, paper=paper)
-    return run.reproduce(
-        chosen, out, store=store, seeds=seeds, missing=plain["missing"]
-    )
+    missing = "train" if plain["fresh"] else plain["missing"]
+    return run.reproduce(chosen, out, store=store, seeds=seeds, missing=missing)
 
 
 @hydra.main(version_base="1.3", config_path=".", config_name="papers")

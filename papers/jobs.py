@@ -125,7 +125,7 @@ class Store:
             minutes = round((time.process_time() - started) / 60, 2)
             made = {
                 **provenance(),
-                "command": f"python -m papers paper={self._paper}",
+                "command": f"python -m papers paper={self._paper} missing=train",
                 "data": job.data,
                 "seeds": list(job.seeds),
                 "minutes": None if begun else minutes,

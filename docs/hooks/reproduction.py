@@ -27,7 +27,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     lines = [_INTRODUCTION]
     for paper, title in TITLES.items():
         if not (MADE / paper / "index.html").is_file():
-            lines.append(f"- {title}: `python -m papers paper={paper} missing=say`")
+            lines.append(f"- {title}: `python -m papers paper={paper}`")
             continue
         lines.append(f'- <a href="{paper}/index.html">{title}</a>')
     text = "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
 
 from papers import (
     PAPERS,
@@ -218,6 +219,20 @@ def test_what_is_missing_is_said(tmp_path):
     assert "1 of 1 runs (a)" in page
     with pytest.raises(InputError, match="missing=maybe: expected train or say"):
         lay_out(toy(), tmp_path, missing="maybe")
+
+
+def test_by_default_nothing_is_trained(tmp_path, monkeypatch, caplog):
+    ran = []
+    monkeypatch.setattr(door, "choose", lambda *_, **__: [toy([job("a", 1, ran)])])
+    config = OmegaConf.load(ROOT / "papers" / "papers.yaml")
+    del config.hydra, config.defaults
+    config.update(paper="ast", made=str(tmp_path / "made"))
+    door.reproduce(config, tmp_path / "out")
+    assert ran == []
+    assert "missing=train makes them in about 1 minute" in caplog.text
+    config.fresh = True
+    door.reproduce(config, tmp_path / "trained")
+    assert ran == ["a"]
 
 
 def test_without_data_the_page_says_that_the_stories_were_read(tmp_path):

@@ -350,7 +350,7 @@ def test_without_runs_a_page_says_what_is_missing(tmp_path, monkeypatch):
     text = page.read_text(encoding="utf-8")
     assert (
         "rerank_samcnn_patt_2013_0" in text
-        and "paper=samcnn table=3 makes them" in text
+        and "paper=samcnn table=3 missing=train makes them" in text
     )
     assert not (tmp_path / "made").exists()
 
