@@ -5,7 +5,13 @@ import torch
 from torch import nn
 from torch.nn.functional import cosine_similarity
 
-from siamese_news.rerankers.conv import ConvEncoder, WindowMax, window_valid
+from siamese_news.rerankers.conv import (
+    ConvEncoder,
+    WindowMax,
+    _all_windows,
+    _in_slabs,
+    window_valid,
+)
 from siamese_news.rerankers.pair import Pair
 from siamese_news.rerankers.samcnn import Aggregate, BiCNN, PAtt, PredictionHead, QAtt
 
@@ -327,3 +333,23 @@ def test_errors_name_what_came():
             post=torch.zeros(3, 1, 6),
             post_mask=torch.ones(3, 1, dtype=torch.bool),
         )
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+@pytest.mark.parametrize("rows, tokens, queries", [(3, 5, 2), (4, 1, 1), (600, 9, 3)])
+def test_all_windows_at_once_are_those_of_the_slabs(
+    width, rows, tokens, queries, monkeypatch
+):
+    monkeypatch.setattr("siamese_news.rerankers.conv._SLAB", 4096)
+    generator = torch.Generator().manual_seed(width)
+    mask = torch.rand(rows, tokens, generator=generator) > 0.3
+    mask[0] = False
+    projected = torch.randn(rows, tokens, width, 4, generator=generator)
+    weights = torch.randn(rows, queries, tokens, generator=generator)
+    projected *= mask[:, :, None, None]
+    weights *= mask[:, None]
+    valid = window_valid(mask, width)
+    best, winner = _all_windows(projected, weights, valid)
+    expected, expected_winner = _in_slabs(projected, weights, valid, winners=True)
+    torch.testing.assert_close(best, expected)
+    assert (winner == expected_winner).all()

@@ -44,25 +44,17 @@ class WindowMax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
         """See the class."""
-        rows, tokens, width, filters = projected.shape
-        queries = weights.shape[1]
-        windows = tokens + width - 1
-        shape = (rows, queries, filters)
-        best = projected.new_full(shape, -torch.inf)
-        winner = None
-        if any(ctx.needs_input_grad):
-            kind = torch.uint8 if windows < 256 else torch.int32
-            winner = torch.zeros(shape, dtype=kind, device=projected.device)
-        row_bytes = queries * filters * projected.element_size()
-        step = rows if projected.is_cuda else max(1, _SLAB // max(1, row_bytes))
-        for start in range(0, rows, step):
-            part = slice(start, start + step)
-            winners = None if winner is None else winner[part]
-            _scan(projected[part], weights[part], valid[part], best[part], winners)
+        winner: Tensor | None
+        if projected.is_cuda:
+            best, winner = _all_windows(projected, weights, valid)
+        else:
+            best, winner = _in_slabs(
+                projected, weights, valid, winners=any(ctx.needs_input_grad)
+            )
         empty = ~valid.any(dim=1)
         if bool(empty.any()):
             best[empty] = 0
-        if winner is not None:
+        if any(ctx.needs_input_grad):
             ctx.save_for_backward(projected, weights, winner, empty)
         return best
 
@@ -96,6 +88,47 @@ class WindowMax(torch.autograd.Function):
         if to_padded is not None:
             to_weights = to_padded[:, :, width - 1 : width - 1 + tokens]
         return to_projected, to_weights, None
+
+
+def _all_windows(
+    projected: Tensor, weights: Tensor, valid: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The maximum over the windows, and which one has it, from all values at once.
+
+    On a GPU the time of a call counts, not the memory of (N, Q, T, F) values.
+    """
+    width = projected.shape[2]
+    windows = valid.shape[1]
+    outside = width - 1
+    padded = pad(weights, (outside, outside)).unsqueeze(-1)
+    tokens = pad(projected, (0, 0, 0, 0, outside, outside)).unsqueeze(1)
+    values = padded[:, :, :windows] * tokens[:, :, :windows, 0]
+    for j in range(1, width):
+        values.addcmul_(padded[:, :, j : j + windows], tokens[:, :, j : j + windows, j])
+    values.masked_fill_(~valid[:, None, :, None], -torch.inf)
+    best, winner = values.max(dim=2)
+    return best, winner
+
+
+def _in_slabs(
+    projected: Tensor, weights: Tensor, valid: Tensor, *, winners: bool
+) -> tuple[Tensor, Tensor | None]:
+    """As `_all_windows`, with little memory: some rows at a time, window by window."""
+    rows, tokens, width, filters = projected.shape
+    queries = weights.shape[1]
+    shape = (rows, queries, filters)
+    best = projected.new_full(shape, -torch.inf)
+    winner = None
+    if winners:
+        kind = torch.uint8 if tokens + width - 1 < 256 else torch.int32
+        winner = torch.zeros(shape, dtype=kind, device=projected.device)
+    row_bytes = queries * filters * projected.element_size()
+    step = max(1, _SLAB // max(1, row_bytes))
+    for start in range(0, rows, step):
+        part = slice(start, start + step)
+        won = None if winner is None else winner[part]
+        _scan(projected[part], weights[part], valid[part], best[part], won)
+    return best, winner
 
 
 def _scan(
