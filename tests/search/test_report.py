@@ -627,3 +627,69 @@ def test_the_original_is_linked_where_a_browser_opens_it(tmp_path):
     assert page.count('class="original"') == 1
     assert 'href="https://a.example/1?x=1&amp;y=2" rel="noopener noreferrer"' in page
     assert "javascript:alert" not in page
+
+
+@pytest.fixture
+def small_bounds(monkeypatch):
+    """A page of at most 20 posts, and near-duplicates among at most 50."""
+    for module in ("results", "page"):
+        monkeypatch.setattr(f"siamese_news.search.report.{module}.SHOWN", 20)
+    monkeypatch.setattr("siamese_news.search.report.results.CLUSTERED", 50)
+
+
+def long_file(path, count, **columns):
+    """Rows in no order of their ranks; the texts are copies of each other."""
+    ranks = [(number * 37) % count + 1 for number in range(count)]
+    rows = [
+        {
+            "article": "a",
+            "rank": rank,
+            "score": 1 - rank / 1000,
+            "post": f"p{rank:04}",
+            "text": "the same words of a bridge",
+            "terms": ["words"],
+        }
+        | {name: value(rank) for name, value in columns.items()}
+        for rank in ranks
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_long_file_is_not_searched_for_copies(tmp_path, small_bounds):
+    data = read_results(long_file(tmp_path / "many.jsonl", 101))
+    assert "more than 50 posts, too many to look for near-duplicates" in str(
+        data.remarks
+    )
+    assert len({post.cluster for post in data.posts}) == 101
+    # The texts that the page shows are held, in whatever order the ranks come.
+    assert {post.rank for post in data.posts if post.text} == set(range(1, 21))
+    page = render(data)
+    assert page.count("of a bridge") == 20
+    assert "p0020" in page and "p0021" not in page
+    assert "101" in page
+    few = read_results(long_file(tmp_path / "few.jsonl", 49))
+    assert len({post.cluster for post in few.posts}) == 1
+    assert all(post.text for post in few.posts)
+
+
+def test_a_comparison_of_groups_reads_all_texts(tmp_path, small_bounds):
+    path = long_file(tmp_path / "many.jsonl", 101)
+    assert all(post.text for post in read_results(path, all_texts=True).posts)
+
+
+def test_a_long_file_with_clusters_keeps_them(tmp_path, small_bounds):
+    path = long_file(tmp_path / "many.jsonl", 101, cluster=lambda rank: f"c{rank % 7}")
+    data = read_results(path)
+    assert len({post.cluster for post in data.posts}) == 7
+    assert "too many" not in str(data.remarks)
+
+
+def test_clusters_that_begin_late_are_named(tmp_path, small_bounds):
+    path = long_file(
+        tmp_path / "many.jsonl",
+        101,
+        cluster=lambda rank: "c" if rank == (99 * 37) % 101 + 1 else None,
+    )
+    with pytest.raises(InputError, match="its row 100 has a cluster.*in all rows or"):
+        read_results(path)

@@ -92,7 +92,7 @@ def report(
     table = out.with_suffix(".csv")
     for written in [out] if by is None else [out, table]:
         check_output(written, files_read(query, results), force=force)
-    data = read_results(results, title=title)
+    data = read_results(results, title=title, all_texts=by is not None)
     if certificate is not None:
         from siamese_news.decide.reviewing import certificate_html
 

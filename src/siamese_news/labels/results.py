@@ -277,20 +277,22 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         )
 
 
-def found_rows(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+def found_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows of `result_rows`; `InputError` if the search found nothing."""
     if path.is_dir():
         raise InputError(
             f"{path}: is a folder; expected a file that rank or filter wrote"
         )
     empty = path.is_file() and not path.stat().st_size
-    rows = [] if empty else list(result_rows(path))
-    if not rows:
+    rows = iter(()) if empty else result_rows(path)
+    first = next(rows, None)
+    if first is None:
         raise InputError(
             f"{path}: has no row; an empty file is left by a search that found no post: search "
             "again with a lower --threshold, or name other results"
         )
-    return rows
+    yield first
+    yield from rows
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

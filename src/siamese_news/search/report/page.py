@@ -23,7 +23,7 @@ from siamese_news.search.report.charts import (
     moment,
     timeline_chart,
 )
-from siamese_news.search.report.results import ReportData, ReportPost, Turn
+from siamese_news.search.report.results import SHOWN, ReportData, ReportPost, Turn
 from siamese_news.utils.files import atomic_write
 
 # Characters that control a screen or hide: controls, bidi embeddings, overrides and isolates, and
@@ -66,9 +66,6 @@ def _spelled(match: re.Match[str]) -> str:
         return "\ufffd" * min(count, 3)
     return f"⟨U+{ord(character):04X}{f'×{count}' if count > 1 else ''}⟩"
 
-
-SHOWN = 5000
-"""The largest number of posts on the page, which states how many it leaves out."""
 
 COPIES = 50
 """Copies listed in one cluster at most."""
@@ -226,7 +223,7 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
     number = {seed.id: str(index) for index, seed in enumerate(data.seeds)}
     low = min([0.0, *(post.score for post in posts)])
     span = max((post.score for post in posts), default=1.0) - low or 1.0
-    place = {id(post): row for row, post in enumerate(posts)}
+    place = {id(post): row for row, post in enumerate(posts)} if data.threads else {}
     groups: list[_Group] = []
     room = SHOWN
     for cluster in order:

@@ -1,9 +1,12 @@
 """The data of a report, from a results file and its ``.meta.json``."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import islice
 from pathlib import Path
+from sys import intern
 from textwrap import shorten
 from typing import Any
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from siamese_news.errors import InputError
 from siamese_news.labels.results import found_rows, result_meta, web_link
-from siamese_news.search.clusters import cluster_posts
+from siamese_news.search.clusters import CLUSTERED, cluster_posts
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
 
@@ -96,8 +99,16 @@ class ReportData:
 NEEDED = ("article", "rank", "score", "post", "text")
 
 
+# The largest number of posts on the page, which states how many it leaves out.
+SHOWN = 5000
+
+
 def read_results(
-    path: str | Path, *, title: str | None = None, name: str | None = None
+    path: str | Path,
+    *,
+    title: str | None = None,
+    name: str | None = None,
+    all_texts: bool = False,
 ) -> ReportData:
     """The report of a results file, ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet``.
 
@@ -105,23 +116,34 @@ def read_results(
     created_at, terms, link, x and y are used, and ``<path>.meta.json``. By default the title is
     about the only seed, or says in which file (or `name`) the posts are, and the threshold is that
     of the search.
+
+    Of more than `clusters.CLUSTERED` posts without a cluster each is taken for one of its own, and
+    those that the page cannot show have an empty text, unless `all_texts` are wanted.
     """
     source = Path(path)
-    rows = [_checked(row, where) for where, row in found_rows(source)]
-    found = [row for row in rows if row["role"] == "found"]
-    if not found:
-        raise InputError(
-            f"{source}: no row has the role 'found'; expected all rows of the file"
-        )
-    threaded = "thread" in found[0]
-    if any(("thread" in row) != threaded for row in rows):
-        raise InputError(
-            f"{source}: some rows have a 'thread_rank'; expected it in all or in none"
-        )
+    checked = (_checked(row, where) for where, row in found_rows(source))
+    many = _is_long(source)
+    rows: list[dict[str, Any]] = []
+    threaded = clustered = False
+    if many:
+        posts = _posts_alone(checked, source, all_texts=all_texts)
+    else:
+        rows.extend(checked)
+        found = [row for row in rows if row["role"] == "found"]
+        if not found:
+            raise InputError(
+                f"{source}: no row has the role 'found'; expected all rows of the file"
+            )
+        threaded = "thread" in found[0]
+        clustered = "cluster" in found[0]
+        if any(("thread" in row) != threaded for row in rows):
+            raise InputError(
+                f"{source}: some rows have a 'thread_rank'; expected it in all or in none"
+            )
+        posts = _posts(found)
     meta = result_meta(source)
     for counted, count in (meta.get("counts") or {}).items():
         _whole(count, f"{source}.meta.json: field 'counts': '{counted}'")
-    posts = _posts(found)
     if meta.get("histogram"):
         histogram = _histogram(meta["histogram"], f"{source}.meta.json")
         note = "It covers all posts that the search scanned, kept or not."
@@ -138,7 +160,11 @@ def read_results(
             f"There is no {source.name}.meta.json next to the results, so this page shows the "
             "command that made the report, and the numbers of posts read and rejected are unknown."
         )
-    if "cluster" not in found[0] and not threaded:
+    if many:
+        remarks.append(
+            f"There are more than {CLUSTERED:,} posts, too many to look for near-duplicates."
+        )
+    elif not clustered and not threaded:
         remarks.append(
             "This report looked for near-duplicates among the posts in the results."
         )
@@ -168,6 +194,49 @@ def read_results(
         remarks=remarks,
         threads=_threads(rows, posts) if threaded else {},
     )
+
+
+def _is_long(source: Path) -> bool:
+    """Whether a file has too many posts to be clustered, and none is in a cluster or a thread."""
+    count = 0
+    for _, row in islice(found_rows(source), CLUSTERED + 1):
+        if not _is_alone(row):
+            return False
+        count += 1
+    return count > CLUSTERED
+
+
+def _is_alone(row: Mapping[str, Any]) -> bool:
+    """Whether a row of results has no cluster, no thread and no role but that of a found post."""
+    grouped = any(row.get(name) for name in ("cluster", "thread_rank"))
+    return not grouped and row.get("role") in (None, "", "found")
+
+
+def _posts_alone(
+    rows: Iterable[dict[str, Any]], source: Path, *, all_texts: bool
+) -> list[ReportPost]:
+    """The posts of a long file, each in a cluster of its own; see `read_results`.
+
+    Texts would take most of the memory, so only those of the best `SHOWN` posts so far are held.
+    """
+    posts: list[ReportPost] = []
+    shown: list[tuple[int, float, int]] = []
+    for number, row in enumerate(rows):
+        if {"cluster", "thread"} & row.keys() or row["role"] != "found":
+            raise InputError(
+                f"{source}: its row {number + 1:,} has a cluster, a thread or a role, which the "
+                "rows before it lack; expected them in all rows or in none"
+            )
+        row["seed"] = intern(row["seed"])
+        posts.append(_post(row, number, 1))
+        if all_texts:
+            continue
+        # The worst post is first in the heap; ties are shown in the order of the file.
+        heappush(shown, (-row["rank"], row["score"], -number))
+        if len(shown) > SHOWN:
+            worst = -heappop(shown)[2]
+            posts[worst] = replace(posts[worst], text="", terms=(), link=None)
+    return posts
 
 
 def _threads(
