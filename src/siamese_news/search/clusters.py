@@ -120,33 +120,35 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         ),
         shape=(len(long), len(vocabulary)),
     )
-    found = np.arange(len(long))
+    roots = np.arange(len(long))
     for band in bands:
         left, right = _proposed(band, same)
         # Pairs that are already together, or of sizes too far apart, need no comparison.
         small, large = np.sort(np.stack([sizes[left], sizes[right]]), axis=0)
-        keep = (found[left] != found[right]) & (small >= threshold * large)
+        keep = (roots[left] != roots[right]) & (small >= threshold * large)
         left = left[keep]
         right = right[keep]
         near = _verified(matrix, sizes, left, right, threshold)
-        found = _joined(found, left[near], right[near])
-    components[long] = len(forms) + found
+        roots = _joined(roots, left[near], right[near])
+    components[long] = len(forms) + roots
     return components.tolist()
 
 
-def _joined(found: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _joined(roots: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The components after the texts of these pairs are joined; each has its lowest number."""
-    found = found.copy()
+    roots = roots.copy()
     while len(left):
-        one = found[left]
-        other = found[right]
-        np.minimum.at(found, np.maximum(one, other), np.minimum(one, other))
-        while (found != (lower := found[found])).any():
-            found = lower
-        apart = found[left] != found[right]
+        left_roots = roots[left]
+        other = roots[right]
+        np.minimum.at(
+            roots, np.maximum(left_roots, other), np.minimum(left_roots, other)
+        )
+        while (roots != (lower := roots[roots])).any():
+            roots = lower
+        apart = roots[left] != roots[right]
         left = left[apart]
         right = right[apart]
-    return found
+    return roots
 
 
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:

@@ -96,22 +96,24 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
     """
     texts = [list(group) for group in groups]
     counted = [
-        Counter(term for text in own for term in terms_of(text)) for own in texts
+        Counter(term for text in group for term in terms_of(text)) for group in texts
     ]
     total: Counter[str] = sum(counted, Counter())
     terms = sorted(term for term, count in total.items() if count >= _COMMON)
     if not terms or len(texts) < 2:
         return [[] for _ in texts]
-    counts = np.array([[own[term] for term in terms] for own in counted], np.int64)
+    counts = np.array(
+        [[counts[term] for term in terms] for counts in counted], np.int64
+    )
     others = counts.sum(axis=0) - counts
-    tried = sum(len(own) >= FEW for own in texts)
+    tried = sum(len(group) >= FEW for group in texts)
     odds, errors = log_odds(counts)
     least = float(-special.ndtri(_SURE / 2 / max(tried * len(terms), 1)))
-    found: list[list[Word]] = []
-    for number, own in enumerate(texts):
+    distinctive: list[list[Word]] = []
+    for number, group in enumerate(texts):
         z = odds[number] / errors[number]
         order = np.lexsort((np.arange(len(terms)), -z))[
-            : _LISTED if len(own) >= FEW else 0
+            : _LISTED if len(group) >= FEW else 0
         ]
         columns = [
             counts[number],
@@ -120,9 +122,12 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
             errors[number],
             z >= least,
         ]
-        kept = order[z[order] > 0]
-        values = zip(*(column[kept].tolist() for column in columns), strict=True)
-        found.append(
-            [Word(terms[n], *own) for n, own in zip(kept.tolist(), values, strict=True)]
+        frequent = order[z[order] > 0]
+        values = zip(*(column[frequent].tolist() for column in columns), strict=True)
+        distinctive.append(
+            [
+                Word(terms[n], *figures)
+                for n, figures in zip(frequent.tolist(), values, strict=True)
+            ]
         )
-    return found
+    return distinctive

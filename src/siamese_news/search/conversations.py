@@ -101,8 +101,8 @@ class Links:
         first, last = (
             np.searchsorted(self._answered, post, side) for side in ("left", "right")
         )
-        found: list[int] = self._replies[first:last].tolist()
-        return found
+        replies: list[int] = self._replies[first:last].tolist()
+        return replies
 
     def key(self, post: int) -> int:
         """The post that began the conversation: as the platform says, else the end of the walk up.
@@ -136,41 +136,45 @@ def read_found(path: Path) -> list[Found]:
         try:
             score = float(row["score"])
             rank = int(row.get("rank") or 0)
-            found = Found(str(row.get("article", "all")), str(row["post"]), score, rank)
+            row_found = Found(
+                str(row.get("article", "all")), str(row["post"]), score, rank
+            )
         except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"{where}: expected the columns post and score, as rank and filter write them; "
                 "the score and, if present, the rank are numbers"
             ) from None
-        found.terms = terms.split("; ") if isinstance(terms, str) else terms
-        rows.append(found)
-    rows.sort(key=lambda own: -own.score)
-    ranked = all(own.rank > 0 for own in rows)
-    one_list = len({own.rank if ranked else own.post for own in rows}) == len(rows)
+        row_found.terms = terms.split("; ") if isinstance(terms, str) else terms
+        rows.append(row_found)
+    rows.sort(key=lambda result: -result.score)
+    ranked = all(result.rank > 0 for result in rows)
+    one_list = len({result.rank if ranked else result.post for result in rows}) == len(
+        rows
+    )
     so_far = Counter[str]()
-    for own in rows:
-        own.list = "" if one_list else own.article
-        so_far[own.list] += 1
-        own.rank = own.rank if ranked else so_far[own.list]
+    for result in rows:
+        result.list = "" if one_list else result.article
+        so_far[result.list] += 1
+        result.rank = result.rank if ranked else so_far[result.list]
     return rows
 
 
-def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thread]:
+def find_threads(links: Links, results: Sequence[Found], *, most: int) -> list[Thread]:
     """The threads of the found posts, best first, with at most `most` posts each.
 
     A thread has its found posts, then the posts that they answer, from each upwards, then the
     replies, level by level. Each post is visited once, whatever the shape of the links.
     """
     threads: dict[tuple[str, int], Thread] = {}
-    for row in found:
-        own = hash(row.post)
-        key = links.key(own)
+    for row in results:
+        post_hash = hash(row.post)
+        key = links.key(post_hash)
         thread = threads.setdefault((row.list, key), Thread(key))
-        thread.found.setdefault(own, row)
+        thread.found.setdefault(post_hash, row)
     for thread in threads.values():
         shown = dict.fromkeys(thread.found, "found")
-        for own in thread.found:
-            parent, _ = links.above(own)
+        for post_hash in thread.found:
+            parent, _ = links.above(post_hash)
             while parent and parent not in shown:
                 shown[parent] = "answered"
                 parent, _ = links.above(parent)
@@ -179,7 +183,9 @@ def find_threads(links: Links, found: Sequence[Found], *, most: int) -> list[Thr
         level = list(thread.found)
         walked = set(thread.found)
         while level:
-            below = dict.fromkeys(reply for own in level for reply in links.below(own))
+            below = dict.fromkeys(
+                reply for post_hash in level for reply in links.below(post_hash)
+            )
             level = [reply for reply in below if reply not in walked]
             walked.update(level)
             for reply in level:
@@ -200,9 +206,9 @@ def thread_rows(
     texts: dict[int, Post] = {}
     names: dict[int, str] = {}
     for post in posts:
-        own = hash(post.id)
-        if own in wanted:
-            texts.setdefault(own, post)
+        post_hash = hash(post.id)
+        if post_hash in wanted:
+            texts.setdefault(post_hash, post)
             for link in ("reply_to", "thread"):
                 name = metadata_text(post, link) or ""
                 if hash(name) in keys:
@@ -225,13 +231,13 @@ def thread_rows(
             "left_out": thread.left_out,
             "missing": missing,
         }
-        for own, depth in _in_order(own_posts, texts):
-            post = texts[own]
-            row = thread.found.get(own)
+        for post_hash, depth in _in_order(own_posts, texts):
+            post = texts[post_hash]
+            row = thread.found.get(post_hash)
             yield shared | {
                 "article": row.article if row else article,
                 "depth": depth,
-                "role": thread.shown[own],
+                "role": thread.shown[post_hash],
                 "rank": row.rank if row else None,
                 "score": row.score if row else None,
                 "terms": row.terms if row else None,
@@ -247,9 +253,9 @@ def bring_threads(
 
     `results` is the file of the posts found in `posts`, which are read twice.
     """
-    found = read_found(results)
+    found_posts = read_found(results)
     links = Links(posts)
-    threads = find_threads(links, found, most=most)
+    threads = find_threads(links, found_posts, most=most)
     rows = list(thread_rows(threads, posts))
     roles = Counter(row["role"] for row in rows)
     if not roles["found"]:
@@ -278,14 +284,16 @@ def bring_threads(
     ]
 
 
-def _in_order(own: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int]]:
+def _in_order(members: Sequence[int], texts: dict[int, Post]) -> list[tuple[int, int]]:
     """The posts of a thread, each before its replies, and their depths; the oldest first."""
 
     def age(post: int) -> tuple[str, str]:
         return metadata_text(texts[post], "created_at") or "", texts[post].id
 
-    by_age = sorted(own, key=age)
-    parents = {post: hash(metadata_text(texts[post], "reply_to") or "") for post in own}
+    by_age = sorted(members, key=age)
+    parents = {
+        post: hash(metadata_text(texts[post], "reply_to") or "") for post in members
+    }
     replies: dict[int, list[int]] = {}
     for post in by_age:
         replies.setdefault(parents[post], []).append(post)

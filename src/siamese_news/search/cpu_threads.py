@@ -33,9 +33,9 @@ def thread_count() -> int:
     """The number of threads on which this process computes."""
     if "torch" in sys.modules:
         return int(sys.modules["torch"].get_num_threads())
-    said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    if said.isdecimal() and int(said):
-        return int(said)
+    setting = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if setting.isdecimal() and int(setting):
+        return int(setting)
     if hasattr(os, "sched_getaffinity"):  # Linux: the cores that this process may use
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

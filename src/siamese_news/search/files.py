@@ -131,7 +131,7 @@ class FilePool(StreamPool):
 
 def file_versions(stream: PostStream) -> list[Any]:
     """Path, size and time of change of the files of posts."""
-    paths = [Path(found.source) for found in stream.detected]
+    paths = [Path(file.source) for file in stream.detected]
     stats = [(path, path.stat()) for path in paths if path.is_file()]
     return [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
 

@@ -110,11 +110,11 @@ def rows_over(
     """
     query = opened.query
     articles = opened.seeds.articles
-    kept = np.flatnonzero(scores >= cut.least)
-    columns = kept.tolist()
+    over = np.flatnonzero(scores >= cut.least)
+    columns = over.tolist()
     terms = scorer.matched_terms([posts[column].text for column in columns])
-    likely = cut.of(scores[kept])
-    for column, own, relevance in zip(columns, terms, likely, strict=True):
+    likely = cut.of(scores[over])
+    for column, matched, relevance in zip(columns, terms, likely, strict=True):
         post = posts[column]
         yield {
             "article": articles[int(best[column])].id,
@@ -123,7 +123,7 @@ def rows_over(
             **post_columns(
                 post
             ),  # the text is for the clusters even if it is not written
-            "terms": own,
+            "terms": matched,
             "author": query.author_of(post),
         }
 
@@ -132,7 +132,7 @@ def write_filtered(
     opened: OpenQuery,
     rows: Path,
     scorer: Scorer,
-    found: Filtered,
+    filtered: Filtered,
     searched: int,
     read: Mapping[str, int],
     remarks: Sequence[str],
@@ -153,24 +153,24 @@ def write_filtered(
         )
     more = [
         *remarks,
-        *filter_remarks(opened, found, searched),
-        *found.cut.remarks(relevance),
+        *filter_remarks(opened, filtered, searched),
+        *filtered.cut.remarks(relevance),
     ]
-    if found.kept > CLUSTERED and not query.dedupe:
+    if filtered.kept > CLUSTERED and not query.dedupe:
         more.append(
             f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
             "languages; --dedupe finds the former."
         )
     remarks = opened.remarks(*more)
-    done = {"scored": found.scored, "kept": found.kept}
-    opened.write_meta(scorer, read, done, found.scores, remarks, found.cut)
+    done = {"scored": filtered.scored, "kept": filtered.kept}
+    opened.write_meta(scorer, read, done, filtered.scores, remarks, filtered.cut)
     return remarks
 
 
-def filter_remarks(opened: OpenQuery, found: Filtered, searched: int) -> list[str]:
+def filter_remarks(opened: OpenQuery, filtered: Filtered, searched: int) -> list[str]:
     """Remarks on the scores, and on the share of the `searched` posts that was kept."""
     query = opened.query
-    cut = found.cut
+    cut = filtered.cut
     named = (
         f"{query.min_score:g}" if query.threshold is None else f"{query.threshold:g}"
     )
@@ -179,8 +179,11 @@ def filter_remarks(opened: OpenQuery, found: Filtered, searched: int) -> list[st
             "no score here" if cut.score is None else f"a score of {cut.score:.3f} here"
         )
         named = f"{named} ({here})"
-    shares = share_remarks(found.kept, searched, named, found.scores)
-    return [*shares, *order_remarks(found.scores, {"the seeds": found.scores.highest})]
+    shares = share_remarks(filtered.kept, searched, named, filtered.scores)
+    return [
+        *shares,
+        *order_remarks(filtered.scores, {"the seeds": filtered.scores.highest}),
+    ]
 
 
 def _noted(
@@ -209,21 +212,21 @@ def filtered_rows(
             starts.append(place)
             scores.append(orjson.loads(line)["score"])
             place += len(line)
-        found = np.array(scores, np.int64)
+        row_scores = np.array(scores, np.int64)
 
         def row_at(place: int) -> dict[str, Any]:
             stream.seek(starts[place])
             row: dict[str, Any] = orjson.loads(stream.readline())
-            return row | {"score": int(found[place]) / MILLION}
+            return row | {"score": int(row_scores[place]) / MILLION}
 
-        order = _order(found, row_at)
+        order = _order(row_scores, row_at)
         if opened.second_look is not None:
             scales = scorer.scales()
             agreed = scorer.agreement()
-            first = order[: opened.second_look.count(0, found, agreed)]
+            first = order[: opened.second_look.count(0, row_scores, agreed)]
             texts = [row_at(place)["text"] for place in first.tolist()]
-            found[first] += opened.second_look.added(0, texts, scales, agreed)
-            order = _order(found, row_at)
+            row_scores[first] += opened.second_look.added(0, texts, scales, agreed)
+            order = _order(row_scores, row_at)
 
         def rows() -> Iterator[dict[str, Any]]:
             return map(row_at, order.tolist())

@@ -71,8 +71,8 @@ def posts_of(inputs: Posts) -> Iterable[Post]:
     They can be iterated again unless `inputs` is an iterator.
     """
     converters: dict[tuple[str, ...], Convert] = {}
-    found = _Records(inputs, "posts", Post, partial(_post, converters=converters))
-    return iter(found) if isinstance(inputs, Iterator) else found
+    records = _Records(inputs, "posts", Post, partial(_post, converters=converters))
+    return iter(records) if isinstance(inputs, Iterator) else records
 
 
 class CheckedPosts:

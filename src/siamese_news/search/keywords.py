@@ -92,17 +92,17 @@ _tokens = Tokenizer(hashtags="keep")
 
 def terms_of(text: str) -> list[str]:
     """The different words, hashtags and pairs of neighboring words, by their first occurrence."""
-    found: dict[str, None] = {}
+    terms: dict[str, None] = {}
     tokens = _tokens(text)
     content = {token for token in content_words(tokens) if len(token) > 1}
     last = ""
     for token in tokens:
         if token in content:
-            found[token] = None
+            terms[token] = None
             if last and not token.startswith("#"):
-                found[f'"{phrase(last, token)}"'] = None
+                terms[f'"{phrase(last, token)}"'] = None
         last = token if token in content and not token.startswith("#") else ""
-    return list(found)
+    return list(terms)
 
 
 def _cover(
@@ -121,16 +121,16 @@ def _cover(
     # Equal worth: the likelier term, then the alphabet.
     order = sorted(np.flatnonzero(usable).tolist(), key=lambda p: (-odds[p], terms[p]))
     chosen: list[Keyword] = []
-    found = 0
+    covered = 0
     while order and len(chosen) < limit:
         adds = matrix.T @ uncovered
         best = max(order, key=lambda place: adds[place] * share[place])
         if not adds[best]:
             break
         order.remove(best)
-        found += int(adds[best])
+        covered += int(adds[best])
         uncovered[matrix.indices[matrix.indptr[best] : matrix.indptr[best + 1]]] = 0
-        numbers = int(adds[best]), found, int(have[best]), int(counts[best])
+        numbers = int(adds[best]), covered, int(have[best]), int(counts[best])
         chosen.append(Keyword(terms[best], *numbers, round(float(odds[best]), 3)))
     return chosen
 
@@ -147,29 +147,29 @@ def _log_odds(
 
 
 def write_keywords(
-    stream: IO[str], found: KeywordList, format: str, *, terminal: bool
+    stream: IO[str], keywords: KeywordList, format: str, *, terminal: bool
 ) -> None:
     """Write the list as ``table``, ``jsonl`` or ``csv``."""
     if format == "table":
-        _table(stream, found, terminal)
+        _table(stream, keywords, terminal)
         return
     rows = [
-        {"rank": rank, **asdict(item)} for rank, item in enumerate(found.keywords, 1)
+        {"rank": rank, **asdict(item)} for rank, item in enumerate(keywords.keywords, 1)
     ]
     columns = ("rank", *(item.name for item in fields(Keyword)))
     write_rows(stream, rows, format, columns=columns)
 
 
-def _table(stream: IO[str], found: KeywordList, terminal: bool) -> None:
-    reached = found.keywords[-1].found if found.keywords else 0
+def _table(stream: IO[str], keywords: KeywordList, terminal: bool) -> None:
+    reached = keywords.keywords[-1].found if keywords.keywords else 0
     title = (
-        f"{counted(len(found.keywords), 'term')}, in {reached:,} of {found.accepted:,} accepted "
-        f"posts; the pool has {found.others:,} others"
+        f"{counted(len(keywords.keywords), 'term')}, in {reached:,} of {keywords.accepted:,} accepted "
+        f"posts; the pool has {keywords.others:,} others"
     )
     columns = ("term", "adds", "finds so far", "accepted", "others", "log-odds")
     table = empty_table(title, columns, texts=("term",))
-    for item in found.keywords:
-        share = f"{item.found / found.accepted:.0%}"
+    for item in keywords.keywords:
+        share = f"{item.found / keywords.accepted:.0%}"
         counts = [f"{item.adds:,}", share, f"{item.accepted:,}", f"{item.others:,}"]
         add_row(table, [clean(item.term), *counts, f"{item.log_odds:.1f}"])
     console(stream, terminal).print(table)

@@ -71,10 +71,10 @@ class SearchLanguages:
 
     def remarks(self) -> list[str]:
         """Remarks on the languages, once the posts are read."""
-        found = []
+        remarks = []
         if foreign := sorted(set(self.seeds.values()) - {BACKGROUND}):
             names = ", ".join(map(repr, foreign))
-            found.append(
+            remarks.append(
                 f"Seeds are in {names}, not in English. The weights of words come from English "
                 "text, so that most words of these seeds count alike. What to expect: "
                 "https://github.com/siamese-news/siamese_news/blob/main/docs/languages.md"
@@ -89,13 +89,13 @@ class SearchLanguages:
             most = [f"'{name}' {others[name]:.0%}" for name in named]
             if UNKNOWN in others:
                 most.append(f"{others[UNKNOWN]:.0%} in a language that cannot be told")
-            found.append(
+            remarks.append(
                 f"About {sum(others.values()):.0%} of the posts are in other languages than the "
                 f"seeds ({', '.join(most)}; from a sample). They are found by names, hashtags and "
                 "the words around these; posts without any of them rank low. Add a seed in their "
                 "language."
             )
-        return found
+        return remarks
 
     def plain(self) -> dict[str, Any]:
         """The languages, for the meta file of the results."""
@@ -104,8 +104,12 @@ class SearchLanguages:
 
 def language_of_post(post: Post) -> str | None:
     """The language of a post as the platform says, else as it seems."""
-    said = _said(post)
-    return language_of(post.text) if said == UNKNOWN else _CODES.get(said, said)
+    declared = _said(post)
+    return (
+        language_of(post.text)
+        if declared == UNKNOWN
+        else _CODES.get(declared, declared)
+    )
 
 
 def is_sure(post: Post, language: str) -> bool:

@@ -115,25 +115,25 @@ class OpenQuery:
         kinds = {words: total[name] for name, words in _WANTED.items() if total[name]}
         if not kinds:
             return ""
-        said = list(kinds)
+        decisions = list(kinds)
         if len(kinds) > 1:
-            said = [
+            decisions = [
                 f"{words} for {n} of {total.total()} seeds"
                 for words, n in kinds.items()
             ]
         why = (
             ", as the seeds and the pool suggest" if self.query.about == "auto" else ""
         )
-        return f"Looking for posts {', '.join(said)}{why} (--about)."
+        return f"Looking for posts {', '.join(decisions)}{why} (--about)."
 
     def remarks(self, *more: str) -> list[str]:
         """All remarks for the reader of the results, with `more` on the posts and results."""
-        found = [*self.languages.remarks(), *more]
+        remarks = [*self.languages.remarks(), *more]
         if self.seeds.one_story:
-            found[:0] = foreign_remarks(
+            remarks[:0] = foreign_remarks(
                 self.model, self.seeds.articles, self.languages.seeds
             )
-        return found
+        return remarks
 
     def job(self, posts: list[Any]) -> dict[str, Any]:
         """The values that must be the same to resume a run, with those of the pool (`Pool.job`)."""
@@ -170,9 +170,12 @@ class OpenQuery:
             return
         kind = scorer.kind
         models: dict[str, Any] = {"model": self.which}
-        if again := self.query.second_look:
+        if second_look := self.query.second_look:
             kind = f"{kind}, second look"
-            models["second_look"] = {"folder": str(again), "sha256": folder_hash(again)}
+            models["second_look"] = {
+                "folder": str(second_look),
+                "sha256": folder_hash(second_look),
+            }
         meta = {
             "command": command(),
             "provenance": {**provenance(), **models},

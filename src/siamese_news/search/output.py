@@ -69,13 +69,13 @@ def write_rows(
 
 def row_of(item: RankedPost) -> dict[str, Any]:
     """The columns of a ranked post that need no other post."""
-    own = {
+    columns = {
         "article": item.article.id,
         "rank": item.rank,
         "score": item.score,
         "relevance": item.relevance,
     }
-    return own | post_columns(item.post)
+    return columns | post_columns(item.post)
 
 
 def console(stream: IO[str], terminal: bool) -> "Console":

@@ -154,11 +154,11 @@ class Query:
                 raise InputError(
                     f"{name} is {count!r}; expected a whole number from 1 on"
                 )
-        again = self.second_look_posts
-        if again is not None and self.second_look is None:
+        second_look_posts = self.second_look_posts
+        if second_look_posts is not None and self.second_look is None:
             raise InputError(
-                f"second_look_posts is {again}, without a second look; name the folder of a model "
-                "with --second-look (second_look in Python) as well"
+                f"second_look_posts is {second_look_posts}, without a second look; name the "
+                "folder of a model with --second-look (second_look in Python) as well"
             )
         relevance = self.threshold
         least = self.min_score
@@ -217,24 +217,24 @@ class Query:
 
     def arguments(self, unsaid: "Query") -> list[str]:
         """The command-line options that turn `unsaid`, a command's defaults, into this query."""
-        found: list[str] = []
-        for one in fields(self):
-            value = getattr(self, one.name)
-            name = _OPTIONS.get(one.name, one.name)
+        arguments: list[str] = []
+        for spec in fields(self):
+            value = getattr(self, spec.name)
+            name = _OPTIONS.get(spec.name, spec.name)
             option = f"--{name.replace('_', '-')}"
-            if value == getattr(unsaid, one.name):
+            if value == getattr(unsaid, spec.name):
                 continue
             if isinstance(value, bool):
-                found.append(option if value else option.replace("--", "--no-", 1))
-            elif one.name in READING:  # in one word: no value is taken for an option
+                arguments.append(option if value else option.replace("--", "--no-", 1))
+            elif spec.name in READING:  # in one word: no value is taken for an option
                 several = value if isinstance(value, list | tuple) else [value]
-                found += [f"{option}={each}" for each in several]
+                arguments += [f"{option}={each}" for each in several]
             elif isinstance(value, list | tuple):
-                found += [word for each in value for word in (option, str(each))]
+                arguments += [word for each in value for word in (option, str(each))]
             else:
-                said = json.dumps(value) if isinstance(value, float) else str(value)
-                found += [option, said.removesuffix(".0")]
-        return found
+                text = json.dumps(value) if isinstance(value, float) else str(value)
+                arguments += [option, text.removesuffix(".0")]
+        return arguments
 
     @classmethod
     def of_arguments(cls, words: Sequence[str], unsaid: "Query") -> "Query":
@@ -244,9 +244,9 @@ class Query:
             InputError: there is none; the words may be anybody's.
         """
         names = {
-            f"--{_OPTIONS.get(one.name, one.name).replace('_', '-')}": one.name
-            for one in fields(cls)
-            if one.name != "key"  # the secret of a file, which is no word
+            f"--{_OPTIONS.get(spec.name, spec.name).replace('_', '-')}": spec.name
+            for spec in fields(cls)
+            if spec.name != "key"  # the secret of a file, which is no word
         }
         values: dict[str, Any] = {}
         left = list(words)
@@ -293,40 +293,40 @@ def check_cut(query: Query) -> None:
         )
 
 
-def read_score(said: object) -> float:
+def read_score(text: object) -> float:
     """A score that a person typed, with a decimal point or comma.
 
     Raises:
         InputError: not a number that a score can be, such as a percentage.
     """
-    score = _number(said)
+    score = _number(text)
     if not abs(score) <= 4:
         raise InputError(
-            f"the threshold is {str(said)[:40]!r}; expected a score, a number from -4 to 4 such as "
+            f"the threshold is {str(text)[:40]!r}; expected a score, a number from -4 to 4 such as "
             "0.3 (a score is not a percentage)"
         )
     return score
 
 
-def read_relevance(said: object) -> float:
+def read_relevance(text: object) -> float:
     """A relevance that a person typed, with a decimal point or comma.
 
     Raises:
         InputError: not a number from 0 to 1, such as a percentage.
     """
-    relevance = _number(said)
+    relevance = _number(text)
     if not 0 <= relevance <= 1:
         raise InputError(
-            f"the threshold is {str(said)[:40]!r}; expected a relevance, a number from 0 to 1 such "
+            f"the threshold is {str(text)[:40]!r}; expected a relevance, a number from 0 to 1 such "
             "as 0.5 for the posts that are more likely relevant than not (--min-score takes a "
             "score)"
         )
     return relevance
 
 
-def _number(said: object) -> float:
+def _number(text: object) -> float:
     try:
-        return float(str(said).strip().replace(",", "."))
+        return float(str(text).strip().replace(",", "."))
     except ValueError:
         return math.nan
 

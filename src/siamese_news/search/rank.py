@@ -72,8 +72,8 @@ class Ranking:
         for column in np.flatnonzero(wanted).tolist():
             self._posts[int(rows[column])] = (posts[column], int(best[column]))
         self.seen += len(posts)
-        for number, kept in enumerate(self._scores):
-            if len(kept) > 2 * self._top + self._slack:
+        for number, list_scores in enumerate(self._scores):
+            if len(list_scores) > 2 * self._top + self._slack:
                 self._cut(number)
         if len(self._posts) > self._limit:
             self._forget()
@@ -122,9 +122,9 @@ class Ranking:
         columns = np.flatnonzero(line >= self._floors[number])
         if not len(columns):
             return columns
-        known = np.concatenate([self._scores[number], line[columns]])
-        if len(known) > self._top:
-            self._floors[number] = np.partition(known, -self._top)[-self._top]
+        candidates = np.concatenate([self._scores[number], line[columns]])
+        if len(candidates) > self._top:
+            self._floors[number] = np.partition(candidates, -self._top)[-self._top]
             columns = columns[line[columns] >= self._floors[number]]
         return columns
 
@@ -162,20 +162,22 @@ class Ranking:
             else [a.id for a in self.seeds.articles]
         )
         best = (int(scores.max()) / MILLION for scores in self._scores)
-        found = order_remarks(self.scores, dict(zip(names, best, strict=True)))
+        remarks = order_remarks(self.scores, dict(zip(names, best, strict=True)))
         if self.seeds.distinct:
             lists = [set(rows[order].tolist()) for _, rows, order in self._ordered()]
             posts = self.scores.total // len(lists)
-            found += same_lists_remarks(dict(zip(names, lists, strict=True)), posts)
+            remarks += same_lists_remarks(dict(zip(names, lists, strict=True)), posts)
         return (
-            found if self._relevance is None else [*found, *self._relevance.remarks()]
+            remarks
+            if self._relevance is None
+            else [*remarks, *self._relevance.remarks()]
         )
 
     def __iter__(self) -> Iterator[list[RankedPost]]:
         articles = self.seeds.articles
         together = self.seeds.one_story
         for number, (scores, rows, order) in enumerate(self._ordered()):
-            kept = []
+            ranked = []
             scores = scores[order]
             rows = rows[order]
             likely = self._likely(number, scores, rows)
@@ -183,8 +185,10 @@ class Ranking:
             for rank, (score, row, relevance) in enumerate(ordered, 1):
                 post, best = self._posts[row]
                 article = articles[best if together else number]
-                kept.append(RankedPost(article, rank, score / MILLION, post, relevance))
-            yield kept
+                ranked.append(
+                    RankedPost(article, rank, score / MILLION, post, relevance)
+                )
+            yield ranked
 
     def _likely(self, number: int, scores: Ints, rows: Ints) -> list[float | None]:
         """The relevance of posts in list `number`; None where scores are not calibrated."""
@@ -193,8 +197,8 @@ class Ranking:
         before = self._before.get(number, {})
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)
         first = np.array([before.get(row, score) for row, score in pairs], np.int64)
-        found: list[float | None] = self._relevance.of(number, first).tolist()
-        return found
+        relevance: list[float | None] = self._relevance.of(number, first).tolist()
+        return relevance
 
 
 def search(
@@ -217,15 +221,17 @@ def search(
     texts = texts or second_look is not None
     pool.observe(scorer, window)
     deep = top if second_look is None else max(top, second_look.most)
-    found = Ranking(seeds, deep, list_relevance(scorer, seeds, calibration))
-    wanted = Wanted(seeds.at_most, found.least)
+    ranking = Ranking(seeds, deep, list_relevance(scorer, seeds, calibration))
+    wanted = Wanted(seeds.at_most, ranking.least)
     for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)
-        found.scores.add(scores, of_all=block.rows is None)
+        ranking.scores.add(scores, of_all=block.rows is None)
         bare = block.rows is None and not texts
-        kept = [Post(post.id, "") for post in block.posts] if bare else block.posts
-        found.add(kept, scores, best, block.rows)
-    if not found.seen:
+        block_posts = (
+            [Post(post.id, "") for post in block.posts] if bare else block.posts
+        )
+        ranking.add(block_posts, scores, best, block.rows)
+    if not ranking.seen:
         reason = (
             "; no post is within the dates"
             if window.counts()
@@ -233,8 +239,8 @@ def search(
         )
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
-        found.look_again(second_look, top, scorer)
-    return found
+        ranking.look_again(second_look, top, scorer)
+    return ranking
 
 
 def write_scores(

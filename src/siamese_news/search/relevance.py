@@ -112,28 +112,28 @@ class Cut:
         """The relevance of N scores in millionths, None where they are not calibrated."""
         if self.relevance is None:
             return [None] * len(scores)
-        found: list[float | None] = self.relevance.of(0, scores).tolist()
-        return found
+        relevance: list[float | None] = self.relevance.of(0, scores).tolist()
+        return relevance
 
     @property
     def score(self) -> float | None:
         """The least score; None where every post is kept, or none can be."""
         return self.least / MILLION if abs(self.least) < _NEVER else None
 
-    def remarks(self, kept: Sequence[float]) -> list[str]:
+    def remarks(self, kept_relevance: Sequence[float]) -> list[str]:
         """Remarks for the reader of a list of posts with this relevance."""
-        if self.relevance is None or not len(kept):
+        if self.relevance is None or not len(kept_relevance):
             return []
-        mean = sum(kept) / len(kept)
+        mean = sum(kept_relevance) / len(kept_relevance)
         error = self.relevance.calibration.error
         low = max(mean - error, 0.0)
         high = min(mean + error, 1.0)
-        found = (
+        sentence = (
             f"About {mean:.0%} of the posts kept are expected to be relevant; on development "
             f"pools this was off by {error:.0%} on average, so {low:.0%} to {high:.0%} is likely. "
             "certify gives a guarantee."
         )
-        return [found, *self.relevance.remarks()]
+        return [sentence, *self.relevance.remarks()]
 
 
 def cut_of(

@@ -51,11 +51,11 @@ def stub_remarks(articles: Sequence[Article]) -> list[str]:
     """Remarks on articles that consist of a beginning and an offer to subscribe."""
     return [
         f"Article '{article.id}' looks like the preview of a paywalled article "
-        f"({found[0]!r}, {counted(*length)}): the ranking is based on these. Use its full "
+        f"({paywall[0]!r}, {counted(*length)}): the ranking is based on these. Use its full "
         "text or another article about the story."
         for article in articles
         if (length := length_of(article.full_text))[0] < _STUB
-        and (found := _PAYWALL.search(article.full_text)) is not None
+        and (paywall := _PAYWALL.search(article.full_text)) is not None
     ]
 
 
@@ -96,33 +96,33 @@ def order_remarks(scores: ScoreCounts, best: Mapping[str, float]) -> list[str]:
 
     `best` are the best scores of the lists, by the names of their seeds.
     """
-    found = []
+    remarks = []
     if not scores.total:
         return []  # the dates leave no post, or no post of an index can matter
     if not scores.of_all:
         pass  # of an index only posts that can matter are scored
     elif scores.total == 1:
-        found.append("There is one post, which is ranked against nothing.")
+        remarks.append("There is one post, which is ranked against nothing.")
     elif scores.different == 1:
-        found.append(
+        remarks.append(
             f"All {scores.total:,} scores are the same to a thousandth: the order means nothing. "
             "Are the posts copies of one, or without words?"
         )
     if weak := [name for name, score in best.items() if score < WEAK]:
-        found.append(
+        remarks.append(
             f"No post has much in common with {_names(weak)}: the best score is below {WEAK}, and "
             "the order means little."
         )
-    return found
+    return remarks
 
 
 def share_remarks(
-    kept: int, searched: int, threshold: str, scores: ScoreCounts
+    kept_posts: int, searched: int, threshold: str, scores: ScoreCounts
 ) -> list[str]:
     """Remarks on a threshold, in words, that keeps none or a large share of the posts searched."""
     if not searched:
         return []
-    if not kept:
+    if not kept_posts:
         none = "No post was kept:"
         advice = "rank shows the best posts and their scores."
         # An index, where no post can reach it.
@@ -135,10 +135,10 @@ def share_remarks(
             f"{highest}, below the threshold {threshold}. Lower it before you conclude "
             f"that the posts are not there; {advice}"
         ]
-    if searched >= _FEWEST_POSTS and kept > _LARGE_SHARE * searched:
+    if searched >= _FEWEST_POSTS and kept_posts > _LARGE_SHARE * searched:
         return [
-            f"{kept / searched:.0%} of the posts were kept. Unless the posts were collected about "
-            f"this story, the threshold {threshold} is too low (the highest score is "
+            f"{kept_posts / searched:.0%} of the posts were kept. Unless the posts were collected "
+            f"about this story, the threshold {threshold} is too low (the highest score is "
             f"{scores.highest:.3f}): look at the last posts in the results before you use them."
         ]
     return []

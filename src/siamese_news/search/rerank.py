@@ -34,8 +34,8 @@ def rerank_posts(
     """
     tokenizer = model.tokenizer()
     words = tokenizer(query)
-    known = [word for word in words if any(map(str.isalnum, word))]
-    if not len(model.vocabulary.ids(known)):
+    words_known = [word for word in words if any(map(str.isalnum, word))]
+    if not len(model.vocabulary.ids(words_known)):
         raise InputError(
             f"query {query!r} has no word that the model knows (tokens: {words}); "
             "expected keywords such as 'oscars snub affleck'"

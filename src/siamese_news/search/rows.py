@@ -27,10 +27,10 @@ def map_of(
         shown.setdefault(post.id, post.text)
         if len(shown) == MAP_POINTS:
             break
-    found = zip(shown, places(encode(list(shown.values()))), strict=True)
+    places_of = zip(shown, places(encode(list(shown.values()))), strict=True)
     return {
         id: dict(zip("xy", place, strict=True))
-        for id, place in found
+        for id, place in places_of
         if place is not None
     }
 
@@ -52,8 +52,8 @@ def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
     tsne = TSNE(
         init="pca", random_state=0, perplexity=min(30.0, (len(different) - 1) / 3)
     )
-    found = tsne.fit_transform(different)
-    return [(float(x), float(y)) for x, y in found[where.ravel()]] + nowhere[
+    coordinates = tsne.fit_transform(different)
+    return [(float(x), float(y)) for x, y in coordinates[where.ravel()]] + nowhere[
         len(shown) :
     ]
 
@@ -70,10 +70,10 @@ def ranking_rows(
         terms.update(zip((post.id for post in block), matched, strict=True))
 
     def row_for(item: RankedPost) -> dict[str, Any]:
-        own = {"terms": terms.get(item.post.id), "author": query.author_of(item.post)}
-        return row_of(item) | own
+        more = {"terms": terms.get(item.post.id), "author": query.author_of(item.post)}
+        return row_of(item) | more
 
-    lists = (map(row_for, kept) for kept in ranking)
+    lists = (map(row_for, ranked) for ranked in ranking)
     return finished_rows(
         lists, len(posts), lambda: posts, partial(_best_first, ranking), opened
     )
@@ -125,7 +125,7 @@ def finished_rows(
 
 def _best_first(ranking: Ranking) -> list[Post]:
     """The first posts of all lists, then the second ones, as many as a map shows."""
-    heads = [found[:MAP_POINTS] for found in ranking]
+    heads = [ranked[:MAP_POINTS] for ranked in ranking]
     return [
         item.post for line in zip_longest(*heads) for item in line if item is not None
     ]

@@ -205,12 +205,12 @@ class StreamPool(Pool):
         """All posts, in blocks of at most `_CELLS` scores."""
         rows = max(1, _CELLS // articles)
         spool = self._spool
-        found = (
+        scored = (
             self._blocks(scorer, window, done)
             if spool is None
             else self._read_again(spool)
         )
-        for block in found:
+        for block in scored:
             count = len(block.posts) if block.number >= done else 0
             for start in range(0, count, rows):
                 scores = scorer.scores(block.content[start : start + rows])
@@ -229,9 +229,9 @@ class StreamPool(Pool):
         """The posts in blocks from number `first` on, ready for a scorer."""
         window.start()
         for number, rows in enumerate(blocks(self)):
-            kept = window(rows)
+            in_window = window(rows)
             if number >= first:
-                yield Block(number, kept, content_of(scorer, kept))
+                yield Block(number, in_window, content_of(scorer, in_window))
         window.check()
 
 

@@ -198,7 +198,7 @@ class Searcher:
         base = Query(top=top, one_story=one_story, distinct=distinct, rivals=rivals)
         query = _query(base, options)
         opened = self._opened(query, articles, negatives)
-        again = opened.second_look
+        second_look = opened.second_look
         pool = self._pool(posts)
         scorer = opened.scorer()
         ranking = search(
@@ -207,7 +207,7 @@ class Searcher:
             pool,
             top=top,
             window=opened.window,
-            second_look=again,
+            second_look=second_look,
             calibration=opened.calibration,
         )
         self._say(opened, scorer, pool, ranking.remarks)
@@ -254,12 +254,12 @@ class Searcher:
             TemporaryDirectory() as folder,
             closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
         ):
-            found = filter_posts(opened, scorer, pool, part)
-            searched = pool.searched(found.scored)
+            filtered = filter_posts(opened, scorer, pool, part)
+            searched = pool.searched(filtered.scored)
             if not searched:
                 raise InputError("no posts to filter: expected at least one")
             self._say(
-                opened, scorer, pool, lambda: filter_remarks(opened, found, searched)
+                opened, scorer, pool, lambda: filter_remarks(opened, filtered, searched)
             )
             return _records(filtered_rows(part.path, opened, scorer), query)
 
@@ -290,11 +290,11 @@ class Searcher:
         few = list(posts_of(posts))
         seeds = opened.seeds
         explained = explain_nearest(model, seeds.articles, few, opened.scorer())
-        return Records(_named(record_of(one)) for one in explained)
+        return Records(_named(record_of(explanation)) for explanation in explained)
 
     def keywords(
         self,
-        found: Iterable[Mapping[str, Any]],
+        results: Iterable[Mapping[str, Any]],
         posts: Posts | Pool,
         *,
         limit: int = 20,
@@ -302,7 +302,7 @@ class Searcher:
         """Keywords that would have found these posts.
 
         Args:
-            found: records from `rank` or `filter`.
+            results: records from `rank` or `filter`.
             posts: the pool they were found in.
             limit: maximum number of terms.
 
@@ -313,7 +313,7 @@ class Searcher:
         Raises:
             InputError: none of these posts is in the pool, or the pool has no others.
         """
-        accepted = {str(row["post_id"]) for row in found}
+        accepted = {str(row["post_id"]) for row in results}
         # Read twice.
         pool = self._pool(list(posts) if isinstance(posts, Iterator) else posts)
         terms = find_keywords(pool, accepted, limit=limit).keywords
@@ -323,7 +323,7 @@ class Searcher:
 
     def report(
         self,
-        found: Iterable[Mapping[str, Any]],
+        results: Iterable[Mapping[str, Any]],
         out: str | PathLike[str],
         *,
         title: str = "",
@@ -331,7 +331,7 @@ class Searcher:
         """Write results as one HTML page, as ``siamese-news report`` does.
 
         Args:
-            found: records from `rank` or `filter`.
+            results: records from `rank` or `filter`.
             out: the page; an existing file is replaced.
             title: of the page; by default the name of the file.
 
@@ -339,22 +339,24 @@ class Searcher:
             InputError: there are no records, or one lacks a field that the page needs.
         """
         with TemporaryDirectory() as folder:
-            results = Path(folder) / (Path(out).stem + ".jsonl")
-            with results.open("w", encoding="utf-8") as stream:
+            file = Path(folder) / (Path(out).stem + ".jsonl")
+            with file.open("w", encoding="utf-8") as stream:
                 rows = (
                     {_IN_FILES.get(name, name): row[name] for name in row}
-                    for row in found
+                    for row in results
                 )
                 write_rows(stream, rows, "jsonl", columns=(*COLUMNS, "x", "y"))
-            write_report(Path(out), read_results(results, title=title or None))
+            write_report(Path(out), read_results(file, title=title or None))
 
     def _opened(
         self, query: Query, articles: Articles, negatives: Articles
     ) -> OpenQuery:
-        given = articles_of(articles), articles_of(negatives)
+        articles_given = articles_of(articles), articles_of(negatives)
         return OpenQuery(
             query,
-            Seeds(*given, query.one_story, query.aggregate, (), query.distinct),
+            Seeds(
+                *articles_given, query.one_story, query.aggregate, (), query.distinct
+            ),
             self.model,
         )
 
@@ -391,8 +393,8 @@ def _query(base: Query, options: SearchOptions) -> Query:
             f"{', '.join(SearchOptions.__annotations__)}"
         )
     folder = options.get("second_look")
-    given = {**options, "second_look": None if folder is None else Path(folder)}
-    return replace(base, **given)  # type: ignore[arg-type]
+    all_options = {**options, "second_look": None if folder is None else Path(folder)}
+    return replace(base, **all_options)  # type: ignore[arg-type]
 
 
 def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:

@@ -117,7 +117,7 @@ def _vectors(folder: Path) -> Similar:
     ) -> NDArray[np.floating]:
         stored = cached_values(_CACHE, folder, posts, posts, model.encode_posts)
         vectors = stored.astype(np.float32)
-        found = []
+        encoded = []
         for article, share in zip(
             model.encode_articles(articles), deciding, strict=True
         ):
@@ -131,8 +131,8 @@ def _vectors(folder: Path) -> Similar:
                     mean
                 )
                 cosines = vectors @ (moved / np.linalg.norm(moved))
-            found.append(cosines)
-        return np.stack(found)
+            encoded.append(cosines)
+        return np.stack(encoded)
 
     return similar
 
@@ -150,22 +150,22 @@ def _pairs(folder: Path) -> Similar:
     )
 
     def predicted(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        found = np.asarray(
+        scores = np.asarray(
             model.predict(list(pairs), show_progress_bar=False), np.float32
         )
-        if found.ndim > 1 and found.shape[1] > 1:
+        if scores.ndim > 1 and scores.shape[1] > 1:
             raise InputError(
-                f"{folder}: returns {found.shape[1]} numbers for a pair; expected a cross-encoder "
+                f"{folder}: returns {scores.shape[1]} numbers for a pair; expected a cross-encoder "
                 "that returns one, such as those that rank passages"
             )
-        return found.reshape(-1, 1)
+        return scores.reshape(-1, 1)
 
     def similar(
         articles: Sequence[str], posts: Sequence[str], _: NDArray[np.floating]
     ) -> NDArray[np.floating]:
         pairs = [(first_words(article), post) for article in articles for post in posts]
         names = ["\0".join(pair) for pair in pairs]
-        found = cached_values(_CACHE, folder, names, pairs, predicted)
-        return found.reshape(len(articles), len(posts))
+        scores = cached_values(_CACHE, folder, names, pairs, predicted)
+        return scores.reshape(len(articles), len(posts))
 
     return similar

@@ -60,8 +60,8 @@ class Seeds:
 
     def remarks(self) -> list[str]:
         """Remarks on the articles, for the reader of the results."""
-        found = [f"An article was skipped: {reason}" for reason in self.set_aside]
-        return [*found, *stub_remarks([*self.articles, *self.negatives])]
+        remarks = [f"An article was skipped: {reason}" for reason in self.set_aside]
+        return [*remarks, *stub_remarks([*self.articles, *self.negatives])]
 
     def combine(self, scores: np.ndarray) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """The scores of the lists, (lists, P) millionths, and each post's nearest seed, (P,) rows.

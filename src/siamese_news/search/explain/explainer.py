@@ -145,7 +145,7 @@ def sentence_spans(article: Article) -> list[Span]:
     start = len(article.title) + 1 if article.title else 0
     spans = [_tight(text, 0, start)]
     break_ = _BLANK if _BLANK.search(text, start) else _LINE
-    ends = [found.span() for found in break_.finditer(text, start)]
+    ends = [match.span() for match in break_.finditer(text, start)]
     for end, following in [*ends, (len(text), len(text))]:
         for first, last in split(text[start:end]):
             spans.append(_tight(text, start + first, start + last))
@@ -188,8 +188,8 @@ def explain(
         return other
 
     texts = [post.text for post in posts]
-    own = opened([article.full_text])
-    whole = own.scores(texts)[0]
+    article_reader = opened([article.full_text])
+    whole = article_reader.scores(texts)[0]
     spans = sentence_spans(article)
     sentences = [article.full_text[a:b] for a, b in spans]
     reader = Reader(model, article, sentences)
@@ -199,7 +199,7 @@ def explain(
         edited = [without(article.full_text, spans[row]) for row in rows]
         scores[rows] = opened(edited).scores(texts)
     return [
-        reader.explained(post, float(whole[column]), scores[:, column], own)
+        reader.explained(post, float(whole[column]), scores[:, column], article_reader)
         for column, post in enumerate(posts)
     ]
 
@@ -214,13 +214,13 @@ def explain_nearest(
     if not posts:
         raise InputError("no posts to explain; expected at least one")
     best = scorer.scores([post.text for post in posts]).argmax(axis=0)
-    found: dict[int, Explained] = {}
+    explained_of: dict[int, Explained] = {}
     for number in np.unique(best).tolist():
         rows = np.flatnonzero(best == number).tolist()
         mine = [posts[row] for row in rows]
         explained = explain(model, articles[number], mine, scorer, number)
-        found.update(zip(rows, explained, strict=True))
-    return [found[row] for row in range(len(posts))]
+        explained_of.update(zip(rows, explained, strict=True))
+    return [explained_of[row] for row in range(len(posts))]
 
 
 def name_neighbors(
@@ -230,20 +230,21 @@ def name_neighbors(
 
     The pool, `posts`, is read until all neighbors are found.
     """
-    wanted = {near.key for one in explained for near in one.neighbors}
-    found: dict[bytes, Post] = {}
+    wanted = {near.key for explanation in explained for near in explanation.neighbors}
+    posts_by_key: dict[bytes, Post] = {}
     for post in posts if wanted else ():
         if (key := model.ids(post.text).tobytes()) in wanted:
-            found.setdefault(key, post)
-            if len(found) == len(wanted):
+            posts_by_key.setdefault(key, post)
+            if len(posts_by_key) == len(wanted):
                 break
 
     def named(near: NeighborPost) -> NeighborPost:
-        post = found.get(near.key)
+        post = posts_by_key.get(near.key)
         return near if post is None else replace(near, post=post.id, text=post.text)
 
     return [
-        replace(one, neighbors=list(map(named, one.neighbors))) for one in explained
+        replace(explanation, neighbors=list(map(named, explanation.neighbors)))
+        for explanation in explained
     ]
 
 
@@ -261,8 +262,10 @@ class Reader:
         self._article = article
         self._sentences = sentences
         tokens = [model.tokens(text) for text in sentences]
-        self._lengths = [len(own) for own in tokens]
-        self._ids, self._of_id = _joined([model.vocabulary.ids(own) for own in tokens])
+        self._lengths = [len(sentence_tokens) for sentence_tokens in tokens]
+        self._ids, self._of_id = _joined(
+            [model.vocabulary.ids(sentence_tokens) for sentence_tokens in tokens]
+        )
         if model.terms is not None:
             limit = model.terms.options.article_tokens
             self._ids = self._ids[:limit]
@@ -288,20 +291,24 @@ class Reader:
         vector = np.zeros(model.output_dim, np.float32)
         vector[: len(parts.article_vector)] = parts.article_vector
         mine = model.encode_ids([self._ids], "article")[0]
-        given = self._dense(self._ids, "article", vector)
-        own = self._dense(self._ids, "article", mine)
+        article_terms = self._dense(self._ids, "article", vector)
+        post_terms = self._dense(self._ids, "article", mine)
         # Sentences account for the article's own part of the score.
         by_words = sum(parts.article_terms.values())
         by_vectors = float(mine @ vector)
         contributions = self._by_sentence(parts.article_terms)
-        contributions += np.bincount(self._of_id, given, count)
-        expected = by_vectors * np.bincount(self._of_id, own, count)
+        contributions += np.bincount(self._of_id, article_terms, count)
+        expected = by_vectors * np.bincount(self._of_id, post_terms, count)
         expected += by_words * self._by_sentence(scorer.article_term_shares(0))
         neighbors = [
             NeighborPost(
-                None, self._text_of(one.ids), one.weight, one.added, one.ids.tobytes()
+                None,
+                self._text_of(neighbor.ids),
+                neighbor.weight,
+                neighbor.added,
+                neighbor.ids.tobytes(),
             )
-            for one in parts.neighbors
+            for neighbor in parts.neighbors
         ]
         feedback = (
             score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
@@ -317,7 +324,9 @@ class Reader:
                 dense.get(name, 0.0),
                 surface.get(name, 0.0),
                 tuple(
-                    part for part, own in fields.items() if own.issuperset(name.split())
+                    part
+                    for part, words in fields.items()
+                    if words.issuperset(name.split())
                 ),
             )
             for name in dict.fromkeys([*words, *dense, *surface])
@@ -328,7 +337,10 @@ class Reader:
             score=score,
             kind=scorer.kind,
             lexical=lexical,
-            dense=score - lexical - by_surface - sum(one.added for one in neighbors),
+            dense=score
+            - lexical
+            - by_surface
+            - sum(neighbor.added for neighbor in neighbors),
             surface=by_surface,
             neighbors=neighbors,
             feedback=feedback,
@@ -359,10 +371,10 @@ class Reader:
             [self._model.vocabulary.ids([token]) for token in tokens]
         )
         values = factor * self._dense(ids, "post", mine)
-        found: defaultdict[str, float] = defaultdict(float)
+        weights: defaultdict[str, float] = defaultdict(float)
         for number, value in zip(of_token.tolist(), values.tolist(), strict=True):
-            found[tokens[number]] += value
-        return found
+            weights[tokens[number]] += value
+        return weights
 
     def _fields(self, post: Post) -> dict[str, set[str]]:
         """The tokens of each field that the post's text is joined from."""
@@ -375,21 +387,24 @@ class Reader:
 
     def _text_of(self, ids: NDArray[np.int64]) -> str:
         """The words of a post by their ids; unknown ones are ``…``."""
-        known = self._model.vocabulary.words
-        return " ".join(known[id] if id < len(known) else "…" for id in ids.tolist())
+        vocabulary_words = self._model.vocabulary.words
+        return " ".join(
+            vocabulary_words[id] if id < len(vocabulary_words) else "…"
+            for id in ids.tolist()
+        )
 
     def _by_sentence(self, values: Mapping[int, float]) -> NDArray[np.float64]:
         """Values of words and bigrams by id, split over their places in the article."""
         sums = np.zeros(len(self._sentences))
         if self._model.terms is None:
             return sums
-        found: dict[int, list[int]] = {}
+        columns_of: dict[int, list[int]] = {}
         for number, id in enumerate(
             [*self._ids.tolist(), *bigram_ids(self._ids).tolist()]
         ):
             if id in values:
-                found.setdefault(id, []).append(number % len(self._ids))
-        for id, at in found.items():
+                columns_of.setdefault(id, []).append(number % len(self._ids))
+        for id, at in columns_of.items():
             shares = 1 / (1 + np.array(at) / self._model.terms.options.lead_half_life)
             np.add.at(sums, self._of_id[at], values[id] * shares / shares.sum())
         return sums
@@ -447,11 +462,11 @@ def _kept(
     ids: NDArray[np.int64], read: NDArray[np.int64], *, last: bool
 ) -> NDArray[np.int64]:
     """The places of the ids that `TextModel.cut` left; it drops whole words and one end."""
-    kept: list[int] = []
+    rows: list[int] = []
     places = range(len(ids) - 1, -1, -1) if last else range(len(ids))
     left = list(read if last else read[::-1])
     for place in places:
         if left and ids[place] == left[-1]:
             left.pop()
-            kept.append(place)
-    return np.array(kept[::-1] if last else kept, np.int64)
+            rows.append(place)
+    return np.array(rows[::-1] if last else rows, np.int64)

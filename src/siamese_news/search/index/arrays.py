@@ -68,8 +68,10 @@ def ragged(starts: NDArray[Any], rows: Ints) -> tuple[Ints, NDArray[Any]]:
 
 def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
     """The values rounded up to 16-bit floats."""
-    found = values.astype(np.float16)
-    return np.where(found < values, np.nextafter(found, np.float16(np.inf)), found)
+    rounded = values.astype(np.float16)
+    return np.where(
+        rounded < values, np.nextafter(rounded, np.float16(np.inf)), rounded
+    )
 
 
 _PIECE = 1024  # rows; a packed piece is unpacked as a whole
@@ -116,7 +118,9 @@ class Table:
     def append(self, columns: Sequence[Sequence[bytes]]) -> None:
         """Add rows, column by column."""
         for start in range(0, len(columns[0]), _PIECE):
-            values = [value for own in columns for value in own[start : start + _PIECE]]
+            values = [
+                value for column in columns for value in column[start : start + _PIECE]
+            ]
             lengths = np.fromiter(map(len, values), np.uint32, len(values))
             piece = b"".join([lengths.tobytes(), *values])
             if len(piece) > _LARGEST:

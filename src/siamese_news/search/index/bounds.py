@@ -63,12 +63,14 @@ class Bounds:
         np.maximum.at(self._words, codes(form.columns[words]), terms[words])
         ids, left, right = form.pairs
         place = np.searchsorted(form.columns, ids)
-        found = place < len(form.columns)
-        found[found] = np.equal(form.columns[place[found]], ids[found])
-        keys = codes(left[found]) * width + codes(right[found])
+        in_articles = place < len(form.columns)
+        in_articles[in_articles] = np.equal(
+            form.columns[place[in_articles]], ids[in_articles]
+        )
+        keys = codes(left[in_articles]) * width + codes(right[in_articles])
         self._keys, group = np.unique(keys, return_inverse=True)
         self._pairs = np.zeros((len(self._keys), self.articles), np.float32)
-        np.maximum.at(self._pairs, group, terms[place[found]])
+        np.maximum.at(self._pairs, group, terms[place[in_articles]])
         # What a word, and a pair by its hash, adds to the score of any article at most.
         self._heaviest = self._words.max(axis=1, initial=0.0)
         self._hashed = np.zeros(1 << _BITS, np.float32)
@@ -90,9 +92,9 @@ class Bounds:
             before = earlier.vectors
             now = form.vectors
             squares = np.maximum((before**2).sum(axis=1), 1e-12)
-            kept = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
-            rest = np.linalg.norm(now - kept * before, axis=1)[:, None]
-            self._kept = kept.astype(np.float32)
+            shared = np.maximum((before * now).sum(axis=1) / squares, 0)[:, None]
+            rest = np.linalg.norm(now - shared * before, axis=1)[:, None]
+            self._kept = shared.astype(np.float32)
             self._rest = rest.astype(np.float32) + _LEAST
 
     def roughly(self, chunk: Chunk) -> Floats:
@@ -132,25 +134,32 @@ class Bounds:
         keys = codes[at].astype(np.int64) * self._width + codes[at + 1]
         place = np.searchsorted(self._keys, keys)
         owner = np.searchsorted(ends, at, side="right") - 1
-        known = np.append(self._keys, -1)[place] == keys  # a key that is none of them
+        is_article_pair = (
+            np.append(self._keys, -1)[place] == keys
+        )  # a key that is none of them
         # Not the last of one post and the first of the next.
-        known &= at + 1 < ends[owner + 1]
-        found = np.unique(owner[known] * len(self._keys) + place[known])
-        owner, place = np.divmod(found, max(len(self._keys), 1))
-        sums = [np.bincount(owner, own[place], len(ends) - 1) for own in self._pairs.T]
+        is_article_pair &= at + 1 < ends[owner + 1]
+        occurrences = np.unique(
+            owner[is_article_pair] * len(self._keys) + place[is_article_pair]
+        )
+        owner, place = np.divmod(occurrences, max(len(self._keys), 1))
+        sums = [
+            np.bincount(owner, pair_weights[place], len(ends) - 1)
+            for pair_weights in self._pairs.T
+        ]
         return np.stack(sums).astype(np.float32)
 
     def cosines(self, segment: Segment, rows: slice | Ints) -> tuple[Floats, Floats]:
         """The cosines (A, n) of some rows, and upper bounds (n,) on their errors."""
         vectors = segment.vectors[rows]
-        found = np.empty((self.articles, len(vectors)), np.float32)
+        cosines = np.empty((self.articles, len(vectors)), np.float32)
         for start in range(0, len(vectors), _IN_CACHE):
             part = slice(start, start + _IN_CACHE)
-            found[:, part] = (vectors[part].astype(np.float32) @ self._vectors).T
-        found *= segment.steps[rows].astype(np.float32)
+            cosines[:, part] = (vectors[part].astype(np.float32) @ self._vectors).T
+        cosines *= segment.steps[rows].astype(np.float32)
         # A vector has at most length 1, rounded a little more.
         away = segment.errors[rows].astype(np.float32) * (1 + _SLACK)
-        return found, away + (self._rounding + _LEAST)
+        return cosines, away + (self._rounding + _LEAST)
 
     def scores(self, lexical: Floats, cosines: Floats, errors: Floats) -> Floats:
         """(A, n) upper bounds on the scores, from bounds on their parts.
@@ -160,18 +169,18 @@ class Bounds:
         form = self.form
         room = np.empty_like(cosines)
         most = cosines + errors
-        found = form.lexical[:, None].astype(np.float32) * lexical
-        found += np.multiply(form.cosine[:, None].astype(np.float32), most, out=room)
+        bounds = form.lexical[:, None].astype(np.float32) * lexical
+        bounds += np.multiply(form.cosine[:, None].astype(np.float32), most, out=room)
         if form.excess.any():
             np.subtract(most, form.quantiles[:, None].astype(np.float32), out=room)
             np.maximum(room, 0, out=room)
             room *= form.excess[:, None].astype(np.float32)
-            found += room
-        np.abs(found, out=room)
+            bounds += room
+        np.abs(bounds, out=room)
         room *= _SLACK
-        found += room
-        found += _LEAST
-        return found
+        bounds += room
+        bounds += _LEAST
+        return bounds
 
     def without_vectors(
         self, number: int, rows: Ints, lexical: Floats
@@ -191,8 +200,8 @@ class Bounds:
 
     def least(self, cosines: Floats, errors: Floats) -> Floats:
         """(A, n) lower bounds on the scores; words only add."""
-        found = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
-        lowest: Floats = found - _SLACK * np.abs(found) - _LEAST
+        least = self.form.cosine[:, None].astype(np.float32) * (cosines - errors)
+        lowest: Floats = least - _SLACK * np.abs(least) - _LEAST
         return lowest
 
 

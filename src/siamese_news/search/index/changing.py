@@ -121,13 +121,13 @@ def add(
                 seen.add(ids)
         writer = IndexWriter(path, manifest, model.output_dim)
         for block in blocks(posts):
-            again = set(seen.add([post.id for post in block]))
-            present += len(again)
+            already_there = set(seen.add([post.id for post in block]))
+            present += len(already_there)
             if not platform_ids:
-                some = (block[n] for n in again if differ(block[n].id))
+                some = (block[n] for n in already_there if differ(block[n].id))
                 repeated.update((post.id, crc32(post.text.encode())) for post in some)
             writer.append(
-                maker([post for n, post in enumerate(block) if n not in again])
+                maker([post for n, post in enumerate(block) if n not in already_there])
             )
         writer.finish()
         _refuse_others(path, manifest, repeated, model.output_dim)

@@ -105,11 +105,11 @@ class Chosen:
     def counted(self) -> Ints:
         """How often words of the vocabulary, and n-grams of others, occur: (V + BUCKETS,)."""
         parts = [
-            one.counted(mask)
-            for one, mask in zip(self.segments, self.masks, strict=True)
+            segment.counted(mask)
+            for segment, mask in zip(self.segments, self.masks, strict=True)
         ]
-        found: Ints = np.sum(parts, axis=0)
-        return found
+        counts: Ints = np.sum(parts, axis=0)
+        return counts
 
     def token_ids(self, rows: Ints) -> TokenIds:
         """The token ids of posts, by their rows over all segments, ascending."""

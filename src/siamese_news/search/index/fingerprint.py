@@ -58,11 +58,11 @@ def indexable(model: object) -> TextModel:
 
 def check_model(path: Path, built_with: Mapping[str, str], model: TextModel) -> None:
     """Check that an index was built with this model."""
-    own = fingerprint(model)
-    if built_with["fingerprint"] != own:
+    model_fingerprint = fingerprint(model)
+    if built_with["fingerprint"] != model_fingerprint:
         raise InputError(
             f"{path}: was built with another model ({built_with['folder']}, "
-            f"{built_with['fingerprint'][:12]}) than this one ({own[:12]}), or by a version "
-            "that reads posts differently; name that model with --model, or build another "
+            f"{built_with['fingerprint'][:12]}) than this one ({model_fingerprint[:12]}), or by a "
+            "version that reads posts differently; name that model with --model, or build another "
             "index"
         )

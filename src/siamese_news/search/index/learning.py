@@ -39,10 +39,10 @@ class CosineTail:
         if self.floor is None:
             share = min(1.0, _MARGIN * (1 - self._quantile))
             self.floor = float(np.quantile(cosines, 1 - share)) - 0.01
-        kept = np.flatnonzero(cosines + errors > self.floor)
-        self._rows.append(rows[kept])
-        self._cosines.append(cosines[kept])
-        self._errors.append(errors[kept])
+        in_tail = np.flatnonzero(cosines + errors > self.floor)
+        self._rows.append(rows[in_tail])
+        self._cosines.append(cosines[in_tail])
+        self._errors.append(errors[in_tail])
         self._posts += len(rows)
 
     def counted(self, exact: Callable[[Ints], Floats]) -> NDArray[np.int32] | None:
@@ -98,11 +98,11 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | No
         cosines, errors = _cosines(bounds, chunk)
         rough = bounds.roughly(chunk)
         useful = (bounds.scores(rough, cosines, errors) >= best.floors).any(axis=0)
-        kept = np.flatnonzero(useful | (rough > form.about))
-        lexical = bounds.lexical(chunk.segment, chunk.rows[kept])
-        most = bounds.scores(lexical, cosines[:, kept], errors[kept])
+        candidates = np.flatnonzero(useful | (rough > form.about))
+        lexical = bounds.lexical(chunk.segment, chunk.rows[candidates])
+        most = bounds.scores(lexical, cosines[:, candidates], errors[candidates])
         about = np.count_nonzero(lexical > form.about, axis=1)
-        return about, cosines, errors, kept, most
+        return about, cosines, errors, candidates, most
 
     tails = [
         CosineTail(form.quantile)
@@ -111,14 +111,14 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | No
     ]
     about = np.zeros(bounds.articles, np.int64)
     highest = [np.zeros(len(segment), np.float32) for segment in posts.segments]
-    for chunk, (near, cosines, errors, kept, most) in ahead(
+    for chunk, (near, cosines, errors, candidates, most) in ahead(
         bounded, posts.chunks(bounds.articles)
     ):
         about += near
         rows = chunk.rows + posts.firsts[chunk.number]
-        for tail, own in zip(tails, cosines, strict=False):
-            tail.add(rows, own, errors)
-        best.add(rows[kept], most)
+        for tail, article_cosines in zip(tails, cosines, strict=False):
+            tail.add(rows, article_cosines, errors)
+        best.add(rows[candidates], most)
         highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
     counts = _counts(scorer, form, bounds, posts, tails)
@@ -166,13 +166,13 @@ class _Best:
                 return
             now = np.zeros(len(rows), bool)
             place = max(len(rows) - together, 0)
-            for own in most:
-                now[np.argpartition(own, place)[place:]] = True
+            for of_article in most:
+                now[np.argpartition(of_article, place)[place:]] = True
             some = rows[now]
             for start in range(0, len(some), BLOCK):
                 part = some[start : start + BLOCK]
-                found = self._scorer.candidates(self._posts.token_ids(part))
-                self.floors = floors_of(found)
+                candidates = self._scorer.candidates(self._posts.token_ids(part))
+                self.floors = floors_of(candidates)
                 self.scored.append(part)
             rows = rows[~now]
             most = most[:, ~now]
@@ -192,7 +192,7 @@ def _counts(
     if form.quantile is None:
         return None
 
-    found = []
+    of_articles = []
     for article, tail in enumerate(tails):
 
         def exact(rows: Ints, article: int = article) -> Floats:
@@ -208,5 +208,5 @@ def _counts(
                 rows = chunk.rows + posts.firsts[chunk.number]
                 tail.add(rows, cosines[article], errors)
             counts = tail.counted(exact)
-        found.append(counts)
-    return np.stack(found)
+        of_articles.append(counts)
+    return np.stack(of_articles)

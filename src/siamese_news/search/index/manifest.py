@@ -76,8 +76,8 @@ class Manifest:
                         f"{FORMAT}: build the index again"
                     )
                 fitting(document, cls)
-                found = cls(**document)
-                found._check_names()
+                manifest = cls(**document)
+                manifest._check_names()
             except InputError:
                 raise
             except (
@@ -90,7 +90,7 @@ class Manifest:
                 raise InputError(
                     f"{path}: is damaged ({error}); build the index again"
                 ) from error
-            for name, (expected, _) in found.files.items():
+            for name, (expected, _) in manifest.files.items():
                 file = folder / name
                 size = file.stat().st_size if file.is_file() else None
                 if size != expected:
@@ -99,7 +99,7 @@ class Manifest:
                         f"{file}: {have}, expected {expected:,} bytes; the index is not complete: "
                         "copy it again, or build it again"
                     )
-        return found
+        return manifest
 
     def _check_names(self) -> None:
         """Refuse names of other folders, and segments whose files are not all listed."""
@@ -164,12 +164,12 @@ class Manifest:
 
     def changed_sources(self) -> list[str]:
         """The files that changed since they were read; a missing one does not count."""
-        found = []
+        changed = []
         for name, *read in self.sources:
             path = Path(name)
             if (
                 path.is_file()
                 and [path.stat().st_size, path.stat().st_mtime_ns] != read
             ):
-                found.append(name)
-        return found
+                changed.append(name)
+        return changed

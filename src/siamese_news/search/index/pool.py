@@ -61,8 +61,8 @@ class PostIndex(Pool):
         return {
             id: segment.post(row)
             for segment in self._segments
-            for first, own in segment.ids()
-            for row, id in enumerate(own, first)
+            for first, segment_ids in segment.ids()
+            for row, id in enumerate(segment_ids, first)
             if id in wanted
         }
 
@@ -70,7 +70,7 @@ class PostIndex(Pool):
         """See `Pool`: the posts that a scan would have sampled."""
         if not self._sample:
             sums = np.sort(
-                np.concatenate([one.sample[:, 0] for one in self._segments])
+                np.concatenate([part.sample[:, 0] for part in self._segments])
             )[:SAMPLE]
             self._sample = [
                 segment.post(row)
@@ -158,11 +158,11 @@ class PostIndex(Pool):
         form = scorer.form()
         first = self._observed
         if form is None or wanted is None or first is None:
-            found = all_scores(scorer, posts, articles)
+            scores = all_scores(scorer, posts, articles)
         else:
             bounds = Bounds(form, self.manifest.codes, self._learned)
-            found = best_scores(scorer, bounds, posts, first, wanted)
-        for part in found:
+            scores = best_scores(scorer, bounds, posts, first, wanted)
+        for part in scores:
             self.scored += len(part.posts)
             yield part
 
@@ -247,10 +247,10 @@ def best_scores(
         def reach(
             most: Floats, least: Floats, above: Floats, below: Floats
         ) -> NDArray[np.intp]:
-            found = wanted.at_most(
+            reachable = wanted.at_most(
                 scales * most + above + _ROUNDING, scales * least + below - _ROUNDING
             )
-            return np.flatnonzero((found >= floors).any(axis=0))
+            return np.flatnonzero((reachable >= floors).any(axis=0))
 
         # The cheapest bounds come first: the vectors of few posts are needed.
         lexical = bounds.roughly(chunk)
@@ -262,24 +262,30 @@ def best_scores(
             above = below = np.broadcast_to(surface, (1, len(rows)))
         else:
             above = below = scorer.surface(segment.token_ids(rows))
-        kept = reach(*bounds.without_vectors(chunk.number, rows, lexical), above, below)
-        rows = rows[kept]
-        lexical, above, below = (own[..., kept] for own in (lexical, above, below))
+        in_reach = reach(
+            *bounds.without_vectors(chunk.number, rows, lexical), above, below
+        )
+        rows = rows[in_reach]
+        lexical, above, below = (
+            bound[..., in_reach] for bound in (lexical, above, below)
+        )
         cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
-        kept = reach(bounds.scores(lexical, cosines, errors), least, above, below)
-        rows = rows[kept]
+        in_reach = reach(bounds.scores(lexical, cosines, errors), least, above, below)
+        rows = rows[in_reach]
         closer = (cosines, errors, least, above, below)
-        cosines, errors, least, above, below = (own[..., kept] for own in closer)
+        cosines, errors, least, above, below = (
+            bound[..., in_reach] for bound in closer
+        )
         most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
-        kept = reach(most, least, above, below)
+        in_reach = reach(most, least, above, below)
         if squares is not None:
-            rows = rows[kept]
-            most = most[:, kept]
-            least = least[:, kept]
+            rows = rows[in_reach]
+            most = most[:, in_reach]
+            least = least[:, in_reach]
             above = scorer.surface(segment.token_ids(rows))
-            kept = reach(most, least, above, above)
-        return rows[kept]
+            in_reach = reach(most, least, above, above)
+        return rows[in_reach]
 
     chunks = posts.without(first).chunks(bounds.articles)
     for (chunk, _), rows in ahead(

@@ -328,26 +328,26 @@ class Segment:
 
     def by_code(self, values: Floats) -> Floats:
         """The values (V + U,) of words by their codes; unknown ones share the highest of theirs."""
-        found = np.zeros(self.width, np.float32)
-        found[: self._of.words], unknown = np.split(values, [self._of.words])
-        np.maximum.at(found, self._of(self._words), unknown)
-        return found
+        by_code = np.zeros(self.width, np.float32)
+        by_code[: self._of.words], unknown = np.split(values, [self._of.words])
+        np.maximum.at(by_code, self._of(self._words), unknown)
+        return by_code
 
     def counted(self, mask: NDArray[np.bool_]) -> Ints:
         """How often words, and n-grams of unknown ones, occur in some rows: (V + BUCKETS,)."""
         most = 2 * np.count_nonzero(mask) > len(mask)
         rows = np.flatnonzero(mask != most)
-        found = self._all.copy() if most else np.zeros_like(self._all)
+        counts = self._all.copy() if most else np.zeros_like(self._all)
         for start in range(0, len(rows), _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
             codes = self.codes[ragged(self.starts, some)[0]]
             unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
-            found += (-1 if most else 1) * self._occurrences(codes, unknown)
-        known, unknown = np.split(found, [self._of.words])
+            counts += (-1 if most else 1) * self._occurrences(codes, unknown)
+        of_words, unknown = np.split(counts, [self._of.words])
         starts: Ints = self._gram_starts.astype(np.int64)
         times = np.repeat(unknown.astype(np.float64), np.diff(starts))
         grams = np.bincount(self._grams, times, BUCKETS).astype(np.int64)
-        return np.concatenate([known, grams])
+        return np.concatenate([of_words, grams])
 
     @cached_property
     def _all(self) -> Ints:
@@ -355,13 +355,15 @@ class Segment:
 
     def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> Ints:
         """How often each word occurs: (V + U,)."""
-        found = [np.zeros(size, np.int64) for size in (self.width, len(self._words))]
-        for counts, places in zip(found, (codes, unknown), strict=True):
+        occurrences = [
+            np.zeros(size, np.int64) for size in (self.width, len(self._words))
+        ]
+        for counts, places in zip(occurrences, (codes, unknown), strict=True):
             # `bincount` makes them wider.
             for start in range(0, len(places), 8 * _AT_ONCE):
                 some = places[start : start + 8 * _AT_ONCE]
                 counts += np.bincount(some, minlength=len(counts))
-        return np.concatenate([found[0][: self._of.words], found[1]])
+        return np.concatenate([occurrences[0][: self._of.words], occurrences[1]])
 
     def post(self, row: int) -> Post:
         """The post of a row."""

@@ -80,7 +80,7 @@ class Comparison:
 def compare(
     data: ReportData,
     by: str,
-    known: Iterable[tuple[str, Mapping[str, Any]]],
+    values_of_posts: Iterable[tuple[str, Mapping[str, Any]]],
     *,
     pool: bool,
 ) -> Comparison:
@@ -89,17 +89,17 @@ def compare(
     `known` are id and values of posts, of all that were searched if `pool` is set, otherwise of
     those found; their ``group`` takes precedence over `by`.
     """
-    found = {post.id: post for post in reversed(data.posts)}
+    post_of = {post.id: post for post in reversed(data.posts)}
     named: dict[str, str] = {}
     sizes: Counter[str] = Counter()
-    for id, values in known:
+    for id, values in values_of_posts:
         name = group_of(values, by)
         if pool or id not in named:
             sizes[name] += 1
-        if id in found:
+        if id in post_of:
             named[id] = name
     mine: dict[str, list[ReportPost]] = {}
-    for id, post in found.items():
+    for id, post in post_of.items():
         if id in named:
             mine.setdefault(named[id], []).append(post)
     names = [name for name in sizes if name != NONE]
@@ -110,19 +110,22 @@ def compare(
         rows.sort()
     rows += [(f"other ({counted(len(rest), 'group')})", rest)] * bool(rest)
     rows += [(NONE, [NONE])] * (NONE in sizes)
-    own = [
-        [post for one in members for post in mine.get(one, ())] for _, members in rows
+    group_posts = [
+        [post for member in members for post in mine.get(member, ())]
+        for _, members in rows
     ]
-    texts = [_texts(data, posts) for posts in own]
+    texts = [_texts(data, posts) for posts in group_posts]
     words = words_of(texts)
     groups = []
     for number, (name, members) in enumerate(rows):
-        size = sum(sizes[one] for one in members) if pool else len(named)
+        size = sum(sizes[member] for member in members) if pool else len(named)
         groups.append(
-            Group(name, len(own[number]), size, words[number], len(texts[number]))
+            Group(
+                name, len(group_posts[number]), size, words[number], len(texts[number])
+            )
         )
-    absent = len(found) - len(named)
-    small = sum(0 < len(own) < FEW for own in texts)
+    absent = len(post_of) - len(named)
+    small = sum(0 < len(of_group) < FEW for of_group in texts)
     remarks = {
         f"The {SHOWN} groups with the most posts found, of {len(names):,}, are shown.": rest,
         f"No post has a value for {by}.": not names,
@@ -130,8 +133,8 @@ def compare(
         f"Posts found that are missing from the posts and have no group: {absent:,}.": absent,
         f"Groups with fewer than {FEW} different texts, too few for words: {small:,}.": small,
     }
-    said = [remark for remark, applies in remarks.items() if applies]
-    return Comparison(by, groups, pool, said)
+    applying = [remark for remark, applies in remarks.items() if applies]
+    return Comparison(by, groups, pool, applying)
 
 
 def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
@@ -149,16 +152,14 @@ def compare_results(data: ReportData, by: str, results: Path) -> Comparison:
 def compare_posts(data: ReportData, by: str, posts: PostStream) -> Comparison:
     """`compare` by a column of the posts that were searched, opened with it as ``group_field``."""
     derived = (*TIMES, "platform", "file", *METADATA)
-    names = list(
-        dict.fromkeys(name for found in posts.detected for name in found.names)
-    )
+    names = list(dict.fromkeys(name for file in posts.detected for name in file.names))
     if by not in derived and by.split(".")[0] not in names and "metadata" not in names:
         raise InputError(
             f"the posts have no column '{by}' (--by); expected one of {', '.join(derived)}, or one "
             f"of their columns: {', '.join(names[:20])}"
         )
-    known = ((post.id, _values(post, by)) for post in FilePool(posts))
-    return compare(data, by, known, pool=True)
+    values_of_posts = ((post.id, _values(post, by)) for post in FilePool(posts))
+    return compare(data, by, values_of_posts, pool=True)
 
 
 def _values(post: Post, by: str) -> Mapping[str, Any]:

@@ -116,7 +116,7 @@ class _Group:
         return [
             self.lead,
             *self.copies,
-            *(own for _, own in self.turns if own.row >= 0),
+            *(turn for _, turn in self.turns if turn.row >= 0),
         ]
 
 
@@ -181,9 +181,9 @@ def render(data: ReportData) -> str:
 @cache
 def environment(*more: BaseLoader) -> Environment:
     """Templates, those of `more` before the report's own, that escape and reveal every text."""
-    own = PackageLoader("siamese_news.search.report", ".")
+    templates = PackageLoader("siamese_news.search.report", ".")
     return Environment(
-        loader=ChoiceLoader([*more, own]),
+        loader=ChoiceLoader([*more, templates]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -129,18 +129,18 @@ def read_results(
         posts = _posts_alone(checked, source, all_texts=all_texts)
     else:
         rows.extend(checked)
-        found = [row for row in rows if row["role"] == "found"]
-        if not found:
+        results = [row for row in rows if row["role"] == "found"]
+        if not results:
             raise InputError(
                 f"{source}: no row has the role 'found'; expected all rows of the file"
             )
-        threaded = "thread" in found[0]
-        clustered = "cluster" in found[0]
+        threaded = "thread" in results[0]
+        clustered = "cluster" in results[0]
         if any(("thread" in row) != threaded for row in rows):
             raise InputError(
                 f"{source}: some rows have a 'thread_rank'; expected it in all or in none"
             )
-        posts = _posts(found)
+        posts = _posts(results)
     meta = result_meta(source)
     for counted, count in (meta.get("counts") or {}).items():
         _whole(count, f"{source}.meta.json: field 'counts': '{counted}'")
@@ -153,7 +153,7 @@ def read_results(
     threshold = meta.get("threshold")
     if threshold is not None:
         threshold = _number(threshold, f"{source}.meta.json: field 'threshold'")
-    own = provenance()
+    made = provenance()
     remarks = list(map(str, meta.get("remarks") or []))
     if not meta:
         remarks.append(
@@ -180,10 +180,10 @@ def read_results(
         title=title or f"{'Threads' if threaded else 'Posts'} {about}",
         command=str(meta.get("command") or command()),
         provenance={
-            **(meta.get("provenance") or own),
+            **(meta.get("provenance") or made),
             "results": source.name,
             "sha256 of the results": file_sha256(source),
-            "report": f"{own['date']}, siamese-news {own['versions']['siamese-news']}",  # type: ignore[index]
+            "report": f"{made['date']}, siamese-news {made['versions']['siamese-news']}",  # type: ignore[index]
         },
         seeds=seeds,
         posts=posts,
@@ -308,21 +308,21 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise InputError(
             f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: {use}"
         )
-    known: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
+    fields: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
     for name, read in _COLUMNS.items():
         if name in NEEDED or row.get(name) not in (None, ""):
-            known[_FIELDS.get(name, name)] = read(row[name], f"{where}: '{name}'")
-    if "x" in known and "y" in known:
-        known["place"] = (known["x"], known["y"])
+            fields[_FIELDS.get(name, name)] = read(row[name], f"{where}: '{name}'")
+    if "x" in fields and "y" in fields:
+        fields["place"] = (fields["x"], fields["y"])
     for name in ("depth", "left_out"):
-        known[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
+        fields[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
     if row.get("thread_rank"):
-        known["thread"] = str(row["thread_rank"])
+        fields["thread"] = str(row["thread_rank"])
     terms = row.get("terms") or ()
     if isinstance(terms, str):  # a CSV has them between semicolons
         terms = [term for part in terms.split(";") if (term := part.strip())]
-    known["terms"] = [str(term) for term in terms]
-    return known
+    fields["terms"] = [str(term) for term in terms]
+    return fields
 
 
 def _histogram(value: Mapping[str, Any], where: str) -> Histogram:

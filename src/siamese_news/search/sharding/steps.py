@@ -55,11 +55,11 @@ class ShardFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, {"job": dict(job), "shards": shards})
-        found = read_state(path, self._remedy)
+        state = read_state(path, self._remedy)
         check_job(
-            self.path, found.get("job", {}), job, "remove the folder to start over"
+            self.path, state.get("job", {}), job, "remove the folder to start over"
         )
-        self.shards = int(found["shards"])
+        self.shards = int(state["shards"])
 
     def file(self, index: int, name: str) -> Path:
         """A file of part `index`, from 0."""
