@@ -3,7 +3,8 @@
     python -m benchmarks.students train FOLDER [--students NAME ...] [--seeds N ...]
         [--options trainer=gpu ...]
     python -m benchmarks.students quality MODEL ...     figures of model folders, vectors alone
-    python -m benchmarks.students table [FOLDER ...]    the saved table; with folders, saved anew
+    python -m benchmarks.students table [FOLDER ...]    the saved table, drawn as
+        docs/students.svg; with folders, saved anew
 
 `train` writes FOLDER/NAME-SEED.json as each student ends, and skips those that are there; the
 options are those of ``task=distil``. Quality is the mean average precision of the cosine over whole
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from benchmarks.line_chart import Line, line_chart
 from papers.training_runs import compose_training
 from siamese_news.data.sources import open_source
 from siamese_news.model import Model
@@ -30,6 +32,8 @@ from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
 RESULTS = Path(__file__).with_suffix(".json")
+PICTURE = Path(__file__).parents[1] / "docs" / "students.svg"
+COLORS = ("#4a5560", "#2f7d4f", "#8a6d1d", "#0b57a4", "#7a3b8f", "#b3321c", "#e0812b")
 #: The pools, with the split whose pairs are relevant.
 POOLS = {
     "events-dev": "dev",
@@ -149,7 +153,7 @@ def train(
 
 
 def posts_per_second(name: str, texts: Sequence[str]) -> float:
-    """How many posts an untrained student encodes in a second of one core, the best of five."""
+    """How many posts an untrained student encodes in a CPU second, the best of five."""
     import torch
 
     from siamese_news.encoders import TokenEmbedding
@@ -175,9 +179,9 @@ def posts_per_second(name: str, texts: Sequence[str]) -> float:
     ).eval()
     seconds = []
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         model.encode_posts(list(texts))
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.process_time() - started)
     return len(texts) / min(seconds)
 
 
@@ -224,6 +228,33 @@ def table(results: dict[str, Any]) -> str:
     return markdown_table(lines)
 
 
+def picture(results: dict[str, Any]) -> str:
+    """Every trained student as a dot, quality over speed: SVG."""
+    names = [name for name in STUDENTS if name in results["posts_per_second"]]
+    lines = [
+        Line(
+            name,
+            [
+                (results["posts_per_second"][name], figures["quality"]["mean"])
+                for figures in results["trained"]
+                if figures["student"] == name
+            ],
+            color,
+            dots=True,
+        )
+        for name, color in zip(names, COLORS, strict=False)
+    ]
+    return line_chart(
+        lines,
+        title="Students of MiniLM at equal texts: a dot for each seed",
+        x_name="posts per second on one core",
+        y_name="mean MAP of the cosine, five pools",
+        log_x=True,
+        low=0.2,
+        high=0.45,
+    )
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -249,7 +280,9 @@ def main() -> None:
     else:
         if arguments.folders:
             save(arguments.folders)
-        print(table(json.loads(RESULTS.read_text(encoding="utf-8"))))
+        results = json.loads(RESULTS.read_text(encoding="utf-8"))
+        print(table(results))
+        PICTURE.write_text(picture(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ ROWS = {
     "**the model that ships** (no transformer)": "**shipped model**",
     "its words + all-mpnet-base-v2 (`--model`)": "words of the shipped model + mpnet (`--model`)",
     "its words + all-MiniLM-L6-v2 (`--model`)": "words of the shipped model + MiniLM (`--model`)",
+    "its words + the distilled star (`--model models/star`)": (
+        "words of the shipped model + distilled star (`--model models/star`)"
+    ),
+    "the distilled star, its vectors alone": "distilled star, its vectors alone",
     "TF-IDF (background IDF, lead) + .3 all-mpnet-base-v2": (
         ".3 mpnet + TF-IDF (background, 600 words + lead)"
     ),

@@ -29,6 +29,16 @@ ROWS: dict[str, tuple[str, str, str]] = {
         OURS,
         "above",
     ),
+    "words of the shipped model + distilled star (`--model models/star`)": (
+        "its words + star",
+        OURS,
+        "right",
+    ),
+    "distilled star, its vectors alone": (
+        "star, distilled from MiniLM",
+        OURS,
+        "left",
+    ),
     ".3 mpnet + TF-IDF (background, 600 words + lead)": (
         "TF-IDF + .3 mpnet",
         PEER,
