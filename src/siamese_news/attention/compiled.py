@@ -283,10 +283,10 @@ class RingLoop(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, tile: Tile, mask: Tensor, alphas: Tensor, *given: Tensor | None
+        ctx: Any, tile: Tile, mask: Tensor, alphas: Tensor, *inputs: Tensor | None
     ) -> Tensor:
         """See the class."""
-        states = [None if one is None else one.contiguous() for one in given]
+        states = [None if state is None else state.contiguous() for state in inputs]
         query = states[0]
         assert query is not None
         mixed = torch.empty_like(query)
@@ -314,7 +314,9 @@ class RingLoop(torch.autograd.Function):
         mask, alphas, weights, *states = ctx.saved_tensors
         tile = ctx.tile
         grad = grads[0].contiguous()
-        back = [None if one is None else torch.empty_like(one) for one in states[:5]]
+        back = [
+            None if state is None else torch.empty_like(state) for state in states[:5]
+        ]
         back += map(torch.zeros_like, states[5:])  # to which every token adds
         d_alphas = torch.zeros_like(alphas)
         d_scores = torch.empty_like(weights)

@@ -254,7 +254,7 @@ class RingAttention(Attention):
                     self._memory(Columns(embeddings.flatten(0, 1)[tile].t()))
                 )
             if alphas is not None:
-                own = sources[1] if len(sources) > 1 else [None, None]
+                own_keys = sources[1] if len(sources) > 1 else [None, None]
                 itself = embeddings is not None
                 where = Tile(
                     self.radius,
@@ -266,7 +266,7 @@ class RingAttention(Attention):
                     itself,
                 )
                 mixed = RingLoop.apply(
-                    where, real, alphas, query, *sources[0], *own, *relays
+                    where, real, alphas, query, *sources[0], *own_keys, *relays
                 )
             else:
                 assert bias is not None

@@ -66,16 +66,16 @@ class TfIdf:
             reference = TfidfVectorizer(
                 analyzer=_content, sublinear_tf=True, dtype=np.float32
             )
-            known = {}
+            options_there = {}
             if any(map(_content, other)):
                 reference.fit(other)
-                known = dict(
+                options_there = dict(
                     zip(reference.get_feature_names_out(), reference.idf_, strict=True)
                 )
             greatest = smoothed_idf(0.0, len(other), add=1.0)
             words = self._vectorizer.get_feature_names_out()
             self._vectorizer.idf_ = np.array(
-                [known.get(w, greatest) for w in words], np.float32
+                [options_there.get(w, greatest) for w in words], np.float32
             )
         self._posts = self._vectorizer.transform(posts).tocsr()
         return self

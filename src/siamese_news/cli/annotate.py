@@ -178,9 +178,9 @@ def _key() -> str:
     """One key; from a pipe the next character that is not white space. Empty at the end."""
     sys.stdout.flush()
     if not sys.stdin.isatty():
-        while (one := sys.stdin.read(1)).isspace():
+        while (character := sys.stdin.read(1)).isspace():
             pass
-        return one
+        return character
     try:
         # Of several characters for an arrow key or a pasted text.
         return typer.getchar()

@@ -91,12 +91,12 @@ def audit(
             typer.echo(_agreement(path, labels, second))
             return
         work = Audit.resume(path, results=results, posts=posts)
-        said = read_labels(labels, work.sampled)
-        found = work.report(said)
-        write_sealed(sibling(path, "audit.json"), found)
-        for remark in said.remarks():
+        labels_given = read_labels(labels, work.sampled)
+        report = work.report(labels_given)
+        write_sealed(sibling(path, "audit.json"), report)
+        for remark in labels_given.remarks():
             echo(remark)
-        typer.echo(sentence_of(found))
+        typer.echo(sentence_of(report))
         return
     if results is None or out is None:
         raise InputError(
@@ -153,25 +153,27 @@ def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
         raise InputError(
             f"{second[0]}: has no label for a post that {labels[0]} labels, too"
         )
-    found = agreement(
+    agreed = agreement(
         [first[n].relevant for n in both], [other[n].relevant for n in both]
     )
-    alpha = "not defined" if found.alpha is None else f"{found.alpha:.3f}"
+    alpha = "not defined" if agreed.alpha is None else f"{agreed.alpha:.3f}"
     text = (
-        f"{counted(found.posts, 'post')} labeled twice, {found.disagreements} of them differently; "
+        f"{counted(agreed.posts, 'post')} labeled twice, {agreed.disagreements} of them differently; "
         f"Krippendorff's alpha {alpha}. "
     )
-    if found.rate is None:
+    if agreed.rate is None:
         return (
             text
             + "They disagree on more than half of them, which no common error rate explains."
         )
-    high = "1" if found.high is None else f"{found.high:.3f}"
+    high = "1" if agreed.high is None else f"{agreed.high:.3f}"
     few = (
-        "" if found.posts >= 200 else " With fewer than 200 posts the interval is wide."
+        ""
+        if agreed.posts >= 200
+        else " With fewer than 200 posts the interval is wide."
     )
     return text + (
-        f"If both err at one rate, on relevant and other posts alike, it is {found.rate:.3f} (95% "
-        f"interval {found.low:.3f} to {high}); use the upper end as --false-positive-rate of "
+        f"If both err at one rate, on relevant and other posts alike, it is {agreed.rate:.3f} (95% "
+        f"interval {agreed.low:.3f} to {high}); use the upper end as --false-positive-rate of "
         f"sample.{few}"
     )

@@ -87,11 +87,11 @@ def certify(
     assert labels
     path = plan or plan_of(labels)
     work = Certification.resume(path, results=results, posts=posts)
-    said = read_labels(labels, work.sampled)
+    labels_given = read_labels(labels, work.sampled)
     expect_all(path, labels)
-    work.log.look(said)
-    claims = work.claims(said)
-    content = certificate_of(work, claims, said, labels, by or [])
+    work.log.look(labels_given)
+    claims = work.claims(labels_given)
+    content = certificate_of(work, claims, labels_given, labels, by or [])
     written = write_files(work, claims, content, page_of(content))
     for remark in content["remarks"]:
         echo(remark)
@@ -106,7 +106,7 @@ def certify(
     if left := left_sentence(content):
         echo(left)
     sheet = write_next_sheet(
-        work, said, labels[0], format, more=more, at_least=at_least
+        work, labels_given, labels[0], format, more=more, at_least=at_least
     )
     if sheet.waiting:
         echo(
@@ -119,6 +119,6 @@ def certify(
         echo(f"{sheet.path}: {counted(sheet.new, 'more post')} to label{which}")
     elif not sheet.waiting:
         echo(
-            f"done: {len(said.of)} of {counted(work.settings.budget, 'label')}; --more N allows N "
-            "more labels, at no loss of confidence"
+            f"done: {len(labels_given.of)} of {counted(work.settings.budget, 'label')}; --more N "
+            "allows N more labels, at no loss of confidence"
         )

@@ -113,14 +113,12 @@ def _posts(name: str, query: Query, rejected: Path) -> bool:
     stream = open_posts([name], rejected=rejected, first_rows=ROWS, **query.reading())
     for line in described(stream, most=100):
         _say(line)
-    for found in stream.detected[:_FILES]:
+    for file in stream.detected[:_FILES]:
         texts = (
-            ()
-            if found.fields is None or found.fields.joined
-            else found.fields.texts[1:]
+            () if file.fields is None or file.fields.joined else file.fields.texts[1:]
         )
-        if others := ", ".join(f"'{name}'" for name in texts if name in found.names):
-            where = f"{found.source}: " if len(stream.detected) > 1 else ""
+        if others := ", ".join(f"'{name}'" for name in texts if name in file.names):
+            where = f"{file.source}: " if len(stream.detected) > 1 else ""
             _say(
                 f"{where}could be the text as well: {others} (choose with --text-field)",
                 2,

@@ -86,23 +86,23 @@ def explain(
     opened = OpenQuery(query, seeds, model)
     scorer = opened.scorer()
     wanted = list(dict.fromkeys(post or []))
-    found: dict[str, Post] = {}
+    posts_by_id: dict[str, Post] = {}
     pool: Iterable[Post] = ()
     if query.index is not None:
         index = open_index_of(query.index, model)
-        found = index.find(wanted)
+        posts_by_id = index.find(wanted)
         index.observe(scorer, Window())
         pool = index.read_again()
     elif query.posts:
-        pool, found = _searched(query, scorer, set(wanted))
-    if missing := [id for id in wanted if id not in found]:
+        pool, posts_by_id = _searched(query, scorer, set(wanted))
+    if missing := [id for id in wanted if id not in posts_by_id]:
         source = query.index or query.posts[0]
         shown = ", ".join(map(repr, missing[:3]))
         raise InputError(
             f"{source}: there is no post {shown}; check the ids: every blank and leading zero "
             "counts"
         )
-    posts = [found[id] for id in wanted]
+    posts = [posts_by_id[id] for id in wanted]
     posts += [
         Post(f"text-{number}", words) for number, words in enumerate(text or [], 1)
     ]
@@ -121,16 +121,16 @@ def _searched(
     """The pool, which the scorer has observed, and the wanted posts by id."""
     from siamese_news.search.pool import Window
 
-    found: dict[str, Post] = {}
+    posts_by_id: dict[str, Post] = {}
 
     def note(post: "Post") -> None:
         if post.id in wanted:
-            found.setdefault(post.id, post)
+            posts_by_id.setdefault(post.id, post)
 
     pool = file_pool(replace(query, out=None), note)
     if not scorer.observing:
         for _ in pool:
-            if len(found) == len(wanted):
+            if len(posts_by_id) == len(wanted):
                 break
     pool.observe(scorer, Window())
-    return pool, found
+    return pool, posts_by_id

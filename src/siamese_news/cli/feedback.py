@@ -76,45 +76,45 @@ def feedback(
     from siamese_news.labels.sheets import write_sheet
     from siamese_news.utils.provenance import command
 
-    given = labels or []
+    label_files = labels or []
     if out is None and next is None:
         raise InputError("expected --out for a new order, or --next for posts to label")
     if out is not None:
-        if not given and verdicts is None:
+        if not label_files and verdicts is None:
             raise InputError(
                 "--out needs --labels or --verdicts to learn an order from"
             )
         if out.suffix.lower() != ".parquet":
             raise InputError(f"{out}: expected a name that ends with .parquet")
-        check_output(out, [results, verdicts, *given], force=force)
+        check_output(out, [results, verdicts, *label_files], force=force)
     if next is not None:
         format = new_sheet(next, None)
-    said = read_verdicts(given, echo)
+    verdicts_given = read_verdicts(label_files, echo)
     machine = (verdicts, name) if verdicts is not None else None
-    read = LabeledResults.read(results, said, machine)
+    read = LabeledResults.read(results, verdicts_given, machine)
     for remark in read.remarks():
         typer.echo(remark)
-    found = None
+    learned = None
     try:
-        if given or machine:
-            found = read.learn(seed)
+        if label_files or machine:
+            learned = read.learn(seed)
     except TooFewLabels as error:
         if next is None:
             raise
         echo(f"nothing is learned yet: {error}")
         if out is not None:
             echo(f"{out}: not written")
-    if found is not None:
-        for line in (found.sentence(), *found.word_lines()):
+    if learned is not None:
+        for line in (learned.sentence(), *learned.word_lines()):
             typer.echo(line)
-    if found is not None and out is not None:
-        if found.helps:
-            write_order(out, read, found, command())
-            echo(f"{out}: {counted(len(found.scores), 'post')} in the learned order")
+    if learned is not None and out is not None:
+        if learned.helps:
+            write_order(out, read, learned, command())
+            echo(f"{out}: {counted(len(learned.scores), 'post')} in the learned order")
         else:
             echo(f"{out}: not written")
     if next is not None:
-        units = read.next_units(found, count, mix, seed)
+        units = read.next_units(learned, count, mix, seed)
         write_sheet(next, units, format)
         posts = counted(len(units), "post")
         echo(f"{next}: {posts} to label; then run feedback with all labels so far")

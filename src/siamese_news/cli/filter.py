@@ -83,29 +83,29 @@ def filter(
     echo(_kept_by(query))
     with output_lock(out):
         if together:
-            found = _together(
+            filtered = _together(
                 query, seeds, out, workers, resume=resume, ray=ray, address=address
             )
-            searched = found.scored
+            searched = filtered.scored
         else:
-            found, searched = _alone(query, seeds, out, resume=resume)
-    share = f" ({found.kept / searched:.2%})" if searched else ""
-    scores = found.scores
+            filtered, searched = _alone(query, seeds, out, resume=resume)
+    share = f" ({filtered.kept / searched:.2%})" if searched else ""
+    scores = filtered.scores
     # An index omits posts of low scores.
-    sure = scores.total and (found.kept or scores.of_all)
+    sure = scores.total and (filtered.kept or scores.of_all)
     highest = f"; the highest score is {scores.highest:.3f}" if sure else ""
-    echo(f"{out}: {found.kept:,} of {counted(searched, 'post')}{share}{highest}")
+    echo(f"{out}: {filtered.kept:,} of {counted(searched, 'post')}{share}{highest}")
 
 
 def _kept_by(query: Query) -> str:
     """Which posts are kept, in words."""
-    kept = []
+    conditions = []
     if query.threshold is not None:
         likely = ", more likely relevant than not" if query.threshold == 0.5 else ""
-        kept.append(f"a relevance of {query.threshold:g} or more{likely}")
+        conditions.append(f"a relevance of {query.threshold:g} or more{likely}")
     if query.min_score is not None:
-        kept.append(f"a score of {query.min_score:g} or more")
-    return f"keeping posts with {' and '.join(kept)}"
+        conditions.append(f"a score of {query.min_score:g} or more")
+    return f"keeping posts with {' and '.join(conditions)}"
 
 
 def _alone(
@@ -129,19 +129,19 @@ def _alone(
             echo(f"{part.path}: continues after block {part.progress.blocks}")
         scorer = opened.scorer()
         before = part.progress.scored
-        found = filter_posts(opened, scorer, pool, part)
+        filtered = filter_posts(opened, scorer, pool, part)
         opened.languages.note(pool.sample())
-        summary = pool.summary(max(found.scored - before, 0))
+        summary = pool.summary(max(filtered.scored - before, 0))
         say_found(summary, opened.decided(scorer), opened.window)
-        searched = pool.searched(found.scored)
+        searched = pool.searched(filtered.scored)
         for remark in write_filtered(
-            opened, part.path, scorer, found, searched, pool.counts(), pool.remarks()
+            opened, part.path, scorer, filtered, searched, pool.counts(), pool.remarks()
         ):
             echo(remark)
         part.remove()
     finally:
         part.close()
-    return found, searched
+    return filtered, searched
 
 
 def _together(
@@ -185,6 +185,8 @@ def _together(
         if ray
         else sharding.local_workers(min(workers, folder.shards), job)
     ) as run:
-        found, decided, lines = sharding.run_together(opened, folder, stream, run, echo)
+        filtered, decided, lines = sharding.run_together(
+            opened, folder, stream, run, echo
+        )
     say_found(lines, decided, opened.window)
-    return found
+    return filtered

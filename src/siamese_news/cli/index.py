@@ -60,7 +60,7 @@ def index(
             (str(Path(name).resolve()), *rest) for name, *rest in file_versions(stream)
         ]
         if add:
-            once = all(found.platform_ids for found in stream.detected)
+            once = all(file.platform_ids for file in stream.detected)
             changed = changing.add(out, pool, model, sources=sources, platform_ids=once)
         else:
             changed = changing.build(
@@ -68,9 +68,9 @@ def index(
             )
         for line in (*pool.summary(changed.added, "indexed"), *pool.remarks()):
             echo(line)
-        said = (
+        lines = (
             f" ({changed.added:,} added, {changed.present:,} already there)"
             if add
             else ""
         )
-        echo(f"{out}: {counted(changed.posts, 'post')}{said}")
+        echo(f"{out}: {counted(changed.posts, 'post')}{lines}")

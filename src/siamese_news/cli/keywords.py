@@ -46,14 +46,14 @@ def keywords(
     query = format_of(query, "table", ("table", "jsonl", "csv"))
     check_query_output(query, results, force=force)
     pool = file_pool(replace(query, out=None))
-    found = find_keywords(pool, _ids(results), limit=limit)
+    keyword_list = find_keywords(pool, _ids(results), limit=limit)
     with open_output(query.out, str(query.format)) as (stream, terminal):
-        write_keywords(stream, found, str(query.format), terminal=terminal)
+        write_keywords(stream, keyword_list, str(query.format), terminal=terminal)
     write_meta(query.out)
-    if not found.keywords:
+    if not keyword_list.keywords:
         echo("no term is surely more frequent in the accepted posts; accept more posts")
     if query.out is not None:
-        echo(f"{query.out}: {counted(len(found.keywords), 'term')}")
+        echo(f"{query.out}: {counted(len(keyword_list.keywords), 'term')}")
 
 
 def _ids(results: Path) -> set[str]:

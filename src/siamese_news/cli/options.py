@@ -114,13 +114,13 @@ def search_command(
         helps: other help texts, by field.
     """
     names = only.replace("reading", " ".join(READING)).split()
-    known = {one.name: one.type for one in fields(Query)}
+    types = {one.name: one.type for one in fields(Query)}
     options = [name for name in names or SEARCH if name not in without.split()]
     texts = SEARCH | dict(helps or {})
 
     def parameter(name: str) -> inspect.Parameter:
         unset: Any = ... if name in needs.split() else getattr(default, name)
-        kind = _TYPES.get(known[name], known[name])
+        kind = _TYPES.get(types[name], types[name])
         if name == "format" and formats:
             kind = Literal[tuple(formats.split())] | None
         flag = f"--{name.replace('_', '-')}"
@@ -136,26 +136,30 @@ def search_command(
 
     def command(function: Callable[..., None]) -> Callable[..., None]:
         def run(**values: Any) -> None:
-            given = {name: values.pop(name) for name in options}
-            given = {name: value for name, value in given.items() if value is not None}
-            if "out" in given and not given["out"].name:
+            query_values = {name: values.pop(name) for name in options}
+            query_values = {
+                name: value for name, value in query_values.items() if value is not None
+            }
+            if "out" in query_values and not query_values["out"].name:
                 raise InputError(
-                    f"--out {given['out']}: expected the name of a file or new folder"
+                    f"--out {query_values['out']}: expected the name of a file or new folder"
                 )
-            if "threshold" in given:
-                given["threshold"] = read_relevance(given["threshold"])
-            if "min_score" in given:
-                given["min_score"] = read_score(given["min_score"])
-            if "key" in given:
+            if "threshold" in query_values:
+                query_values["threshold"] = read_relevance(query_values["threshold"])
+            if "min_score" in query_values:
+                query_values["min_score"] = read_score(query_values["min_score"])
+            if "key" in query_values:
                 # The command checks the rest.
-                check_output(given.get("out"), [given["key"]], force=True)
-                given["key"] = read_key(given["key"])
-            function(replace(default, **given), **values)
+                check_output(query_values.get("out"), [query_values["key"]], force=True)
+                query_values["key"] = read_key(query_values["key"])
+            function(replace(default, **query_values), **values)
 
-        _, *own = inspect.signature(function).parameters.values()
+        _, *own_parameters = inspect.signature(function).parameters.values()
         files = (*READING, "threads")  # these options come last
         parameters = [parameter(name) for name in options if name not in files]
-        parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+        parameters += [
+            one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own_parameters
+        ]
         parameters += [parameter(name) for name in options if name in files]
         run.__name__ = function.__name__
         run.__doc__ = function.__doc__

@@ -45,11 +45,16 @@ def format_of(
     if format is None and out is not None:
         name = out.name.lower().removesuffix(".gz")
         format = next(
-            (known for ending, known in _ENDINGS.items() if name.endswith(ending)), None
+            (
+                format_named
+                for ending, format_named in _ENDINGS.items()
+                if name.endswith(ending)
+            ),
+            None,
         )
     if out is not None and format not in among:
         *endings, last = [
-            ending for ending, known in _ENDINGS.items() if known in among
+            ending for ending, format_named in _ENDINGS.items() if format_named in among
         ]
         raise InputError(
             f"{out}: is of no format that this command writes; expected a name that ends in "
@@ -171,8 +176,8 @@ def check_query_output(query: Query, *others: Path | None, force: bool) -> None:
 
 def _identity(path: Path) -> tuple[int, int]:
     """Two names of one file, by whatever links, have one identity."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
 def _replaceable(path: Path, out: Path) -> bool:
@@ -182,8 +187,10 @@ def _replaceable(path: Path, out: Path) -> bool:
         if unfinished.exists() and "job" in _object(unfinished):
             # It existed when that run began, which was allowed to replace it.
             return True
-        known = _object(out.with_name(out.name + ".meta.json")).get("sha256")
-        return known == file_sha256(out) if known else _HTML in _start(path)
+        written_hash = _object(out.with_name(out.name + ".meta.json")).get("sha256")
+        return (
+            written_hash == file_sha256(out) if written_hash else _HTML in _start(path)
+        )
     if path.name.endswith(".meta.json"):
         return "provenance" in _object(path)
     if path.name.endswith(".rejected.jsonl"):
@@ -201,7 +208,7 @@ def _start(path: Path) -> bytes:
 
 def _object(path: Path) -> dict[str, object]:
     try:
-        found = json.loads(path.read_bytes())
+        value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -116,10 +116,10 @@ def rank(
                 bom=query.bom,
             )
         if out is not None:
-            kept = len(ranking.posts())
-            done = {"scored": ranking.seen, "kept": kept}
+            ranked_posts = len(ranking.posts())
+            done = {"scored": ranking.seen, "kept": ranked_posts}
             opened.write_meta(scorer, pool.counts(), done, ranking.scores, remarks)
-            posts = counted(kept, "different post")
+            posts = counted(ranked_posts, "different post")
             lists = counted(len(seeds.articles), "seed")
             echo(f"{out}: {posts} for {lists}")
 

@@ -103,12 +103,12 @@ def open_files(query: Query, **more: Any) -> "PostStream":
 def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
     """At most so many files of posts with their formats and fields, and those left out."""
     files = []
-    for found in posts.detected:
-        fields = f": text from '{found.text_field}', id from '{found.id_field}'"
+    for file in posts.detected:
+        fields = f": text from '{file.text_field}', id from '{file.id_field}'"
         files.append(
-            f"posts {found.source}: {found.described}{fields if found.text_field else ''}"
+            f"posts {file.source}: {file.described}{fields if file.text_field else ''}"
         )
-    own = [
+    columns = [
         f"{path}: skipped; it is a results file of this program"
         for path in posts.skipped.own
     ]
@@ -123,11 +123,11 @@ def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
     return [
         *_first(files, "more files of posts", most),
         *_first(
-            [line for found in posts.detected for line in found.remarks],
+            [line for file in posts.detected for line in file.remarks],
             "more remarks",
             most,
         ),
-        *own,
+        *columns,
         *_first(unknown, "more files skipped because of their extensions", most),
         *unreadable[:most],
     ]
@@ -154,10 +154,10 @@ def open_pool(query: Query, model: "AnyModel") -> "Pool":
         )
     if query.index is None:
         return file_pool(query)
-    if given := [name for name, value in query.reading().items() if value]:
+    if options_given := [name for name, value in query.reading().items() if value]:
         raise InputError(
-            f"--{given[0].replace('_', '-')} applies to files of posts, not to --index; leave it "
-            "out, or pass it to siamese-news index"
+            f"--{options_given[0].replace('_', '-')} applies to files of posts, not to --index; leave "
+            "it out, or pass it to siamese-news index"
         )
     return open_index_of(query.index, model)
 

@@ -100,16 +100,18 @@ def report(
     if by is not None:
         if query.posts:
             column = None if by in TIMES else by
-            found = groups.compare_posts(
+            comparison = groups.compare_posts(
                 data, by, open_files(query, group_field=column)
             )
         else:
-            found = groups.compare_results(data, by, results)
-        data = replace(data, groups=found)
-        for remark in found.remarks:
+            comparison = groups.compare_results(data, by, results)
+        data = replace(data, groups=comparison)
+        for remark in comparison.remarks:
             echo(remark)
         with atomic_write(table) as stream:
-            write_rows(stream, groups.figures(found), "csv", columns=groups.COLUMNS)
+            write_rows(
+                stream, groups.figures(comparison), "csv", columns=groups.COLUMNS
+            )
         write_meta(table)
     write_report(out, data)
     echo(

@@ -50,7 +50,7 @@ def rerank(
     search = format_of(search, "table")
     check_query_output(search, force=force)
     assert search.model is not None and search.format is not None
-    found = rerank_posts(
+    reranked = rerank_posts(
         open_ranker(search.model),
         query,
         list(open_posts(search.posts, strict=True)),
@@ -58,9 +58,9 @@ def rerank(
         first_stage=first_stage,
     )
     with open_output(search.out, search.format) as (stream, terminal):
-        rows = map(row_of, found)
+        rows = map(row_of, reranked)
         titles = {"query": query}
         write_rows(stream, rows, search.format, titles=titles, terminal=terminal)
     write_meta(search.out)
     if search.out is not None:
-        echo(f"{search.out}: {counted(len(found), 'post')}")
+        echo(f"{search.out}: {counted(len(reranked), 'post')}")

@@ -256,10 +256,10 @@ def _say_outlook(
         )
     numbers = sorted({*LABELS, budget})
     for target in precision:
-        found = outlooks(
+        estimates = outlooks(
             population.scores, relevance, target, numbers, error=float(error)
         )
         typer.echo(
-            outlook_sentence(target, found)
+            outlook_sentence(target, estimates)
             or f"The list has {counted(len(population), 'post')}: with as many labels it is certain"
         )

@@ -60,7 +60,7 @@ def threads(
         write_rows(target, rows, format, columns=COLUMNS)
     meta = result_meta(results)
     lines = "\n".join(filter(None, [meta.get("command"), command()]))
-    said = [*meta.get("remarks", ()), *remarks]
-    write_meta(out, **{**meta, "command": lines, "remarks": said})
+    all_remarks = [*meta.get("remarks", ()), *remarks]
+    write_meta(out, **{**meta, "command": lines, "remarks": all_remarks})
     for line in remarks:
         echo(line)

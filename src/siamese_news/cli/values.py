@@ -95,15 +95,15 @@ class ManyValues(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spread the values over their options, then parse as usual."""
-        known = {
+        options_of = {
             name
-            for one in self.get_params(ctx)
-            for name in one.opts + one.secondary_opts
+            for option in self.get_params(ctx)
+            for name in option.opts + option.secondary_opts
         }
         for word in args:
             name = word.partition("=")[0]
             gone = _FORMER.get(name) or _ELSEWHERE.get((str(self.name), name))
-            if gone and name not in known:
+            if gone and name not in options_of:
                 raise typer.BadParameter(f"no such option: {name}; {gone}", ctx=ctx)
         lists: dict[str, str] = {}
         others: set[str] = set()
@@ -115,7 +115,7 @@ class ManyValues(TyperCommand):
             ):
                 others.update(parameter.opts)
         for word, after in pairwise(args):
-            if (word in lists or word in others) and after in known:
+            if (word in lists or word in others) and after in options_of:
                 raise typer.BadParameter(
                     f"{word} needs a value, but {after} follows; add the value, or write "
                     f"{word}={after} if it is that word",
@@ -124,7 +124,7 @@ class ManyValues(TyperCommand):
         spread, taken, stray = _spread(args, lists, others)
         if stray:
             if any(
-                word.startswith("--") and word.partition("=")[0] not in known
+                word.startswith("--") and word.partition("=")[0] not in options_of
                 for word in args
             ):
                 super().parse_args(ctx, spread)  # names the option that does not exist
@@ -134,7 +134,7 @@ class ManyValues(TyperCommand):
             files = [
                 n
                 for n in ("--articles", "--results", "--labels", "--posts")
-                if n in known
+                if n in options_of
             ]
             raise typer.BadParameter(
                 f"{', '.join(stray)}: does not belong to an option{listed and f' ({listed})'}; put "

@@ -46,13 +46,13 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     """
     trafilatura = optional("trafilatura", "web", f"{where}: a web page", SAVE)
     page = trafilatura.bare_extraction(data, with_metadata=True, include_comments=False)
-    found: dict[str, Any] = page.as_dict() if page else {}
-    text = clean_text(found.get("text") or "").strip()
+    fields: dict[str, Any] = page.as_dict() if page else {}
+    text = clean_text(fields.get("text") or "").strip()
     if not text:
         raise InputError(
             f"{where}: no article was found in the page; save its text as .txt instead"
         )
-    title = clean_text(found.get("title") or "").strip()
+    title = clean_text(fields.get("title") or "").strip()
     # The heading is part of the text as well.
     if title and text.startswith(f"{title}\n"):
         text = text.removeprefix(title).strip()
@@ -65,7 +65,7 @@ def read_page(data: bytes, where: str) -> dict[str, Any]:
     return {
         "text": text,
         "title": title,
-        **{to: found.get(name) for to, name in others.items()},
+        **{to: fields.get(name) for to, name in others.items()},
     }
 
 
@@ -129,8 +129,8 @@ def read_articles(
         >>> len(articles), articles[0].title[:40]
         (48, 'River Asker bursts banks at Harlow Bridg')
     """
-    given = [sources] if isinstance(sources, str | Path) else list(sources)
-    if not given:
+    paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    if not paths:
         raise InputError(
             "no article came, expected at least one file; name a .txt or .jsonl file"
         )
@@ -138,7 +138,7 @@ def read_articles(
     seen: dict[str, str] = {}
     empty = False
     for where, record in chain.from_iterable(
-        map(_records, find_inputs(given, SUFFIXES))
+        map(_records, find_inputs(paths, SUFFIXES))
     ):
         try:
             if isinstance(record, EmptyArticle):
@@ -170,18 +170,18 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
             text.
     """
     # trafilatura writes every field, with null for unknown values.
-    known = {key: value for key, value in record.items() if value is not None}
-    names = by_normal_name(known)
+    present_fields = {key: value for key, value in record.items() if value is not None}
+    names = by_normal_name(present_fields)
     titles = present(names, TITLES)[:1]
     bodies = present(names, _BODIES)
     with refused_at(where):
-        title = text_of(known, *titles) if titles else ""
+        title = text_of(present_fields, *titles) if titles else ""
         text = (
             ""
             if title.strip() and not bodies
-            else text_of(known, *(bodies or _BODIES[:2]))
+            else text_of(present_fields, *(bodies or _BODIES[:2]))
         )
-        metadata = metadata_of(known)
+        metadata = metadata_of(present_fields)
     if not text.strip() and not title.strip():
         raise EmptyArticle(
             f"{where}: field '{bodies[0]}' is empty, and so is the title; expected the article: "
@@ -189,10 +189,10 @@ def article_of(record: Mapping[str, Any], where: str) -> Article:
         )
     for target in _METADATA:
         for name in present(names, METADATA[target])[:1]:
-            put(metadata, target, known[name])
+            put(metadata, target, present_fields[name])
     metadata.pop(LOST, None)
     return Article(
-        id=_id(known, names, where), text=text, title=title, metadata=metadata
+        id=_id(present_fields, names, where), text=text, title=title, metadata=metadata
     )
 
 

@@ -35,7 +35,9 @@ def read_collection(
         raise InputError(
             f"{root}: no such folder; expected queries.jsonl, corpus.jsonl and qrels/ in it"
         )
-    articles = {one.id: one for one in read_articles(_file(root, "queries.jsonl"))}
+    articles = {
+        article.id: article for article in read_articles(_file(root, "queries.jsonl"))
+    }
     posts = read_corpus(root)
     names = sorted(splits_of(root)) if splits is None else list(splits)
     qrels = {
@@ -85,11 +87,11 @@ def _qrels(
     for where, (article, post, grade) in rows_of(
         path, "query-id corpus-id score", "\t"
     ):
-        for column, id, known, file in (
+        for column, id, ids_there, file in (
             ("query-id", article, articles, "queries.jsonl"),
             ("corpus-id", post, posts, "corpus.jsonl"),
         ):
-            if id not in known:
+            if id not in ids_there:
                 raise InputError(
                     f"{where}: field '{column}' is '{id}', which {file} does not have; remove the "
                     "line or add the id there"

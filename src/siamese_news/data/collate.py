@@ -23,10 +23,10 @@ def share(batch: Batch, *, world: int) -> list[Batch]:
     """
     if world == 1:
         return [batch]
-    kept = batch[: len(batch) // world * world]
+    whole = batch[: len(batch) // world * world]
     ranks: list[Batch] = [[] for _ in range(world)]
     # Rows of `world` groups of similar size, dealt back and forth, keep the ranks close.
-    ordered = sorted(kept, key=lambda group: -len(group[1]))
+    ordered = sorted(whole, key=lambda group: -len(group[1]))
     for row in range(0, len(ordered), world):
         line = range(world) if row // world % 2 == 0 else reversed(range(world))
         for rank, group in zip(line, ordered[row : row + world], strict=True):
@@ -45,8 +45,8 @@ def share(batch: Batch, *, world: int) -> list[Batch]:
 def conflicts_of(posts: Sequence[Collection[int]]) -> list[set[int]]:
     """For each article, the others that share a post with it."""
     articles_of: dict[int, list[int]] = defaultdict(list)
-    for article, own in enumerate(posts):
-        for post in own:
+    for article, post_keys in enumerate(posts):
+        for post in post_keys:
             articles_of[post].append(article)
     conflicts: list[set[int]] = [set() for _ in posts]
     for sharing in articles_of.values():
@@ -86,12 +86,12 @@ def collate(items: Sequence[Item]) -> dict[str, Tensor]:
     """
     return {
         "article_ids": pad([article for _, article, _ in items]),
-        "post_ids": pad([post for _, _, own in items for post in own]),
+        "post_ids": pad([post for _, _, posts in items for post in posts]),
         "article_labels": torch.tensor(
             [label for label, _, _ in items], dtype=torch.int64
         ),
         "post_labels": torch.tensor(
-            [label for label, _, own in items for _ in own]
+            [label for label, _, posts in items for _ in posts]
         ).long(),
     }
 
@@ -127,8 +127,12 @@ def word_blocks(
     text the places of its tokens in these ids.
     """
     for block in length_batches([len(text) for text in texts], budget):
-        own = [texts[row] for row in block]
+        block_texts = [texts[row] for row in block]
         ids, places = np.unique(
-            np.concatenate([*own, np.zeros(1, np.int64)]), return_inverse=True
+            np.concatenate([*block_texts, np.zeros(1, np.int64)]), return_inverse=True
         )
-        yield block, ids, np.split(places, np.cumsum([len(text) for text in own]))[:-1]
+        yield (
+            block,
+            ids,
+            np.split(places, np.cumsum([len(text) for text in block_texts]))[:-1],
+        )

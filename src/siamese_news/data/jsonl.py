@@ -59,14 +59,14 @@ def read_jsonl(
         InputError: as `read_lines`; for a line that is not a JSON object; for a file
             without a single record.
     """
-    found = False
+    any_record = False
     for number, record in read_lines(
         path, lambda line: decode_object(line) if line.strip() else None, name=name
     ):
         if record is not None:
-            found = True
+            any_record = True
             yield number, record
-    if not found:
+    if not any_record:
         raise InputError(
             f"{name or path}: no record in the file, expected one JSON object per line"
         )

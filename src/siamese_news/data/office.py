@@ -92,18 +92,18 @@ def _reading(where: str, what: str) -> Iterator[None]:
 def _article(
     where: str, lines: list[str], title: Any, date: Any, author: Any
 ) -> dict[str, Any]:
-    kept = [line for line in lines if line]
-    if not kept:
+    paragraphs = [line for line in lines if line]
+    if not paragraphs:
         raise InputError(
             f"{where}: no text was found in the file (pages that are pictures have none); {SAVE}"
         )
     title = clean_text(str(title or "")).strip()
-    if not title and len(kept) > 1:
-        title = kept[0]
-    if title and kept[0] == title and len(kept) > 1:
-        kept = kept[1:]
+    if not title and len(paragraphs) > 1:
+        title = paragraphs[0]
+    if title and paragraphs[0] == title and len(paragraphs) > 1:
+        paragraphs = paragraphs[1:]
     return {
-        "text": "\n".join(kept),
+        "text": "\n".join(paragraphs),
         "title": title,
         "created_at": date.isoformat() if hasattr(date, "isoformat") else None,
         "author": author or None,

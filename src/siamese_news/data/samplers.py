@@ -194,7 +194,7 @@ class ArticleBatchSampler(_GroupSampler):
             raise ValueError(
                 f"{len(posts)} articles have posts, {len(lengths)} have a length"
             )
-        if not posts or any(len(own) == 0 for own in posts):
+        if not posts or any(len(of_article) == 0 for of_article in posts):
             raise InputError(
                 "no training pair, or an article without a post; each needs one"
             )
@@ -247,19 +247,25 @@ class ArticleBatchSampler(_GroupSampler):
     ) -> None:
         """Set the posts that are trained on, the articles' conflicts and the number of batches."""
         texts = [
-            [post if text_of is None else text_of[post] for post in own]
-            for own in posts
+            [post if text_of is None else text_of[post] for post in of_article]
+            for of_article in posts
         ]
-        articles_of = Counter(text for own in texts for text in set(own))
+        articles_of = Counter(text for of_article in texts for text in set(of_article))
         most = max(articles_of.values())
         while True:
-            allowed = [[articles_of[text] <= most for text in own] for own in texts]
+            allowed = [
+                [articles_of[text] <= most for text in of_article]
+                for of_article in texts
+            ]
             self.posts = [
-                np.asarray(own, dtype=np.int64)[np.asarray(keep, dtype=bool)]
-                for own, keep in zip(posts, allowed, strict=True)
+                np.asarray(of_article, dtype=np.int64)[np.asarray(keep, dtype=bool)]
+                for of_article, keep in zip(posts, allowed, strict=True)
             ]
             # Chunks per article: the same in every epoch, so every epoch has equally many batches.
-            taken = [min(len(own), self.window or len(own)) for own in self.posts]
+            taken = [
+                min(len(of_article), self.window or len(of_article))
+                for of_article in self.posts
+            ]
             self.chunks = np.asarray([-(-n // self.posts_per_article) for n in taken])
             total = int(self.chunks.sum())
             full = -(-total // (self.articles_per_batch * self.world))
@@ -270,8 +276,12 @@ class ArticleBatchSampler(_GroupSampler):
                 continue
             self.conflicts = conflicts_of(
                 [
-                    {text for text, keep in zip(own, kept, strict=True) if keep}
-                    for own, kept in zip(texts, allowed, strict=True)
+                    {
+                        text
+                        for text, keep in zip(of_article, allowed_texts, strict=True)
+                        if keep
+                    }
+                    for of_article, allowed_texts in zip(texts, allowed, strict=True)
                 ]
             )
             # With this many batches a chunk always finds one without an article in conflict.
@@ -283,8 +293,8 @@ class ArticleBatchSampler(_GroupSampler):
                 break
             most = max(FEW, max(n for n in articles_of.values() if n <= most) - 1)
         self.most_articles = most
-        self.left_out = sum(len(own) for own in posts) - sum(
-            len(own) for own in self.posts
+        self.left_out = sum(len(of_article) for of_article in posts) - sum(
+            len(of_article) for of_article in self.posts
         )
         self._batches = max(full, room)
 
@@ -321,12 +331,14 @@ class ArticleBatchSampler(_GroupSampler):
     def _cut(
         self, article: int, epoch: int, rng: np.random.Generator
     ) -> list[tuple[int, ...]]:
-        own = self.posts[article]
-        if self.window is not None and self.window < len(own):
-            turns = np.random.default_rng([self.seed, 1, article]).permutation(own)
+        of_article = self.posts[article]
+        if self.window is not None and self.window < len(of_article):
+            turns = np.random.default_rng([self.seed, 1, article]).permutation(
+                of_article
+            )
             start = epoch * self.window
-            own = turns[np.arange(start, start + self.window) % len(turns)]
-        parts = np.array_split(rng.permutation(own), int(self.chunks[article]))
+            of_article = turns[np.arange(start, start + self.window) % len(turns)]
+        parts = np.array_split(rng.permutation(of_article), int(self.chunks[article]))
         return [tuple(part.tolist()) for part in parts]
 
     def _free(self, article: int, start: int, owners: Sequence[set[int]]) -> int:
@@ -395,7 +407,9 @@ class PairBatchSampler(_GroupSampler):
                 f"data.batching.pairs_per_batch is {pairs_per_batch}, expected >= 1"
             )
         self.pairs = [
-            (article, post) for article, own in enumerate(posts) for post in own
+            (article, post)
+            for article, of_article in enumerate(posts)
+            for post in of_article
         ]
         if len(self.pairs) < world:
             raise InputError(

@@ -43,9 +43,9 @@ def same_event_qrels(articles: Iterable[Article], posts: Iterable[Post]) -> Qrel
         if (event := post.metadata.get("event")) is not None:
             by_event[str(event)][post.id] = 1
     events = {article.id: article.metadata.get("event") for article in articles}
-    known = {id: str(event) for id, event in events.items() if event is not None}
+    event_of = {id: str(event) for id, event in events.items() if event is not None}
     return {
-        id: dict(by_event[event]) for id, event in known.items() if event in by_event
+        id: dict(by_event[event]) for id, event in event_of.items() if event in by_event
     }
 
 
@@ -109,8 +109,8 @@ def resplit(
     for article, post, grade in pairs:
         name = split_of[unit(article, post)]
         qrels[name].setdefault(article, {})[post] = grade
-    kept = {name: split for name, split in qrels.items() if relevant_pairs(split)}
-    return replace(collection, qrels=kept)
+    with_pairs = {name: split for name, split in qrels.items() if relevant_pairs(split)}
+    return replace(collection, qrels=with_pairs)
 
 
 HELD_OUT = "held_out"

@@ -76,7 +76,9 @@ def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
 _PAIRS = 10  # pairs to list
 
 
-def agreements(given: Iterable[Mapping[str, str]]) -> dict[str, Any] | None:
+def agreements(
+    verdicts_by_person: Iterable[Mapping[str, str]],
+) -> dict[str, Any] | None:
     """Compare all annotators by the label that each of them gave a post, for every post.
 
     None if no post has labels of two. Skipped posts do not count, and neither does somebody who
@@ -89,25 +91,27 @@ def agreements(given: Iterable[Mapping[str, str]]) -> dict[str, Any] | None:
     common: dict[tuple[str, str], list[tuple[int, int]]] = {}
     units: list[list[int]] = []
     names: set[str] = set()
-    for labels in given:
-        said = {
+    for labels in verdicts_by_person:
+        values = {
             name: int(labels[name] == YES)
             for name in sorted(labels)
             if labels[name] in (YES, NO)
         }
-        if len(said) < 2:
+        if len(values) < 2:
             continue
-        units.append(list(said.values()))
-        names |= said.keys()
-        for first, second in combinations(said, 2):
-            common.setdefault((first, second), []).append((said[first], said[second]))
+        units.append(list(values.values()))
+        names |= values.keys()
+        for first, second in combinations(values, 2):
+            common.setdefault((first, second), []).append(
+                (values[first], values[second])
+            )
     if not units:
         return None
     pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
-    found = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
+    pairwise = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
     alpha = krippendorff(units)
     return {
-        "pairs": found,
+        "pairs": pairwise,
         "posts": len(units),
         "annotators": len(names),
         "alpha": alpha,
@@ -121,16 +125,16 @@ def machine_lines(
 
     `verdicts` maps the place of a labeled post to whether it is relevant; `ranks` (N,) start at 1.
     """
-    found = [machine.sentence()]
+    sentences = [machine.sentence()]
     both = np.array([n for n in verdicts if not np.isnan(machine.values[n])], np.int64)
     if not len(both):
         return [
-            *found,
+            *sentences,
             "No post with a verdict has a label of people, so they cannot be compared.",
         ]
     if machine.cut is None:
         return [
-            *found,
+            *sentences,
             "Scores have no cutoff, so precision, recall and alpha are not defined.",
         ]
     relevant = np.array([verdicts[n] for n in both.tolist()])
@@ -144,17 +148,17 @@ def machine_lines(
             for part in np.array_split(order, 3)
         ]
     for where, part in parts:
-        said = relevant[part]
-        own = called[part]
-        hits = int((said & own).sum())
-        alpha = krippendorff(np.stack([said, own], axis=1).astype(int).tolist())
+        judged = relevant[part]
+        predicted = called[part]
+        hits = int((judged & predicted).sum())
+        alpha = krippendorff(np.stack([judged, predicted], axis=1).astype(int).tolist())
         shown = "not defined" if alpha is None else f"{alpha:.3f}"
-        found.append(
+        sentences.append(
             f"{len(part):,} posts labeled by people{where}: precision "
-            f"{_share(hits, int(own.sum()))}, recall {_share(hits, int(said.sum()))}, "
+            f"{_share(hits, int(predicted.sum()))}, recall {_share(hits, int(judged.sum()))}, "
             f"Krippendorff's alpha {shown}"
         )
-    return found
+    return sentences
 
 
 def _share(hits: int, count: int) -> str:

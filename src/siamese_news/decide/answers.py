@@ -80,9 +80,9 @@ class Sampled:
         drawn = int(gaps[0]) if len(gaps) else len(ranks)
         wrong = int((ordered[:drawn] == 0).sum())
         low, high = between(wrong, drawn, len(ranks), *self._prior, error)
-        known = int((labels == 0).sum())
+        labeled_errors = int((labels == 0).sum())
         good = int((labels == 1).sum())
-        low = max(low, known)
+        low = max(low, labeled_errors)
         high = min(high, len(ranks) - good)
         return drawn, wrong, min(low, high), high
 
@@ -251,10 +251,11 @@ def _interval(
 ) -> dict[str, Any]:
     """The precision of a list: these ranks without their labeled errors, and posts put in."""
     drawn, wrong, low, high = sampled.errors(ranks, error)
-    known = sampled.known_errors(ranks)
-    posts = len(ranks) - known + put_in
+    labeled_errors = sampled.known_errors(ranks)
+    posts = len(ranks) - labeled_errors + put_in
     likely = min(
-        max(round(wrong / drawn * len(ranks)) if drawn else 0, known, low), high
+        max(round(wrong / drawn * len(ranks)) if drawn else 0, labeled_errors, low),
+        high,
     )
     relevant = [len(ranks) - count + put_in for count in (high, likely, low)]
     least, estimate, most = (number / posts if posts else None for number in relevant)

@@ -120,7 +120,7 @@ class Audit(SamplingPlan):
     def draw(self) -> list[tuple[str, Unit]]:
         """The keys and posts to label, in an order that mixes the parts, so it reveals neither."""
         seed: int = self.settings["seed"]
-        found: list[tuple[int, str, int]] = []
+        draws: list[tuple[int, str, int]] = []
         keys = self.population.keys(seed, "audit")
         for name, (start, end, count) in self.parts().items():
             ranks = (
@@ -130,10 +130,10 @@ class Audit(SamplingPlan):
                 mixed = keys_of(
                     seed, self.population.names_at(ranks), purpose="mix"
                 ).tolist()
-                found += zip(mixed, repeat(name), ranks, strict=False)
-        found.sort()
-        units = self.texts.units([rank for _, _, rank in found])
-        return self.sampled.keyed(units, [part for _, part, _ in found])
+                draws += zip(mixed, repeat(name), ranks, strict=False)
+        draws.sort()
+        units = self.texts.units([rank for _, _, rank in draws])
+        return self.sampled.keyed(units, [part for _, part, _ in draws])
 
     def report(self, labels: Labels) -> dict[str, Any]:
         """The findings, as they are written.
@@ -157,12 +157,16 @@ class Audit(SamplingPlan):
         error = float(1 - self.confidence)
         counts = {}
         for name, (start, end, count) in self.parts().items():
-            mine = [one for one in self.sampled.by_key.values() if one.part == name]
-            said = [labels.of[one.name] for one in mine]
+            mine = [
+                sampled
+                for sampled in self.sampled.by_key.values()
+                if sampled.part == name
+            ]
+            part_labels = [labels.of[sampled.name] for sampled in mine]
             # A skipped post counts against us: not relevant above, relevant below.
-            hits = sum(s.relevant or (s.skipped and name == BELOW) for s in said)
+            hits = sum(s.relevant or (s.skipped and name == BELOW) for s in part_labels)
             counts[name] = (end - start, count, hits)
-        found: dict[str, Any] = {
+        report: dict[str, Any] = {
             "format": "siamese_news audit 1",
             **made(),
             "plan": {"file": self.path.name, "sha256": self.plan[SEAL]},
@@ -176,11 +180,11 @@ class Audit(SamplingPlan):
             "changed": self.log.changed,
         }
         if certified := self.settings.get("certificate"):
-            return found | self._recall_of(certified, counts[BELOW], error)
+            return report | self._recall_of(certified, counts[BELOW], error)
         if ABOVE not in counts:
             size, drawn, hits = counts[""]
             least = lower_bound(size, drawn, hits, error)
-            return found | {
+            return report | {
                 "posts": size,
                 "labels": drawn,
                 "relevant": hits,
@@ -191,7 +195,7 @@ class Audit(SamplingPlan):
         above = counts[ABOVE]
         below = counts[BELOW]
         estimate, bound = recall_bound(above, below, error)
-        return found | {
+        return report | {
             "above": list(above),
             "below": list(below),
             "recall": estimate,
@@ -227,29 +231,29 @@ class Audit(SamplingPlan):
         }
 
 
-def sentence_of(found: dict[str, Any]) -> str:
+def sentence_of(report: dict[str, Any]) -> str:
     """The findings of an audit in words, to quote."""
-    sure = f"with confidence {found['confidence']:g}"
+    sure = f"with confidence {report['confidence']:g}"
     changed = (
-        earlier_sentence(found)
-        + choice_sentence(found)
-        + changed_sentence(found["changed"])
+        earlier_sentence(report)
+        + choice_sentence(report)
+        + changed_sentence(report["changed"])
     )
-    if "joint_confidence" in found:
-        return recall_sentence(found) + changed
-    if "above" not in found:
+    if "joint_confidence" in report:
+        return recall_sentence(report) + changed
+    if "above" not in report:
         return (
-            f"Of {found['posts']:,} posts, {found['labels']:,} were drawn at random and labeled; "
-            f"{found['relevant']:,} of these are relevant. At least "
-            f"{found['relevant_at_least']:,} of all {found['posts']:,} are relevant (a precision "
-            f"of {found['precision_at_least']:.3f} or more), {sure}.{changed}"
+            f"Of {report['posts']:,} posts, {report['labels']:,} were drawn at random and labeled; "
+            f"{report['relevant']:,} of these are relevant. At least "
+            f"{report['relevant_at_least']:,} of all {report['posts']:,} are relevant (a precision "
+            f"of {report['precision_at_least']:.3f} or more), {sure}.{changed}"
         )
-    size = found["settings"]["population"]
-    threshold = score_text(found["settings"]["threshold"])
+    size = report["settings"]["population"]
+    threshold = score_text(report["settings"]["threshold"])
     return (
-        f"Among the best {size:,} posts of {found['population']['file']}, recall at a score of "
-        f"{threshold} is estimated at {found['recall']:.3f} and is at least "
-        f"{found['recall_at_least']:.3f}, {sure}. This says nothing about posts outside these "
+        f"Among the best {size:,} posts of {report['population']['file']}, recall at a score of "
+        f"{threshold} is estimated at {report['recall']:.3f} and is at least "
+        f"{report['recall_at_least']:.3f}, {sure}. This says nothing about posts outside these "
         f"{size:,}.{changed}"
     )
 
@@ -308,7 +312,9 @@ def _below_certified(
         )
     _check_population(claim.size, size, len(population))
     outside = sum(rank >= size for rank in claim.put_in)
-    (found,) = (one for one in content["claims"] if one["target"] == claim.target)
+    (statement,) = (
+        other for other in content["claims"] if other["target"] == claim.target
+    )
     return {
         "above": claim.size,
         "certificate": {
@@ -318,7 +324,7 @@ def _below_certified(
             "size": claim.size,
             "posts": claim.posts,
             "put_in": len(claim.put_in) - outside,
-            "relevant_at_least": found["relevant_at_least"] - outside,
+            "relevant_at_least": statement["relevant_at_least"] - outside,
             "error": str(work.error if claim.size else Fraction(0)),
         },
     }

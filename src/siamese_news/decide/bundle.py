@@ -202,14 +202,14 @@ def _manifest(path: Path, pack: zipfile.ZipFile) -> dict[str, Any]:
         )
     try:
         manifest = json.loads(pack.read(_MANIFEST))
-        known = manifest["kind"] == _KIND and isinstance(manifest["files"], dict)
+        is_bundle = manifest["kind"] == _KIND and isinstance(manifest["files"], dict)
         version = manifest["format"]
         named = manifest["certificate"] in manifest["files"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
             f"{path}: {_MANIFEST} is damaged ({error}); copy it again"
         ) from error
-    if not known or not named:
+    if not is_bundle or not named:
         raise InputError(f"{path}: {_MANIFEST} is not that of a bundle; copy it again")
     if version != FORMAT:
         raise InputError(

@@ -304,10 +304,12 @@ def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
     last = claim.outcome.steps[-1] if claim.outcome.steps else None
     blocked = last if last is not None and not last.certified else None
     target = Fraction(claim.target)
-    kept = claim.size - len(claim.taken_out)
+    listed = claim.size - len(claim.taken_out)
     noisy = work.settings.false_positive is not None
-    known = claim.exact and not noisy
-    needed = kept if known else -(-target.numerator * kept // target.denominator)
+    is_certain = claim.exact and not noisy
+    needed = (
+        listed if is_certain else -(-target.numerator * listed // target.denominator)
+    )
     return {
         "target": claim.target,
         "threshold": claim.threshold,

@@ -114,8 +114,8 @@ class Settings:
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Settings":
         """Read the settings of a plan."""
-        known = {field.name: plain[field.name] for field in fields(cls)}
-        return cls(**{**known, "targets": tuple(plain["targets"])})
+        values = {field.name: plain[field.name] for field in fields(cls)}
+        return cls(**{**values, "targets": tuple(plain["targets"])})
 
     def sets(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """The sizes of the nested sets."""
@@ -161,8 +161,10 @@ class Settings:
             )
         turn = turn_of(self.budget)
         return [
-            Tables(sizes.tolist(), own, error=float(error), turn=turn, shown=_shown)
-            for own in nulls
+            Tables(
+                sizes.tolist(), of_target, error=float(error), turn=turn, shown=_shown
+            )
+            for of_target in nulls
         ]
 
 
@@ -318,7 +320,7 @@ class Certification(SamplingPlan):
                 "relevant by mistake to miss the target (copies share one verdict); expected a "
                 "lower rate, a lower --precision or a larger --first"
             )
-        own = {
+        fields_of_kind = {
             "method": METHOD,
             "sets": sizes.tolist(),
             "cuts": population.scores[sizes - 1].tolist(),
@@ -329,7 +331,7 @@ class Certification(SamplingPlan):
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(
-            path, population, plain, error=settings.spent, own=own, **options
+            path, population, plain, error=settings.spent, own=fields_of_kind, **options
         )
 
     def remarks(self) -> list[str]:
@@ -382,7 +384,7 @@ class Certification(SamplingPlan):
     def _claims(self, verdicts: KnownVerdicts) -> list[Claim]:
         sure = self.settings.false_positive is None  # labels count as the truth
         whole = self._whole_pool(verdicts) if verdicts.ranks else None
-        found = []
+        claims = []
         for target, tables in zip(self.settings.targets, self.tables, strict=True):
             outcome = descend(tables, self.order, verdicts)
             due = np.zeros_like(self.sizes)
@@ -402,7 +404,7 @@ class Certification(SamplingPlan):
             elif not outcome.done:
                 more = self._more(outcome, tables, verdicts)
             threshold = float(self.population.scores[size - 1]) if size else None
-            given = (
+            labels_given = (
                 verdicts.given(self.order.first(step.number, step.labels))
                 if step
                 else 0
@@ -411,7 +413,7 @@ class Certification(SamplingPlan):
             put_in = (
                 tuple(verdicts.relevant_from(size).tolist()) if sure or not size else ()
             )
-            found.append(
+            claims.append(
                 Claim(
                     target,
                     size,
@@ -421,11 +423,11 @@ class Certification(SamplingPlan):
                     outcome,
                     step,
                     exact,
-                    given,
+                    labels_given,
                     more,
                 )
             )
-        return found
+        return claims
 
     def next_posts(
         self, labels: Labels, *, more: int = 0, at_least: int = 1
@@ -470,8 +472,8 @@ class Certification(SamplingPlan):
         ):
             return None
         best = np.array(self._best_posts(claims, verdicts, budget - used), np.int64)
-        known = np.array(sorted(verdicts.ranks.values()), np.int64)
-        chances = chances_at(best, known, verdicts(known) == 1)
+        labeled_ranks = np.array(sorted(verdicts.ranks.values()), np.int64)
+        chances = chances_at(best, labeled_ranks, verdicts(labeled_ranks) == 1)
         return Choice(budget - used, len(best), round(float(chances.sum())))
 
     def _needed(
@@ -572,16 +574,14 @@ class Certification(SamplingPlan):
 
     def _last_posts(self, size: int, count: int, verdicts: KnownVerdicts) -> list[int]:
         """The last posts of a set without labels."""
-        found: list[int] = []
+        last: list[int] = []
         end = size
-        while end and len(found) < count:
+        while end and len(last) < count:
             start = max(0, end - _PIECE)
             ranks = np.arange(start, end)[::-1]
-            found = self._distinct(
-                [*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
-            )
+            last = self._distinct([*last, *ranks[verdicts(ranks) == UNKNOWN].tolist()])
             end = start
-        return found[:count]
+        return last[:count]
 
     def _distinct(self, ranks: Sequence[int]) -> list[int]:
         return distinct(self.texts.units(ranks), ranks) if ranks else []
@@ -614,8 +614,8 @@ def _hoping(verdicts: KnownVerdicts, assumed: Sequence[int]) -> Verdicts:
     """The verdicts as if the posts at the assumed ranks were relevant."""
 
     def hoping(ranks: NDArray[np.int64]) -> NDArray[np.int8]:
-        found = verdicts(ranks)
-        found[(found == UNKNOWN) & np.isin(ranks, assumed)] = 1
-        return found
+        values = verdicts(ranks)
+        values[(values == UNKNOWN) & np.isin(ranks, assumed)] = 1
+        return values
 
     return hoping

@@ -130,11 +130,11 @@ def differences(
     computed = certificate_of(work, claims, labels, by=by)
     computed["labels"]["files"] = content["labels"]["files"]
     # As a file has it: lists, and floats as they are read.
-    found = _differing("", dict(content), json.loads(json.dumps(computed)))
+    differing = _differing("", dict(content), json.loads(json.dumps(computed)))
     left_out = {*STATED, *ignoring}
     return [
         text
-        for name, text in found
+        for name, text in differing
         if not left_out & {name, re.split(r"[.[]", name)[0]}
     ]
 

@@ -47,7 +47,11 @@ def interval_sentence(content: Content, answer: Content) -> str:
     if row["low"] == row["high"]:
         return f"Every post in doubt was labeled: the precision is {share_text(row['low'])}."
     together = content["answers"]["joint_confidence"]
-    (claim,) = (one for one in content["claims"] if one["target"] == answer["target"])
+    (claim,) = (
+        statement
+        for statement in content["claims"]
+        if statement["target"] == answer["target"]
+    )
     bound = claim["relevant_at_least"] / claim["posts"]
     return (
         f"The precision of the list is estimated at {share_text(row['estimate'])} and is between "
@@ -73,10 +77,13 @@ def people_sentence(content: Content) -> str:
         f"{counted(content['labels']['used'], 'post')} were labeled ({', '.join(who)})."
     )
     for person in people["annotators"]:
-        for label, said in (("relevant", "relevant"), ("not_relevant", "not relevant")):
+        for label, words in (
+            ("relevant", "relevant"),
+            ("not_relevant", "not relevant"),
+        ):
             if person[label] == person["labels"] >= _TELLING and len(who) > 1:
                 name = person["name"] or "Somebody who is not named"
-                text += f" {name} called every one of these {person['labels']:,} posts {said}."
+                text += f" {name} called every one of these {person['labels']:,} posts {words}."
     shared = people["shared"]
     if shared is None:
         return (

@@ -45,28 +45,28 @@ def read_verdicts(
 
     Skipped posts, and those with contradicting labels, are left out; `say` is told the latter.
     """
-    said: dict[str, set[str]] = {}
+    labels_of: dict[str, set[str]] = {}
     for path in paths:
         for row in read_rows(path):
             if value := row.verdict():
                 post = row.key[len(KEY) :] if row.key.startswith(KEY) else row.post
-                said.setdefault(post, set()).add(value)
-    found = {post: common_label(values) for post, values in said.items()}
+                labels_of.setdefault(post, set()).add(value)
+    verdicts = {post: common_label(values) for post, values in labels_of.items()}
     if say is not None:
-        for remark in unused(found):
+        for remark in unused(verdicts):
             say(remark)
-    return certain(found)
+    return certain(verdicts)
 
 
 def certain(labels: Mapping[str, str]) -> dict[str, bool]:
     """Whether the posts with a certain `common_label` are relevant."""
-    return {post: said == YES for post, said in labels.items() if said in (YES, NO)}
+    return {post: label == YES for post, label in labels.items() if label in (YES, NO)}
 
 
 def unused(labels: Mapping[str, str]) -> list[str]:
     """The remark on the posts that `certain` leaves out because of contradicting labels."""
     return conflict_remarks(
-        [p for p, said in labels.items() if said == CONFLICT], "not used"
+        [p for p, label in labels.items() if label == CONFLICT], "not used"
     )
 
 
@@ -105,13 +105,17 @@ class LabeledResults:
             )
         posts = table.column("post").to_pylist()
         places = {post: place for place, post in enumerate(posts)}
-        known = {
-            places[post]: said for post, said in verdicts.items() if post in places
+        places_of = {
+            places[post]: verdict
+            for post, verdict in verdicts.items()
+            if post in places
         }
-        if verdicts and not known:
+        if verdicts and not places_of:
             raise InputError(f"{path}: has none of the labeled posts; check both files")
-        given = read_machine(*machine, posts) if machine else None
-        return cls(path, table, known, len(verdicts) - len(known), given)
+        machine_verdicts = read_machine(*machine, posts) if machine else None
+        return cls(
+            path, table, places_of, len(verdicts) - len(places_of), machine_verdicts
+        )
 
     def learn(self, seed: int = 0) -> Feedback:
         """Learn the new order.
@@ -123,41 +127,43 @@ class LabeledResults:
         machine = self.machine
         values = None if machine is None else machine.values
         if values is not None and all(self.verdicts.values()):
-            found = unjudged(scores, self.verdicts, values)
+            new_scores = unjudged(scores, self.verdicts, values)
         else:
             try:
                 words = PostWords.of(self.table.column("text").to_pylist())
                 groups = self._groups()
-                found = learn(
+                new_scores = learn(
                     words, scores, self.verdicts, groups, machine=values, seed=seed
                 )
             except TooFewLabels:
                 if values is None:
                     raise
-                found = unjudged(scores, self.verdicts, values)
-        return found if machine is None else replace(found, machine=machine.name)
+                new_scores = unjudged(scores, self.verdicts, values)
+        return (
+            new_scores if machine is None else replace(new_scores, machine=machine.name)
+        )
 
     def remarks(self) -> list[str]:
         """Remarks on labels and verdicts, and how well they agree."""
-        found = []
+        remarks = []
         if self.missing:
-            found.append(
+            remarks.append(
                 f"{self.missing:,} labeled posts are not in {self.path}; not used"
             )
         if self.machine is None:
-            return found
+            return remarks
         ranks = self.table.column("rank").to_numpy()
-        return found + machine_lines(self.machine, self.verdicts, ranks)
+        return remarks + machine_lines(self.machine, self.verdicts, ranks)
 
     def next_units(
-        self, found: Feedback | None, count: int, mix: str, seed: int
+        self, feedback: Feedback | None, count: int, mix: str, seed: int
     ) -> list[tuple[str, Unit]]:
         """The posts to label next, with their keys; see `learning.next_posts`."""
         scores = self.table.column("score").to_numpy()
         odds = None
-        if found is not None and found.helps:
-            scores = found.scores
-            odds = found.odds
+        if feedback is not None and feedback.helps:
+            scores = feedback.scores
+            odds = feedback.odds
         groups = self._groups()
         places = next_posts(
             scores, odds, groups, self.verdicts, count, mix=mix, seed=seed
@@ -200,21 +206,21 @@ def learn_order(
         InputError: for unusable results, and labels that are too few.
     """
     read = LabeledResults.read(results, verdicts, machine)
-    found = read.learn()
-    if found.helps:
-        write_order(out, read, found, command_line)
-    return found, read.remarks()
+    feedback = read.learn()
+    if feedback.helps:
+        write_order(out, read, feedback, command_line)
+    return feedback, read.remarks()
 
 
 def write_order(
-    path: Path, read: LabeledResults, found: Feedback, command_line: str
+    path: Path, read: LabeledResults, feedback: Feedback, command_line: str
 ) -> None:
     """Write the posts in the learned order with their former ranks, and a file about it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = read.table
-    scores = np.round(found.scores, 6)
+    scores = np.round(feedback.scores, 6)
     order = np.lexsort([table.column("rank").to_numpy(), -scores])
     ranks = table.column("rank")
     table = table.set_column(
@@ -228,6 +234,7 @@ def write_order(
     meta = {
         "command": command_line,
         "provenance": provenance(),
-        "feedback": found.plain() | {"of": read.path.name, "remarks": read.remarks()},
+        "feedback": feedback.plain()
+        | {"of": read.path.name, "remarks": read.remarks()},
     }
     write_json(path.with_name(path.name + ".meta.json"), meta)

@@ -15,9 +15,9 @@ from siamese_news.labels.sheets import format_of, write_sheet
 
 def expect_all(plan: Path, sheets: Sequence[Path]) -> None:
     """Refuse to continue without all the sheets of a plan."""
-    given = {sheet.resolve() for sheet in sheets}
-    left_out = [sheet for sheet in sheets_of(plan) if sheet.resolve() not in given]
-    if left_out and any(sheet.resolve() in given for sheet in sheets_of(plan)):
+    named = {sheet.resolve() for sheet in sheets}
+    left_out = [sheet for sheet in sheets_of(plan) if sheet.resolve() not in named]
+    if left_out and any(sheet.resolve() in named for sheet in sheets_of(plan)):
         raise InputError(
             f"{left_out[0]}: is also a sheet of this plan; name all of them: "
             + " ".join(

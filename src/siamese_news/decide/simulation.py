@@ -77,14 +77,14 @@ def read_pool(results: Path, qrels: Path) -> LabeledPool:
         put_grade(grades, where, article, post, grade)
         if grades[article][post] > 0:
             relevant.add(f"{article}\t{post}" if population.pairs else post)
-    found = np.zeros(len(population), bool)
-    found[list(population.ranks_of(sorted(relevant)).values())] = True
-    if not found.any():
+    is_relevant = np.zeros(len(population), bool)
+    is_relevant[list(population.ranks_of(sorted(relevant)).values())] = True
+    if not is_relevant.any():
         raise InputError(
             f"{qrels}: none of its posts is in {results}; expected qrels of that pool"
         )
     name = qrels.parent.parent.name if qrels.parent.name == "qrels" else results.stem
-    return LabeledPool(name, population.scores, found)
+    return LabeledPool(name, population.scores, is_relevant)
 
 
 def generator_of(seed: int, *parts: object) -> np.random.Generator:
@@ -197,8 +197,8 @@ def replay(
         bounds = tables.bounds(number, len(ranks))[1:]
         before = int(sizes[number - 1]) if number else 0
         while True:
-            found = int((labeled[:before] & ~relevant[:before]).sum())
-            missing = max(0, int(due[number - 1]) - found) if number else 0
+            errors_seen = int((labeled[:before] & ~relevant[:before]).sum())
+            missing = max(0, int(due[number - 1]) - errors_seen) if number else 0
             left = budget - spent
             new = _requested(
                 ranks,
@@ -235,10 +235,10 @@ def _list(
 ) -> tuple[int, int, int, int]:
     """The first four fields of a `Replay`, by the sizes of the sets that `passed`."""
     errors = np.flatnonzero(labeled & ~relevant[: len(labeled)])
-    known = np.searchsorted(errors, passed)
-    good = np.flatnonzero(known >= due[: len(passed)])
+    labeled_errors = np.searchsorted(errors, passed)
+    good = np.flatnonzero(labeled_errors >= due[: len(passed)])
     size = int(passed[good[-1]]) if len(good) else 0
-    removed = int(known[good[-1]]) if len(good) else 0
+    removed = int(labeled_errors[good[-1]]) if len(good) else 0
     put_in = int((labeled[size:] & relevant[size : len(labeled)]).sum())
     return size, int(relevant[:size].sum()), removed, put_in
 
@@ -256,12 +256,12 @@ def _requested(
     number of posts still without a label; the smallest number of those that must turn out relevant
     is requested. `ranks` are in the order of the set, `bounds` its table after 1, 2, ... labels.
     """
-    known = labeled[ranks]
-    new = ranks[~known]
+    labels_there = labeled[ranks]
+    new = ranks[~labels_there]
     wrong = ~relevant[ranks]
-    gaps = np.cumsum(~known)
-    old = np.cumsum(known & wrong)
-    more = np.cumsum(~known & wrong)
+    gaps = np.cumsum(~labels_there)
+    old = np.cumsum(labels_there & wrong)
+    more = np.cumsum(~labels_there & wrong)
     count = 0
     while True:
         waiting = np.maximum(gaps - count, 0)
@@ -297,7 +297,7 @@ def replay_cell(
         ``labels``; in which share of the runs the ``naive`` threshold is wrong.
     """
     precision = Fraction(target)
-    found = []
+    replays = []
     wrong_naive = 0
     oracle = pool.oracle(precision)
     sizes = nested_sets(pool.scores, first=first_set(budget))
@@ -307,17 +307,17 @@ def replay_cell(
         naive = naive_size(pool, precision, oracle, budget, generator)
         wrong_naive += pool.misses(naive, precision)
         order = random_order(sizes, generator, budget)
-        found.append(
+        replays.append(
             replay(tables, order, pool.relevant, target=precision, budget=budget)
         )
     share = relevant = tenth = None
     if oracle:
-        shares = [one.posts / oracle for one in found]
+        shares = [replayed.posts / oracle for replayed in replays]
         best = int(pool.relevant[:oracle].sum())
         share = float(np.mean(shares))
         tenth = float(np.quantile(shares, 0.1))
-        relevant = float(np.mean([one.hits / best for one in found]))
-    wrong = sum(one.misses(precision) for one in found)
+        relevant = float(np.mean([replayed.hits / best for replayed in replays]))
+    wrong = sum(replayed.misses(precision) for replayed in replays)
     low, high = interval(wrong, runs)
     return {
         "pool": pool.name,
@@ -327,8 +327,8 @@ def replay_cell(
         "share": share,
         "found": relevant,
         "tenth": tenth,
-        "nothing": sum(not one.size for one in found),
-        "labels": float(np.mean([one.labels for one in found])),
+        "nothing": sum(not replayed.size for replayed in replays),
+        "labels": float(np.mean([replayed.labels for replayed in replays])),
         "wrong": wrong,
         "low": low,
         "high": high,
@@ -358,11 +358,11 @@ def simulate(
             for budget in budgets:
                 cell = replay_cell(pool, target, budget, runs, error=error, seed=seed)
                 cells.append(cell)
-                said = (
+                lines = (
                     _NO_LIST if cell["share"] is None else f"share {cell['share']:.3f}"
                 )
                 what = f"{pool.name} at {target}, {budget} labels"
-                say(f"{what}: {said}, {cell['wrong']} of {runs} wrong")
+                say(f"{what}: {lines}, {cell['wrong']} of {runs} wrong")
     files = {
         "simulation.json": json.dumps(
             {"provenance": provenance(), "cells": cells}, indent=1

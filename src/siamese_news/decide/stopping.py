@@ -294,7 +294,7 @@ def learned_order(
     `groups` (N,) are the clusters of near-duplicates.
     """
     try:
-        found = learn(
+        feedback = learn(
             words,
             scores,
             {place: bool(label) for place, label in by_rank.items()},
@@ -302,7 +302,7 @@ def learned_order(
         )
     except TooFewLabels:
         return np.argsort(-scores, kind="stable")
-    return np.argsort(-(found.scores if found.helps else scores), kind="stable")
+    return np.argsort(-(feedback.scores if feedback.helps else scores), kind="stable")
 
 
 def recall_shown(
@@ -421,13 +421,13 @@ class Stopping(SamplingPlan):
         goal.check()
         posts = options.get("posts")
         if path.exists():
-            found = cls.resume(path, results=results, posts=posts)
-            if found.goal != goal:
+            stopping = cls.resume(path, results=results, posts=posts)
+            if stopping.goal != goal:
                 raise InputError(
                     f"{path}: this file has another plan. What is fixed before the first label "
                     "cannot be changed afterwards: repeat its options, or use another --labels"
                 )
-            return found
+            return stopping
         population = Population(results)
         goal.rules(population, Texts(population, posts))
         error = Fraction(0)

@@ -73,8 +73,12 @@ def application(desk: Desk) -> Starlette:
     ) -> Route:
         def handle(request: Request) -> Response:
             desk.project.refuse_links()
-            found = answer(desk, {**request.query_params, **request.path_params})
-            return found if isinstance(found, Response) else JSONResponse(found or {})
+            response = answer(desk, {**request.query_params, **request.path_params})
+            return (
+                response
+                if isinstance(response, Response)
+                else JSONResponse(response or {})
+            )
 
         return Route(path, handle, methods=[method])
 
@@ -335,11 +339,11 @@ def _copies(desk: Desk, values: Values) -> dict[str, Any]:
     rank = values["rank"]
     blind = values.get("blind") == "1"
     results = desk.project.load_results()
-    found = results.posts(
+    posts_there = results.posts(
         [other for other in results.copies(rank) if other != rank][:PAGE]
     )
     who = values.get("annotator", "")
-    return {"html": pages.items(desk, found, who, blind=blind, independent=blind)}
+    return {"html": pages.items(desk, posts_there, who, blind=blind, independent=blind)}
 
 
 def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
@@ -375,7 +379,9 @@ def _queue(desk: Desk, values: Values) -> dict[str, Any]:
         for post in results.posts(ranks)
     ]
     mine = [
-        given.label for p in desk.log.posts() if (given := desk.log.of(p, annotator))
+        judgment.label
+        for p in desk.log.posts()
+        if (judgment := desk.log.of(p, annotator))
     ]
     counts = {name: mine.count(name) for name in LABELS}
     ahead = desk.certificate.progress() if kind in ("sample", "mixed") else ""
@@ -401,7 +407,10 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
         "earlier": certificate.earlier(),
         "posts": size,
         "agreement": agreements(
-            {name: given.label for name, given in desk.log.by_annotator(post).items()}
+            {
+                name: judgment.label
+                for name, judgment in desk.log.by_annotator(post).items()
+            }
             for post in desk.log.posts()
         ),
         "changes": desk.log.changes(),
@@ -411,16 +420,16 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
     }
     commands = []
     if values["planned"]:
-        found = certificate.findings()
+        findings = certificate.findings()
         values |= {
-            "content": found.content,
-            "sentences": found.sentences,
-            "left": found.left,
+            "content": findings.content,
+            "sentences": findings.sentences,
+            "left": findings.left,
             "answers": Markup(certificate.answers())
-            if found.content["labels"]["used"]
+            if findings.content["labels"]["used"]
             else "",
             "thresholds": certificate.thresholds(),
-            "conflicts": len(found.labels.conflicts),
+            "conflicts": len(findings.labels.conflicts),
         }
         commands += certificate.commands()
     if values["at"]:

@@ -106,12 +106,12 @@ class _Planned(Generic[Plan]):
 
     def _write_sheet(self, posts: Iterable[str]) -> None:
         """Write the labels of all annotators, from which a command finds the same."""
-        given = (
-            replace(one, post=post)
+        judgments = (
+            replace(judgment, post=post)
             for post in posts
-            for one in self._log.by_annotator(post).values()
+            for judgment in self._log.by_annotator(post).values()
         )
-        write_judgments(self.sheet, given, self._open().plan[SEAL])
+        write_judgments(self.sheet, judgments, self._open().plan[SEAL])
 
 
 class Findings(NamedTuple):
@@ -153,7 +153,7 @@ class Certificate(_Planned[Certification]):
             raise InputError(
                 "the results have no relevance, from which an outlook is made"
             )
-        said = (
+        sentences = (
             outlook_sentence(
                 target, outlooks(population.scores, relevance, target, error=error)
             )
@@ -161,7 +161,7 @@ class Certificate(_Planned[Certification]):
         )
         return [
             text or "The list is shorter than any plan: label all of it."
-            for text in said
+            for text in sentences
         ]
 
     def plan(self, settings: Settings, *, again: bool) -> None:
@@ -193,7 +193,10 @@ class Certificate(_Planned[Certification]):
         if not self.planned:
             return {}
         with self._guard:
-            return {key: one.post for key, one in self._open().sampled.by_key.items()}
+            return {
+                key: sampled.post
+                for key, sampled in self._open().sampled.by_key.items()
+            }
 
     def left(self) -> int:
         """How many of the planned labels are not given yet."""
@@ -214,14 +217,14 @@ class Certificate(_Planned[Certification]):
                 work.log.look(labels)
                 claims = work.claims(labels)
                 content = findings_of(work, claims, labels)
-                found = Findings(
+                findings = Findings(
                     content,
                     claims,
                     labels,
                     [sentence_of(content, claim) for claim in content["claims"]],
                     left_sentence(content),
                 )
-                self._found = path, version, found
+                self._found = path, version, findings
             return self._found[2]
 
     def progress(self) -> str:
@@ -230,20 +233,20 @@ class Certificate(_Planned[Certification]):
             return ""
         with self._guard:
             work = self._open()
-            found = self._found
+            latest = self._found
             # A count is no look at the result.
             used = len(labels_in(self._log, work.sampled).of)
             planned = work.settings.budget
             if (
-                found is None
-                or found[0] != self.path
-                or abs(self._log.version - found[1]) >= _RENEWED
+                latest is None
+                or latest[0] != self.path
+                or abs(self._log.version - latest[1]) >= _RENEWED
             ):
                 self.findings()
-                found = self._found
-        assert found is not None
-        content = found[2].content
-        left = found[2].left
+                latest = self._found
+        assert latest is not None
+        content = latest[2].content
+        left = latest[2].left
         before = content["labels"]["used"]
         sentences = [f"{used:,} of {planned:,} labels."]
         if before != used:
@@ -268,22 +271,24 @@ class Certificate(_Planned[Certification]):
     def answers(self) -> str:
         """The answers to a reviewer with the present labels, as HTML."""
         with self._guard:
-            found = self.findings()
+            findings = self.findings()
             work = self._open()
-            if self._answers is None or self._answers[0] is not found:
-                content = certificate_of(work, found.claims, found.labels)
-                self._answers = found, readable_name(answers_html(content))
+            if self._answers is None or self._answers[0] is not findings:
+                content = certificate_of(work, findings.claims, findings.labels)
+                self._answers = findings, readable_name(answers_html(content))
             return self._answers[1]
 
     def certify(self) -> Findings:
         """Write the certificate and its page next to the plan."""
         with self._guard:
-            found = self.findings()
+            findings = self.findings()
             work = self._open()
-            self._write_sheet(found.labels.of)
-            content = certificate_of(work, found.claims, found.labels, [self.sheet])
-            write_files(work, found.claims, content, page_of(content))
-            return found
+            self._write_sheet(findings.labels.of)
+            content = certificate_of(
+                work, findings.claims, findings.labels, [self.sheet]
+            )
+            write_files(work, findings.claims, content, page_of(content))
+            return findings
 
     def list_at(self, threshold: float) -> Claim | None:
         """The claim about the list that is exported from this threshold on."""
@@ -512,5 +517,9 @@ def _recall_interval(above: Sample, below: Sample) -> dict[str, float | None]:
     """The recall of the posts above, with its exact 95% interval."""
     estimate, low = recall_bound(above, below, 0.025)
     _, missed = recall_bound(below, above, 0.025)
-    known = above[1] and below[1] and not np.isnan(estimate)
-    return {"estimate": estimate if known else None, "low": low, "high": 1 - missed}
+    is_estimated = above[1] and below[1] and not np.isnan(estimate)
+    return {
+        "estimate": estimate if is_estimated else None,
+        "low": low,
+        "high": 1 - missed,
+    }

@@ -51,15 +51,19 @@ def commands(desk: Desk) -> list[str]:
     ):
         out = project.exports / name
         lines.append(desk.search.command_to(project.threshold, out, ids_only=ids_only))
-    found = project.exports / "found.parquet"
+    results_file = project.exports / "found.parquet"
     posts = project.sources("posts")
     reading = {name: project.config()["options"][name] for name in FIELDS}
     lines.append(
-        project.command("report", results=found, out=project.exports / "report.html")
+        project.command(
+            "report", results=results_file, out=project.exports / "report.html"
+        )
     )
     out = project.exports / "threads.parquet"
     lines.append(
-        project.command("threads", results=found, posts=posts, **reading, out=out)
+        project.command(
+            "threads", results=results_file, posts=posts, **reading, out=out
+        )
     )
     if desk.certificate.planned:
         lines += desk.certificate.commands()
@@ -111,17 +115,17 @@ def _given_labels(desk: Desk) -> Iterator[Mapping[str, Any]]:
     results = desk.project.results
     posts = desk.project.load_results().by_id(log.posts()) if results.exists() else {}
     for post in log.posts():
-        found = posts.get(post)
-        for given in log.by_annotator(post).values():
+        result = posts.get(post)
+        for judgment in log.by_annotator(post).values():
             yield {
                 "post": post,
-                "label": given.label,
-                "annotator": given.annotator,
-                "note": given.note,
-                "at": given.at,
-                "copy_of": "" if given.post == post else given.post,
-                "score": score_text(found.score) if found else "",
-                "text": found.text if found else "",
+                "label": judgment.label,
+                "annotator": judgment.annotator,
+                "note": judgment.note,
+                "at": judgment.at,
+                "copy_of": "" if judgment.post == post else judgment.post,
+                "score": score_text(result.score) if result else "",
+                "text": result.text if result else "",
             }
 
 

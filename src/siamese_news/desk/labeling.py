@@ -56,14 +56,14 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
             "expected the id of a post, and the number of the label that was shown"
         )
     results = desk.project.load_results()
-    found = results.by_id([post]).get(post)
-    if found is None:
+    result = results.by_id([post]).get(post)
+    if result is None:
         raise InputError(f"post {post!r} is not among the results")
     copies: list[str] = []
-    if row.get("together") and found.cluster_size > 1:
-        ranks = results.copies(found.rank)[:_COPIES]
+    if row.get("together") and result.cluster_size > 1:
+        ranks = results.copies(result.rank)[:_COPIES]
         copies = [other.id for other in results.posts(ranks) if other.id != post]
-    given = desk.log.add(
+    judgment = desk.log.add(
         post,
         str(row.get("label")),
         str(row.get("annotator") or ""),
@@ -73,8 +73,8 @@ def give(desk: Desk, row: dict[str, Any]) -> dict[str, Any]:
     )
     verdict = desk.log.verdict(post)
     return {
-        "n": given.number,
-        "label": given.label,
+        "n": judgment.number,
+        "label": judgment.label,
         "copies": len(copies),
         "verdict": verdict,
     }
@@ -91,22 +91,22 @@ def take(desk: Desk, path: Path, annotator: str) -> dict[str, int]:
         InputError: a file without labels or with an invalid one; nothing is imported then.
     """
     keys = desk.certificate.keys()
-    said: dict[str, set[str]] = {}
+    labels_of: dict[str, set[str]] = {}
     with naming(path):
         for row in read_rows(path):
             if value := row.verdict():
                 post = keys.get(row.key.strip().lower(), row.post)
-                said.setdefault(post, set()).add(value)
-    known = desk.project.load_results().by_id(list(said))
+                labels_of.setdefault(post, set()).add(value)
+    results_of = desk.project.load_results().by_id(list(labels_of))
     counts = {"taken": 0, "already": 0, "unknown": 0, "conflicts": 0}
-    for post, values in said.items():
-        given = desk.log.of(post, annotator_name(annotator))
+    for post, values in labels_of.items():
+        judgment = desk.log.of(post, annotator_name(annotator))
         value = common_label(values)
-        if post not in known:
+        if post not in results_of:
             counts["unknown"] += 1
         elif value == CONFLICT:
             counts["conflicts"] += 1
-        elif given is not None and given.label == value:
+        elif judgment is not None and judgment.label == value:
             counts["already"] += 1
         else:
             desk.log.add(post, value, annotator, note="imported")
@@ -145,10 +145,12 @@ def queue(
         waiting = sum(not desk.log.by_annotator(post) for post in leave)
         drawn = drawn[: max(0, desk.certificate.left() - waiting)]
     if kind != "sample":
-        said = {YES: True, NO: False}
+        decided = {YES: True, NO: False}
         posts = desk.project.load_results().by_id([*desk.log.posts(), *leave]).values()
-        known = {post.rank: said.get(desk.log.verdict(post.id)) for post in posts}
-        teaching = desk.learning.next_ranks(known, count)
+        verdict_of = {
+            post.rank: decided.get(desk.log.verdict(post.id)) for post in posts
+        }
+        teaching = desk.learning.next_ranks(verdict_of, count)
     mixed = chain.from_iterable(zip_longest(drawn, teaching))
     return list(dict.fromkeys(rank for rank in mixed if rank is not None))[:count]
 
@@ -174,7 +176,7 @@ def _from_rank(
 
 def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int]:
     """Posts with labels, for a second one; see `queue`."""
-    log, found = desk.log, []
+    log, labeled = desk.log, []
     shown = desk.project.load_results().by_id(
         [post for post in log.posts() if post not in leave]
     )
@@ -193,19 +195,21 @@ def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int
                 or {mine.label, desk.machine.said(rank)} == {YES, NO}
             )
         if wanted:
-            found.append(rank)
-    return found
+            labeled.append(rank)
+    return labeled
 
 
 def _unlabeled(
     desk: Desk, posts: list[str], annotator: str, leave: set[str]
 ) -> list[int]:
     """The ranks of those posts that this annotator has not labeled."""
-    known = desk.project.load_results().by_id(posts)
+    results_of = desk.project.load_results().by_id(posts)
     return [
-        known[post].rank
+        results_of[post].rank
         for post in posts
-        if post in known and post not in leave and desk.log.of(post, annotator) is None
+        if post in results_of
+        and post not in leave
+        and desk.log.of(post, annotator) is None
     ]
 
 
@@ -215,11 +219,11 @@ def machine_agreement(desk: Desk) -> list[str]:
     if verdicts is None:
         return []
     results = desk.project.load_results()
-    said = certain({post: desk.log.verdict(post) for post in desk.log.posts()})
-    known = {
-        post.rank - 1: said[post.id] for post in results.by_id(list(said)).values()
+    people = certain({post: desk.log.verdict(post) for post in desk.log.posts()})
+    rank_verdicts = {
+        post.rank - 1: people[post.id] for post in results.by_id(list(people)).values()
     }
-    return machine_lines(verdicts, known, np.arange(1, len(results) + 1))
+    return machine_lines(verdicts, rank_verdicts, np.arange(1, len(results) + 1))
 
 
 def label_command(desk: Desk) -> str:

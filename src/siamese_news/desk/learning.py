@@ -58,12 +58,14 @@ class Machine:
                 "the machine has no name; expected a few letters, such as gpt"
             )
         with naming(file):
-            found = read_machine(file, named, self._project.load_results().ids())
+            machine_verdicts = read_machine(
+                file, named, self._project.load_results().ids()
+            )
         folder = self._project.folder / "verdicts"
         folder.mkdir(exist_ok=True)
         os.replace(file, folder / file.name)
         self._project.update(machine={"name": named, "file": file.name})
-        return found
+        return machine_verdicts
 
     def verdicts(self) -> MachineVerdicts | None:
         """The verdicts by rank; None without a machine, and where `problem` says why."""
@@ -91,14 +93,14 @@ class Machine:
 
     def said(self, rank: int) -> str:
         """``yes`` or ``no`` for the post at a rank; empty without a verdict, or without a cut."""
-        found = self.verdicts()
+        machine_verdicts = self.verdicts()
         if (
-            found is None
-            or found.cut is None
-            or np.isnan(value := found.values[rank - 1])
+            machine_verdicts is None
+            or machine_verdicts.cut is None
+            or np.isnan(value := machine_verdicts.values[rank - 1])
         ):
             return ""
-        return YES if value >= found.cut else NO
+        return YES if value >= machine_verdicts.cut else NO
 
 
 class Learning:
@@ -117,7 +119,7 @@ class Learning:
         """
         with self._guard:
             results = self._project.require_results()
-            said = {post: self._log.verdict(post) for post in self._log.posts()}
+            verdicts = {post: self._log.verdict(post) for post in self._log.posts()}
             for ending in ("parquet", "json", "npy"):
                 self._path(ending).unlink(missing_ok=True)
             source = self._machine.source
@@ -130,7 +132,7 @@ class Learning:
                 task = process.submit(
                     learn_order,
                     results,
-                    certain(said),
+                    certain(verdicts),
                     source,
                     order,
                     command_line=line,
@@ -141,18 +143,18 @@ class Learning:
                     raise InputError(
                         "learning was stopped; is there enough memory?"
                     ) from error
-            found = {
+            learned = {
                 "sentence": feedback.sentence(),
                 "words": feedback.word_lines(),
-                "remarks": unused(said) + remarks,
+                "remarks": unused(verdicts) + remarks,
                 "helps": order.exists(),
-                "labels": len(said),
+                "labels": len(verdicts),
                 "machine": None if source is None else [source[0].name, source[1]],
             }
-            if found["helps"]:
+            if learned["helps"]:
                 np.save(self._path("npy"), feedback.odds)
-            write_json(self._path("json"), found)
-            return found
+            write_json(self._path("json"), learned)
+            return learned
 
     def found(self) -> dict[str, Any]:
         """The last result of learning; empty before the first.
@@ -181,17 +183,18 @@ class Learning:
         if places is not None and self._path("npy").exists():
             odds = np.load(self._path("npy"))
         order = np.arange(len(groups)) if places is None else places
-        known = {rank - 1: said for rank, said in labeled.items()}
+        verdict_of = {rank - 1: verdict for rank, verdict in labeled.items()}
         return [
-            n + 1 for n in next_posts(-order.astype(float), odds, groups, known, count)
+            n + 1
+            for n in next_posts(-order.astype(float), odds, groups, verdict_of, count)
         ]
 
     def commands(self) -> list[str]:
         """The equivalent command line."""
-        if not (found := self.found()):
+        if not (learned := self.found()):
             return []
         # A project may be somebody else's, so the line is made of what the page can have written.
-        machine = found.get("machine")
+        machine = learned.get("machine")
         if not isinstance(machine, list) or not all(
             isinstance(each, str) for each in machine
         ):

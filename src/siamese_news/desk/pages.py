@@ -97,10 +97,12 @@ def items(
     low = min(0.0, float(results.scores.min()))
     high = float(results.scores.max())
     for post in posts:
-        given = log.by_annotator(post.id).items()
-        others = {name: one.label for name, one in given if name != annotator}
-        if (said := machine.said(post.rank)) and machine.source:
-            others[f"{machine.source[1]} (machine)"] = said
+        judgments = log.by_annotator(post.id).items()
+        others = {
+            name: judgment.label for name, judgment in judgments if name != annotator
+        }
+        if (machine_verdict := machine.said(post.rank)) and machine.source:
+            others[f"{machine.source[1]} (machine)"] = machine_verdict
         entries.append(
             {
                 "shown": shown(post.rank, replace(post, terms=[]) if blind else post),

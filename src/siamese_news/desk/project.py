@@ -224,16 +224,16 @@ class Project:
         return [
             {
                 "name": name,
-                "own": own,
+                "own": is_own,
                 "size": path.stat().st_size if path.is_file() else None,
             }
-            for name, path, own in rows
+            for name, path, is_own in rows
         ]
 
     def sources(self, kind: str) -> list[str]:
         """The arguments of a command for a kind of input, relative to the folder of the project."""
-        own = self.folder / "inputs" / kind
-        files = any(not path.name.startswith(".") for path in own.iterdir())
+        folder = self.folder / "inputs" / kind
+        files = any(not path.name.startswith(".") for path in folder.iterdir())
         return ([f"inputs/{kind}"] if files else []) + list(self.named[kind])
 
     def input_path(self, kind: str, name: str) -> Path:
@@ -246,10 +246,10 @@ class Project:
             raise InputError(
                 f"{kind!r} is not a kind of file; expected articles, not or posts"
             )
-        known = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
-        if plain_suffix(f"_{name}") not in known:  # ".jsonl" alone is an ending too
+        suffixes = POST_SUFFIXES if kind == "posts" else ARTICLE_SUFFIXES
+        if plain_suffix(f"_{name}") not in suffixes:  # ".jsonl" alone is an ending too
             raise InputError(
-                f"{name}: the ending is not one of {', '.join(known)} (plain, .gz or .zst); rename "
+                f"{name}: the ending is not one of {', '.join(suffixes)} (plain, .gz or .zst); rename "
                 "or convert the file"
             )
         return self.folder / "inputs" / kind / safe_name(name)
@@ -316,17 +316,19 @@ class Project:
 
         Paths in it are relative to that folder; None, False and empty texts leave an option out.
         """
-        found = [PROGRAM, *words]
+        words_so_far = [PROGRAM, *words]
         for name, value in options.items():
-            for one in value if isinstance(value, list | tuple) else [value]:
-                if one is None or one is False or one == "":
+            for item in value if isinstance(value, list | tuple) else [value]:
+                if item is None or item is False or item == "":
                     continue
-                shown = one.relative_to(self.folder) if isinstance(one, Path) else one
-                found += [
+                shown = (
+                    item.relative_to(self.folder) if isinstance(item, Path) else item
+                )
+                words_so_far += [
                     f"--{name.replace('_', '-')}",
-                    *([] if one is True else [str(shown)]),
+                    *([] if item is True else [str(shown)]),
                 ]
-        return shlex.join(found)
+        return shlex.join(words_so_far)
 
     @property
     def exports(self) -> Path:

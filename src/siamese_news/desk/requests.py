@@ -42,14 +42,14 @@ async def body_of(request: Request) -> dict[str, Any]:
         if len(data) > _BODY_CAP:
             raise InputError("the request is too long")
     try:
-        given = json.loads(bytes(data) or b"{}")
-        row = plain_value(given)
+        values = json.loads(bytes(data) or b"{}")
+        row = plain_value(values)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the request is not JSON ({error})") from error
     if not isinstance(row, dict):
         raise InputError("the request is not a JSON object")
-    if isinstance(given.get("post"), str):
-        row["post"] = _whole_id(given["post"])
+    if isinstance(values.get("post"), str):
+        row["post"] = _whole_id(values["post"])
     return row
 
 
@@ -147,7 +147,7 @@ def shares_in(text: str) -> list[str]:
 
 def share_in(row: Mapping[str, Any], name: str) -> str:
     """A field with one share or none."""
-    found = shares_in(text_in(row, name))
-    if len(found) > 1:
+    shares = shares_in(text_in(row, name))
+    if len(shares) > 1:
         raise InputError(f"{name} is {row[name]!r}; expected one share such as .9")
-    return "".join(found)
+    return "".join(shares)

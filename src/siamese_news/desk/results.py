@@ -102,8 +102,8 @@ class Results:
     @property
     def days(self) -> tuple[str, str] | None:
         """The first and the last day of a post; None without dates."""
-        known = self._hour[~np.isnat(self._hour)]
-        return (str(known.min())[:10], str(known.max())[:10]) if len(known) else None
+        dated = self._hour[~np.isnat(self._hour)]
+        return (str(dated.min())[:10], str(dated.max())[:10]) if len(dated) else None
 
     def find(self, filter: Filter) -> NDArray[np.int64]:
         """The ranks of the posts, from 1, best first."""
@@ -112,13 +112,15 @@ class Results:
             keep &= self.scores >= filter.least
         if filter.groups:
             keep &= self._lead
-        for name, known, codes in (
+        for name, names, codes in (
             (filter.lang, self.languages, self._lang),
             (filter.seed, self.seeds, self._seed),
         ):
             if name:
-                one = name.removeprefix("!")
-                alike = codes == (list(known).index(one) if one in known else -1)
+                name_wanted = name.removeprefix("!")
+                alike = codes == (
+                    list(names).index(name_wanted) if name_wanted in names else -1
+                )
                 keep &= ~alike if name.startswith("!") else alike
         if filter.start:
             keep &= self._hour >= _day(filter.start)
@@ -154,24 +156,24 @@ class Results:
             raise InputError(
                 f"there is no post of rank {rank} in these results; reload the page"
             )
-        found: list[int] = (
+        copies: list[int] = (
             np.flatnonzero(self.clusters == self.clusters[rank - 1]) + 1
         ).tolist()
-        return found
+        return copies
 
     def places(self, limit: int) -> list[int]:
         """The ranks of posts that have a place on the map."""
-        found = self._base().execute(
+        rows = self._base().execute(
             "SELECT rank FROM posts WHERE rank <= ? AND x IS NOT NULL ORDER BY rank",
             (limit,),
         )
-        return [row[0] for row in found]
+        return [row[0] for row in rows]
 
     def counted_by_hour(self, ranks: NDArray[np.int64]) -> dict[datetime, int]:
         """Number of posts of each hour that has any."""
         hours = self._hour[ranks - 1]
-        found, counts = np.unique(hours[~np.isnat(hours)], return_counts=True)
-        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+        different_hours, counts = np.unique(hours[~np.isnat(hours)], return_counts=True)
+        return dict(zip(different_hours.tolist(), counts.tolist(), strict=True))
 
     def at_thousandths(self) -> dict[str, Any]:
         """Number of posts at or above each thousandth of a score, from ``first`` on."""
@@ -183,7 +185,7 @@ class Results:
         return {"first": first, "counts": np.cumsum(counts[::-1])[::-1].tolist()}
 
     def _rows(self, column: str, values: list[Any]) -> dict[int, ReportPost]:
-        found: dict[int, ReportPost] = {}
+        posts: dict[int, ReportPost] = {}
         for start in range(0, len(values), 500):
             part = values[start : start + 500]
             marks = ", ".join("?" * len(part))
@@ -191,8 +193,8 @@ class Results:
                 f"SELECT * FROM posts WHERE {column} IN ({marks})", part
             )
             for row in (dict(zip(_COLUMNS, values, strict=True)) for values in rows):
-                found[row["rank"]] = _post_of(row)
-        return found
+                posts[row["rank"]] = _post_of(row)
+        return posts
 
     def _search(self, word: str) -> NDArray[np.bool_]:
         """Which posts contain a word, by rank."""
@@ -245,8 +247,8 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
         for _, row in result_rows(parquet):
             terms = orjson.dumps(row.get("terms") or [])
             text = row.get("text") or ""
-            known = {**row, "terms": terms, "text": text}
-            yield tuple(map(known.get, _COLUMNS))
+            fields = {**row, "terms": terms, "text": text}
+            yield tuple(map(fields.get, _COLUMNS))
 
     part = database.with_name(database.name + ".part")
     for left in (
@@ -278,7 +280,7 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
         parquet, columns=["score", "cluster", "lang", "article", "created_at"]
     )
     hours = [_hour_of(date) for date in table["created_at"].to_pylist()]
-    found: dict[str, NDArray[Any]] = {
+    arrays: dict[str, NDArray[Any]] = {
         "scores": table["score"].to_numpy(),
         "hour": np.array(hours, "datetime64[h]"),
     }
@@ -287,23 +289,23 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
         # Number the values, the most frequent one first.
         column = pc.fill_null(table[name], "-").combine_chunks().dictionary_encode()
         codes = column.indices.to_numpy()
-        known = column.dictionary.to_pylist()
-        counts = np.bincount(codes, minlength=len(known))
+        values = column.dictionary.to_pylist()
+        counts = np.bincount(codes, minlength=len(values))
         order = np.argsort(-counts, kind="stable")
-        found[name] = np.argsort(order).astype(np.int32)[codes]
-        names[name] = {known[n]: int(counts[n]) for n in order.tolist()}
+        arrays[name] = np.argsort(order).astype(np.int32)[codes]
+        names[name] = {values[n]: int(counts[n]) for n in order.tolist()}
     grouped = len(table) > 0 and not table["cluster"].null_count
     clusters = table["cluster"].to_numpy() if grouped else np.arange(len(table))
     lead = np.zeros(len(table), bool)
     lead[np.unique(clusters, return_index=True)[1]] = True
     named = np.frombuffer(orjson.dumps(names), np.uint8)
-    found |= {
+    arrays |= {
         "clusters": clusters,
         "lead": lead,
         "grouped": np.array(grouped),
         "names": named,
     }
-    return found
+    return arrays
 
 
 def _hour_of(created: str | None) -> str:

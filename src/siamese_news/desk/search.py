@@ -31,14 +31,14 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
         if not named[kind]:
             raise InputError(f"add {what} first")
-    given: dict[str, Any] = {name: value or None for name, value in options.items()}
+    chosen: dict[str, Any] = {name: value or None for name, value in options.items()}
     for name in FIELDS:
-        given[name] = str(options[name]).strip()[:100] or None
+        chosen[name] = str(options[name]).strip()[:100] or None
     for name in ("dated_only", "dedupe", "map"):
-        given[name] = bool(options[name])
-    del given["threshold"]
-    given["min_score"] = options["threshold"]  # the threshold of the page is a score
-    given["second_look"] = project.second_look if options["second_look"] else None
+        chosen[name] = bool(options[name])
+    del chosen["threshold"]
+    chosen["min_score"] = options["threshold"]  # the threshold of the page is a score
+    chosen["second_look"] = project.second_look if options["second_look"] else None
     return Query(
         articles=named["articles"],
         posts=named["posts"],
@@ -46,7 +46,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         model=project.model,
         one_story=True,
         out=out.relative_to(project.folder),
-        **given,
+        **chosen,
     )
 
 
@@ -71,16 +71,16 @@ class Search:
                     "a search is running; wait for it to finish or cancel it"
                 )
             config = project.config()
-            known = {
+            seen_posts = {
                 name: options.get(name, value)
                 for name, value in config["options"].items()
             }
-            known["threshold"] = read_score(known["threshold"])
+            seen_posts["threshold"] = read_score(seen_posts["threshold"])
             number = max(1, int(config["search"]))
 
             def arguments() -> list[str]:
                 query = query_of(
-                    project, known, self._folder(number) / "results.parquet"
+                    project, seen_posts, self._folder(number) / "results.parquet"
                 )
                 return ["filter", *query.arguments(FILTER)]
 
@@ -109,7 +109,7 @@ class Search:
             (folder / "search.json").write_text(
                 json.dumps(saved, indent=1), encoding="utf-8"
             )
-            project.update(search=number, options=known, threshold=None)
+            project.update(search=number, options=seen_posts, threshold=None)
             return self.command
 
     def cancel(self) -> None:
@@ -187,26 +187,28 @@ class Search:
         none = {"state": "none", "share": None, "posts": 0, "turn": 0, "seconds": None}
         if not (folder / "search.json").exists():
             return none | {"message": ""}
-        rows, said = _log(folder / "progress.log")
-        last = said[-1] if said else ""
-        found = none | {"message": "\n".join(said)}
+        rows, messages = _log(folder / "progress.log")
+        last = messages[-1] if messages else ""
+        state = none | {"message": "\n".join(messages)}
         if self._running() is not None:
             return (
-                found
+                state
                 | {"state": "running"}
                 | (self._progress(rows[-1]) if rows else {})
             )
         if (
             folder / "results.parquet.meta.json"
         ).exists() and self._project.results.exists():
-            return found | {"state": "done", "share": 1.0}
+            return state | {"state": "done", "share": 1.0}
         interrupted = not last or "interrupted" in last
-        kept = (folder / "results.parquet.part.json").exists()
-        failed = not interrupted and (last.startswith("siamese-news:") or not kept)
+        is_resumable = (folder / "results.parquet.part.json").exists()
+        failed = not interrupted and (
+            last.startswith("siamese-news:") or not is_resumable
+        )
         posts = rows[-1]["posts"] if rows else 0
         if failed:
-            return found | {"state": "failed", "posts": posts}
-        return found | {"state": "stopped", "posts": posts, "message": _STOPPED}
+            return state | {"state": "failed", "posts": posts}
+        return state | {"state": "stopped", "posts": posts, "message": _STOPPED}
 
     def _progress(self, row: dict[str, Any]) -> dict[str, Any]:
         """The share of the pass that is done, and the seconds left, by the last row of progress."""
@@ -254,7 +256,7 @@ def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
                 lines = lines[:-1] + stream.read().split(b"\n")[1:]
     except OSError:
         return [], []
-    rows, said = [], []
+    rows, messages = [], []
     for line in lines:
         if line.startswith(b'{"pass"'):
             try:
@@ -262,5 +264,5 @@ def _log(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
             except ValueError:
                 continue
         elif line.strip():
-            said.append(line.decode("utf-8", "replace").strip())
-    return rows, said
+            messages.append(line.decode("utf-8", "replace").strip())
+    return rows, messages

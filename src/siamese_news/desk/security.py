@@ -77,8 +77,8 @@ class Guard:
             )
         return None
 
-    def _is_token(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(), self._token.encode())
+    def _is_token(self, token: str) -> bool:
+        return secrets.compare_digest(token.encode(), self._token.encode())
 
     def _let_in(self) -> Response:
         """Keep the token in a cookie, and continue at the address without it."""

@@ -202,8 +202,8 @@ def model_card(
 
 
 def _rendered(name: str, **values: Any) -> str:
-    own = PackageLoader("siamese_news.evaluation", ".")
-    templates = Environment(loader=own, undefined=StrictUndefined, trim_blocks=True)
+    loader = PackageLoader("siamese_news.evaluation", ".")
+    templates = Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True)
     return templates.get_template(f"{name}.md.j2").render(values)
 
 

@@ -33,9 +33,9 @@ def common_label(labels: Iterable[str]) -> str:
 
     A skipped post contradicts no other label.
     """
-    said = set(labels)
-    certain = said - {SKIP}
-    return CONFLICT if len(certain) == 2 else next(iter(certain or said), "")
+    different = set(labels)
+    certain = different - {SKIP}
+    return CONFLICT if len(certain) == 2 else next(iter(certain or different), "")
 
 
 def conflict_remarks(posts: Sequence[str], meaning: str) -> list[str]:
@@ -243,9 +243,9 @@ class _State:
                 for post in (gone.post, *gone.copies):
                     self.said[post][gone.annotator].remove(gone)
             return
-        given = row["n"], row["post"], row["label"], row["annotator"]
+        fields_of_label = row["n"], row["post"], row["label"], row["annotator"]
         copies = tuple(row.get("copies", ()))
-        new = Judgment(*given, row.get("note", ""), row.get("at", ""), copies)
+        new = Judgment(*fields_of_label, row.get("note", ""), row.get("at", ""), copies)
         self.given[new.number] = new
         for post in (new.post, *new.copies):
             self.said.setdefault(post, {}).setdefault(new.annotator, []).append(new)
@@ -253,8 +253,12 @@ class _State:
     def of(self, post: str, annotator: str) -> Judgment | None:
         """See `LabelJournal.of`."""
         # Another thread may add one.
-        found = list(self.said.get(post, {}).get(annotator, []))
-        return max(found, key=lambda one: (one.post == post, one.number), default=None)
+        judgments = list(self.said.get(post, {}).get(annotator, []))
+        return max(
+            judgments,
+            key=lambda judgment: (judgment.post == post, judgment.number),
+            default=None,
+        )
 
     @classmethod
     def read(cls, journal: Journal) -> "_State":
@@ -323,20 +327,22 @@ class LabelJournal:
             if seen is not None and seen != (current.number if current else 0):
                 raise Conflict(current)
             number = self._state.lines + 1
-            given = Judgment(
+            judgment = Judgment(
                 number, post, label, name, clean_text(note)[:2000], now(), copies
             )
-            self._write(_row(given))
-        return given
+            self._write(_row(judgment))
+        return judgment
 
     def undo(self, annotator: str) -> Judgment | None:
         """Remove the annotator's last label and return it; None if there is none."""
         name = annotator_name(annotator)
         with self._guard:
             mine = (
-                given for given in self._state.given.values() if given.annotator == name
+                judgment
+                for judgment in self._state.given.values()
+                if judgment.annotator == name
             )
-            last = max(mine, key=lambda given: given.number, default=None)
+            last = max(mine, key=lambda judgment: judgment.number, default=None)
             if last is None:
                 return None
             number = self._state.lines + 1
@@ -351,13 +357,17 @@ class LabelJournal:
 
     def verdict(self, post: str) -> str:
         """The `common_label` of the annotators."""
-        return common_label(given.label for given in self.by_annotator(post).values())
+        return common_label(
+            judgment.label for judgment in self.by_annotator(post).values()
+        )
 
     def by_annotator(self, post: str) -> dict[str, Judgment]:
         """The labels of a post by the annotators' names."""
         names = list(self._state.said.get(post, {}))
         return {
-            name: given for name in names if (given := self.of(post, name)) is not None
+            name: judgment
+            for name in names
+            if (judgment := self.of(post, name)) is not None
         }
 
     def posts(self) -> list[str]:
@@ -370,7 +380,9 @@ class LabelJournal:
 
     def annotators(self) -> list[str]:
         """The names of the annotators, sorted."""
-        return sorted({given.annotator for given in list(self._state.given.values())})
+        return sorted(
+            {judgment.annotator for judgment in list(self._state.given.values())}
+        )
 
     def changes(self) -> list[dict[str, str]]:
         """The labels that were replaced by a different one or removed, newest first.
@@ -378,11 +390,11 @@ class LabelJournal:
         Each has ``post``, ``annotator``, the label ``before`` and ``after`` (empty if removed), and
         the time (``at``).
         """
-        given: dict[int, Mapping[str, Any]] = {}
+        rows_by_number: dict[int, Mapping[str, Any]] = {}
         last: dict[tuple[str, str], str] = {}
-        found = []
+        changes = []
         for _, row in list(self._journal.rows):
-            if (old := given.get(row.get("undo", 0))) is not None:
+            if (old := rows_by_number.get(row.get("undo", 0))) is not None:
                 key = (old["post"], old["annotator"])
                 before = old["label"]
                 after = ""
@@ -391,13 +403,13 @@ class LabelJournal:
                 key = (row["post"], row["annotator"])
                 after = row["label"]
                 before = last.get(key, after)
-                given[row["n"]], last[key] = row, after
+                rows_by_number[row["n"]], last[key] = row, after
             else:
                 continue
             if before != after:
                 who = {"post": key[0], "annotator": key[1], "at": row.get("at", "")}
-                found.append(who | {"before": before, "after": after})
-        return found[::-1]
+                changes.append(who | {"before": before, "after": after})
+        return changes[::-1]
 
     def _write(self, row: dict[str, Any]) -> None:
         self._journal.append([row])
@@ -415,13 +427,19 @@ def read_judgments(path: Path) -> list[Judgment]:
     ]
 
 
-def write_judgments(path: Path, given: Iterable[Judgment], plan: str) -> None:
+def write_judgments(path: Path, judgments: Iterable[Judgment], plan: str) -> None:
     """Replace a journal by these labels, for the plan with this seal."""
     with atomic_write(path) as stream:
         stream.write(_line({"n": 1, "plan": plan}))
-        for number, one in enumerate(given, 2):
+        for number, judgment in enumerate(judgments, 2):
             stream.write(
-                _line(_row(Judgment(number, one.post, one.label, one.annotator)))
+                _line(
+                    _row(
+                        Judgment(
+                            number, judgment.post, judgment.label, judgment.annotator
+                        )
+                    )
+                )
             )
 
 
@@ -430,10 +448,10 @@ def annotator_name(text: str) -> str:
     return " ".join(clean_text(text).split())[:60]
 
 
-def _row(given: Judgment) -> dict[str, Any]:
+def _row(judgment: Judgment) -> dict[str, Any]:
     names = ("at", "post", "label", "annotator", "note", "copies")
-    values = {name: getattr(given, name) for name in names}
-    return {"n": given.number} | {
+    values = {name: getattr(judgment, name) for name in names}
+    return {"n": judgment.number} | {
         name: value for name, value in values.items() if value
     }
 

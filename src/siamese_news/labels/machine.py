@@ -41,14 +41,14 @@ class MachineVerdicts:
         kind = "scores"
         if self.cut is not None:
             kind = "labels" if set(values.tolist()) <= {0.0, 1.0} else "probabilities"
-        said = f"{self.name}: {kind} of {count:,} of {len(self.values):,} posts"
+        sentence = f"{self.name}: {kind} of {count:,} of {len(self.values):,} posts"
         if count < len(self.values):
-            said += "; the others keep their scores"
+            sentence += "; the others keep their scores"
         if self.unknown:
-            said += f"; not used, because the results do not have their posts: {self.unknown:,}"
+            sentence += f"; not used, because the results do not have their posts: {self.unknown:,}"
         if self.repeated:
-            said += f"; given twice, the same both times: {self.repeated:,}"
-        return said + "."
+            sentence += f"; given twice, the same both times: {self.repeated:,}"
+        return sentence + "."
 
 
 def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts:
@@ -108,13 +108,13 @@ def _value(row: RawLabel) -> float | None:
         value = float(text.replace(",", "."))
     except ValueError:
         try:
-            said = row.verdict()
+            verdict = row.verdict()
         except InputError:
             raise InputError(
                 f"{row.where}: the verdict is {row.label!r}; expected a number, or a label such as "
                 "yes or no"
             ) from None
-        return None if said in ("", SKIP) else float(said == YES)
+        return None if verdict in ("", SKIP) else float(verdict == YES)
     if not abs(value) < _LARGEST:
         raise InputError(
             f"{row.where}: the verdict is {row.label!r}; expected a number below {_LARGEST:g}"

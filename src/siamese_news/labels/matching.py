@@ -104,8 +104,8 @@ class SampledPosts:
     ) -> list[tuple[str, Unit]]:
         """Record units and return them with their keys, as `write_sheet` takes them."""
         return [
-            (one.key, unit)
-            for one, unit in zip(self.draw(units, parts), units, strict=True)
+            (sampled.key, unit)
+            for sampled, unit in zip(self.draw(units, parts), units, strict=True)
         ]
 
     def check_keys(self) -> None:
@@ -195,21 +195,23 @@ class Labels:
     @property
     def annotators(self) -> set[str]:
         """The names of those who gave labels."""
-        return {name for given in self.by.values() for name in given}
+        return {
+            name for labels_by_person in self.by.values() for name in labels_by_person
+        }
 
     def remarks(self) -> list[str]:
         """Remarks about the files for the user."""
         return [
-            f"{counted(count, noun)} {one if count == 1 else several} {text}"
-            for name, (noun, one, several, text) in _REMARKS.items()
+            f"{counted(count, noun)} {singular if count == 1 else several} {text}"
+            for name, (noun, singular, several, text) in _REMARKS.items()
             if (count := getattr(self, name))
         ] + conflict_remarks(self.conflicts, "counted as not relevant")
 
-    def add(self, sampled: SampledPost, said: str) -> None:
+    def add(self, sampled: SampledPost, verdict: str) -> None:
         """Take a unit's `common_label`."""
-        if said == CONFLICT:
+        if verdict == CONFLICT:
             self.conflicts.append(sampled.name)
-        self.of[sampled.name] = Label(sampled, SKIP if said == CONFLICT else said)
+        self.of[sampled.name] = Label(sampled, SKIP if verdict == CONFLICT else verdict)
 
 
 def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
@@ -220,32 +222,32 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
             without any drawn post.
     """
     labels, rows = Labels(), 0
-    given: dict[str, set[tuple[str, str]]] = {}
+    labels_of: dict[str, set[tuple[str, str]]] = {}
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
         for raw in read_rows(path):
             rows += 1
-            said = raw.verdict()
-            found = _find(raw, drawn, labels)
-            if not said or found is None:
-                labels.not_drawn += bool(said)
+            verdict = raw.verdict()
+            sampled_post = _find(raw, drawn, labels)
+            if not verdict or sampled_post is None:
+                labels.not_drawn += bool(verdict)
                 continue
-            _check_row(raw, found, labels)
-            sheet.append((found, said))
-            before = given.setdefault(found.name, set())
+            _check_row(raw, sampled_post, labels)
+            sheet.append((sampled_post, verdict))
+            before = labels_of.setdefault(sampled_post.name, set())
             who = annotator_name(raw.annotator)
             # Two annotators who agree repeat nothing.
-            labels.repeated += (said, who) in before
-            before.add((said, who))
+            labels.repeated += (verdict, who) in before
+            before.add((verdict, who))
         if path.suffix.lower() not in (".json", ".jsonl"):
             _refuse_sorted(path, sheet, drawn)
-    for name, several in given.items():
+    for name, several in labels_of.items():
         people = sorted({who for _, who in several})
         labels.by[name] = {
-            person: common_label(said for said, who in several if who == person)
+            person: common_label(verdict for verdict, who in several if who == person)
             for person in people
         }
-        labels.add(drawn.by_name[name], common_label(said for said, _ in several))
+        labels.add(drawn.by_name[name], common_label(verdict for verdict, _ in several))
     if rows and not labels.of and labels.not_drawn:
         raise InputError(
             f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
@@ -263,11 +265,15 @@ def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Lab
     """The labels of a journal, of the sampled posts or of all, in the order in which they came."""
     labels = Labels()
     for name in journal.posts():
-        one = SampledPost("", name) if sampled is None else sampled.by_name.get(name)
-        if one is not None:
-            labels.add(one, journal.verdict(name))
-            given = journal.by_annotator(name)
-            labels.by[name] = {person: given[person].label for person in sorted(given)}
+        sampled_post = (
+            SampledPost("", name) if sampled is None else sampled.by_name.get(name)
+        )
+        if sampled_post is not None:
+            labels.add(sampled_post, journal.verdict(name))
+            judgments = journal.by_annotator(name)
+            labels.by[name] = {
+                person: judgments[person].label for person in sorted(judgments)
+            }
     return labels
 
 
@@ -299,37 +305,45 @@ class VerdictLog:
     def covers(self, labels: Labels) -> bool:
         """Whether all these verdicts were recorded, so that `changed` counts their changes."""
         return all(
-            self._last.get(one.sampled.key) == one.said for one in labels.of.values()
+            self._last.get(label.sampled.key) == label.said
+            for label in labels.of.values()
         )
 
     def look(self, labels: Labels) -> None:
         """Record new verdicts; they are on the disk when this returns."""
-        given = {label.sampled.key: label.said for label in labels.of.values()}
-        known = self._last.keys() & self._sampled.by_key.keys()
-        new = {key: given.get(key, "") for key in [*given, *sorted(known)]}
+        new_verdicts = {label.sampled.key: label.said for label in labels.of.values()}
+        keys_seen = self._last.keys() & self._sampled.by_key.keys()
         new = {
-            key: said for key, said in new.items() if self._last.get(key, "") != said
+            key: new_verdicts.get(key, "")
+            for key in [*new_verdicts, *sorted(keys_seen)]
+        }
+        new = {
+            key: verdict
+            for key, verdict in new.items()
+            if self._last.get(key, "") != verdict
         }
         if not new:
             return
         at = now()
-        rows = [{"key": key, "label": said, "at": at} for key, said in new.items()]
+        rows = [
+            {"key": key, "label": verdict, "at": at} for key, verdict in new.items()
+        ]
         # Read again, because the page and a command may both be open.
         with locked(self._path):
             Journal(self._path, _REMEDY).append(rows)
         with suppress(OSError), locked(self._copy):  # a folder that cannot be written
             Journal(self._copy, _REMEDY).append(rows)
-        for key, said in new.items():
-            self._take(key, said)
+        for key, verdict in new.items():
+            self._take(key, verdict)
 
     def _read(self, row: Mapping[str, Any]) -> None:
         verdict = fitting(row, _VerdictRow)
         self._take(verdict["key"], verdict["label"])
 
-    def _take(self, key: str, said: str) -> None:
-        if self._last.get(key, said) != said:
+    def _take(self, key: str, verdict: str) -> None:
+        if self._last.get(key, verdict) != verdict:
             self._changed.add(key)
-        self._last[key] = said
+        self._last[key] = verdict
 
 
 def changed_sentence(changed: int) -> str:
@@ -343,18 +357,18 @@ def changed_sentence(changed: int) -> str:
     )
 
 
-def _check_row(raw: RawLabel, found: SampledPost, labels: Labels) -> None:
+def _check_row(raw: RawLabel, sampled_post: SampledPost, labels: Labels) -> None:
     if raw.check is None:
         return
     if not raw.check.strip():
         labels.unchecked += 1
     elif raw.text.strip() and raw.check.strip().lower() != check_value(
-        found.name, raw.text
+        sampled_post.name, raw.text
     ):
         raise InputError(
             f"{raw.where}: the text or the value {raw.check!r} in the column check is not that of "
-            f"post '{found.post}'; a column was sorted or moved without the others, so labels may "
-            "be in the rows of other posts: undo that (if somebody only corrected the text, clear "
+            f"post '{sampled_post.post}'; a column was sorted or moved without the others, so labels "
+            "may be in the rows of other posts: undo that (if somebody only corrected the text, clear "
             "its cell)"
         )
 
@@ -369,8 +383,8 @@ def _refuse_sorted(
     thousand sheets would look sorted by chance.
     """
     places = {key: place for place, key in enumerate(drawn.by_key)}
-    rows = [places[one.key] for one, _ in sheet]
-    counts = Counter(said for _, said in sheet)
+    rows = [places[sampled.key] for sampled, _ in sheet]
+    counts = Counter(verdict for _, verdict in sheet)
     runs = sum(first[1] != second[1] for first, second in pairwise(sheet)) + 1
     if next(iter(counts), YES) == YES or runs > len(counts) or rows != sorted(rows):
         return
@@ -379,7 +393,7 @@ def _refuse_sorted(
     ):
         raise InputError(
             f"{path}:2: the labels are sorted ("
-            + ", then ".join(f"{count} {said}" for said, count in counts.items())
+            + ", then ".join(f"{count} {verdict}" for verdict, count in counts.items())
             + "), while the posts are in their random order: the column label was probably sorted "
             "without the others; undo that (if the labels really came in this order, sort whole "
             "rows by the column key and run the command again)"
@@ -388,15 +402,15 @@ def _refuse_sorted(
 
 def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | None:
     if raw.key:
-        found = drawn.by_key.get(raw.key.strip().lower())
-        if found is not None and raw.post and raw.post != found.post:
-            if not _mangled(raw.post, found.post):
+        sampled_post = drawn.by_key.get(raw.key.strip().lower())
+        if sampled_post is not None and raw.post and raw.post != sampled_post.post:
+            if not _mangled(raw.post, sampled_post.post):
                 raise InputError(
-                    f"{raw.where}: key {raw.key!r} is of post '{found.post}', but the row has post "
-                    f"'{raw.post}'; the rows were mixed up: restore the columns key and post"
+                    f"{raw.where}: key {raw.key!r} is of post '{sampled_post.post}', but the row has "
+                    f"post '{raw.post}'; the rows were mixed up: restore the columns key and post"
                 )
             labels.mangled += 1
-        return found
+        return sampled_post
     if not raw.post:
         if raw.label.strip():
             raise InputError(
@@ -405,9 +419,9 @@ def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | N
             )
         return None
     name = f"{raw.article}\t{raw.post}" if raw.article else raw.post
-    found = drawn.by_name.get(name) or drawn.by_name.get(raw.post)
-    if found is not None:
-        return found
+    sampled_post = drawn.by_name.get(name) or drawn.by_name.get(raw.post)
+    if sampled_post is not None:
+        return sampled_post
     alike = [unit for unit in drawn.by_key.values() if _mangled(raw.post, unit.post)]
     if len(alike) == 1:
         labels.mangled += 1
@@ -431,8 +445,10 @@ def _mangled(shown: str, real: str) -> bool:
         if shown.lstrip("0") == real.lstrip("0"):
             return True
         # A number keeps 15 digits; the others become zeros.
-        kept = real.lstrip("0")
-        return len(kept) > _ROUNDED and shown == kept[:_ROUNDED].ljust(len(kept), "0")
+        without_zeros = real.lstrip("0")
+        return len(without_zeros) > _ROUNDED and shown == without_zeros[
+            :_ROUNDED
+        ].ljust(len(without_zeros), "0")
     if _SCIENTIFIC.fullmatch(shown):
         digits = len(re.split("[eE]", shown)[0].replace(",", ".").partition(".")[2])
         return (

@@ -126,12 +126,12 @@ def _parquet_columns(
                 Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), places)
             )
             if coded:
-                own = batch.column("article").dictionary_encode()
+                encoded = batch.column("article").dictionary_encode()
                 of = [
                     names.setdefault(str(n), len(names))
-                    for n in own.dictionary.to_pylist()
+                    for n in encoded.dictionary.to_pylist()
                 ]
-                codes.append(np.array(of, np.int32)[own.indices.to_numpy()])
+                codes.append(np.array(of, np.int32)[encoded.indices.to_numpy()])
     articles = (np.concatenate(codes), list(names)) if codes else None
     return Strings.joined(ids), articles, scores
 
@@ -144,19 +144,21 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     if _ending(path) not in _PARQUET:
         numbered = enumerate(islice(result_rows(path), max(wanted) + 1))
         return {row: _shown(record) for row, (_, record) in numbered if row in wanted}
-    found: dict[int, tuple[str, str]] = {}
+    texts: dict[int, tuple[str, str]] = {}
     with _parquet(path) as file:
         names = [n for n in ("text", *_LINKS) if n in file.schema_arrow.names]
         start = 0
         for group in range(file.num_row_groups if names else 0):
             size = file.metadata.row_group(group).num_rows
-            own = sorted(row for row in wanted if start <= row < start + size)
-            if own:
+            rows_here = sorted(row for row in wanted if start <= row < start + size)
+            if rows_here:
                 table = file.read_row_group(group, columns=names)
-                part = table.take([row - start for row in own]).to_pylist()
-                found.update((row, _shown(r)) for row, r in zip(own, part, strict=True))
+                part = table.take([row - start for row in rows_here]).to_pylist()
+                texts.update(
+                    (row, _shown(r)) for row, r in zip(rows_here, part, strict=True)
+                )
             start += size
-    return found
+    return texts
 
 
 def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -340,8 +342,10 @@ def result_meta(path: Path) -> dict[str, Any]:
 
 def web_link(link: Any) -> str | None:
     """A link that is safe in a browser; another scheme than http could run a script."""
-    known = isinstance(link, str) and link.lower().startswith(("https://", "http://"))
-    return link if known else None
+    is_web_link = isinstance(link, str) and link.lower().startswith(
+        ("https://", "http://")
+    )
+    return link if is_web_link else None
 
 
 def read_table(path: Path) -> Any:

@@ -56,8 +56,8 @@ class RawLabel:
         """``yes``, ``no`` or ``skip``; empty if there is no label yet."""
         if not self.label.strip():
             return ""
-        found = _verdict(self.label)
-        if found is None:
+        verdict = _verdict(self.label)
+        if verdict is None:
             raise InputError(
                 f"{self.where}: label is {self.label!r}; expected one of "
                 + "; or ".join(
@@ -65,7 +65,7 @@ class RawLabel:
                 )
                 + "; or an empty cell for a post that has no label yet"
             )
-        return found
+        return verdict
 
 
 def _verdict(label: str) -> str | None:
@@ -92,11 +92,11 @@ def read_rows(path: Path, columns: Sequence[str] = _LABELS) -> Iterator[RawLabel
     if start == "[":
         yield from _label_studio(path, text)
     elif start == "{" and '"n"' in text.partition(":")[0]:
-        for given in read_judgments(path):
-            article, _, post = given.post.rpartition("\t")
-            where = f"{path}:{given.number}"
+        for judgment in read_judgments(path):
+            article, _, post = judgment.post.rpartition("\t")
+            where = f"{path}:{judgment.number}"
             yield RawLabel(
-                where, "", post, article, given.label, "", None, given.annotator
+                where, "", post, article, judgment.label, "", None, judgment.annotator
             )
     elif start == "{":
         yield from _json_lines(path, text, columns)
@@ -227,8 +227,8 @@ def _refuse_wrong_column(
     path: Path, names: list[str], column: str, rows: list[tuple[int, list[str]]]
 ) -> None:
     """Refuse labels in another column while their own is empty."""
-    own = names.index(column)
-    if any(len(cells) > own and cells[own].strip() for _, cells in rows):
+    position = names.index(column)
+    if any(len(cells) > position and cells[position].strip() for _, cells in rows):
         return
     for place, cells in enumerate(
         zip_longest(*(cells for _, cells in rows), fillvalue="")
@@ -250,12 +250,12 @@ def _refuse_wrong_column(
 
 
 def _raw(where: str, row: dict[str, Any]) -> RawLabel:
-    said = {
+    row_values = {
         **row,
         "label": _said(where, {str(name).lower(): row[name] for name in row}),
     }
     names = ("key", "post", "article", "label", "text", "check", "annotator")
-    values = (said.get(name) for name in names)
+    values = (row_values.get(name) for name in names)
     cells = ("" if value is None else clean_text(str(value)) for value in values)
     return RawLabel(where, *cells)
 
@@ -368,10 +368,11 @@ def _label_studio(path: Path, text: str) -> Iterator[RawLabel]:
             raise InputError(
                 f"{where}: has no data; expected Label Studio's JSON export"
             )
-        given = [
-            _choice(one, where) for one in _listed(task.get("annotations"), dict, where)
+        choices = [
+            _choice(annotation, where)
+            for annotation in _listed(task.get("annotations"), dict, where)
         ]
-        for label in [label for label in given if label] or [""]:
+        for label in [label for label in choices if label] or [""]:
             yield _raw(where, {**data, "label": label})
 
 
@@ -392,12 +393,12 @@ def _choice(annotation: dict[str, Any], where: str) -> str:
 
 def _listed(value: Any, kind: type[T], where: str) -> list[T]:
     """A list of objects or texts; empty if it is missing."""
-    found = [] if value is None else value
-    if not isinstance(found, list) or not all(isinstance(one, kind) for one in found):
+    items = [] if value is None else value
+    if not isinstance(items, list) or not all(isinstance(item, kind) for item in items):
         raise InputError(
             f"{where}: its annotations are not in Label Studio's format; export them as JSON"
         )
-    return found
+    return items
 
 
 _ENDINGS = {
@@ -413,9 +414,9 @@ def format_of(path: Path, asked: str | None) -> str:
     """The format of a sheet: the given one, else that of the ending of its name."""
     if asked is not None:
         return asked
-    for ending, found in _ENDINGS.items():
+    for ending, format in _ENDINGS.items():
         if path.name.lower().endswith(ending):
-            return found
+            return format
     raise InputError(
         f"{path}: the format of the sheet is unknown; expected a name that ends with .csv, .jsonl, "
         ".json (Label Studio) or .prodigy.jsonl, or --format"

@@ -84,8 +84,8 @@ def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
 def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
     """For each pair of `distinct`, the mean factor of the id's occurrences in the text."""
     joined = TokenIds.of(texts)
-    found, place = np.unique(joined.flat, return_inverse=True)
-    keys = joined.rows * max(len(found), 1) + place  # one number for each (row, id)
+    different, place = np.unique(joined.flat, return_inverse=True)
+    keys = joined.rows * max(len(different), 1) + place  # one number for each (row, id)
     _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
     flat = np.concatenate([*factors, np.zeros(0, np.float32)])
     return np.bincount(place, weights=flat, minlength=len(counts)) / counts
@@ -93,16 +93,16 @@ def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
 
 def groups(ids: Ids, words: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Which ids are words of the vocabulary, unknown words, and pairs."""
-    known, paired = ids < words, ids >= FIRST_BIGRAM
-    return known, ~known & ~paired, paired
+    is_word, paired = ids < words, ids >= FIRST_BIGRAM
+    return is_word, ~is_word & ~paired, paired
 
 
 def places(ids: Ids, tables: Sequence[NDArray[Any]]) -> tuple[Ids, Ids, Ids]:
     """The places in the three tables of the ids of each group."""
     words = len(tables[0])
-    known, unknown, paired = groups(ids, words)
+    is_word, unknown, paired = groups(ids, words)
     return (
-        ids[known],
+        ids[is_word],
         (ids[unknown] - words) % len(tables[1]),
         ids[paired] % len(tables[2]),
     )

@@ -102,7 +102,7 @@ class TermHead:
             )
         lengths = typical if isinstance(typical, list) else []
         if len(lengths) != 2 or not all(
-            type(one) in (int, float) and one > 0 for one in lengths
+            type(length) in (int, float) and length > 0 for length in lengths
         ):
             raise InputError(
                 f"terms: typical={typical!r}; expected two numbers above 0"
@@ -167,8 +167,8 @@ class TermHead:
         rule = self.options.focused_pool
         share = degree * rule.pool
         idfs = [
-            mine ** (1 - share) * smoothed_idf(own, pool.posts, add=1.0) ** share
-            for mine, own in zip(self._idfs(), pool.counts, strict=True)
+            mine ** (1 - share) * smoothed_idf(counts, pool.posts, add=1.0) ** share
+            for mine, counts in zip(self._idfs(), pool.counts, strict=True)
         ]
         weights = self._weights(
             idfs, [1.0, 1.0], headline=degree * rule.headline_weight
@@ -182,8 +182,10 @@ class TermHead:
         *,
         headline: float = 0.0,
     ) -> TermWeights:
-        known, unknown, pairs = (own**self.options.power for own in idfs)
-        return TermWeights(known, unknown, pairs, list(typical), self.options, headline)
+        of_words, unknown, pairs = (idf**self.options.power for idf in idfs)
+        return TermWeights(
+            of_words, unknown, pairs, list(typical), self.options, headline
+        )
 
     def _idfs(self) -> list[NDArray[Any]]:
         """Background IDF of the words, of an unknown word, and of the pairs' counters."""
@@ -227,7 +229,9 @@ def mean_vectors(
         rows, ids, count = terms.distinct(posts)
         means = None
         if factors is not None:
-            of_post = [terms.feature_factors(own) for own in factors[number]]
+            of_post = [
+                terms.feature_factors(post_factors) for post_factors in factors[number]
+            ]
             means = mean_factors([terms.features(post) for post in posts], of_post)
         vectors = weights.posts(rows, ids, count, columns, means)
         paired = columns >= FIRST_BIGRAM

@@ -248,9 +248,9 @@ class TermOptions:
                         f"terms: {name}={values[name]}; expected {expected}"
                     )
         for names, expected, fits in _RELATIONS:
-            given = {name: values[name] for name in names.split()}
-            if not fits(*given.values()):
-                shown = ", ".join(f"{name}={value}" for name, value in given.items())
+            chosen = {name: values[name] for name in names.split()}
+            if not fits(*chosen.values()):
+                shown = ", ".join(f"{name}={value}" for name, value in chosen.items())
                 raise InputError(f"terms: {shown}; expected {expected}")
 
     @classmethod

@@ -40,13 +40,13 @@ class TermWeights:
 
     def of(self, ids: Ids) -> NDArray[Any]:
         """The weights of ids."""
-        found = np.empty(len(ids))
+        weights = np.empty(len(ids))
         mine = groups(ids, len(self.known))
         for group, table, place in zip(
             mine, self.tables, places(ids, self.tables), strict=True
         ):
-            found[group] = table[place]
-        return found
+            weights[group] = table[place]
+        return weights
 
     def articles(
         self, texts: Sequence[Ids], columns: Ids, factors: Factors | None = None
@@ -71,8 +71,8 @@ class TermWeights:
         self, texts: Sequence[Ids], columns: Ids, factors: Factors, *, lead: bool
     ) -> sparse.csr_matrix:
         rows, columns_of, values = [], [], []
-        for row, (text, own) in enumerate(zip(texts, factors, strict=True)):
-            for share, ids, by in self._parts(text, own[: len(text)]):
+        for row, (text, row_factors) in enumerate(zip(texts, factors, strict=True)):
+            for share, ids, by in self._parts(text, row_factors[: len(text)]):
                 ids, first, place, counts = np.unique(
                     ids, return_index=True, return_inverse=True, return_counts=True
                 )
@@ -128,7 +128,7 @@ class TermWeights:
 
         Rows and ids are those of `distinct`; the weights include factors.
         """
-        found = []
+        scales = []
         for group, typical in zip(_words_and_pairs(ids), self.typical, strict=True):
             squares = np.bincount(
                 rows[group], weights=weights[group] ** 2, minlength=posts
@@ -137,8 +137,8 @@ class TermWeights:
                 squares
             )
             scale[scale == 0] = 1.0
-            found.append(scale)
-        return found
+            scales.append(scale)
+        return scales
 
 
 class PoolCounts:
@@ -164,13 +164,13 @@ class PoolCounts:
 
     def of(self, ids: Ids) -> NDArray[np.float64]:
         """How many posts have each of some features; those that share a counter, all of them."""
-        found = np.zeros(len(ids))
+        counts_of = np.zeros(len(ids))
         mine = groups(ids, len(self.counts[0]))
         for group, counts, place in zip(
             mine, self.counts, places(ids, self.counts), strict=True
         ):
-            found[group] = counts[place]
-        return found
+            counts_of[group] = counts[place]
+        return counts_of
 
     def typical(self, weights: TermWeights) -> list[float]:
         """Root mean square length of the posts' vectors, of words and of pairs."""

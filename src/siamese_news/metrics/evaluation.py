@@ -41,9 +41,9 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; without the run, which is written as a TREC file."""
         return {
-            one.name: getattr(self, one.name)
-            for one in fields(self)
-            if one.name != "run"
+            spec.name: getattr(self, spec.name)
+            for spec in fields(self)
+            if spec.name != "run"
         }
 
 

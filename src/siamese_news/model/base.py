@@ -302,8 +302,10 @@ def words_of(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The arguments of `TextModel` from the content of a folder, and the remaining weights."""
     config, arrays, words = content
-    own = {name: array for name, array in arrays.items() if name.startswith(_TERMS)}
-    rest = {name: array for name, array in arrays.items() if name not in own}
+    of_terms = {
+        name: array for name, array in arrays.items() if name.startswith(_TERMS)
+    }
+    rest = {name: array for name, array in arrays.items() if name not in of_terms}
     head = TermHead.rebuilt(config.get("terms"), len(words))
     parts = {
         "tokenizer": Tokenizer(words=words, **config["tokenizer"]),
@@ -314,7 +316,7 @@ def words_of(
         "calibration": Calibration.of(config.get("calibration")),
         "trained_on": TrainingRecord.in_folder(folder, config["trained_on"]),
     }
-    check_arrays(folder, own, {} if head is None else head.arrays(_TERMS))
+    check_arrays(folder, of_terms, {} if head is None else head.arrays(_TERMS))
     if head is not None:
-        head.fill(own[f"{_TERMS}frequencies"], own[f"{_TERMS}pairs"])
+        head.fill(of_terms[f"{_TERMS}frequencies"], of_terms[f"{_TERMS}pairs"])
     return parts, rest

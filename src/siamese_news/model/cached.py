@@ -53,14 +53,14 @@ def cached_values(
             store.execute(
                 "create table if not exists said (text blob primary key, value blob)"
             )
-            found: dict[bytes, bytes] = {}
+            value_of: dict[bytes, bytes] = {}
             for part in _parts(keys, _LOOKED_UP):
                 marks = ",".join("?" * len(part))
-                known = store.execute(
+                stored = store.execute(
                     f"select * from said where text in ({marks})", part
                 )
-                found.update(known)
-            missing = _parts([key for key in new if key not in found], together)
+                value_of.update(stored)
+            missing = _parts([key for key in new if key not in value_of], together)
             for part in track(
                 missing,
                 what.replace("-", " "),
@@ -72,13 +72,13 @@ def cached_values(
                     values = read([new[key] for key in part]).astype(np.float16)
                 except (RuntimeError, ValueError, TypeError, IndexError) as error:
                     raise InputError(
-                        f"{folder}: the model failed after {len(found):,} of {len(new):,} texts "
+                        f"{folder}: the model failed after {len(value_of):,} of {len(new):,} texts "
                         f"({error}); their values are kept, and the same command continues there"
                     ) from error
                 rows = [
                     (key, row.tobytes()) for key, row in zip(part, values, strict=True)
                 ]
-                found.update(rows)
+                value_of.update(rows)
                 with store:
                     store.executemany("insert or replace into said values (?, ?)", rows)
     except (OSError, sqlite3.Error) as error:
@@ -86,7 +86,7 @@ def cached_values(
             f"{cache_folder() / name}: cannot be written ({error}); free some space, remove the "
             "file if it is damaged, or set SIAMESE_NEWS_CACHE to a folder that can be written"
         ) from error
-    return np.array([np.frombuffer(found[key], np.float16) for key in keys])
+    return np.array([np.frombuffer(value_of[key], np.float16) for key in keys])
 
 
 def _store(name: str) -> Path:

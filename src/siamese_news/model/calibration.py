@@ -139,7 +139,7 @@ class Calibration:
         """
         if values is None:
             return None
-        expected = {one.name for one in fields(cls)}
+        expected = {spec.name for spec in fields(cls)}
         if not isinstance(values, Mapping) or set(values) != expected:
             raise InputError(
                 f"calibration: expected the fields {', '.join(sorted(expected))}"
@@ -164,7 +164,7 @@ class Calibration:
             )
         languages = values["languages"]
         if not isinstance(languages, list) or not all(
-            isinstance(one, str) for one in languages
+            isinstance(language, str) for language in languages
         ):
             raise InputError(
                 f"calibration: languages={languages!r}; expected a list of codes"
@@ -178,5 +178,5 @@ class Calibration:
         ]
         if min(slopes) < 0:
             raise InputError("calibration: relevance would fall as scores rise")
-        kept = {side: dict(weights[side]) for side in SIDES}
-        return cls(**{**values, "languages": tuple(languages), "weights": kept})
+        copied = {side: dict(weights[side]) for side in SIDES}
+        return cls(**{**values, "languages": tuple(languages), "weights": copied})

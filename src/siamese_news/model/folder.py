@@ -110,8 +110,8 @@ def read_folder(path: str | Path) -> Content:
     folder = Path(path)
     with reading(folder):
         if not folder.is_dir():
-            found = "is a file" if folder.exists() else "no such model folder"
-            raise InputError(f"{folder}: {found}; give a folder that training wrote")
+            problem = "is a file" if folder.exists() else "no such model folder"
+            raise InputError(f"{folder}: {problem}; give a folder that training wrote")
         _check_sizes(folder)
         _verify(folder)
     try:
@@ -198,11 +198,11 @@ def check_arrays(
                 f"{expected_dtype}; the weights were changed: train the model again or copy it anew"
             )
     for name in sorted(arrays.keys() | expected.keys()) if shapes else ():
-        found, wanted = (
+        there, wanted = (
             of[name].shape if name in of else None for of in (arrays, expected)
         )
-        if found != wanted:
-            raise ValueError(f"{name} has the shape {found}, expected {wanted}")
+        if there != wanted:
+            raise ValueError(f"{name} has the shape {there}, expected {wanted}")
 
 
 def check_finite(what: str, *arrays: np.ndarray) -> None:

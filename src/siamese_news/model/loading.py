@@ -131,10 +131,10 @@ def is_cross_encoder(folder: Path) -> bool:
 def _settings(folder: Path) -> dict[str, Any]:
     """The content of ``config.json``; nothing if it cannot be read."""
     try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 AnyModel = TextModel | ExternalModel

@@ -42,11 +42,11 @@ def check_module(
         name: tuple(tensor.shape) or (1,)
         for name, tensor in module.state_dict().items()
     }
-    found = {name: array.shape or (1,) for name, array in arrays.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
+    shapes = {name: array.shape or (1,) for name, array in arrays.items()}
+    for name in sorted(expected.keys() | shapes.keys()):
+        if expected.get(name) != shapes.get(name):
             raise ValueError(
-                f"{name[:200]} has the shape {found.get(name)}, expected {expected.get(name)}"
+                f"{name[:200]} has the shape {shapes.get(name)}, expected {expected.get(name)}"
             )
 
 

@@ -93,10 +93,10 @@ class TextRanker(nn.Module):
         links = None
         if self.link_match:
             # Only words with an id, so that matches by word and by id can be aligned.
-            known = [
+            known_words = [
                 [w for w in words if len(self.vocabulary.ids([w]))] for words in queries
             ]
-            links = known, urls
+            links = known_words, urls
         pieces = None
         if pieces_of := getattr(self.ranker, "pieces_of", None):
             # The end of a long link names the page.

@@ -100,8 +100,8 @@ class Model(TextModel, nn.Module):
                 device.type, torch.bfloat16, enabled=precision == "bfloat16"
             ),
         ):
-            known = int(texts.flat.max(initial=0)) < len(self.embedding.matrix)
-            if self.encoder.is_bag and known:
+            all_in_table = int(texts.flat.max(initial=0)) < len(self.embedding.matrix)
+            if self.encoder.is_bag and all_in_table:
                 return self._bags(texts, device)
             vectors = np.zeros((len(texts), self.output_dim), dtype=np.float32)
             for rows, encoded in self._batches(texts, batch_tokens, device):
@@ -177,9 +177,11 @@ class Model(TextModel, nn.Module):
         with _evaluating(self), torch.inference_mode():
             for rows in length_batches([len(ids) for ids in texts], 8192):
                 batch = pad([texts[row] for row in rows]).to(self._device())
-                encoded, own = heads(self, batch, side)
+                encoded, lexical = heads(self, batch, side)
                 vectors[rows] = _normalized(encoded)
-                for row, values in zip(rows, own.float().cpu().numpy(), strict=True):
+                for row, values in zip(
+                    rows, lexical.float().cpu().numpy(), strict=True
+                ):
                     factors[row] = values[: len(texts[row])]
         check_finite(f"the two heads of {side}s", vectors, *factors)
         return vectors, factors
@@ -198,10 +200,10 @@ class Model(TextModel, nn.Module):
                 towards=torch.from_numpy(towards)[None].to(device),
             )
         length = float(explanation.vectors.norm().clamp(min=1e-12))
-        found: NDArray[np.float64] = (
+        shares: NDArray[np.float64] = (
             explanation.contributions[0, : len(ids)].cpu().numpy() / length
         )
-        return found
+        return shares
 
     @override
     def embedding_config(self) -> dict[str, Any]:

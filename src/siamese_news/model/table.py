@@ -72,8 +72,8 @@ class TableModel(TextModel):
             places = np.arange(len(texts.flat)) - np.repeat(
                 texts.offsets[:-1], texts.lengths
             )
-            one = np.float32(1)
-            shares = one / (one + places.astype(np.float32) / np.float32(self._lead))
+            unit = np.float32(1)
+            shares = unit / (unit + places.astype(np.float32) / np.float32(self._lead))
         return shares if self._weights is None else self._weights[texts.flat] * shares
 
     def contributions(
@@ -82,10 +82,10 @@ class TableModel(TextModel):
         """See `TextModel`; exact, because the vector is a sum."""
         shares = self._shares(TokenIds.of([ids])).astype(np.float64)
         length = np.linalg.norm(shares @ self._matrix[ids])
-        found: NDArray[np.float64] = (
+        per_token: NDArray[np.float64] = (
             shares * (self._matrix[ids] @ towards) / max(length, 1e-12)
         )
-        return found
+        return per_token
 
     @override
     def embedding_config(self) -> dict[str, Any]:
@@ -170,5 +170,5 @@ def _shaped(dtype: DTypeLike, *shape: int) -> NDArray[Any]:
     return np.broadcast_to(np.zeros((), dtype), shape)
 
 
-def _within(options: Any, known: set[str]) -> bool:
-    return isinstance(options, Mapping) and options.keys() <= known
+def _within(options: Any, names: set[str]) -> bool:
+    return isinstance(options, Mapping) and options.keys() <= names

@@ -85,7 +85,9 @@ class TrainingRecord:
 
     def has_fingerprints(self, fingerprints: Iterable[str]) -> NDArray[np.bool_]:
         """Which of these fingerprints (16 hex digits each) were trained on, in the order given."""
-        return self._has(_FINGERPRINTS, (int(one, 16) for one in fingerprints))
+        return self._has(
+            _FINGERPRINTS, (int(fingerprint, 16) for fingerprint in fingerprints)
+        )
 
     def add(
         self,
@@ -100,7 +102,7 @@ class TrainingRecord:
 
     def add_fingerprints(self, fingerprints: Iterable[str]) -> None:
         """Add fingerprints of articles' texts, 16 hex digits each."""
-        self._add(_FINGERPRINTS, (int(one, 16) for one in fingerprints))
+        self._add(_FINGERPRINTS, (int(fingerprint, 16) for fingerprint in fingerprints))
 
     def plain(self) -> dict[str, Any]:
         """The counts that `config.json` keeps; the order of the collections is that of the file."""
@@ -116,7 +118,11 @@ class TrainingRecord:
         return b"".join(part.astype(_STORED).tobytes() for part in parts)
 
     def _of(self, kind: str) -> dict[str, Hashes]:
-        return {name: ids for (own, name), ids in self._parts.items() if own == kind}
+        return {
+            name: ids
+            for (part_kind, name), ids in self._parts.items()
+            if part_kind == kind
+        }
 
     def _has(self, part: tuple[str, str], hashes: Iterable[int]) -> NDArray[np.bool_]:
         return np.isin(np.array(list(hashes), np.uint64), self._parts.get(part, _NONE))

@@ -104,8 +104,8 @@ def other_language(words: Sequence[str], language: str) -> str | None:
         function_words(language)
     ):
         return None
-    found = language_of(" ".join(words))
-    return None if found == language else found
+    detected = language_of(" ".join(words))
+    return None if detected == language else detected
 
 
 def is_confirmed(text: str, language: str) -> bool:
@@ -119,8 +119,8 @@ def is_confirmed(text: str, language: str) -> bool:
     latin = sum(map(str.isascii, words)) > len(words) / 2
     if not latin:
         return True
-    known = function_words(language)
-    hits = [word for word in words if word in known]
+    words_there = function_words(language)
+    hits = [word for word in words if word in words_there]
     return len(set(hits)) > 1 and len(hits) >= _CONFIRMING * len(words)
 
 
@@ -131,8 +131,8 @@ def function_words(language: str) -> frozenset[str]:
         return _COMMON
     import stopwordsiso
 
-    known = stopwordsiso.has_lang(language)
-    words: Iterable[str] = stopwordsiso.stopwords(language) if known else ()
+    has_list = stopwordsiso.has_lang(language)
+    words: Iterable[str] = stopwordsiso.stopwords(language) if has_list else ()
     cut = map(Tokenizer(), words)
     return frozenset(tokens[0] for tokens in cut if len(tokens) == 1) - _COMMON
 

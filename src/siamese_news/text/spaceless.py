@@ -149,13 +149,13 @@ def bigrams(run: str) -> list[str]:
 
     A character three times or more counts as twice, as in words of other scripts.
     """
-    found: list[str] = []
+    pairs: list[str] = []
     for script in _scripts().findall(_LONG_RUN.sub(r"\1\1", run)):
         units = characters(script)
         if len(units) == 1:
-            found += units
-        found += map("".join, pairwise(units))
-    return found
+            pairs += units
+        pairs += map("".join, pairwise(units))
+    return pairs
 
 
 def phrase(left: str, right: str) -> str:

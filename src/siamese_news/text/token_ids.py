@@ -56,12 +56,12 @@ class TokenIds(Sequence[Ids]):
         """(N,) which text each id belongs to."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
-    def where(self, kept: NDArray[np.bool_]) -> "TokenIds":
+    def where(self, selected: NDArray[np.bool_]) -> "TokenIds":
         """The same texts with only those ids of `flat` that the mask `kept` (N,) selects."""
-        if kept.all():
+        if selected.all():
             return self
-        before = np.concatenate([[0], np.cumsum(kept)])
-        return TokenIds(self.flat[kept], before[self.offsets], self.unknown)
+        before = np.concatenate([[0], np.cumsum(selected)])
+        return TokenIds(self.flat[selected], before[self.offsets], self.unknown)
 
     def take(self, rows: NDArray[np.int64]) -> "TokenIds":
         """The texts of these rows, in their order."""
@@ -120,14 +120,14 @@ class ChunkIds(dict[str, tuple[int, ...]]):
 
     def __missing__(self, chunk: str) -> tuple[int, ...]:
         ids, unknown = self._ids(chunk)
-        found = tuple(ids)
+        chunk_ids = tuple(ids)
         if unknown:
             self._unknown.update(unknown)
         # Links hardly ever repeat, so they are not remembered.
         short = len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http")
         if short and len(self) < _MEMO_CHUNKS:
-            self[chunk] = found
-        return found
+            self[chunk] = chunk_ids
+        return chunk_ids
 
     def of(self, texts: Sequence[str], longest: int) -> TokenIds:
         """The ids of texts, each cut after `longest` characters."""

@@ -169,14 +169,14 @@ class Tokenizer:
 
     def chunk_tokens(self, chunk: str) -> tuple[str, ...]:
         """The tokens of a text without whitespace, for a caller that remembers them itself."""
-        known = self._rank or ()
+        ranked_words = self._rank or ()
         # Most chunks, found without the pattern: a word, or a word and a sign after it.
         sign = chunk[-1] if chunk[-1] in _SIGNS else ""
         stem = chunk[:-1] if sign else chunk
         if stem.isascii() and stem.isalpha():
             word = stem.lower()
             if sign != "." or (len(word) > 1 and word not in DOTTED):
-                word = word if word in known else self._shorten(word)
+                word = word if word in ranked_words else self._shorten(word)
                 return (word, sign) if sign else (word,)
         tokens: list[str] = []
         if _LINK.fullmatch(chunk) is not None:
@@ -197,14 +197,14 @@ class Tokenizer:
 
     def _match(self, part: str, tokens: list[str]) -> None:
         """Append the tokens of a clean text without whitespace, as the pattern finds them."""
-        known = self._rank or ()
+        ranked_words = self._rank or ()
         last = ""
         for match in PATTERN.finditer(part):
             kind = match.lastgroup
             piece = match[0]
             if kind == "plain":
                 word = piece.lower()
-                tokens.append(word if word in known else self._shorten(word))
+                tokens.append(word if word in ranked_words else self._shorten(word))
             elif kind in ("joined", "word"):
                 self._word(piece.lower(), tokens)
             elif kind in ("sign", "mark", "emoji"):
@@ -342,13 +342,13 @@ class _HashtagSplitter:
 
     def __init__(self, rank: Mapping[str, int] | None) -> None:
         self._rank = rank
-        known = rank or {}
-        log_size = math.log(max(len(known), 3))
-        self._unknown = math.log((len(known) + 1) * log_size)
+        rank_of = rank or {}
+        log_size = math.log(max(len(rank_of), 3))
+        self._unknown = math.log((len(rank_of) + 1) * log_size)
         # Every list of words contains single letters and rare pairs, as initials and fragments.
         self._costs = {
             word: math.log((rank + 1) * log_size)
-            for word, rank in known.items()
+            for word, rank in rank_of.items()
             if word.isalnum()
             and (
                 len(word) > 1 + (rank >= _RARE_SHORT)
@@ -391,7 +391,7 @@ class _HashtagSplitter:
             return []
         if self._rank is None or piece in self._rank:
             return [piece]
-        known = self._costs.get
+        cost_of = self._costs.get
         letters_only = piece.isalpha()
         guesses = [
             self._unknown + _PER_LETTER * length for length in range(_LONGEST_WORD + 1)
@@ -402,7 +402,7 @@ class _HashtagSplitter:
             lowest, cut = math.inf, 0
             for start in range(max(0, end - _LONGEST_WORD), end):
                 word = piece[start:end]
-                cost = known(word)
+                cost = cost_of(word)
                 if cost is None:
                     cost = guesses[end - start] if letters_only else self._guess(word)
                 cost += best[start]

@@ -99,8 +99,8 @@ class Vocabulary:
 
     def id_list(self, tokens: Sequence[str]) -> list[int]:
         """`ids` as a list, which is faster for a few tokens."""
-        found = list(map(self._ids.__getitem__, tokens))
-        return [i for i in found if i >= 0] if self.unknown == "drop" else found
+        ids = list(map(self._ids.__getitem__, tokens))
+        return [i for i in ids if i >= 0] if self.unknown == "drop" else ids
 
     def document_frequencies(
         self, token_lists: Iterable[Sequence[str]]

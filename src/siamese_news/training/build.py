@@ -178,13 +178,13 @@ def _own_module(target: str) -> str:
 def _check_encoder(option: Mapping[str, Any]) -> None:
     """Refuse a class that is not an encoder, and options left over from the encoder it replaces."""
     target = str(option["_target_"])
-    found = class_of(option, "encoder")
-    if not (isinstance(found, type) and issubclass(found, Encoder)):
+    encoder_class = class_of(option, "encoder")
+    if not (isinstance(encoder_class, type) and issubclass(encoder_class, Encoder)):
         raise InputError(
             f"encoder._target_={target} is not derived from siamese_news.encoders.Encoder; see "
             "https://github.com/siamese-news/siamese_news/blob/main/docs/add-an-encoder.md"
         )
-    parameters = inspect.signature(found).parameters
+    parameters = inspect.signature(encoder_class).parameters
     if any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
     ):
@@ -237,11 +237,11 @@ def plain_config(option: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key, value in option.items():
         if key == "_target_":
-            found = class_of(option, "encoder")
-            if found in SPARSITIES.values():
-                plain["class"] = found.__name__
+            encoder_class = class_of(option, "encoder")
+            if encoder_class in SPARSITIES.values():
+                plain["class"] = encoder_class.__name__
             else:
-                plain |= class_in_folder("encoders", ENCODERS, found)
+                plain |= class_in_folder("encoders", ENCODERS, encoder_class)
         elif key != "_partial_":
             plain[key] = plain_config(value) if isinstance(value, Mapping) else value
     return plain

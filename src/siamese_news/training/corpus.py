@@ -52,8 +52,8 @@ def read_corpus(
             ]
             for which in ("leave_out", "unlabeled")
         )
-        known = set(map(same_text_key, left_out))
-        posts += [text for text in more if same_text_key(text) not in known]
+        left_out_keys = set(map(same_text_key, left_out))
+        posts += [text for text in more if same_text_key(text) not in left_out_keys]
     return articles, posts
 
 

@@ -405,19 +405,19 @@ class SiameseDataModule(pl.LightningDataModule):
         )
         model = getattr(module, "model", None)
         if isinstance(model, TextModel):
-            given = self._vectors
+            vectors = self._vectors
             wanted = getattr(module, "vectors_option", None)
             if (
-                isinstance(given, TextModel)
-                and given.vocabulary.words != model.vocabulary.words
+                isinstance(vectors, TextModel)
+                and vectors.vocabulary.words != model.vocabulary.words
             ):
                 raise InputError(
-                    f"the data module has the words of another model ({len(given.vocabulary)}) "
+                    f"the data module has the words of another model ({len(vectors.vocabulary)}) "
                     f"than the module ({len(model.vocabulary)}); give both the same vectors"
                 )
-            if isinstance(given, Mapping) and given != wanted:
+            if isinstance(vectors, Mapping) and vectors != wanted:
                 raise InputError(
-                    f"the data module has vectors={given['source']!r}, the module "
+                    f"the data module has vectors={vectors['source']!r}, the module "
                     f"{wanted and wanted['source']!r}, or other options of them; give both the "
                     "same, or give the data module none"
                 )
@@ -441,14 +441,14 @@ class SiameseDataModule(pl.LightningDataModule):
         self, tokenizer: Callable[[str], list[str]], vocabulary: Vocabulary
     ) -> GroupDataset:
         """Every training text as token ids."""
-        words = known = 0
+        words = known_words = 0
 
         def ids(text: str, side: Side) -> np.ndarray:
-            nonlocal words, known
+            nonlocal words, known_words
             tokens = tokenizer(text)
             token_ids = np.asarray(vocabulary.ids(tokens), dtype=np.int64)
             words = words + len(tokens)
-            known = known + len(token_ids)
+            known_words = known_words + len(token_ids)
             token_ids = truncate(token_ids, self.data["limits"], side)
             # Half the memory, unless hashed words need the range.
             small = not token_ids.size or int(token_ids.max()) < 2**31
@@ -459,9 +459,9 @@ class SiameseDataModule(pl.LightningDataModule):
             articles=[ids(a.full_text, "article") for a in train.articles],
             posts=[ids(p.text, "post") for p in train.posts],
         )
-        if known < words / 2:
+        if known_words < words / 2:
             raise InputError(
-                f"the vectors have {known:,} of the {words:,} words of the training texts, so an "
+                f"the vectors have {known_words:,} of the {words:,} words of the training texts, so an "
                 "encoder cannot tell most texts apart; take vectors of their language "
                 "(vectors.source=FILE), more of them (vectors.max_words=null), or "
                 "vectors.unknown=hash"

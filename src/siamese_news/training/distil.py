@@ -308,11 +308,11 @@ def known_vectors(config: Mapping[str, Any], words: Sequence[str]) -> np.ndarray
     """(V, E): the vectors of ``conf/vectors`` of these words, zero where a word has none."""
     _, vocabulary, matrix = build_text(config["vectors"], config["task"]["tokenizer"])
     rows = {word: row for row, word in enumerate(vocabulary.words)}
-    known = np.zeros((len(words), matrix.shape[1]), np.float32)
+    vectors_there = np.zeros((len(words), matrix.shape[1]), np.float32)
     for place, word in enumerate(words):
         if word in rows:
-            known[place] = matrix[rows[word]]
-    return known
+            vectors_there[place] = matrix[rows[word]]
+    return vectors_there
 
 
 def stored(model: Model, kind: Literal["int8", "float32"]) -> Model:

@@ -89,26 +89,26 @@ def _check_options() -> None:
 
 def argument_error(error: Exception) -> str:
     """What is wrong with the arguments of a command, in one line."""
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     cause = error.__cause__
     if isinstance(error, OverrideParseException):
-        said = " ".join(error.message.partition("See https:")[0].split())
-        return f"{error.override}: {said}; expected NAME=VALUE, with quotes around special signs"
+        message = " ".join(error.message.partition("See https:")[0].split())
+        return f"{error.override}: {message}; expected NAME=VALUE, with quotes around special signs"
     if isinstance(error, MissingConfigException) and error.options:
         name = str(error.missing_cfg_file)
         path = "//" in name  # data=/my/folder
         group, _, option = name.partition("//") if path else name.rpartition("/")
-        own = "; for a folder of your own, data=my_pairs data.name=/path/to/folder"
+        own_data = "; for a folder of your own, data=my_pairs data.name=/path/to/folder"
         return (
             f"{group}={'/' * path}{option}: does not exist; expected one of "
-            f"{', '.join(error.options)}{own if group == 'data' else ''}"
+            f"{', '.join(error.options)}{own_data if group == 'data' else ''}"
         )
-    name = said.partition("Could not override '")[2].partition("'")[0]
+    name = message.partition("Could not override '")[2].partition("'")[0]
     parent = getattr(cause, "parent_node", None)
     if name and isinstance(parent, DictConfig):
         place = f" in {name.rpartition('.')[0]}" if "." in name else ""
         return f"{name}: does not exist; expected{place} one of {', '.join(map(str, parent))}"
-    return f"{said} {' '.join(str(cause or '').split())}".strip()
+    return f"{message} {' '.join(str(cause or '').split())}".strip()
 
 
 class ResultFolder(Callback):

@@ -91,9 +91,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         for side in (articles, posts)
     )
     terms = TermHead.of_texts(frequencies, article_ids, post_ids, config["terms"])
-    said = taught(articles, posts, task["teacher"])
+    teacher_scores = taught(articles, posts, task["teacher"])
     log.info("teacher vectors after %.1f minutes", _minutes(started))
-    lists = training_lists(config, article_ids, post_ids, said, terms)
+    lists = training_lists(config, article_ids, post_ids, teacher_scores, terms)
     log.info("lists of %d articles after %.1f minutes", len(lists), _minutes(started))
     student = _fit(config, words, lists, terms, out)
     with torch.inference_mode():
@@ -156,20 +156,20 @@ def training_lists(
             f"task.lists={dict(options)}; expected lexical from 0 to 1, and a temperature, near "
             "and candidates above 0"
         )
-    known, vectors = [], []
+    known_ids_of, vectors = [], []
     for texts, taught_vectors in zip((articles, posts), teacher, strict=True):
         known_ids = [ids[ids < len(terms.frequencies)] for ids in texts]
-        kept = [row for row, ids in enumerate(known_ids) if len(ids) >= 2]
-        known.append([known_ids[row] for row in kept])
-        vectors.append(taught_vectors[kept])
-    if not known[0] or not known[1]:
+        rows_kept = [row for row, ids in enumerate(known_ids) if len(ids) >= 2]
+        known_ids_of.append([known_ids[row] for row in rows_kept])
+        vectors.append(taught_vectors[rows_kept])
+    if not known_ids_of[0] or not known_ids_of[1]:
         raise InputError(
-            f"{len(known[0])} training articles and {len(known[1])} posts have two known words; "
-            "give more text or a smaller task.min_texts"
+            f"{len(known_ids_of[0])} training articles and {len(known_ids_of[1])} posts have two known "
+            "words; give more text or a smaller task.min_texts"
         )
     return ListsToRank(
-        known[0],
-        known[1],
+        known_ids_of[0],
+        known_ids_of[1],
         (vectors[0], vectors[1]),
         head=terms,
         lexical=options["lexical"],

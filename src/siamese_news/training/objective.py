@@ -110,22 +110,22 @@ class SiameseObjective(nn.Module):
                 "posts of two articles or more: see data.batching"
             )
         if self.anchors == "both":
-            given = [
+            sides = [
                 torch.cat([articles, posts]),
                 torch.cat([article_labels, post_labels]),
             ]
         else:
             # A copy: the library takes the same label object on both sides for self-comparison and
             # drops the diagonal, which here is every true pair.
-            given = [articles, article_labels, posts, post_labels.clone()]
+            sides = [articles, article_labels, posts, post_labels.clone()]
         if self.anchors == "posts":
-            given = given[2:] + given[:2]
+            sides = sides[2:] + sides[:2]
         with self._explained("miner"):
-            mined = self.miner(*given) if self.miner else None
+            mined = self.miner(*sides) if self.miner else None
         # Pairs (a, p, a, n) or triplets (a, p, n).
         self.mined = None if mined is None else Mined(len(mined[1]), len(mined[-1]))
         with self._explained("loss"):
-            loss: Tensor = self.loss(*given[:2], mined, *given[2:])
+            loss: Tensor = self.loss(*sides[:2], mined, *sides[2:])
         return loss
 
     @contextmanager

@@ -66,11 +66,11 @@ def add_installed() -> None:
         for name, point in added(cast(Kind, kind)).items():
             parameters = signature(load(point)).parameters.values()
             defaults = {
-                one.name: one.default
-                for one in parameters
+                parameter.name: parameter.default
+                for parameter in parameters
                 # The word vectors and the task set these.
-                if one.name not in ("input_dim", "features")
-                and isinstance(one.default, _PLAIN)
+                if parameter.name not in ("input_dim", "features")
+                and isinstance(parameter.default, _PLAIN)
             }
             node = {"_target_": f"{point.module}.{point.attr}", **defaults}
             ConfigStore.instance().store(

@@ -343,9 +343,9 @@ class Pairs(IterableDataset[IdBatch]):
 
     def _batch(self, rows: Rows) -> IdBatch:
         labels = torch.from_numpy(self.labels[rows])
-        own = torch.from_numpy(rows)
+        row_numbers = torch.from_numpy(rows)
         return self.encoded.batch(
-            self.query[rows], self.post[rows], labels=labels, rows=own
+            self.query[rows], self.post[rows], labels=labels, rows=row_numbers
         )
 
     def as_run(self, scores: NDArray[np.float32]) -> Run:

@@ -120,11 +120,13 @@ def complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
     if key in ("task.optimizer", "task.schedule") and "_target_" not in value:
         group = key.replace(".", "/")
         yield f"{key}: names no class; expected {group}=NAME, which has one, next to its values"
-    values = {name: one for name, one in value.items() if not str(name).startswith("_")}
-    for name, one in values.items():
+    values = {
+        name: member for name, member in value.items() if not str(name).startswith("_")
+    }
+    for name, member in values.items():
         # What an encoder does not take is explained where it is built (`build_model`).
         if name in kinds or several or key.endswith("encoder"):
-            yield from complaints(f"{key}.{name}", one, kinds.get(name, Any))
+            yield from complaints(f"{key}.{name}", member, kinds.get(name, Any))
         else:
             yield f"{key}.{name}: is unknown; expected in {key} one of {', '.join(kinds)}"
 
@@ -189,23 +191,29 @@ def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
         expected, _, _ = (
             what.replace("`", "").removeprefix("Expected ").partition(", got ")
         )
-        types = [_WORDS.get(one, one) for one in expected.split(" | ")]
+        types = [_WORDS.get(member, member) for member in expected.split(" | ")]
         shown = "" if place else f"={value}"
         yield f"{key}{place}{shown}: expected {' or '.join(types)}"
     except TypeError:  # classes among the types, whose objects no file holds
         members = [
-            one for one in get_args(kind) if get_origin(kind) in (Union, UnionType)
+            member
+            for member in get_args(kind)
+            if get_origin(kind) in (Union, UnionType)
         ]
-        found = [list(_wrong(key, value, one)) for one in members if not _is_class(one)]
-        if found and all(found):
-            yield min((complaints[0] for complaints in found), key=len)
+        complaints_of = [
+            list(_wrong(key, value, member))
+            for member in members
+            if not _is_class(member)
+        ]
+        if complaints_of and all(complaints_of):
+            yield min((complaints[0] for complaints in complaints_of), key=len)
 
 
 def _literals(kind: Any) -> list[Any]:
     """The values that a type names, in it or in the types that it joins."""
     if get_origin(kind) is Literal:
         return list(get_args(kind))
-    return [value for one in get_args(kind) for value in _literals(one)]
+    return [value for member in get_args(kind) for value in _literals(member)]
 
 
 def _is_class(kind: Any) -> bool:

@@ -39,7 +39,7 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
 
     Each override that is not the same in all jobs is a column in front of the figures.
     """
-    jobs, given = [], []
+    jobs, overrides_of = [], []
     for name, path in _by_job(folder, ROW):
         if path.with_name(
             FAILED
@@ -48,11 +48,11 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
         row = read_row(path)
         del row["config"]
         pairs = (override.partition("=") for override in row.pop("overrides"))
-        given.append({key.lstrip("+~"): value for key, _, value in pairs})
+        overrides_of.append({key.lstrip("+~"): value for key, _, value in pairs})
         jobs.append((name, row))
     columns = {}
-    for key in dict.fromkeys(key for overrides in given for key in overrides):
-        values = [overrides.get(key) for overrides in given]
+    for key in dict.fromkeys(key for overrides in overrides_of for key in overrides):
+        values = [overrides.get(key) for overrides in overrides_of]
         # Some rows hold their options already: their seed, the name of their encoder.
         if len(set(values)) > 1 and values != [str(row.get(key)) for _, row in jobs]:
             columns[key] = (
@@ -64,7 +64,7 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
             **{title: overrides.get(key) for key, title in columns.items()},
             **row,
         }
-        for (name, row), overrides in zip(jobs, given, strict=True)
+        for (name, row), overrides in zip(jobs, overrides_of, strict=True)
     ]
 
 
@@ -93,9 +93,9 @@ class SweepTable(Callback):
 
 def _by_job(folder: Path, file: str) -> list[tuple[str, Path]]:
     """The names of the jobs that have a file, in their order, and its paths."""
-    found = [
+    rows_found = [
         (str(path.parent.relative_to(folder)), path) for path in folder.rglob(file)
     ]
     return sorted(
-        found, key=lambda job: (int(job[0]) if job[0].isdigit() else 10**9, job[0])
+        rows_found, key=lambda job: (int(job[0]) if job[0].isdigit() else 10**9, job[0])
     )

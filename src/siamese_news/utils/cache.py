@@ -170,5 +170,5 @@ class FileRecord:
 
     def state(self) -> list[list[int]]:
         """The files as they are now."""
-        found = [file.stat() for file in self._files]
-        return [[s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for s in found]
+        statuses = [file.stat() for file in self._files]
+        return [[s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for s in statuses]

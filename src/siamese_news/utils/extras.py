@@ -104,23 +104,26 @@ def extras() -> dict[str, list[str]]:
     except metadata.PackageNotFoundError:
         return {}
     # Packages, and the extras in brackets.
-    found: dict[str, list[tuple[str, str]]] = {"": []}
+    packages: dict[str, list[tuple[str, str]]] = {"": []}
     for requirement in requirements:
         if name := re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement):
             extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
-            found.setdefault(extra[1] if extra else "", []).append(
+            packages.setdefault(extra[1] if extra else "", []).append(
                 (name[1], name[2] or "")
             )
 
     def brings(extra: str) -> list[str]:
-        own = found.get(extra, [])
+        of_extra = packages.get(extra, [])
         inner = [
-            part for name, parts in own if name == PACKAGE for part in parts.split(",")
+            part
+            for name, parts in of_extra
+            if name == PACKAGE
+            for part in parts.split(",")
         ]
-        direct = [name for name, _ in own if name != PACKAGE]
+        direct = [name for name, _ in of_extra if name != PACKAGE]
         return direct + [name for part in inner for name in brings(part.strip())]
 
-    return {extra: brings(extra) for extra in found}
+    return {extra: brings(extra) for extra in packages}
 
 
 def absent(packages: list[str]) -> list[str]:

@@ -39,22 +39,22 @@ def load(point: EntryPoint) -> Any:
 
 
 def class_in_folder(
-    kind: Kind, ours: Mapping[str, type], found: type
+    kind: Kind, ours: Mapping[str, type], class_name: type
 ) -> dict[str, str]:
     """How a model folder names a class: ``class`` and, if a package adds it, ``package``.
 
     Raises:
         InputError: loading the folder could not find it again.
     """
-    name = found.__name__
-    if ours.get(name) is found:
+    name = class_name.__name__
+    if ours.get(name) is class_name:
         return {"class": name}
     for point in added(kind).values():
-        if point.attr == name and load(point) is found:
+        if point.attr == name and load(point) is class_name:
             return {"class": name, "package": package_of(point)}
     page = f"{'an' if kind == 'encoders' else 'a'}-{kind[:-1]}"
     raise InputError(
-        f"{found.__module__}.{name} is in no entry point of the group siamese_news.{kind}, so its "
+        f"{class_name.__module__}.{name} is in no entry point of the group siamese_news.{kind}, so its "
         "model folder could not be loaded; see "
         f"https://github.com/siamese-news/siamese_news/blob/main/docs/add-{page}.md"
     )

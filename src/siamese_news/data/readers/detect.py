@@ -134,19 +134,19 @@ class Detected:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a Parquet file that are needed."""
-        found = self.fields or self.flat
-        if found is None:
+        fields = self.fields or self.flat
+        if fields is None:
             return self.names
         others = (
-            found.title,
-            found.spare,
+            fields.title,
+            fields.spare,
             self.choice.date_field,
             self.choice.group_field,
         )
         wanted = (
-            *found.texts,
-            *found.ids,
-            *found.metadata.values(),
+            *fields.texts,
+            *fields.ids,
+            *fields.metadata.values(),
             *filter(None, others),
         )
         tops = dict.fromkeys(n if n in self.names else n.split(".")[0] for n in wanted)
@@ -164,9 +164,11 @@ class Detected:
         chosen = {target: name for target, name in wanted.items() if name is not None}
         if not chosen:
             return convert
-        own = {"platform": self.format, "file": readable_name(self.source)}
+        file_fields = {"platform": self.format, "file": readable_name(self.source)}
         return _with(
-            convert, chosen, {k: v for k, v in own.items() if k not in self.names}
+            convert,
+            chosen,
+            {k: v for k, v in file_fields.items() if k not in self.names},
         )
 
 
@@ -270,10 +272,10 @@ def detect(source: Input, choice: Choice) -> Detected:
             return look.json()
         except InputError:
             # A line may also be a document around its records.
-            found = look.documents(begin)
-            if found is None:
+            inside = look.documents(begin)
+            if inside is None:
                 raise
-            return found
+            return inside
     return look.delimited(suffix)
 
 
@@ -292,26 +294,26 @@ def _refuse_foreign(name: str, head: bytes) -> None:
 
 def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
     """The beginning of a file, its first rows and some more, and whether that is all of it."""
-    found = bytearray()
+    head = bytearray()
     ended = False
     try:
         for _ in range(ROWS):
             line = stream.readline(LINE_CAP + 1)
-            found += line[:_BYTES]
+            head += line[:_BYTES]
             ended = not line
-            if ended or len(found) >= _BYTES:
+            if ended or len(head) >= _BYTES:
                 break
         # Rows of JSON lines are enough, however slowly a pipe brings more of them.
-        if not ended and not _is_record(bytes(found).partition(b"\n")[0]):
-            while len(found) < _MORE and not ended:
+        if not ended and not _is_record(bytes(head).partition(b"\n")[0]):
+            while len(head) < _MORE and not ended:
                 more = stream.read1(_MORE)
-                found += more
+                head += more
                 ended = not more
     except (EOFError, OSError, zlib.error):
         return bytes(
-            found
+            head
         ) or b"\n", True  # the damage is reported when the file is read
-    return bytes(found), ended
+    return bytes(head), ended
 
 
 def _is_record(line: bytes) -> bool:
@@ -355,21 +357,23 @@ class _Look:
         """Whether the user left the fields of the text and the id to detection."""
         return not self.choice.text_field and self.choice.id_field is None
 
-    def _chosen(self, known: Format | None, records: Sequence[Record]) -> Format | None:
+    def _chosen(
+        self, recognized: Format | None, records: Sequence[Record]
+    ) -> Format | None:
         """A known format with the fields that the user chose."""
-        if known is None or self._guessing:
-            return known
-        return known.chosen(self.choice, records)
+        if recognized is None or self._guessing:
+            return recognized
+        return recognized.chosen(self.choice, records)
 
-    def document(self, found: Document) -> Detected:
+    def document(self, document: Document) -> Detected:
         """One JSON document with the records inside."""
         return self.detected(
-            found.description,
+            document.description,
             "json",
-            _names(found.sample),
-            known=self._chosen(found.known, found.sample),
-            records=found.sample,
-            prefixes=found.prefixes,
+            _names(document.sample),
+            known=self._chosen(document.known, document.sample),
+            records=document.sample,
+            prefixes=document.prefixes,
         )
 
     def documents(self, head: bytes) -> Detected | None:

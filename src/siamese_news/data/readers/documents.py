@@ -68,17 +68,25 @@ def find_document(head: bytes, choice: Choice) -> Document | None:
     If none of these has a text and an id (the user's fields, if any are given), the first that
     has several records counts. A known format can have records in several arrays of a document.
     """
-    known = [(_prefix(path), one) for one in FORMATS for path in one.inside]
-    for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in known), ""]):
-        context = any(one.context for at, one in known if at == prefix)
+    prefixed = [
+        (_prefix(path), known_form)
+        for known_form in FORMATS
+        for path in known_form.inside
+    ]
+    for prefix in dict.fromkeys([_ITEM, *(prefix for prefix, _ in prefixed), ""]):
+        context = any(known_form.context for at, known_form in prefixed if at == prefix)
         sample = _sample(head, prefix, context=context)
-        found = known_format(sample) if sample else None
-        if found is not None:
-            own = [_prefix(path) for path in found.inside]
+        sample_format = known_format(sample) if sample else None
+        if sample_format is not None:
+            prefixes = [_prefix(path) for path in sample_format.inside]
             others = [
-                p for p in own if p != prefix and (found.context or _sample(head, p))
+                p
+                for p in prefixes
+                if p != prefix and (sample_format.context or _sample(head, p))
             ]
-            return Document((prefix, *(others if prefix in own else ())), found, sample)
+            return Document(
+                (prefix, *(others if prefix in prefixes else ())), sample_format, sample
+            )
     documents: list[Document] = []
     for prefix in dict.fromkeys([_ITEM, "", *_arrays(head)]):
         if sample := _sample(head, prefix):
@@ -177,14 +185,14 @@ def _sample(head: bytes, prefix: str, *, context: bool = False) -> list[Record]:
 
 def _arrays(head: bytes) -> list[str]:
     """The prefixes of the arrays of objects in the beginning of a document, outermost first."""
-    found: dict[str, None] = {}
+    arrays: dict[str, None] = {}
     with suppress(*_UNREADABLE, BadRow):
         for path, event, _ in ijson.parse(
             _Chunks(io.BytesIO(head)), multiple_values=True
         ):
             if event == "start_map" and path.endswith(f".{_ITEM}"):
-                found[path] = None
-    return sorted(found, key=lambda path: path.count("."))[:20]
+                arrays[path] = None
+    return sorted(arrays, key=lambda path: path.count("."))[:20]
 
 
 def _prefix(path: str) -> str:

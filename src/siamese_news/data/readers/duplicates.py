@@ -50,19 +50,19 @@ class SeenIds:
         values: Sequence[int] = marks or [0] * len(ids)
         older = self._among_sorted(hashes)
         recent = self._recent
-        again: list[int] = []
+        repeated: list[int] = []
         new = dict(zip(hashes, values, strict=True))
         if not older and len(new) == len(hashes) and recent.keys().isdisjoint(new):
             recent.update(new)  # by far the most frequent case
         else:
             for index, (hashed, value) in enumerate(zip(hashes, values, strict=True)):
                 if index in older or hashed in recent:
-                    again.append(index)
+                    repeated.append(index)
                 else:
                     recent[hashed] = value
         if len(recent) >= _RECENT:
             self._sort_recent()
-        return again
+        return repeated
 
     def mark(self, id: str) -> int | None:
         """The mark of an id; None if it was not added."""

@@ -76,8 +76,8 @@ def detect_encoding(head: bytes) -> str:
     from charset_normalizer import from_bytes
 
     # Words with signs inside them are not Western European.
-    found = from_bytes(data, cp_exclusion=["cp1252", "latin_1"]).best()
-    return UTF8 if found is None else str(found.encoding).replace("_", "-")
+    best = from_bytes(data, cp_exclusion=["cp1252", "latin_1"]).best()
+    return UTF8 if best is None else str(best.encoding).replace("_", "-")
 
 
 def check_encoding(name: str) -> str:

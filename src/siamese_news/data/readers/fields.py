@@ -210,8 +210,8 @@ def find_fields(
     inner = by_normal_name(
         name
         for record in records
-        if isinstance(own := record.get("metadata"), dict)
-        for name in own
+        if isinstance(nested_fields := record.get("metadata"), dict)
+        for name in nested_fields
     )
     chosen = choice.texts
     texts = chosen or present(outer, TEXTS)
@@ -342,12 +342,12 @@ def check_fields(
 
 def samples_of(records: Iterable[Record]) -> dict[str, list[str]]:
     """The fields of records, those inside objects after a dot, and the first values of each."""
-    found: dict[str, list[str]] = {}
+    samples: dict[str, list[str]] = {}
     for record in records:
         for name, value in _leaves(record, "", _DEPTH):
-            if name not in found and len(found) == _FIELDS:
+            if name not in samples and len(samples) == _FIELDS:
                 continue
-            values = found.setdefault(name, [])
+            values = samples.setdefault(name, [])
             text = " ".join(clean_text(str(value)[:200]).split())[:60]
             if (
                 value is not None
@@ -356,7 +356,7 @@ def samples_of(records: Iterable[Record]) -> dict[str, list[str]]:
                 and len(values) < _SAMPLES
             ):
                 values.append(text)
-    return found
+    return samples
 
 
 def _leaves(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
@@ -390,17 +390,19 @@ def _unknown(
 
 def by_normal_name(names: Iterable[str]) -> dict[str, str]:
     """The fields by their `normal` name; of several with one such name, the first."""
-    found: dict[str, str] = {}
+    names_by_normal: dict[str, str] = {}
     for name in names:
-        found.setdefault(normal(name), name)
-    return found
+        names_by_normal.setdefault(normal(name), name)
+    return names_by_normal
 
 
 def present(by_normal: Mapping[str, str], options: Iterable[str]) -> tuple[str, ...]:
     """The fields with these normal names, in their order; a dot may lead into an object."""
-    known = by_normal.keys()
+    normal_names = by_normal.keys()
     return tuple(
-        by_normal.get(n, n) for n in options if n in known or n.split(".")[0] in known
+        by_normal.get(n, n)
+        for n in options
+        if n in normal_names or n.split(".")[0] in normal_names
     )
 
 
@@ -408,8 +410,10 @@ def first_present(
     by_normal: Mapping[str, str], options: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """For each key the first of its names that is `present`."""
-    found = ((target, present(by_normal, names)) for target, names in options.items())
-    return {target: fields[0] for target, fields in found if fields}
+    candidates = (
+        (target, present(by_normal, names)) for target, names in options.items()
+    )
+    return {target: fields[0] for target, fields in candidates if fields}
 
 
 def generic(fields: Fields) -> Convert:
@@ -429,9 +433,9 @@ def generic(fields: Fields) -> Convert:
 
     def convert(record: Record) -> Post | Deleted:
         if dotted:
-            found = {n: value_at(record, n) for n in dotted if n not in record}
+            dotted_values = {n: value_at(record, n) for n in dotted if n not in record}
             record = record | {
-                n: value for n, value in found.items() if value is not None
+                n: value for n, value in dotted_values.items() if value is not None
             }
         if stripped:
             record = record | {
@@ -443,11 +447,15 @@ def generic(fields: Fields) -> Convert:
         for name in texts:
             value = get(name)
             if value is not None:
-                own = text_value(value, name)
-                own = without_html(own) if html else own
-                text = f"{text}\n{own}" if text and own else text or own
-                if own:
-                    parts.append([name, len(own)])
+                text_there = text_value(value, name)
+                text_there = without_html(text_there) if html else text_there
+                text = (
+                    f"{text}\n{text_there}"
+                    if text and text_there
+                    else text or text_there
+                )
+                if text_there:
+                    parts.append([name, len(text_there)])
                     if not joined:
                         break
         heading = title or (None if text else spare)
@@ -504,15 +512,15 @@ def _inside(value: Any, path: Sequence[str]) -> Any:
     if isinstance(value, dict):
         # As in a table of columns, where names are compared in their normal form.
         part = path[0]
-        own = (
+        here = (
             part
             if part in value
             else next((k for k in value if normal(k) == part), part)
         )
-        return _inside(value.get(own), path[1:])
+        return _inside(value.get(here), path[1:])
     if isinstance(value, list):
-        found = (_inside(item, path) for item in value if isinstance(item, dict))
-        return next((item for item in found if item is not None), None)
+        inner = (_inside(item, path) for item in value if isinstance(item, dict))
+        return next((item for item in inner if item is not None), None)
     return None
 
 

@@ -172,7 +172,7 @@ class Format:
             _records(record, path.split("."), self.context) for path in self.inside
         ]
         lists = [page for page in pages if page is not None]
-        return [one for page in lists for one in page] if lists else None
+        return [item for page in lists for item in page] if lists else None
 
 
 _ID = "@id"
@@ -188,18 +188,18 @@ def _try(convert: Convert, record: Record) -> Converted:
 
 def _with_fields(convert: Convert, fields: Fields) -> Convert:
     """The posts of a format with the text and the id of other fields."""
-    own = generic(fields) if fields.texts else None
+    convert_fields = generic(fields) if fields.texts else None
     (name,) = fields.ids
 
     def converted(record: Record) -> Converted:
         made = convert(record)
         if not isinstance(made, Post):
             return made
-        if own is None:
+        if convert_fields is None:
             return Post(
                 id_value(value_at(record, name), name), made.text, made.metadata
             )
-        chosen = own({**record, _ID: made.id})
+        chosen = convert_fields({**record, _ID: made.id})
         if not isinstance(chosen, Post):
             return chosen
         parts = {key: value for key, value in chosen.metadata.items() if key == PARTS}
@@ -215,14 +215,14 @@ def each(
     made: list[Post | BadRow | Deleted | None] = []
     for record in records:
         try:
-            found = convert(record)
+            converted = convert(record)
         except BadRow as bad:
             made.append(bad)
         except SHAPE as error:
             message = f"a record of the page has another shape ({type(error).__name__})"
             made.append(BadRow("unexpected shape", message))
         else:
-            made.extend(found if isinstance(found, list) else [found])
+            made.extend(converted if isinstance(converted, list) else [converted])
     return made
 
 
@@ -246,12 +246,12 @@ def _records(value: Any, path: Sequence[str], context: bool) -> list[Record] | N
         )
     if not isinstance(value, dict) or path[0] not in value:
         return None
-    found = _records(value[path[0]], path[1:], context)
-    if found and context and len(path) == 1:
+    nested = _records(value[path[0]], path[1:], context)
+    if nested and context and len(path) == 1:
         around = {
             key: item
             for key, item in value.items()
             if not isinstance(item, list | dict)
         }
-        return [{**record, CONTEXT: around} for record in found]
-    return found
+        return [{**record, CONTEXT: around} for record in nested]
+    return nested

@@ -129,13 +129,13 @@ def find_inputs(
         InputError: an input does not exist, or a folder has no such file.
     """
     sources = list(sources)
-    given = {Path(source) for source in sources}
+    named = {Path(source) for source in sources}
     inputs: list[Input] = []
     for path in input_paths(sources, suffixes, skipped):
         if path is None:
             inputs.append(Input("standard input", None, sys.stdin.buffer))
         elif path.is_file():
-            inputs.append(Input(str(path), path, named=path in given))
+            inputs.append(Input(str(path), path, named=path in named))
         else:  # a named pipe, such as the shell makes of <(...)
             with reading(path):
                 inputs.append(Input(str(path), None, path.open("rb")))
@@ -163,9 +163,9 @@ def input_paths(
 def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]:
     path = Path(source)
     if path.is_dir():
-        found, others = folder_files(path, suffixes)
+        files, others = folder_files(path, suffixes)
         skipped.unknown += others
-        if not found:
+        if not files:
             raise InputError(
                 f"{source}: the folder holds no file that ends in {', '.join(suffixes)} "
                 "(or these with .gz or .zst); name the files"
@@ -179,30 +179,32 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
         )
     elif glob.has_magic(source):
         matches = map(Path, glob.glob(source, recursive=True))
-        found = sorted(path for path in matches if not path.is_dir())
-        if not found:
+        files = sorted(path for path in matches if not path.is_dir())
+        if not files:
             raise InputError(f"{source}: no file matches; check the pattern")
     else:
         raise InputError(f"{source}: no such file; check the path")
-    own = {path for path in found if path.is_file() and is_own(path)}
-    if len(own) == len(found):
-        return found
-    skipped.own += sorted(own)
-    return [path for path in found if path not in own]
+    own_files = {path for path in files if path.is_file() and is_own(path)}
+    if len(own_files) == len(files):
+        return files
+    skipped.own += sorted(own_files)
+    return [path for path in files if path not in own_files]
 
 
 def folder_files(
     folder: Path, suffixes: Sequence[str]
 ) -> tuple[list[Path], list[Path]]:
     """The files of a folder by name that have one of the endings, and the others; none hidden."""
-    found: list[Path] = []
+    files: list[Path] = []
     others: list[Path] = []
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        own = path.relative_to(folder)
-        if ".rejected." in own.name or any(part.startswith(".") for part in own.parts):
+        relative = path.relative_to(folder)
+        if ".rejected." in relative.name or any(
+            part.startswith(".") for part in relative.parts
+        ):
             continue
-        (found if _is_data(own, suffixes) else others).append(path)
-    return found, others
+        (files if _is_data(relative, suffixes) else others).append(path)
+    return files, others
 
 
 def plain_suffix(name: str | Path) -> str:

@@ -261,8 +261,12 @@ def _from_thread(record: Record) -> Converted:
 def _views(node: Record) -> list[Record]:
     """The views of a thread in their order; those of deleted and blocked posts have no post."""
     above = _views(node["parent"]) if node.get("parent") else []
-    own = [node] * ("post" in node)
-    return [*above, *own, *chain.from_iterable(map(_views, node.get("replies") or ()))]
+    this_view = [node] * ("post" in node)
+    return [
+        *above,
+        *this_view,
+        *chain.from_iterable(map(_views, node.get("replies") or ())),
+    ]
 
 
 def _bluesky_text(record: Record, name: str) -> str:
@@ -592,13 +596,13 @@ def _comment(comment: Record, video: Any = None) -> Post:
 
 
 def _video(record: Record) -> Post | None:
-    found = record.get("id")
+    video_id = record.get("id")
     snippet = record["snippet"]
-    if isinstance(found, dict):
-        found = found.get("videoId")
-        if found is None:
+    if isinstance(video_id, dict):
+        video_id = video_id.get("videoId")
+        if video_id is None:
             return None  # a channel or a playlist
-    post_id = id_value(found, "id")
+    post_id = id_value(video_id, "id")
     title = text_value(snippet.get("title") or "", "snippet.title")
     about = text_value(snippet.get("description") or "", "snippet.description")
     return post_of(
@@ -665,17 +669,17 @@ def _is_downloaded(record: Record) -> bool:
 )
 def _from_downloaded(record: Record) -> Converted:
     """The post, or the text below its pictures; its ``title`` only names the action."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, value in _strings([record.get("data"), record.get("attachments")]):
-        found.setdefault("post" if name == "comment" else name, []).append(
+        values.setdefault("post" if name == "comment" else name, []).append(
             _repaired(value)
         )
     return _downloaded(
         record,
         record["timestamp"],
-        found.get("post") or found.get("description") or [],
-        author=next(filter(None, reversed(found.get("author", []))), None),
-        url=next(filter(None, found.get("url", [])), None),
+        values.get("post") or values.get("description") or [],
+        author=next(filter(None, reversed(values.get("author", []))), None),
+        url=next(filter(None, values.get("url", [])), None),
     )
 
 

@@ -23,16 +23,16 @@ def _table(
     As in `post_of`, the first that a file has counts: ``text=tweet id=id author=name|handle``.
     """
     pairs = (pair.partition("=") for pair in columns.split())
-    found = {target: options.split("|") for target, _, options in pairs}
-    texts = found.pop("text")
-    ids = found.pop("id")
-    titles = found.pop("title", [])
+    targets = {target: options.split("|") for target, _, options in pairs}
+    texts = targets.pop("text")
+    ids = targets.pop("id")
+    titles = targets.pop("title", [])
     return Format(
         name,
         recognized,
         " + ".join((*titles, texts[0])),
         " or ".join(ids),
-        columns=Columns(needs.split(), texts, ids, next(iter(titles), None), found),
+        columns=Columns(needs.split(), texts, ids, next(iter(titles), None), targets),
         inside=inside,
         local_ids=local_ids,
     )
@@ -162,14 +162,14 @@ _TOOLS = (
 def _installed() -> Iterator[Format]:
     """The formats that other packages add."""
     for point in added("readers").values():
-        found = load(point)
-        for one in [found] if isinstance(found, Format) else found:
-            if not isinstance(one, Format):
+        loaded = load(point)
+        for format in [loaded] if isinstance(loaded, Format) else loaded:
+            if not isinstance(format, Format):
                 raise InputError(
                     f"the package {package_of(point)} adds the reader '{point.name}', which is of "
-                    f"type {type(one).__name__}; expected a Format or a list of them"
+                    f"type {type(format).__name__}; expected a Format or a list of them"
                 )
-            yield one
+            yield format
 
 
 FORMATS: tuple[Format, ...] = (
@@ -186,7 +186,10 @@ _SHARE = 10  # one of this many records must have the shape
 def known_format(records: Sequence[Record]) -> Format | None:
     """The most frequent format of the first records of a file."""
     shapes = Counter(
-        next((number for number, one in enumerate(FORMATS) if one.fits(record)), None)
+        next(
+            (number for number, format in enumerate(FORMATS) if format.fits(record)),
+            None,
+        )
         for record in records
     )
     del shapes[None]
@@ -199,5 +202,5 @@ def known_format(records: Sequence[Record]) -> Format | None:
 def known_table(names: Sequence[str]) -> Format | None:
     """The format of a table with these columns; formats with nested objects are not tables."""
     record = dict.fromkeys(names, "")
-    tables = (one for one in FORMATS if one.columns is not None or one.flat)
-    return next((one for one in tables if one.fits(record)), None)
+    tables = (format for format in FORMATS if format.columns is not None or format.flat)
+    return next((format for format in tables if format.fits(record)), None)

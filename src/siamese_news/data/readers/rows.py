@@ -141,15 +141,15 @@ def owners(sizes: Sequence[int], count: int) -> list[int | None]:
     Files too large for one part are shared by rows. The others, largest first, go whole to the part
     with the least so far, so that no part reads many files of which it needs little.
     """
-    found: list[int | None] = [None] * len(sizes)
+    owners_of: list[int | None] = [None] * len(sizes)
     fair = sum(sizes) / count
     loads = [0] * count
     for place in sorted(range(len(sizes)), key=lambda place: (-sizes[place], place)):
         if sizes[place] > fair / 2:
             continue
-        found[place] = least = min(range(count), key=loads.__getitem__)
+        owners_of[place] = least = min(range(count), key=loads.__getitem__)
         loads[least] += sizes[place]
-    return found
+    return owners_of
 
 
 class SharedLines:
@@ -223,13 +223,13 @@ def json_rows(stream: Any, share: Share | None) -> Rows:
 
 
 def post_blocks(
-    rows: Rows, source: Input, found: Detected, counts: Counts
+    rows: Rows, source: Input, detected: Detected, counts: Counts
 ) -> Iterator[tuple[list[Post], list[int], list[Rejection]]]:
     """Posts, their lines, and rejections, many at a time."""
-    if found.kind == "empty":
+    if detected.kind == "empty":
         return
-    convert = found.converter()
-    numbered = found.id_field == LINE and LINE not in found.names
+    convert = detected.converter()
+    numbered = detected.id_field == LINE and LINE not in detected.names
     name = "_".join(readable_name(source.name).split())
     posts: list[Post] = []
     lines: list[int] = []
@@ -242,7 +242,7 @@ def post_blocks(
             try:
                 made = convert(record)
             except (BadRow, RecursionError, *SHAPE):
-                made = _second_try(convert, record, row, found)
+                made = _second_try(convert, record, row, detected)
         if type(made) is Post:  # by far the most frequent
             posts.append(made)
             lines.append(line)
@@ -291,7 +291,7 @@ def _repaired(post: Post, counts: Counts) -> Post:
     return Post(post.id, text, post.metadata)
 
 
-def _second_try(convert: Convert, record: Record, row: Any, found: Detected) -> Any:
+def _second_try(convert: Convert, record: Record, row: Any, detected: Detected) -> Any:
     """The converted record, or a `BadRow` that says why not.
 
     orjson rounds integers beyond 64 bits, so a row of JSON is decoded again, with all digits.
@@ -305,7 +305,7 @@ def _second_try(convert: Convert, record: Record, row: Any, found: Detected) -> 
     except RecursionError:
         return BadRow("nested too deeply", "nested too deeply; expected a flat object")
     except SHAPE as error:
-        message = f"not in the shape of {found.format} ({type(error).__name__})"
+        message = f"not in the shape of {detected.format} ({type(error).__name__})"
         return BadRow("unexpected shape", message)
 
 
@@ -315,7 +315,7 @@ def with_ids_of_their_own(
     ids: PostIds,
     source: Input,
     number: int,
-    found: Detected,
+    detected: Detected,
     taken: Collection[str],
     counts: Counts,
 ) -> tuple[Sequence[int], list[Rejection]]:
@@ -327,11 +327,11 @@ def with_ids_of_their_own(
         SameIdError: two posts have one id, and nothing tells them apart.
     """
     reasons: dict[int, str] = {}
-    if found.platform_ids:
+    if detected.platform_ids:
         reasons = dict.fromkeys(ids.add(posts), _REPEATED)
     else:
         repeats, versions, renamed = ids.rename(
-            posts, readable_name(source.name), number, placed=found.placed
+            posts, readable_name(source.name), number, placed=detected.placed
         )
         reasons = dict.fromkeys(repeats, _REPEATED) | dict.fromkeys(
             versions, "another version"

@@ -39,9 +39,9 @@ def _from_zeeschuimer(record: Record) -> Converted:
     for matches, convert in _ITEMS:
         if matches(item):
             return convert(item)
-    for known in PLATFORMS:  # Truth Social has the format of Mastodon
-        if known.fits(item):
-            return known.converter(item)(item)
+    for named in PLATFORMS:  # Truth Social has the format of Mastodon
+        if named.fits(item):
+            return named.converter(item)(item)
     platform = inside(record if uploaded is None else uploaded, "source_platform")
     raise BadRow(
         "unknown platform",

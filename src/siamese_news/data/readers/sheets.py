@@ -130,13 +130,13 @@ def _first_rows(sheet: Any, texts: Sequence[str]) -> tuple[list[list[str]], int,
         ["" if cell is None else str(cell).strip() for cell in row] for row in shown
     ]
     at = header_of(rows)
-    known = True
+    has_header = True
     if at is None:
         title = rows and rows[0][0] and not any(rows[0][1:])
         filled = (row for row, cells in enumerate(rows) if sum(map(bool, cells)) > 1)
         at = next(filled, 0) if title else 0
-        known = False
-    return rows, at, {*texts} <= {*rows[at]} if texts and rows else known
+        has_header = False
+    return rows, at, {*texts} <= {*rows[at]} if texts and rows else has_header
 
 
 def _damaged(source: Input, error: BaseException) -> InputError:

@@ -120,16 +120,16 @@ class PostStream:
         inputs = find_inputs(sources, SUFFIXES, self.skipped)
         for source in inputs:
             try:
-                found = detect(source, choice)
+                detected = detect(source, choice)
             except InputError as error:
                 # Nothing is left without the last one.
                 if source.named or strict or len(self.unreadable) + 1 == len(inputs):
                     raise
                 self.unreadable.append(str(error))
             else:
-                self.detected.append(found)
+                self.detected.append(detected)
                 self._inputs.append(source)
-        if all(found.kind == "empty" for found in self.detected):
+        if all(detected.kind == "empty" for detected in self.detected):
             raise InputError(
                 f"{self.detected[0].source}: the file is empty, expected at least one post"
             )
@@ -174,9 +174,12 @@ class PostStream:
         None if a pipe cannot be read again.
         """
         elsewhere = None
-        for source, found in zip(self._inputs, self.detected, strict=True):
-            with suppress(InputError), closing(self._rows(source, found, None)) as rows:
-                for posts, lines, _ in post_blocks(rows, source, found, Counts()):
+        for source, detected in zip(self._inputs, self.detected, strict=True):
+            with (
+                suppress(InputError),
+                closing(self._rows(source, detected, None)) as rows,
+            ):
+                for posts, lines, _ in post_blocks(rows, source, detected, Counts()):
                     for other, line in zip(posts, lines, strict=True):
                         if other.id != post.id or f"{source.name}:{line}" == row:
                             continue
@@ -196,22 +199,22 @@ class PostStream:
         first: Rejection | None = None
         ids = PostIds(len(self._inputs))
         with ExitStack() as stack:
-            kept: IO[bytes] | None = None
+            spool: IO[bytes] | None = None
             if self._rejected is not None and self._rejected.exists():
-                kept = stack.enter_context(atomic_write(self._rejected, "wb"))
-            for number, source, found, share in self._mine():
-                rows = islice(self._rows(source, found, share), self._first_rows)
+                spool = stack.enter_context(atomic_write(self._rejected, "wb"))
+            for number, source, detected, share in self._mine():
+                rows = islice(self._rows(source, detected, share), self._first_rows)
                 for posts, lines, rejections in post_blocks(
-                    rows, source, found, counts
+                    rows, source, detected, counts
                 ):
                     try:
-                        kept_rows, again = with_ids_of_their_own(
+                        kept_rows, repeated = with_ids_of_their_own(
                             posts,
                             lines,
                             ids,
                             source,
                             number,
-                            found,
+                            detected,
                             self._taken,
                             counts,
                         )
@@ -219,9 +222,9 @@ class PostStream:
                         raise self._same_id(
                             error, source, lines[error.index]
                         ) from error
-                    good = [posts[index] for index in kept_rows] if again else posts
+                    good = [posts[index] for index in kept_rows] if repeated else posts
                     for rejection in sorted(
-                        [*rejections, *again], key=lambda r: r.line
+                        [*rejections, *repeated], key=lambda r: r.line
                     ):
                         first = first or rejection
                         if self._strict:
@@ -229,10 +232,10 @@ class PostStream:
                         reason = rejection.bad.reason
                         counts.reasons[reason] = counts.reasons.get(reason, 0) + 1
                         if self._rejected is not None:
-                            kept = kept or stack.enter_context(
+                            spool = spool or stack.enter_context(
                                 atomic_write(self._rejected, "wb")
                             )
-                            kept.write(rejection.json_line())
+                            spool.write(rejection.json_line())
                     if self._share_of is not None:
                         self.places += [
                             (number << 40) + lines[index] for index in kept_rows
@@ -253,46 +256,46 @@ class PostStream:
         whose: list[int | None] = [None] * len(self._inputs)
         if share is not None:
             whose = owners([source.size or 0 for source in self._inputs], share.count)
-        for number, (source, found) in enumerate(
+        for number, (source, detected) in enumerate(
             zip(self._inputs, self.detected, strict=True)
         ):
             if share is None or whose[number] == share.index:
-                yield number, source, found, None
+                yield number, source, detected, None
             elif whose[number] is None:
-                yield number, source, found, share
+                yield number, source, detected, share
 
     def _rows(
-        self, source: Input, found: Detected, share: Share | None
+        self, source: Input, detected: Detected, share: Share | None
     ) -> Generator[tuple[int, Any, Any], None, None]:
-        if share is not None and found.kind != "jsonl":
-            yield from share.rows(self._rows(source, found, None))
-        elif found.kind in ("parquet", "sheet"):
+        if share is not None and detected.kind != "jsonl":
+            yield from share.rows(self._rows(source, detected, None))
+        elif detected.kind in ("parquet", "sheet"):
             from siamese_news.data.readers.parquet import parquet_rows
             from siamese_news.data.readers.sheets import sheet_rows
 
             size = source.size or 0
-            if found.table is not None:
-                rows = sheet_rows(source, found.prefixes[0], found.table)
-                yield from as_written(rows, found.names)
+            if detected.table is not None:
+                rows = sheet_rows(source, detected.prefixes[0], detected.table)
+                yield from as_written(rows, detected.names)
             else:
                 yield from parquet_rows(
-                    source, found.columns, partial(self._progress, size)
+                    source, detected.columns, partial(self._progress, size)
                 )
             self._done = self._done + size
             self._share = 0
-        elif found.kind != "empty":
+        elif detected.kind != "empty":
             raw = self._raw = source.open()
             try:
                 stream = unpack(raw)
-                stream = as_utf8(stream, found.encoding)
-                if found.kind == "jsonl":
+                stream = as_utf8(stream, detected.encoding)
+                if detected.kind == "jsonl":
                     yield from json_rows(stream, share)
-                elif found.kind == "json":
-                    context = found.known is not None and found.known.context
-                    yield from document_rows(stream, found.prefixes, context=context)
-                elif found.table is not None:
+                elif detected.kind == "json":
+                    context = detected.known is not None and detected.known.context
+                    yield from document_rows(stream, detected.prefixes, context=context)
+                elif detected.table is not None:
                     yield from as_written(
-                        table_rows(stream, found.table), found.table.names
+                        table_rows(stream, detected.table), detected.table.names
                     )
                 self._done += source.size or raw.tell()
             finally:

@@ -170,12 +170,12 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
         tuple[int, BadRow]
     ] = []  # lines too long inside it, held until it is complete
     # Lines that a stray quotation mark swallowed.
-    again: deque[tuple[int, str]] = deque()
+    lines_again: deque[tuple[int, str]] = deque()
 
     def feed() -> Iterator[str]:
         while True:
-            while again:
-                taken.append(again.popleft())
+            while lines_again:
+                taken.append(lines_again.popleft())
                 yield taken[-1][1]
             number, line = next(lines, (0, None))
             if line is None:
@@ -217,7 +217,7 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
             (number, line), *swallowed = taken
             stray = BadRow("stray quotation mark", message)
             yield number, stray if swallowed else _lenient(line, table)
-            again.extendleft(reversed(swallowed))
+            lines_again.extendleft(reversed(swallowed))
             rows = reader()
         yield from bad
         bad.clear()
@@ -230,9 +230,9 @@ def _lenient(line: str, table: Table) -> list[str] | BadRow:
     # A quotation mark without a delimiter after it is one of the column's characters.
     end = re.escape(table.delimiter)
     column = rf'"((?:""|[^"]|"(?!{end}))*+)"{end}|([^{end}]*+){end}'
-    found = re.findall(column, line.rstrip("\r\n") + table.delimiter)
-    if len(found) == len(table.names):
-        return [quoted.replace('""', '"') or bare for quoted, bare in found]
+    cells = re.findall(column, line.rstrip("\r\n") + table.delimiter)
+    if len(cells) == len(table.names):
+        return [quoted.replace('""', '"') or bare for quoted, bare in cells]
     try:
         return next(csv.reader([line], delimiter=table.delimiter), [])
     except csv.Error as error:

@@ -372,8 +372,8 @@ def post_of(
 def _parsed(paths: str) -> list[tuple[str, list[list[str]]]]:
     pairs = (pair.partition("=") for pair in paths.split())
     return [
-        (name, [path.split(".") for path in (found or name).split("|")])
-        for name, _, found in pairs
+        (name, [path.split(".") for path in (value or name).split("|")])
+        for name, _, value in pairs
     ]
 
 

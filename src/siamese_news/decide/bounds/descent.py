@@ -98,8 +98,8 @@ def descend(
             continue
         gaps = np.flatnonzero(labels == UNKNOWN)
         whole = int(gaps[0]) if len(gaps) else len(labels)
-        found = int(errors[whole - 1]) if whole else 0
-        steps.append(Step(number, size, whole, found, False))
+        errors_found = int(errors[whole - 1]) if whole else 0
+        steps.append(Step(number, size, whole, errors_found, False))
         return Outcome(tuple(steps), _needed(tables, order, number, labels, verdicts))
     return Outcome(tuple(steps))
 
@@ -113,8 +113,8 @@ def returned_set(
     posts known to be not relevant, ascending.
     """
     for step in reversed(outcome.steps):
-        known = int(np.searchsorted(errors, step.size))
-        if step.certified and known >= due[step.number]:
+        labeled_errors = int(np.searchsorted(errors, step.size))
+        if step.certified and labeled_errors >= due[step.number]:
             return step
     return None
 
@@ -129,14 +129,14 @@ def _labels_of(
     that.
     """
     size = int(tables.sizes[number])
-    found = [np.empty(0, np.int8)]
+    parts = [np.empty(0, np.int8)]
     start = 0
     last = 0
     bad = 0
     step = _STEP
     while start < size:
         labels = verdicts(order.first(number, start + step)[start:])
-        found.append(labels)
+        parts.append(labels)
         there = np.flatnonzero(labels != UNKNOWN)
         if not len(there):
             break
@@ -148,7 +148,7 @@ def _labels_of(
         if bad * size > start * allowed + 2 * size and 2 * gaps > len(labels):
             break
         step = start
-    return np.concatenate(found)[:last]
+    return np.concatenate(parts)[:last]
 
 
 def _needed(
@@ -163,27 +163,27 @@ def _needed(
     With j more labels, all relevant, the count after t labels is ``errors(t) + gaps(t) - j`` where
     at most j of the first t are gaps; the smallest j that brings it down to the table is needed.
     """
-    known = int((labels == 0).sum())
+    labeled_errors = int((labels == 0).sum())
     while True:  # until the errors before a look are few enough for it
-        errors = known
+        errors = labeled_errors
         first = first_look(tables, number, errors)
         if first is None:
             return ()
         last = max(first, len(labels))
         ranks = order.first(number, last)
-        found = verdicts(ranks)
-        known = int((found[:first] == 0).sum())
-        if known <= errors:
+        labels_there = verdicts(ranks)
+        labeled_errors = int((labels_there[:first] == 0).sum())
+        if labeled_errors <= errors:
             break
-    gaps = np.cumsum(found == UNKNOWN)
-    bad = np.cumsum(found != 1)
+    gaps = np.cumsum(labels_there == UNKNOWN)
+    bad = np.cumsum(labels_there != 1)
     most = int(bad[first - 1]) - int(tables.bounds(number, first)[first])
     # Labels further down help only where the table may allow that many more errors.
     better = np.flatnonzero(bad - tables.ceiling(number, last)[1:] < most)
     reach = max(first, int(better[-1]) + 1 if len(better) else 0)
     short = bad[:reach] - tables.bounds(number, reach)[1:]
     enough = short <= gaps[:reach]
-    return tuple(ranks[found == UNKNOWN][: int(short[enough].min())].tolist())
+    return tuple(ranks[labels_there == UNKNOWN][: int(short[enough].min())].tolist())
 
 
 def first_look(tables: Tables, number: int, errors: int) -> int | None:

@@ -40,12 +40,14 @@ def recall_bound(
     Above and below the threshold: number of posts, of labels, and of relevant posts among the
     labeled ones. Each part uses half of the error.
     """
-    found = lower_bound(*above, error / 2)
+    relevant_above = lower_bound(*above, error / 2)
     missed = upper_bound(*below, error / 2)
     hits = above[0] * above[2] / above[1] if above[1] else 0.0
     misses = below[0] * below[2] / below[1] if below[1] else 0.0
     estimate = hits / (hits + misses) if hits + misses else math.nan
-    return estimate, found / (found + missed) if found else 0.0
+    return estimate, relevant_above / (
+        relevant_above + missed
+    ) if relevant_above else 0.0
 
 
 def labels_for_recall(recall: Fraction, hits: int, below: int) -> int:

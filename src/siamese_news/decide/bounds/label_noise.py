@@ -40,7 +40,7 @@ def noisy_nulls(
         copies: (N,) see `Texts.copies`; None if all texts differ.
     """
     seen = np.ones(int(sizes[-1]), np.int64) if copies is None else copies
-    found, start = [], 0
+    largest_errors, start = [], 0
     counts = np.zeros(int(seen.max()) + 2, np.int64)
     for size, null in zip(sizes.tolist(), nulls.tolist(), strict=True):
         counts += np.bincount(seen[start:size], minlength=len(counts))
@@ -48,24 +48,24 @@ def noisy_nulls(
         texts = counts[1:-1] - counts[2:]  # so many with 1, 2, ... copies in this set
         missed = _errors(_largest(texts, null), false_positive, 1)
         gained = _errors(_largest(texts, size - null), false_negative, -1)
-        found.append(max(null - missed + gained, 0))
-    return np.array(found, np.int64)
+        largest_errors.append(max(null - missed + gained, 0))
+    return np.array(largest_errors, np.int64)
 
 
 def _largest(texts: NDArray[np.int64], posts: int) -> dict[int, int]:
     """The texts with the most copies that make up `posts` posts: number of copies -> texts."""
-    found: dict[int, int] = {}
+    largest: dict[int, int] = {}
     for place in np.flatnonzero(texts)[::-1].tolist():
         size = place + 1
         count = int(texts[place])
         whole = min(count, posts // size)
         rest = posts - whole * size if whole < count else 0
-        found[size] = found.get(size, 0) + whole
-        found[rest] = found.get(rest, 0) + 1
+        largest[size] = largest.get(size, 0) + whole
+        largest[rest] = largest.get(rest, 0) + 1
         posts -= whole * size + rest
         if not posts:
             break
-    return {size: count for size, count in found.items() if size and count}
+    return {size: count for size, count in largest.items() if size and count}
 
 
 def _errors(texts: dict[int, int], rate: float, side: int) -> int:

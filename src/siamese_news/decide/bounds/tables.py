@@ -88,14 +88,14 @@ class Tables:
         labels = min(labels, int(self.sizes[number]))
         together = 1 if labels > _FAR * self.turn else _TOGETHER
         start = number - number % together
-        found = self._found.get((start, together))
-        if found is None or found.shape[1] <= labels:
+        bounds = self._found.get((start, together))
+        if bounds is None or bounds.shape[1] <= labels:
             part = slice(start, start + together)
             # Twice as far as needed, so that one more label needs no new table.
-            upto = labels if found is None else max(labels, 2 * found.shape[1])
-            found = self._tables(self.sizes[part], self.nulls[part], upto)
-            self._found[start, together] = found
-        return found[number - start, : labels + 1]
+            upto = labels if bounds is None else max(labels, 2 * bounds.shape[1])
+            bounds = self._tables(self.sizes[part], self.nulls[part], upto)
+            self._found[start, together] = bounds
+        return bounds[number - start, : labels + 1]
 
     def ceiling(self, number: int, labels: int) -> NDArray[np.int64]:
         """Upper bounds (labels + 1,) of the table of a set, without computing it.
@@ -123,7 +123,7 @@ class Tables:
         if len(sizes) * width * upto < _LONG:
             return _computed(sizes, nulls, self.error, self.turn, upto, width)
         code = Path(__file__).read_bytes()  # another version may compute others
-        given = [
+        bounds = [
             sizes.tolist(),
             nulls.tolist(),
             self.error,
@@ -131,7 +131,7 @@ class Tables:
             upto,
             np.__version__,
         ]
-        name = hashlib.sha256(code + repr(given).encode()).hexdigest()
+        name = hashlib.sha256(code + repr(bounds).encode()).hexdigest()
         folder = private_folder("tables")
         path = None if folder is None else folder / f"{name}.npz"
         saved = None if path is None else load_arrays(path)
@@ -139,11 +139,13 @@ class Tables:
             tables: NDArray[np.int32] = saved["tables"]
             if tables.shape == (len(sizes), upto + 1) and tables.dtype == np.int32:
                 return tables
-        found = _computed(sizes, nulls, self.error, self.turn, upto, width, self._shown)
+        computed = _computed(
+            sizes, nulls, self.error, self.turn, upto, width, self._shown
+        )
         if path is not None:
             with suppress(OSError):  # a folder that cannot be written
-                save_arrays(path, tables=found)
-        return found
+                save_arrays(path, tables=computed)
+        return computed
 
 
 def _computed(
@@ -173,7 +175,7 @@ def _computed(
     )
     spent = np.zeros(len(sizes))
     best = np.full(len(sizes), -1, np.int64)
-    found = np.full((len(sizes), upto + 1), -1, np.int32)
+    bounds = np.full((len(sizes), upto + 1), -1, np.int32)
     first, last = 0, 1
     for look in shown(looks.tolist()):
         live = mass[first:last]
@@ -195,5 +197,5 @@ def _computed(
             best[fits] = more[fits]
             mass[more[fits], rows[fits]] = 0.0
         first = min(int(best.min()) + 1, last - 1)
-        found[:, look] = best
-    return found
+        bounds[:, look] = best
+    return bounds

@@ -75,11 +75,11 @@ def planned_nulls(
     following = np.append(sizes[1:], sizes[-1])
     labels = budget / (1 + np.log(following / sizes[0])) * sizes / following
     errors = float(1 - target) * labels
-    found = np.clip(
+    nulls = np.clip(
         np.floor(_FOUND * errors - _FOUND_LESS * np.sqrt(errors)), 0, sizes // 2
     )
-    found[-1] = 0
-    pairs = zip(sizes.tolist(), found.astype(np.int64).tolist(), strict=True)
+    nulls[-1] = 0
+    pairs = zip(sizes.tolist(), nulls.astype(np.int64).tolist(), strict=True)
     return np.array(
         [least_errors(size, target, removed) for size, removed in pairs], np.int64
     )

@@ -123,9 +123,9 @@ _SHEET = re.compile(
 
 def _parts(path: Path) -> tuple[str, int, str]:
     """The stem of a sheet's name, the number of its batch, and its ending."""
-    found = _SHEET.fullmatch(path.name)
-    assert found is not None
-    return found[1], int(found[2] or 1), found[3] or ""
+    match = _SHEET.fullmatch(path.name)
+    assert match is not None
+    return match[1], int(match[2] or 1), match[3] or ""
 
 
 def sibling(sheet: Path, ending: str) -> Path:
@@ -153,9 +153,9 @@ def batch_name(sheet: Path, number: int) -> Path:
 def sheets_of(plan: Path) -> list[Path]:
     """The sheets next to a plan, by batch."""
     wanted = plan.name.removesuffix(".plan.json")
-    found = []
+    sheets = []
     for path in plan.parent.iterdir() if plan.parent.is_dir() else ():
         stem, number, ending = _parts(path)
         if stem == wanted and ending in (".csv", ".prodigy.jsonl", ".jsonl", ".json"):
-            found.append((number, path))
-    return [path for _, path in sorted(found)]
+            sheets.append((number, path))
+    return [path for _, path in sorted(sheets)]

@@ -24,12 +24,12 @@ _Words = NDArray[np.uint64]
 
 def siphash(texts: Strings, key: bytes) -> NDArray[np.uint64]:
     """SipHash-2-4 (n,) of each text, with a key of 16 bytes."""
-    found = np.empty(len(texts), np.uint64)
+    hashes = np.empty(len(texts), np.uint64)
     for begin in range(0, len(texts), _PIECE):
         places = texts.starts[begin : begin + _PIECE + 1].astype(np.int64)
         piece = texts.content[places[0] : places[-1]]
-        found[begin : begin + len(places) - 1] = _piece(piece, places - places[0], key)
-    return found
+        hashes[begin : begin + len(places) - 1] = _piece(piece, places - places[0], key)
+    return hashes
 
 
 def _piece(data: NDArray[np.uint8], places: NDArray[np.int64], key: bytes) -> _Words:

@@ -173,7 +173,9 @@ def register(
             allows, and for one with no confidence left.
     """
     lists = lists_of(population.path)
-    given_up = [seal_of(identity(read_sealed(one, "plan"))) for one in withdraw]
+    given_up = [
+        seal_of(identity(read_sealed(plan_path, "plan"))) for plan_path in withdraw
+    ]
     line = _line(population, texts, plan, error)
     with _locked(*lists):
         plans = _read(*lists)
@@ -232,7 +234,7 @@ def _refuse_elsewhere(there: Line, path: Path, shared: Path, error: Fraction) ->
 def _refuse_without_confidence(
     charged: Charge, plan: Mapping[str, Any], path: Path, error: Fraction
 ) -> None:
-    cost = sum(Fraction(one["error"]) for one in charged.earlier)
+    cost = sum(Fraction(earlier["error"]) for earlier in charged.earlier)
     if error and cost >= Fraction(plan["settings"]["confidence"]):
         raise InputError(
             f"{path}: after {len(charged.earlier)} earlier plans over the same posts or a part of "
@@ -325,10 +327,10 @@ def _order(entry: Mapping[str, Any]) -> str:
 
     Such plans differ only in their claims, like the targets of a single plan.
     """
-    kept = {
+    relevant_settings = {
         name: value for name, value in entry["settings"].items() if name not in _CLAIMS
     }
-    return seal_of({**entry, "settings": kept})
+    return seal_of({**entry, "settings": relevant_settings})
 
 
 def _refusal(path: Path, others: Sequence[Line], entry: Mapping[str, Any]) -> str:

@@ -62,13 +62,13 @@ class Population:
             )
         self._ids = ids
         self._articles: Articles | None = None
-        again = self._repeated()
-        if again is not None and articles is not None:
+        repeated = self._repeated()
+        if repeated is not None and articles is not None:
             self._articles = articles
-            again = self._repeated()
-        if again is not None:
+            repeated = self._repeated()
+        if repeated is not None:
             raise InputError(
-                f"{path}: {again!r} occurs twice; expected each post once in a list: remove one, "
+                f"{path}: {repeated!r} occurs twice; expected each post once in a list: remove one, "
                 "or write the file again if a spreadsheet shortened its ids"
             )
         np.negative(scores, out=scores)
@@ -150,11 +150,11 @@ class Population:
     def values(self, size: int, columns: Sequence[str]) -> list[Mapping[str, Any]]:
         """The values of these columns of the file for the first `size` ranks."""
         rank_of = {row: rank for rank, row in enumerate(self._rows[:size].tolist())}
-        found: list[Mapping[str, Any]] = [{}] * size
+        values_at: list[Mapping[str, Any]] = [{}] * size
         for row, values in enumerate(read_values(self.path, columns)):
             if row in rank_of:
-                found[rank_of[row]] = values
-        return found
+                values_at[rank_of[row]] = values
+        return values_at
 
     def members(
         self, posts: Sequence[str]

@@ -205,12 +205,12 @@ def model_of(results: Path) -> dict[str, str] | None:
 
 def _files(paths: Sequence[Path]) -> list[Path]:
     """The files themselves, also those of folders: each has a hash of its own in the plan."""
-    found = [path for path in input_paths(paths, SUFFIXES) if path is not None]
-    if len(found) < len(paths):
+    files = [path for path in input_paths(paths, SUFFIXES) if path is not None]
+    if len(files) < len(paths):
         raise InputError(
             "--posts names standard input or a file twice; expected different files"
         )
-    return found
+    return files
 
 
 def _unchanged(

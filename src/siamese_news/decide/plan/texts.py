@@ -95,8 +95,10 @@ class Texts:
             if post.id in wanted:
                 link = post.metadata.get("permalink") or post.metadata.get("url") or ""
                 texts[post.id] = (post.text, str(link))
-        own = ((unit, texts.get(unit.post, (unit.text, unit.link))) for unit in units)
-        return [replace(unit, text=text, link=link) for unit, (text, link) in own]
+        with_text = (
+            (unit, texts.get(unit.post, (unit.text, unit.link))) for unit in units
+        )
+        return [replace(unit, text=text, link=link) for unit, (text, link) in with_text]
 
 
 class KnownVerdicts:
@@ -124,46 +126,50 @@ class KnownVerdicts:
         self._known = np.array(sorted(of), np.int64)
         self._said = np.array([of[rank] for rank in sorted(of)], np.int8)
         self._by_text: dict[tuple[str, str], int] = {}
-        said = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
+        decided = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
         best = range(min(_BEST, len(population)))
-        for rank, key in zip(said, texts.keys(said, lambda: best), strict=True):
+        for rank, key in zip(decided, texts.keys(decided, lambda: best), strict=True):
             if key is not None:
                 self._by_text.setdefault(key, of[rank])
 
     def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
         """The labels of these ranks; see `descent.Verdicts`."""
-        found = np.full(len(ranks), UNKNOWN, np.int8)
+        verdicts = np.full(len(ranks), UNKNOWN, np.int8)
         if len(self._known):
             places = np.minimum(
                 np.searchsorted(self._known, ranks), len(self._known) - 1
             )
             there = self._known[places] == ranks
-            found[there] = self._said[places[there]]
+            verdicts[there] = self._said[places[there]]
         if self._by_text:
-            places = np.flatnonzero(found == UNKNOWN)
+            places = np.flatnonzero(verdicts == UNKNOWN)
             asked = ranks[places].tolist()
             keys = self._texts.keys(asked, lambda: self._ahead(ranks))
             for place, key in zip(places.tolist(), keys, strict=True):
                 if key is not None:
-                    found[place] = self._by_text.get(key, UNKNOWN)
-        return found
+                    verdicts[place] = self._by_text.get(key, UNKNOWN)
+        return verdicts
 
     def given(self, ranks: NDArray[np.int64]) -> int:
         """The number of labels behind the verdicts of these ranks; copies share one.
 
         A post without a label counts as an error, and as a label.
         """
-        known = ranks[self(ranks) != UNKNOWN].tolist()
-        return len(ranks) - len(known) + len(distinct(self._texts.units(known), known))
+        labeled_ranks = ranks[self(ranks) != UNKNOWN].tolist()
+        return (
+            len(ranks)
+            - len(labeled_ranks)
+            + len(distinct(self._texts.units(labeled_ranks), labeled_ranks))
+        )
 
     def of_best(self, size: int) -> NDArray[np.int8]:
         """The labels (size,) of the first posts; copies are only found down to rank 50,000."""
-        found = np.full(size, UNKNOWN, np.int8)
+        verdicts = np.full(size, UNKNOWN, np.int8)
         inside = self._known < size
-        found[self._known[inside]] = self._said[inside]
+        verdicts[self._known[inside]] = self._said[inside]
         best = np.arange(min(size, _BEST) if self._by_text else 0)
-        found[best] = self(best)
-        return found
+        verdicts[best] = self(best)
+        return verdicts
 
     def not_relevant(self, size: int) -> NDArray[np.int64]:
         """Ranks of the first `size` posts that are known to be not relevant, ascending.
@@ -172,8 +178,8 @@ class KnownVerdicts:
         """
         labeled = self._known[self._said == 0]
         best = np.arange(min(size, _BEST) if self._by_text else 0)
-        found = np.union1d(labeled, best[self(best) == 0])
-        return found[found < size]
+        errors = np.union1d(labeled, best[self(best) == 0])
+        return errors[errors < size]
 
     def relevant_from(self, size: int) -> NDArray[np.int64]:
         """Ranks from `size` on that were labeled relevant."""
@@ -199,11 +205,11 @@ def text_key(unit: Unit) -> tuple[str, str] | None:
 def distinct(units: Sequence[Unit], ranks: Sequence[int]) -> list[int]:
     """The ranks without those whose text came before."""
     seen: set[tuple[str, str]] = set()
-    kept = []
+    first_of_text = []
     for unit, rank in zip(units, ranks, strict=True):
         key = text_key(unit)
         if key is None or key not in seen:
-            kept.append(rank)
+            first_of_text.append(rank)
         if key is not None:
             seen.add(key)
-    return kept
+    return first_of_text
