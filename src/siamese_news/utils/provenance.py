@@ -31,7 +31,7 @@ def provenance() -> dict[str, object]:
         "revision": _revision(),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in _PACKAGES},
-        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "machine": f"{_processor()}, {os.cpu_count()} cores{_cards()}",
     }
 
 
@@ -50,6 +50,16 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _cards() -> str:
+    """The GPUs on which this process has worked; nothing is imported to find out."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return ""
+    count = torch.cuda.device_count()
+    names = sorted({torch.cuda.get_device_name(number) for number in range(count)})
+    return f", {count} x {', '.join(names)}"
 
 
 def _revision() -> str:
