@@ -102,7 +102,7 @@ class ArticleVectors:
         pool: PoolCounts | None,
         degrees: NDArray[np.float64],
         lists: Sequence[Sequence[Ids]],
-        said: NDArray[np.float16] | None,
+        cached_vectors: NDArray[np.float16] | None,
         shares: NDArray[np.float64],
         rests: Mapping[int, Rest] | None = None,
     ) -> None:
@@ -112,23 +112,29 @@ class ArticleVectors:
             pool: document frequencies; None where no degree is above 0.
             degrees: (A,) how far each article's weights follow these (`TermHead.focused`).
             lists: A lists of feedback posts, each its word ids.
-            said: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
+            cached_vectors: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
             shares: (A,) the weight of the posts of each list that has some.
             rests: by article, the posts among which words that are common count less.
         """
-        posts = [post for own in lists for post in own]
+        posts = [post for article_posts in lists for post in article_posts]
         self._posts = posts
         features = [self._terms.features(post) for post in posts]
         self.columns = np.unique(np.concatenate([self.columns, *features]))
-        owner = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
-        vectors, factors = self._read.of_best(posts, said) if posts else (None, None)
+        owner = np.repeat(
+            np.arange(len(lists)), [len(article_posts) for article_posts in lists]
+        )
+        vectors, factors = (
+            self._read.of_best(posts, cached_vectors) if posts else (None, None)
+        )
         by_list = None
         if factors is not None:
             by_list = [
                 [factors[n] for n in np.flatnonzero(owner == row)]
                 for row in range(len(self))
             ]
-        self.kept[:] = 1 - np.where([bool(own) for own in lists], shares, 0.0)
+        self.kept[:] = 1 - np.where(
+            [bool(article_posts) for article_posts in lists], shares, 0.0
+        )
         self.groups = []
         for degree in np.unique(degrees).tolist():
             rows = np.flatnonzero(degrees == degree)
@@ -176,10 +182,12 @@ class ArticleVectors:
         of_rows = (
             None if self._factors is None else [self._factors[row] for row in rows]
         )
-        own = weights.articles([self.ids[row] for row in rows], self.columns, of_rows)
+        matrix = weights.articles(
+            [self.ids[row] for row in rows], self.columns, of_rows
+        )
         moving = np.array([bool(lists[row]) for row in rows], bool)
         if not moving.any():
-            return Group(weights, rows, own, own)
+            return Group(weights, rows, matrix, matrix)
         some = [lists[row] for row in rows[moving]]
         of_posts = None if factors is None else [factors[row] for row in rows[moving]]
         means = mean_vectors(self._terms, weights, some, self.columns, of_posts)
@@ -187,10 +195,10 @@ class ArticleVectors:
             (np.ones(len(some)), (np.flatnonzero(moving), np.arange(len(some)))),
             shape=(len(rows), len(some)),
         )
-        kept = self.kept[rows]
-        moved = sparse.diags_array(kept) @ own
-        moved = moved + sparse.diags_array(1 - kept) @ (spread @ means)
-        return Group(weights, rows, own, sparse.csr_matrix(moved, dtype=np.float32))
+        kept_shares = self.kept[rows]
+        moved = sparse.diags_array(kept_shares) @ matrix
+        moved = moved + sparse.diags_array(1 - kept_shares) @ (spread @ means)
+        return Group(weights, rows, matrix, sparse.csr_matrix(moved, dtype=np.float32))
 
     def form(self) -> tuple[sparse.csr_matrix, Ids, NDArray[np.float64]] | None:
         """What the scores of both heads are sums of, where all articles have background weights.
@@ -211,7 +219,7 @@ class ArticleVectors:
             (bigram_ids(text), text[:-1], text[1:])
             for text in (*self.ids, *self._posts)
         ]
-        joined = np.concatenate([np.stack(own) for own in pairs], axis=1)
+        joined = np.concatenate([np.stack(pair) for pair in pairs], axis=1)
         return (
             sparse.csr_matrix(group.vectors @ values),
             np.unique(joined, axis=1),
@@ -221,10 +229,12 @@ class ArticleVectors:
     def term_shares(self, article: int) -> dict[int, float]:
         """How much of an article's own vector each of its features is, by id; they sum to 1."""
         group, row = self.group_of(article)
-        own = group.own[[row]].tocoo()
-        squares = own.data.astype(np.float64) ** 2
+        term_row = group.own[[row]].tocoo()
+        squares = term_row.data.astype(np.float64) ** 2
         shares = squares / max(float(squares.sum()), 1e-12)
-        return dict(zip(self.columns[own.col].tolist(), shares.tolist(), strict=True))
+        return dict(
+            zip(self.columns[term_row.col].tolist(), shares.tolist(), strict=True)
+        )
 
     def group_of(self, article: int) -> tuple[Group, int]:
         """The group of an article, and its row there."""
@@ -262,5 +272,5 @@ class ArticleVectors:
     ) -> NDArray[np.float32]:
         """(a, P) the cosines of P posts' vectors with a of the articles."""
         # In double precision a cosine does not depend on which articles are asked for with it.
-        found = self._moved[articles] @ vectors.T.astype(np.float64)
-        return found.astype(np.float32)
+        cosines = self._moved[articles] @ vectors.T.astype(np.float64)
+        return cosines.astype(np.float32)

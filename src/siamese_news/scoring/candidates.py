@@ -39,8 +39,8 @@ def content_keys(
     if vectors is not None:
         columns = mix(np.arange(vectors.shape[1], dtype=np.uint64))
         bits = np.ascontiguousarray(vectors).view(np.uint16).astype(np.uint64)
-        said: Keys = mix(bits + columns).sum(axis=1, dtype=np.uint64)
-        keys = mix(keys ^ said)
+        vector_keys: Keys = mix(bits + columns).sum(axis=1, dtype=np.uint64)
+        keys = mix(keys ^ vector_keys)
     return keys
 
 
@@ -85,9 +85,9 @@ class Candidates:
         wanted = np.flatnonzero((millionths >= self._least[:, None]).any(axis=0))
         if not len(wanted):
             return
-        found = None if vectors is None else vectors[wanted]
+        vectors_wanted = None if vectors is None else vectors[wanted]
         keys, first = np.unique(
-            content_keys(texts.take(wanted), found), return_index=True
+            content_keys(texts.take(wanted), vectors_wanted), return_index=True
         )
         wanted = wanted[first]
         used = np.zeros(len(keys), bool)
@@ -99,13 +99,13 @@ class Candidates:
             if len(good):
                 used[good] = True
                 self._extend(article, keys[good], line[good])
-        kept, names = texts.take(wanted[used]), keys[used].tolist()
-        content = kept.flat.tobytes()
-        ends = (kept.offsets * kept.flat.itemsize).tolist()
+        texts_kept, names = texts.take(wanted[used]), keys[used].tolist()
+        content = texts_kept.flat.tobytes()
+        ends = (texts_kept.offsets * texts_kept.flat.itemsize).tolist()
         for key, start, end in zip(names, ends, ends[1:], strict=False):
             self._texts.setdefault(key, content[start:end])
         if texts.unknown:
-            ids = np.unique(kept.flat).tolist()
+            ids = np.unique(texts_kept.flat).tolist()
             self.unknown.update(
                 (id, texts.unknown[id]) for id in ids if id in texts.unknown
             )
@@ -162,13 +162,13 @@ class Candidates:
         An article has at most `count` texts, best first; one without a text is in no group.
         """
         lists = {article: self.best(article)[0][:count] for article in articles}
-        ends = np.cumsum([len(own) for own in lists.values()])
+        ends = np.cumsum([len(of_article) for of_article in lists.values()])
         group_of = dict(zip(lists, (ends // _TOGETHER).tolist(), strict=True))
         some = [article for article in articles if len(lists[article])]
         for _, group in groupby(some, group_of.__getitem__):
             mine = list(group)
-            own = [lists[article] for article in mine]
-            yield mine, np.unique(np.concatenate(own)), own
+            of_article = [lists[article] for article in mine]
+            yield mine, np.unique(np.concatenate(of_article)), of_article
 
     def least(self) -> NDArray[np.int64]:
         """(A,) the scores in millionths below which a post is none of an article's best now."""
@@ -228,32 +228,39 @@ class Candidates:
         """The same from the arrays of `plain`; `of` as in `Scorer.restore`."""
         counts = saved["candidate_counts"]
         which = range(len(counts)) if of is None else of
-        found = cls(len(which), count)
+        candidates = cls(len(which), count)
         ends = np.cumsum(counts)[:-1]
         keys = np.split(saved["candidate_keys"], ends)
         scores = np.split(saved["candidate_scores"], ends)
         for article, place in enumerate(which):
-            found._keys[article], found._scores[article] = keys[place], scores[place]
+            candidates._keys[article], candidates._scores[article] = (
+                keys[place],
+                scores[place],
+            )
             if len(keys[place]) >= count:
-                found._least[article] = int(scores[place].min())
+                candidates._least[article] = int(scores[place].min())
         ends = np.cumsum(saved["text_lengths"])
         starts = ends - saved["text_lengths"]
         for key, start, end in zip(
             saved["text_keys"].tolist(), starts, ends, strict=True
         ):
-            found._texts[key] = saved["text_words"][start:end].tobytes()
+            candidates._texts[key] = saved["text_words"][start:end].tobytes()
         if len(saved["text_vectors"]):
             rows = map(bytes, saved["text_vectors"])
-            found._vectors = dict(zip(saved["text_keys"].tolist(), rows, strict=True))
+            candidates._vectors = dict(
+                zip(saved["text_keys"].tolist(), rows, strict=True)
+            )
         names = (
             saved["unknown_words"]
             .tobytes()
             .decode("utf-8", "surrogatepass")
             .split("\n")
         )
-        found.unknown = dict(zip(saved["unknown_ids"].tolist(), names, strict=False))
-        found._limit = 2 * len(found._texts) + 4 * count
-        return found
+        candidates.unknown = dict(
+            zip(saved["unknown_ids"].tolist(), names, strict=False)
+        )
+        candidates._limit = 2 * len(candidates._texts) + 4 * count
+        return candidates
 
 
 class TextTable:
@@ -266,7 +273,8 @@ class TextTable:
         order = np.argsort(flat, kind="stable")
         self._keys = flat[order]
         owners = [
-            np.full(len(own), article, np.int32) for article, own in enumerate(keys)
+            np.full(len(article_keys), article, np.int32)
+            for article, article_keys in enumerate(keys)
         ]
         self._articles = np.concatenate([*owners, np.zeros(0, np.int32)])[order]
         self._values = np.concatenate([*values, np.zeros(0, np.float32)])[order]

@@ -42,8 +42,8 @@ def shared_and_apart(
     nothing = np.zeros((len(posts.ids), 0), np.float32)
 
     def likeness(without: Ids | None) -> float:
-        own = unit_terms(posts, weights, without)
-        return float(Neighbors.of(own, nothing, words).gains[:count].mean())
+        post_terms = unit_terms(posts, weights, without)
+        return float(Neighbors.of(post_terms, nothing, words).gains[:count].mean())
 
     return round(float(shared), 6), round(
         likeness(article) / (likeness(None) + _LITTLE), 6

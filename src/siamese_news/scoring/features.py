@@ -140,29 +140,33 @@ class PostReader:
         return None if self._encoder is not None else self._model.token_ids(posts)
 
     def of_ids(
-        self, texts: Sequence[Ids], said: NDArray[np.float16] | None = None
+        self, texts: Sequence[Ids], cached_vectors: NDArray[np.float16] | None = None
     ) -> Posts:
         """Read the word ids of P posts, with their vectors (P, D) if another encoder gave them."""
         ids = TokenIds.of(texts)
         vectors, factors, means = None, None, None
-        if (self.dense and said is None) or self._model.has_factors:
+        if (self.dense and cached_vectors is None) or self._model.has_factors:
             vectors, factors = self._heads(ids, "post")
-        if said is not None:
-            vectors = said.astype(np.float32)
+        if cached_vectors is not None:
+            vectors = cached_vectors.astype(np.float32)
         if factors is not None:
             features = [self._terms.features(text) for text in ids]
             means = mean_factors(
                 features, list(map(self._terms.feature_factors, factors))
             )
         rows, terms, _ = self._terms.distinct(ids)
-        return Posts(ids, vectors if self.dense else None, rows, terms, means, said)
+        return Posts(
+            ids, vectors if self.dense else None, rows, terms, means, cached_vectors
+        )
 
     def of_best(
-        self, ids: Sequence[Ids], said: NDArray[np.float16] | None
+        self, ids: Sequence[Ids], cached_vectors: NDArray[np.float16] | None
     ) -> tuple[NDArray[np.float32], Any]:
         """Vectors and factors of feedback posts."""
         vectors, factors = self._heads(ids, "post")
-        return (vectors if said is None else said.astype(np.float32)), factors
+        return (
+            vectors if cached_vectors is None else cached_vectors.astype(np.float32)
+        ), factors
 
     def names(self, post: str) -> dict[int, str]:
         """The words and pairs of words of a post by their ids."""
@@ -173,8 +177,8 @@ class PostReader:
             tokens = [token for token in tokens if token in vocabulary]
         ids = vocabulary.ids(tokens)
         phrases = starmap(phrase, pairwise(tokens))
-        found = dict(zip(bigram_ids(ids).tolist(), phrases, strict=True))
-        return found | dict(zip(ids.tolist(), tokens, strict=True))
+        phrase_of = dict(zip(bigram_ids(ids).tolist(), phrases, strict=True))
+        return phrase_of | dict(zip(ids.tolist(), tokens, strict=True))
 
 
 def unit_terms(

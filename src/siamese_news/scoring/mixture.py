@@ -184,10 +184,10 @@ class MixtureScorer(Scorer):
 
     @override
     def form(self) -> ScoreForm | None:
-        found = None if self._read.whole_texts else self._articles.form()
-        if found is None:
+        article_form = None if self._read.whole_texts else self._articles.form()
+        if article_form is None:
             return None
-        terms, pairs, vectors = found
+        terms, pairs, vectors = article_form
         weights = self._weights
         excesses = weights.excesses.astype(np.float64)
         return ScoreForm(
@@ -215,9 +215,9 @@ class MixtureScorer(Scorer):
     def surface(self, posts: TokenIds) -> NDArray[np.float32]:
         if self._surface is None:
             return np.zeros((1, 1), np.float32)
-        found = np.zeros((len(self._articles), len(posts)), np.float32)
-        self._surface.add(found, posts)
-        return found
+        scores = np.zeros((len(self._articles), len(posts)), np.float32)
+        self._surface.add(scores, posts)
+        return scores
 
     def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
         """What bounds `surface` of any article: (V + U,); see `SurfaceScores.squares`."""
@@ -235,10 +235,10 @@ class MixtureScorer(Scorer):
     def cosines(self, posts: TokenIds, article: int) -> NDArray[np.float32]:
         """(P,) the cosines of P posts with an article."""
         vectors, _ = self._read.of_best(posts, None)
-        found: NDArray[np.float32] = self._articles.cosines(
+        cosines: NDArray[np.float32] = self._articles.cosines(
             vectors, np.array([article])
         )[0]
-        return found
+        return cosines
 
     def conclude(
         self,
@@ -291,10 +291,10 @@ class MixtureScorer(Scorer):
             posts = self._read.of_ids(texts, candidates.vectors(union.tolist()))
             lexical, dense = self._articles.heads(posts, some)
             assert dense is not None and posts.vectors is not None
-            for words, cosines, article, own in zip(
+            for words, cosines, article, article_vectors in zip(
                 lexical, dense, some, lists, strict=True
             ):
-                places = np.searchsorted(union, own)
+                places = np.searchsorted(union, article_vectors)
                 mine = rules.agreement(options, words[places], cosines[places])
                 if mine:
                     order = np.argsort(
@@ -358,15 +358,15 @@ class MixtureScorer(Scorer):
         What is common among them says nothing about the article: there the function words of its
         language are told from the words of its story.
         """
-        candidates, found = self._pool.candidates, {}
+        candidates, rests = self._pool.candidates, {}
         for article in np.flatnonzero(self._foreign & (self._degrees == 0)).tolist():
             keys, scores = candidates.best(article)
             # Where function words lift most posts, few of these are near.
             most = min(rules.near(scores), self._pool.counts.posts // 4)
             near = [candidates.text(key) for key in keys[:most].tolist()]
-            found[article] = Rest(self._pool.counts, near, float(self._trust[article]))
+            rests[article] = Rest(self._pool.counts, near, float(self._trust[article]))
         return (
-            found if self._pool.counts.posts >= self._options.focused_pool.posts else {}
+            rests if self._pool.counts.posts >= self._options.focused_pool.posts else {}
         )
 
     def _feedback_posts(
@@ -402,22 +402,22 @@ class MixtureScorer(Scorer):
             found = likeness(posts, self._background, self._smoothing, good)
         return found
 
-    def _language(self, own: str, key: int) -> str | None:
+    def _language(self, seed_language: str, key: int) -> str | None:
         """The language of a candidate by its key; None where it may be an article's own."""
-        if (own, key) not in self._told:
+        if (seed_language, key) not in self._told:
             candidates = self._pool.candidates
             words, unknown = self._vocabulary.words, candidates.unknown
             ids = candidates.text(key).tolist()
             text = [words[id] if id < len(words) else unknown.get(id, "") for id in ids]
-            self._told[own, key] = other_language(text, own)
-        return self._told[own, key]
+            self._told[seed_language, key] = other_language(text, seed_language)
+        return self._told[seed_language, key]
 
     @override
     def scores(self, posts: Content) -> np.ndarray:
-        found = np.zeros((len(self._articles), len(posts)), np.float32)
+        scores = np.zeros((len(self._articles), len(posts)), np.float32)
         for start, read in self._blocks(posts, "scores"):
-            found[:, start : start + len(read.ids)] = self._scored(read)
-        return found
+            scores[:, start : start + len(read.ids)] = self._scored(read)
+        return scores
 
     def _scored(self, posts: Posts) -> NDArray[np.float32]:
         """(A, P) the scores of posts."""
@@ -433,16 +433,18 @@ class MixtureScorer(Scorer):
 
     @override
     def evidence(self, articles: Sequence[int]) -> list[Evidence]:
-        candidates, found = self._pool.candidates, {}
+        candidates, evidence_of = self._pool.candidates, {}
         for some, union, lists in candidates.together(articles, COMPARED):
             texts = TokenIds.of([candidates.text(key) for key in union.tolist()])
             texts = replace(texts, unknown=candidates.unknown)
             vectors = candidates.vectors(union.tolist())
             scores = self._scored(self._read.of_ids(texts, vectors))[some]
-            for article, own, line in zip(some, lists, scores, strict=True):
-                mine = line[np.searchsorted(union, own)]
-                found[article] = self._evidence(article, own.tolist(), mine)
-        return [found.get(article, Evidence()) for article in articles]
+            for article, posts_near, line in zip(some, lists, scores, strict=True):
+                mine = line[np.searchsorted(union, posts_near)]
+                evidence_of[article] = self._evidence(
+                    article, posts_near.tolist(), mine
+                )
+        return [evidence_of.get(article, Evidence()) for article in articles]
 
     def _evidence(
         self, article: int, keys: list[int], scores: NDArray[np.float32]
@@ -481,7 +483,7 @@ class MixtureScorer(Scorer):
         check_texts(posts, "matched_terms: posts")
         read = self._read(posts)
         best = self._articles.heads(read)[0].argmax(axis=0)
-        found: list[list[str]] = [[] for _ in posts]
+        terms: list[list[str]] = [[] for _ in posts]
         for group in self._articles.groups:
             mine = np.flatnonzero(np.isin(best, group.rows))
             if not len(mine):
@@ -498,33 +500,39 @@ class MixtureScorer(Scorer):
                     self._read.names(posts[place]), ids, products.data[start:end]
                 )
                 # Its function words say nothing to a reader.
-                own = self._languages[best[place]]
-                left_out = frozenset() if own == BACKGROUND else function_words(own)
-                found[place] = [name for name in named if name not in left_out][:limit]
-        return found
+                language = self._languages[best[place]]
+                left_out = (
+                    frozenset() if language == BACKGROUND else function_words(language)
+                )
+                terms[place] = [name for name in named if name not in left_out][:limit]
+        return terms
 
     @override
     def parts_of(self, post: str, article: int) -> ScoreParts:
         articles, (share, excess, quantile) = self._articles, self._weights.of(article)
         group, row = articles.group_of(article)
         read = self._read([post])
-        own, around = 1.0, list[Neighbor]()
+        own_weight, around = 1.0, list[Neighbor]()
         if self._smoothed is not None:
-            own, around = self._smoothed.neighbors(read, article)
+            own_weight, around = self._smoothed.neighbors(read, article)
         scale = float(self.scales()[article])
-        own = own * scale
-        around = [replace(one, weight=one.weight * scale) for one in around]
-        shares = np.array([own, *(one.weight for one in around)], np.float32)
+        own_weight = own_weight * scale
+        around = [
+            replace(neighbor, weight=neighbor.weight * scale) for neighbor in around
+        ]
+        shares = np.array(
+            [own_weight, *(neighbor.weight for neighbor in around)], np.float32
+        )
         said = [
             part
-            for part in (read.said, *(one.said for one in around))
+            for part in (read.said, *(neighbor.said for neighbor in around))
             if part is not None
         ]
         near = self._read.of_ids(
-            [*read.ids, *(one.ids for one in around)],
+            [*read.ids, *(neighbor.ids for neighbor in around)],
             np.concatenate(said) if said else None,
         )
-        lexical, kept = 1 - share - excess, float(articles.kept[article])
+        lexical, kept_share = 1 - share - excess, float(articles.kept[article])
         vectors = near.weighted(group.weights, articles.columns)
         products = group.vectors[[row]].multiply(vectors[[0]]).tocoo()
         names = self._read.names(post)
@@ -533,7 +541,8 @@ class MixtureScorer(Scorer):
             group.own[[row]].multiply(sparse.csr_matrix(shares[None]) @ vectors).tocoo()
         )
         own_terms = by_id(
-            articles.columns[mine.col], mine.data.astype(np.float64) * lexical * kept
+            articles.columns[mine.col],
+            mine.data.astype(np.float64) * lexical * kept_share,
         )
         views = (
             [] if self._surface is None else [self._surface.parts(read.ids, article)]
@@ -551,17 +560,17 @@ class MixtureScorer(Scorer):
             factors = (share + excess * over).astype(np.float32)
             kept_dense = float(articles.kept_dense[article])
             vector = np.float32(kept_dense) * ((shares * factors) @ near.vectors)
-            factor = kept_dense * own * float(factors[0])
+            factor = kept_dense * own_weight * float(factors[0])
         ids = np.array(list(of_post), np.int64)
         values = np.array(list(of_post.values()))
         return ScoreParts(
-            terms={name: value * lexical * own for name, value in terms.items()},
+            terms={name: value * lexical * own_weight for name, value in terms.items()},
             surface=_named(names, ids, values),
             article_terms=_total([own_terms, *(by_article for _, by_article in views)]),
             article_vector=vector,
             post_vector=factor,
-            own=own,
-            neighbors=sorted(around, key=lambda one: -one.added),
+            own=own_weight,
+            neighbors=sorted(around, key=lambda neighbor: -neighbor.added),
         )
 
     @override
@@ -609,11 +618,11 @@ def _unsmoothed(
 
 def _total(parts: Iterable[dict[int, float]]) -> dict[int, float]:
     """Their sum, by id."""
-    found: dict[int, float] = {}
+    totals: dict[int, float] = {}
     for part in parts:
         for id, value in part.items():
-            found[id] = found.get(id, 0.0) + value
-    return found
+            totals[id] = totals.get(id, 0.0) + value
+    return totals
 
 
 def _named(
@@ -621,5 +630,5 @@ def _named(
 ) -> dict[str, float]:
     """Values by name, highest first."""
     order = np.argsort(-values, kind="stable")
-    found = (names[id] for id in ids[order].tolist())
-    return dict(zip(found, values[order].tolist(), strict=True))
+    words = (names[id] for id in ids[order].tolist())
+    return dict(zip(words, values[order].tolist(), strict=True))

@@ -77,10 +77,10 @@ def open_scorer(
             "about 'article'": about == "article",
         }
         asks[f"the fusion {fusion!r}"] = fusion not in (None, "vectors")
-        if found := [name for name, asked in asks.items() if asked]:
+        if features_asked := [name for name, asked in asks.items() if asked]:
             raise InputError(
-                f"{found[0]} needs a model that scores by words as well, and this one has vectors "
-                "alone; leave the option out, or take the model that ships"
+                f"{features_asked[0]} needs a model that scores by words as well, and this one has "
+                "vectors alone; leave the option out, or take the model that ships"
             )
         return CosineScorer(model, model.encode_articles(articles))
     if fusion == "vectors":

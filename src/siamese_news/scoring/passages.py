@@ -68,23 +68,23 @@ class PassageScores:
             lengths = np.sqrt(words.of_post @ squares)
             lengths[lengths == 0] = 1.0
             turned = sparse.csr_matrix(words.features.T)
-            for article, own in zip(some, lists, strict=True):
-                places = np.searchsorted(union, own)
+            for article, article_posts in zip(some, lists, strict=True):
+                places = np.searchsorted(union, article_posts)
                 products = (self._passages(words, article)[0] @ turned).toarray().T
                 close = (words.of_post[places] @ products).max(axis=1) / lengths[places]
                 floor = 0.0
                 if len(close) >= options.rank:
                     floor = np.partition(close, -options.rank)[-options.rank]
                 over = np.maximum(close - floor, 0.0)
-                keys[article] = own
+                keys[article] = article_posts
                 bonus = surface.scales[article] * options.weight * over**2
                 values[article] = bonus.astype(np.float32)
         self._table = TextTable(keys, values)
 
     def add(self, scores: NDArray[np.float32], posts: Posts) -> None:
         """Add what passages give to the scores (A, P) of P posts."""
-        articles, places, found = self._table.find(posts.ids, posts.said)
-        scores[articles, places] += found
+        articles, places, best_passages = self._table.find(posts.ids, posts.said)
+        scores[articles, places] += best_passages
 
     def parts(
         self, posts: Posts, article: int
@@ -101,19 +101,19 @@ class PassageScores:
         passages, counts = self._passages(words, article)
         features = sparse.diags_array(words.of_post.toarray()[0]) @ words.features
         best = int(np.asarray((features @ passages.T).sum(axis=0)).argmax())
-        given = features @ sparse.diags_array(passages[[best]].toarray()[0])
-        by_post = np.asarray(given.sum(axis=1)).ravel()
+        weighted = features @ sparse.diags_array(passages[[best]].toarray()[0])
+        by_post = np.asarray(weighted.sum(axis=1)).ravel()
         # The addition of a feature is shared by the words of the passage that have it.
         shares = sparse.diags_array(counts[[best]].toarray()[0]) @ words.present
         times = np.maximum(np.asarray(shares.sum(axis=0)).ravel(), 1.0)
-        by_article = shares @ (np.asarray(given.sum(axis=0)).ravel() / times)
+        by_article = shares @ (np.asarray(weighted.sum(axis=0)).ravel() / times)
         scale = float(mine[0]) / by_post.sum()
         return by_id(words.ids, by_post * scale), by_id(words.ids, by_article * scale)
 
     def _words(self, posts: TokenIds, articles: Sequence[int]) -> Words:
         """The words of posts and of some articles."""
-        own = [self._articles[article] for article in articles]
-        ids = np.unique(np.concatenate([posts.flat, *own]))
+        article_texts = [self._articles[article] for article in articles]
+        ids = np.unique(np.concatenate([posts.flat, *article_texts]))
         grams = self._surface.rows(ids, {**self._articles.unknown, **posts.unknown})
         ones = sparse.identity(len(ids), format="csr")
         present = sparse.csr_matrix(sparse.hstack([grams, ones], format="csr"))
@@ -121,8 +121,8 @@ class PassageScores:
         weights = np.concatenate([self._surface.pool, by_word])
         features = present.copy()
         features.data = weights[features.indices]
-        rows, found, count = distinct(posts)
-        places = (np.ones(len(found)), (rows, np.searchsorted(ids, found)))
+        rows, columns, count = distinct(posts)
+        places = (np.ones(len(columns)), (rows, np.searchsorted(ids, columns)))
         of_post = sparse.csr_matrix(places, shape=(count, len(ids)))
         return Words(ids, present, weights, features, of_post)
 

@@ -45,8 +45,8 @@ class PoolState:
 
     def add_cosines(self, cosines: NDArray[np.floating]) -> None:
         """Count the cosines (A, P) of P posts."""
-        for row, own in zip(self.cosines, cosine_bins(cosines), strict=True):
-            row += np.bincount(own, minlength=BINS).astype(np.int32)
+        for row, bins in zip(self.cosines, cosine_bins(cosines), strict=True):
+            row += np.bincount(bins, minlength=BINS).astype(np.int32)
 
     def cosine_quantiles(self, quantile: float) -> NDArray[np.float32]:
         """(A,) the least bin bound from 0 that this share of an article's cosines keeps below.
@@ -73,8 +73,8 @@ class PoolState:
         """All of it, and further arrays, as bytes."""
         arrays: dict[str, NDArray[Any]] = {"posts": np.array(self.counts.posts)}
         for place, counts in enumerate(self.counts.counts):
-            arrays[f"places{place}"] = found = np.flatnonzero(counts)
-            arrays[f"counts{place}"] = counts[found]
+            arrays[f"places{place}"] = places_there = np.flatnonzero(counts)
+            arrays[f"counts{place}"] = counts[places_there]
         arrays["of_surface"] = places = np.flatnonzero(self.surface)
         arrays["surface"] = self.surface[places]
         arrays["bins"] = bins = np.flatnonzero(self.cosines)

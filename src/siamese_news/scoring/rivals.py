@@ -32,8 +32,8 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     ids = [model.ids(text)[:_WORDS] for text in articles]
     weights, columns = model.terms.background(), np.unique(np.concatenate(ids))
     vectors = np.zeros((len(ids), len(columns)), np.float32)
-    for row, own in enumerate(ids):
-        words, counts = np.unique(own, return_counts=True)
+    for row, seed_ids in enumerate(ids):
+        words, counts = np.unique(seed_ids, return_counts=True)
         values = weights.of(words) * (1 + np.log(counts))
         length = np.linalg.norm(values)
         vectors[row, np.searchsorted(columns, words)] = values / (length or 1.0)

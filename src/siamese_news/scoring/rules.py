@@ -72,14 +72,14 @@ def rarity(counts: NDArray[np.floating], posts: float) -> NDArray[np.float64]:
     between it is linear in the logarithm of the share.
     """
     shares = np.clip(counts / max(posts, 1.0), RARE, COMMON)
-    found: NDArray[np.float64] = np.log(COMMON / shares) / math.log(COMMON / RARE)
-    return found
+    rarity_of: NDArray[np.float64] = np.log(COMMON / shares) / math.log(COMMON / RARE)
+    return rarity_of
 
 
 def excess_weight(options: DenseExcess, scores: NDArray[np.int32]) -> float:
     """The weight of an article's excess: the less its words find, the more vectors count."""
-    found = float(np.sum(scores[:STRONGEST])) / STRONGEST / _UNIT
-    weak = 1 - _ramp(found, options.weak, options.strong)
+    mean_of_best = float(np.sum(scores[:STRONGEST])) / STRONGEST / _UNIT
+    weak = 1 - _ramp(mean_of_best, options.weak, options.strong)
     least = min(options.strong_weight, options.weight)
     return least + weak * (options.weight - least)
 
@@ -131,10 +131,10 @@ def feedback_posts(
     if not options.weight:
         return []
     most = options.focused_posts if focused else options.posts
-    found: list[int] = keys[:most][
+    best: list[int] = keys[:most][
         scores[:most] >= round(options.score * _UNIT)
     ].tolist()
-    return found if len(found) >= options.least else []
+    return best if len(best) >= options.least else []
 
 
 def foreign_posts(
@@ -151,13 +151,17 @@ def foreign_posts(
     """
     if not options.weight or not options.foreign_posts:
         return []
-    found: dict[str, list[int]] = {}
+    posts_by_language: dict[str, list[int]] = {}
     good = np.searchsorted(-scores, -round(options.foreign_score * _UNIT), side="right")
     for key in keys[: min(int(good), COUNTED)].tolist():
         if name := language(key):
-            found.setdefault(name, []).append(key)
-    groups = (own for own in found.values() if len(own) >= options.foreign_least)
-    return [key for own in groups for key in own[: options.foreign_posts]]
+            posts_by_language.setdefault(name, []).append(key)
+    groups = (
+        group
+        for group in posts_by_language.values()
+        if len(group) >= options.foreign_least
+    )
+    return [key for group in groups for key in group[: options.foreign_posts]]
 
 
 def near(scores: NDArray[np.int32]) -> int:
@@ -174,17 +178,17 @@ def what_was_learned(
 
     The degrees are those that `article_degrees` decided by seed, none where they were asked for.
     """
-    found = []
+    sentences = []
     focused = int((degrees > 0).sum())
     if focused:
         whose = (
             "the seed" if len(degrees) == 1 else f"{focused} of {len(degrees)} seeds"
         )
-        found.append(
+        sentences.append(
             f"the pool is mostly about the story of {whose}, so rare words count"
         )
     if feedback:
-        found.append("the best posts expand the articles")
+        sentences.append("the best posts expand the articles")
     if smoothed:
-        found.append("scores are smoothed over similar posts")
-    return "; ".join(found)
+        sentences.append("scores are smoothed over similar posts")
+    return "; ".join(sentences)

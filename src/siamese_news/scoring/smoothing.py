@@ -129,15 +129,15 @@ class SmoothedScores:
         count = candidates.articles
         keys: list[Keys] = [np.zeros(0, np.uint64)] * count
         values: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * count
-        for article, own, _, before, near in self._smoothed(range(count)):
-            keys[article] = own
+        for article, article_weights, _, before, near in self._smoothed(range(count)):
+            keys[article] = article_weights
             values[article] = near.smooth(before).astype(np.float32)
         self._table = TextTable(keys, values)
 
     def put(self, scores: NDArray[np.float32], read: Posts) -> None:
         """Replace the scores (A, P) of posts that are among an article's best."""
-        articles, places, found = self._table.find(read.ids, read.said)
-        scores[articles, places] = found
+        articles, places, values = self._table.find(read.ids, read.said)
+        scores[articles, places] = values
 
     def neighbors(self, post: Posts, article: int) -> tuple[float, list[Neighbor]]:
         """The weight of one post's own score in the smoothed one, and its neighbors.
@@ -146,10 +146,10 @@ class SmoothedScores:
         """
         (key,) = content_keys(post.ids, post.said)
         for _, keys, texts, before, near in self._smoothed([article]):
-            (found,) = np.nonzero(keys == key)
-            if not len(found):
+            (places,) = np.nonzero(keys == key)
+            if not len(places):
                 break
-            place = int(found[0])
+            place = int(places[0])
             gain = float(near.gains[place])
             pairs = zip(
                 near.rows[place].tolist(), near.weights[place].tolist(), strict=True
@@ -185,5 +185,5 @@ class SmoothedScores:
                 if last is None or last[0] != keys.tobytes():
                     near = Neighbors.of(terms[places], vectors[places], self._options)
                     last = (keys.tobytes(), near)
-                own = [texts[place] for place in places.tolist()]
-                yield article, keys, own, line[places], last[1]
+                article_texts = [texts[place] for place in places.tolist()]
+                yield article, keys, article_texts, line[places], last[1]

@@ -70,11 +70,11 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     hashes = np.zeros(len(starts), np.uint64)
     for place in range(size):
         hashes = mix(hashes ^ codes[starts + place])
-    found = np.sort(owners * BUCKETS + (hashes % np.uint64(BUCKETS)).astype(np.int64))
-    found = found[np.diff(found, prepend=-1) > 0]
-    ends = np.searchsorted(found, np.arange(len(words) + 1) * BUCKETS)
+    keys = np.sort(owners * BUCKETS + (hashes % np.uint64(BUCKETS)).astype(np.int64))
+    keys = keys[np.diff(keys, prepend=-1) > 0]
+    ends = np.searchsorted(keys, np.arange(len(words) + 1) * BUCKETS)
     return sparse.csr_matrix(
-        (np.ones(len(found)), found % BUCKETS, ends), shape=(len(words), BUCKETS)
+        (np.ones(len(keys)), keys % BUCKETS, ends), shape=(len(words), BUCKETS)
     )
 
 
@@ -112,24 +112,24 @@ class View:
     def _among(self, rows: sparse.csr_matrix, values: Floats) -> sparse.csr_matrix:
         """The values of the n-grams (W, BUCKETS) that the articles have: (W, C)."""
         columns = self.columns[rows.indices]
-        kept = columns >= 0
-        ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+        inside = columns >= 0
+        ends = np.concatenate([[0], np.cumsum(inside)])[rows.indptr]
         shape = (rows.shape[0], self.vectors.shape[0])
-        return sparse.csr_matrix((values[kept], columns[kept], ends), shape=shape)
+        return sparse.csr_matrix((values[inside], columns[inside], ends), shape=shape)
 
     def most_squared(self, words: sparse.csr_matrix, counting: Bools) -> Floats:
         """What `SurfaceScores.squares` sums for each word, of those outside the vocabulary too."""
         rows, lengths = self.products(words)
         products = np.concatenate([self.known[0], np.asarray(rows @ self.vectors)])
         lengths = np.concatenate([self.known[1], lengths])
-        found: Floats = products**2 / np.maximum(lengths, 1e-12)[:, None]
+        bounds: Floats = products**2 / np.maximum(lengths, 1e-12)[:, None]
         if counting.any():
             every = sparse.csr_matrix(sparse.vstack([self.words, words]))
             vectors = sparse.csr_matrix(self.vectors).power(2)[
                 :, np.flatnonzero(counting)
             ]
-            found[:, counting] = (self._among(every, every.data) @ vectors).toarray()
-        return found
+            bounds[:, counting] = (self._among(every, every.data) @ vectors).toarray()
+        return bounds
 
     def counted(self, grams: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Floats]:
         """Posts as articles are, from counts (P, BUCKETS): (P, C), and the lengths (P,)."""
@@ -222,12 +222,14 @@ class SurfaceScores:
 
     def count(self, posts: TokenIds, counts: Ids) -> None:
         """Add to (V + BUCKETS,) counts of the vocabulary's words and of other words' n-grams."""
-        known = posts.flat < self._words
-        counts[: self._words] += np.bincount(posts.flat[known], minlength=self._words)
-        ids, found = np.unique(posts.flat[~known], return_counts=True)
+        is_word = posts.flat < self._words
+        counts[: self._words] += np.bincount(posts.flat[is_word], minlength=self._words)
+        ids, gram_counts = np.unique(posts.flat[~is_word], return_counts=True)
         rows = self.rows(ids, posts.unknown)
         np.add.at(
-            counts[self._words :], rows.indices, np.repeat(found, np.diff(rows.indptr))
+            counts[self._words :],
+            rows.indices,
+            np.repeat(gram_counts, np.diff(rows.indptr)),
         )
 
     def use(self, counts: Ids, posts: int, near: Floats, degrees: Floats) -> None:
@@ -238,15 +240,19 @@ class SurfaceScores:
         """
         few = 1 / (1 + near / self._options.near)
         shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
-        known, unknown = np.split(counts.astype(np.float64), [self._words])
-        self._of_words, self._posts = known, posts
-        self._of_grams = self._known.T @ known + unknown
+        of_words, unknown = np.split(counts.astype(np.float64), [self._words])
+        self._of_words, self._posts = of_words, posts
+        self._of_grams = self._known.T @ of_words + unknown
         self.pool = self._idf(self._of_grams, posts)
         both = (
             (self.pool, shares),
             (self._background, self._background_shares(shares)),
         )
-        self._views = [self._view(weights, own) for weights, own in both if own.any()]
+        self._views = [
+            self._view(weights, view_grams)
+            for weights, view_grams in both
+            if view_grams.any()
+        ]
 
     def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         """Add the surface's share to the scores (A, P) of P posts."""
@@ -258,15 +264,15 @@ class SurfaceScores:
     def _add_words(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         owners, ids, count = distinct(posts)
         # Most words are in the vocabulary, where a word is its place.
-        known = ids < self._words
+        is_word = ids < self._words
         present = np.zeros(self._words, bool)
-        present[ids[known]] = True
+        present[ids[is_word]] = True
         place = np.cumsum(present) - 1
-        unknown, others = np.unique(ids[~known], return_inverse=True)
+        unknown, others = np.unique(ids[~is_word], return_inverse=True)
         words = np.concatenate([np.flatnonzero(present), unknown])
         places = np.empty(len(ids), np.int64)
-        places[known] = place[ids[known]]
-        places[~known] = others + len(words) - len(unknown)
+        places[is_word] = place[ids[is_word]]
+        places[~is_word] = others + len(words) - len(unknown)
         ends = np.searchsorted(owners, np.arange(count + 1))
         of_word = sparse.csr_matrix(
             (np.ones(len(ids)), places, ends), (count, len(words))
@@ -289,9 +295,13 @@ class SurfaceScores:
             shares = self.weights * view.shares * ~self._counting
             for start in range(0, articles, step):
                 some = slice(start, start + step)
-                found = products if few else products @ view.vectors[:, some]
-                found = of_word @ (found.toarray() if sparse.issparse(found) else found)
-                scores[some] += (found / lengths[:, None] * shares[some]).T
+                word_scores = products if few else products @ view.vectors[:, some]
+                word_scores = of_word @ (
+                    word_scores.toarray()
+                    if sparse.issparse(word_scores)
+                    else word_scores
+                )
+                scores[some] += (word_scores / lengths[:, None] * shares[some]).T
 
     def _add_grams(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         owners, ids, times, count = counted(posts)
@@ -302,9 +312,11 @@ class SurfaceScores:
         for view in self._views:
             vectors, lengths = view.counted(grams)
             shares = self.weights * view.shares * self._counting
-            found = vectors @ view.vectors
-            found = found.toarray() if sparse.issparse(found) else found
-            scores += (found / lengths[:, None] * shares).T
+            gram_scores = vectors @ view.vectors
+            gram_scores = (
+                gram_scores.toarray() if sparse.issparse(gram_scores) else gram_scores
+            )
+            scores += (gram_scores / lengths[:, None] * shares).T
 
     def squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
         """The root of their sum over a post's words is at least what `add` adds: (V + U,).
@@ -318,14 +330,14 @@ class SurfaceScores:
         """
         if len(self.weights) * self._words > _CELLS:
             return None
-        found = np.zeros((self._words + words.shape[0], len(self.weights)))
+        squares = np.zeros((self._words + words.shape[0], len(self.weights)))
         total = np.zeros(len(self.weights))
         for view in self._views:
             share = self.weights * view.shares
-            found += share * view.most_squared(words, self._counting)
+            squares += share * view.most_squared(words, self._counting)
             total += share
         most: NDArray[np.float32] = (
-            (total * found).max(axis=1, initial=0.0).astype(np.float32)
+            (total * squares).max(axis=1, initial=0.0).astype(np.float32)
         )
         return most
 
@@ -360,17 +372,17 @@ class SurfaceScores:
                 sparse.csr_matrix(view.vectors[:, [article]]).toarray()[:, 0] * scale
             )
             of_post += products @ vector
-            found = np.flatnonzero(view.columns >= 0)
-            grams = products.T @ np.ones(len(ids)) * vector / times[found]
-            of_article += self._grams[:, found] @ grams
+            columns = np.flatnonzero(view.columns >= 0)
+            grams = products.T @ np.ones(len(ids)) * vector / times[columns]
+            of_article += self._grams[:, columns] @ grams
         return by_id(ids, of_post), by_id(self._ids, counts * of_article)
 
     def rows(self, words: Ids, unknown: Mapping[int, str]) -> sparse.csr_matrix:
         """The n-grams of W sorted word ids: (W, BUCKETS) of ones; `unknown` has unknown words."""
-        known = int(np.searchsorted(words, self._words))
-        texts = [unknown[id] for id in words[known:].tolist()]
+        words_there = int(np.searchsorted(words, self._words))
+        texts = [unknown[id] for id in words[words_there:].tolist()]
         parts = [
-            self._known[words[:known]],
+            self._known[words[:words_there]],
             word_grams(texts, self._options.characters),
         ]
         return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
@@ -381,15 +393,17 @@ class SurfaceScores:
         A word outside the vocabulary is not counted by itself; it occurs at most as often as the
         rarest of its n-grams.
         """
-        known = int(np.searchsorted(words, self._words))
+        words_there = int(np.searchsorted(words, self._words))
         rare = np.minimum.reduceat(self._of_grams[grams.indices], grams.indptr[:-1])
-        counts = np.concatenate([self._of_words[words[:known]], rare[known:]])
+        counts = np.concatenate(
+            [self._of_words[words[:words_there]], rare[words_there:]]
+        )
         idf = smoothed_idf(np.minimum(counts, self._posts), self._posts, add=1.0)
-        found: Floats = idf**self._power
-        return found
+        weights: Floats = idf**self._power
+        return weights
 
 
 def by_id(ids: Ids, values: Floats) -> dict[int, float]:
     """The values that are not 0, by word id."""
-    found = np.flatnonzero(values)
-    return dict(zip(ids[found].tolist(), values[found].tolist(), strict=True))
+    places = np.flatnonzero(values)
+    return dict(zip(ids[places].tolist(), values[places].tolist(), strict=True))

@@ -133,8 +133,8 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
                 for post, once in zip(rows, given_once, strict=True)
             )
             del stream.places[: len(rows)]
-            kept = window(rows)
-            block = Block(number, kept, content_of(scorer, kept))
+            block_window = window(rows)
+            block = Block(number, block_window, content_of(scorer, block_window))
             spool.add(block)
             if scorer.observing:
                 scorer.observe(block.content)
@@ -195,8 +195,8 @@ def merge(
 
     The parts that it returns must be read again first: another part has one of their ids.
     """
-    if again := _take_duplicates(folder):
-        return again
+    if duplicates := _take_duplicates(folder):
+        return duplicates
     counts = _counted(opened, folder)
     if not counts.read:
         raise InputError(f"{opened.query.posts[0]}: no post in the files; {counts}")
@@ -222,7 +222,7 @@ def finish(
     counts = _counted(opened, folder)
     scores = Counter[str]()
     scored = 0
-    kept = 0
+    kept_posts = 0
     sample: list[tuple[str, str, str | None]] = []
     rows = folder.path / "rows"
     with rows.open("wb") as target:
@@ -240,17 +240,17 @@ def finish(
                 shutil.copyfileobj(source, target, 1 << 20)
             scores.update(part["histogram"])
             scored = scored + part["scored"]
-            kept = kept + part["kept"]
+            kept_posts = kept_posts + part["kept"]
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
-    found = Filtered(scored, kept, ScoreCounts(scores), opened.cut(scorer))
+    filtered = Filtered(scored, kept_posts, ScoreCounts(scores), opened.cut(scorer))
     decided = opened.decided(scorer)
     read = plain_counts(counts)
     remarks = write_filtered(
-        opened, rows, scorer, found, found.scored, read, stream.remarks()
+        opened, rows, scorer, filtered, filtered.scored, read, stream.remarks()
     )
     _write_rejected(folder, stream, opened.query.out)
     shutil.rmtree(folder.path)
-    return found, decided, [str(counts), *empty_remarks(counts), *remarks]
+    return filtered, decided, [str(counts), *empty_remarks(counts), *remarks]
 
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
@@ -260,18 +260,18 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     window.start()
     for index in range(folder.shards):
         part = folder.read(index, "read.json")
-        own = Counts(**part["counts"])
-        total.read += own.read
-        total.empty += own.empty
-        total.repaired += own.repaired
-        total.garbled += own.garbled
-        total.skipped += own.skipped
-        total.deleted += own.deleted
-        total.renamed += own.renamed
-        total.example = total.example or own.example
-        total.unreadable = own.unreadable  # each part looks at all files
-        total.reasons = dict(Counter(total.reasons) + Counter(own.reasons))
-        total.lost = dict(Counter(total.lost) + Counter(own.lost))
+        part_counts = Counts(**part["counts"])
+        total.read += part_counts.read
+        total.empty += part_counts.empty
+        total.repaired += part_counts.repaired
+        total.garbled += part_counts.garbled
+        total.skipped += part_counts.skipped
+        total.deleted += part_counts.deleted
+        total.renamed += part_counts.renamed
+        total.example = total.example or part_counts.example
+        total.unreadable = part_counts.unreadable  # each part looks at all files
+        total.reasons = dict(Counter(total.reasons) + Counter(part_counts.reasons))
+        total.lost = dict(Counter(total.lost) + Counter(part_counts.lost))
         outside, undated, dated = part["window"]
         window.outside += outside
         window.undated += undated
@@ -315,7 +315,7 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
                     place, text = rows[number]
                     shared_ids.append((place, index, line[:-1].decode(), text))
     first_texts: dict[str, int] = {}
-    again: dict[int, set[str]] = {}
+    duplicates: dict[int, set[str]] = {}
     for _, index, name, text in sorted(shared_ids):
         if name in first_texts:
             if text and first_texts[name] not in (0, text) and differ(name):
@@ -324,13 +324,13 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
                     "process can tell such posts apart: leave out --workers and --engine ray, or "
                     "number the rows with --id-field line"
                 )
-            again.setdefault(index, set()).add(name)
+            duplicates.setdefault(index, set()).add(name)
         first_texts.setdefault(name, text)
-    for index, ids in again.items():
+    for index, ids in duplicates.items():
         ids_taken = {"ids": sorted(ids.union(folder.taken(index)))}
         write_json(folder.file(index, "taken.json"), ids_taken)
         folder.file(index, "read.json").unlink()
-    return sorted(again)
+    return sorted(duplicates)
 
 
 def _write_rejected(folder: ShardFolder, stream: PostStream, out: Path | None) -> None:
@@ -347,7 +347,7 @@ def _write_rejected(folder: ShardFolder, stream: PostStream, out: Path | None) -
     path = out.with_name(out.name + ".rejected.jsonl")
     if not rows and not path.exists():
         return
-    place = {found.source: n for n, found in enumerate(stream.detected)}
+    place = {file.source: n for n, file in enumerate(stream.detected)}
     rows.sort(key=lambda row: (place.get(row[0], 0), row[1]))
     with atomic_write(path) as target:
         target.writelines(line for _, _, line in rows)

@@ -53,10 +53,10 @@ def run_together(
             say(f"shard {index + 1} of {folder.shards}: {done}")
         if folder.pool.exists():
             return finish(opened, folder, stream)
-        if again := merge(
+        if duplicates := merge(
             opened, folder, lambda reason: say(f"the posts are scored: {reason}")
         ):
-            some = ", ".join(str(index + 1) for index in again[:10])
+            some = ", ".join(str(index + 1) for index in duplicates[:10])
             say(
                 f"shards {some} share post ids with other shards: reading them again without these"
             )
@@ -180,8 +180,8 @@ def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
     from ray.exceptions import RayError, RayTaskError
     from ray.util import ActorPool
 
-    again = {"max_restarts": -1, "max_task_retries": _TRIES - 1}
-    actor = library.remote(num_cpus=1, **again)(Worker)
+    restarts = {"max_restarts": -1, "max_task_retries": _TRIES - 1}
+    actor = library.remote(num_cpus=1, **restarts)(Worker)
     actors = [actor.remote(job, folder) for _ in range(count)]
 
     def run(parts: Sequence[int]) -> Iterator[tuple[int, str]]:
@@ -192,9 +192,9 @@ def ray_workers(count: int, job: Job, address: str | None) -> Iterator[Run]:
         except RayTaskError as error:
             raise InputError(str(error.cause)) from None
         except RayError as error:
-            said = str(error).strip().splitlines()[0]
+            message = str(error).strip().splitlines()[0]
             raise InputError(
-                f"a Ray actor died {_TRIES} times ({said}); {_KEPT}"
+                f"a Ray actor died {_TRIES} times ({message}); {_KEPT}"
             ) from None
 
     try:

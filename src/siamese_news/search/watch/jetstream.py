@@ -121,7 +121,7 @@ def _line(message: str | bytes) -> bytes:
 
 def _times(messages: list[bytes]) -> list[int]:
     """The plausible times of events, in microseconds since 1970."""
-    found = []
+    times = []
     limit = int((time.time() + _AHEAD) * 1e6)
     for message in messages:
         try:
@@ -129,8 +129,8 @@ def _times(messages: list[bytes]) -> list[int]:
         except (ValueError, TypeError, KeyError):
             continue
         if type(value) is int and 0 < value <= limit:
-            found.append(value)
-    return found
+            times.append(value)
+    return times
 
 
 def _gap(before: int, after: int) -> str:

@@ -257,8 +257,8 @@ class Watch:
             f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
         )
         line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
-        for name, one in _ODD.items():
-            line += f"; {counted(counts[name], one)}" if counts[name] else ""
+        for name, name_of in _ODD.items():
+            line += f"; {counted(counts[name], name_of)}" if counts[name] else ""
         line += f"; no post for {silent:,.0f} s" if silent >= _STATUS else ""
         self._tell(line)
         self._told = now

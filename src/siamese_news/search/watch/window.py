@@ -91,10 +91,10 @@ class PostWindow:
 
     def warm_up(self, posts: Iterable[Post]) -> None:
         """Begin with the last of these posts, which are not scored."""
-        kept = deque(posts, maxlen=self._posts)
-        self.position = -len(kept)
+        recent = deque(posts, maxlen=self._posts)
+        self.position = -len(recent)
         self._begin(Chunk(0, self.position))
-        stream = iter(kept)
+        stream = iter(recent)
         while some := list(islice(stream, max(self._posts // _PARTS, 1))):
             for piece in blocks(some):
                 self.add(piece, self.content(piece))
@@ -145,12 +145,12 @@ class PostWindow:
 
     def tidy(self) -> None:
         """Remove the files of dropped chunks; call it only after a commit."""
-        kept = {f"{chunk.number:06d}" for chunk in (*self.chunks, self.growing)}
+        names_kept = {f"{chunk.number:06d}" for chunk in (*self.chunks, self.growing)}
         for path in [
             *(self._folder / "window").iterdir(),
             *(self._folder / "learned").iterdir(),
         ]:
-            if path.name.split(".")[0] not in kept:
+            if path.name.split(".")[0] not in names_kept:
                 path.unlink()
 
     def close(self) -> None:
