@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+# So many pronouns as names are left; none may be added, so a change lowers this number.
+MOST_PRONOUNS = 999
+
 SOURCES = Path(__file__).parents[1] / "src" / "siamese_news"
 PRONOUNS = frozenset({"again", "found", "given", "kept", "known", "one", "own", "said"})
 
@@ -118,6 +121,12 @@ def main() -> None:
     for room, size in sorted(rooms.items(), key=lambda item: -item[1].statements):
         print(_row(room, size))
     print(_row("**all**", total))
+    if total.pronouns > MOST_PRONOUNS:
+        parser.exit(
+            1,
+            f"{total.pronouns} pronouns as names, expected at most {MOST_PRONOUNS}: name the "
+            "content (CONTRIBUTING.md)\n",
+        )
 
 
 def _row(room: str, size: Size) -> str:

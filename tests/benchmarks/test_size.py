@@ -1,5 +1,8 @@
 """The size of the code: what counts as a statement, a token, a code line and a pronoun."""
 
+import pytest
+
+from benchmarks import size
 from benchmarks.size import Size, by_room, size_of
 
 SOURCE = '''"""A docstring.
@@ -50,3 +53,14 @@ def test_rooms_add_up(tmp_path):
     rooms = by_room(tmp_path)
     assert rooms["room/"] == Size(files=2, statements=3, tokens=9, code_lines=3)
     assert rooms["(files at the root)"] == Size(files=1)
+
+
+def test_more_pronouns_than_are_left_fail(tmp_path, monkeypatch, capsys):
+    (tmp_path / "module.py").write_text("found = 1\n")
+    monkeypatch.setattr("sys.argv", ["size", "--sources", str(tmp_path)])
+    monkeypatch.setattr(size, "MOST_PRONOUNS", 1)
+    size.main()
+    monkeypatch.setattr(size, "MOST_PRONOUNS", 0)
+    with pytest.raises(SystemExit, match="1"):
+        size.main()
+    assert "1 pronouns as names, expected at most 0" in capsys.readouterr().err
