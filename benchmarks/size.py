@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # So many pronouns as names are left; none may be added, so a change lowers this number.
-MOST_PRONOUNS = 126
+MOST_PRONOUNS = 67
 
 SOURCES = Path(__file__).parents[1] / "src" / "siamese_news"
 PRONOUNS = frozenset({"again", "found", "given", "kept", "known", "one", "own", "said"})

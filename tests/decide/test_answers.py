@@ -335,7 +335,7 @@ def test_intervals_of_lists_and_groups_hold(tmp_path, monkeypatch):
             folder / "scored.jsonl",
             folder / "sheet.plan.json",
             Settings((".8",), ".95", 100, seed=number),
-            again=True,
+            another_plan=True,
         )
         labels = Labels()
         while ranks := work.next_posts(labels, at_least=20):

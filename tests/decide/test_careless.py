@@ -146,7 +146,7 @@ def as_told(folder, number, results, settings, **options):
     try:
         return Certification.start(results, path, settings, **options)
     except InputError:
-        return Certification.start(results, path, settings, again=True, **options)
+        return Certification.start(results, path, settings, another_plan=True, **options)
 
 
 def other_ids(folder, rows, truth):
@@ -302,7 +302,7 @@ def test_whatever_is_tried_the_later_plan_pays_for_the_earlier_ones(tries):
             withdraw = active if how == "withdraw" else ()
             try:
                 work = Certification.start(
-                    results, path, asked, again=how == "again", withdraw=withdraw
+                    results, path, asked, another_plan=how == "again", withdraw=withdraw
                 )
             except InputError:
                 assert made

@@ -9,7 +9,7 @@ import typer
 
 from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import (
-    AgainOption,
+    AnotherPlanOption,
     ConfidenceOption,
     SeedOption,
     TextsOption,
@@ -68,7 +68,7 @@ def annotate(
         str, typer.Option(metavar="NAME", help="Name of the annotator.")
     ] = "me",
     posts: TextsOption = None,
-    again: AgainOption = False,
+    another_plan: AnotherPlanOption = False,
 ) -> None:
     """Label posts in the terminal, one key each, until there are enough labels.
 
@@ -103,7 +103,9 @@ def annotate(
         if stops:
             path = sibling(labels, "goals.plan.json")
             plans.append(
-                Stopping.start(work.results, path, goal, posts=posts, again=again)
+                Stopping.start(
+                    work.results, path, goal, posts=posts, another_plan=another_plan
+                )
             )
     else:
         if results is None or not stops:
@@ -111,7 +113,12 @@ def annotate(
         path = sibling(labels, "plan.json")
         plans.append(
             Stopping.start(
-                results, path, goal, posts=posts, again=again, criteria=criteria
+                results,
+                path,
+                goal,
+                posts=posts,
+                another_plan=another_plan,
+                criteria=criteria,
             )
         )
     session = Session(plans, labels)

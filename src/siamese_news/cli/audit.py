@@ -8,7 +8,7 @@ import typer
 
 from siamese_news.cli.reading import echo
 from siamese_news.cli.sample import (
-    AgainOption,
+    AnotherPlanOption,
     ConfidenceOption,
     CriteriaOption,
     SeedOption,
@@ -66,7 +66,7 @@ def audit(
     criteria: CriteriaOption = "",
     posts: TextsOption = None,
     format: SheetFormatOption = None,
-    again: AgainOption = False,
+    another_plan: AnotherPlanOption = False,
     withdraw: WithdrawOption = None,
 ) -> None:
     """Estimate how many posts of a list are relevant, or how many a threshold misses.
@@ -113,7 +113,7 @@ def audit(
         size=population,
         certificate=certificate,
         posts=posts,
-        again=again,
+        another_plan=another_plan,
         withdraw=withdraw or [],
         criteria=criteria,
     )

@@ -114,7 +114,7 @@ def search_command(
         helps: other help texts, by field.
     """
     names = only.replace("reading", " ".join(READING)).split()
-    types = {one.name: one.type for one in fields(Query)}
+    types = {member.name: member.type for member in fields(Query)}
     options = [name for name in names or SEARCH if name not in without.split()]
     texts = SEARCH | dict(helps or {})
 
@@ -158,7 +158,8 @@ def search_command(
         files = (*READING, "threads")  # these options come last
         parameters = [parameter(name) for name in options if name not in files]
         parameters += [
-            one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own_parameters
+            member.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for member in own_parameters
         ]
         parameters += [parameter(name) for name in options if name in files]
         run.__name__ = function.__name__

@@ -43,7 +43,7 @@ ConfidenceOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option(help="Seed of the random order; choose it once and keep it.")
 ]
-AgainOption = Annotated[
+AnotherPlanOption = Annotated[
     bool,
     typer.Option(
         "--again",
@@ -160,7 +160,7 @@ def sample(
     posts: TextsOption = None,
     format: SheetFormatOption = None,
     at_least: AtLeastOption = 25,
-    again: AgainOption = False,
+    another_plan: AnotherPlanOption = False,
     withdraw: WithdrawOption = None,
 ) -> None:
     """Draw posts to label, from which certify finds the list with the wanted precision.
@@ -200,7 +200,7 @@ def sample(
         sibling(out, "plan.json"),
         settings,
         posts=posts,
-        again=again,
+        another_plan=another_plan,
         withdraw=withdraw or [],
         criteria=criteria,
     )

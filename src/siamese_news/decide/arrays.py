@@ -136,7 +136,7 @@ def certify_scores(
         sibling(sheet, "plan.json"),
         settings,
         criteria=criteria,
-        again=another_plan,
+        another_plan=another_plan,
     )
     rows = {name: row for row, name in enumerate(names)}
     journal = LabelJournal(sheet, plan=work.plan[SEAL])

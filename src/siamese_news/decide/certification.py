@@ -129,7 +129,7 @@ class Settings:
 
         If the annotator may err, labeled errors stay in the list, because some are relevant.
         """
-        found = []
+        of_targets = []
         for target in map(Fraction, self.targets):
             if self.false_positive is None:
                 nulls = planned_nulls(sizes, target, self.budget)
@@ -139,8 +139,8 @@ class Settings:
                 )
                 rates = self.false_positive, self.false_negative
                 nulls = noisy_nulls(sizes, nulls, *rates, copies)
-            found.append(nulls.tolist())
-        return found
+            of_targets.append(nulls.tolist())
+        return of_targets
 
     def tables(
         self, sizes: NDArray[np.int64], nulls: Sequence[Sequence[int]]
@@ -331,7 +331,12 @@ class Certification(SamplingPlan):
         }
         plain = {**asdict(settings), "targets": list(settings.targets)}
         return cls._fix(
-            path, population, plain, error=settings.spent, own=fields_of_kind, **options
+            path,
+            population,
+            plain,
+            error=settings.spent,
+            fields_of_kind=fields_of_kind,
+            **options,
         )
 
     def remarks(self) -> list[str]:
@@ -535,17 +540,17 @@ class Certification(SamplingPlan):
         sizes = [claim.size for claim in claims]
         if self.settings.false_positive is not None and any(sizes):
             return []
-        found: list[int] = []
+        unlabeled: list[int] = []
         start = min(sizes)
         total = len(self.population)
         wanted = min(left, _BEST)
-        while start < total and len(found) < wanted:
+        while start < total and len(unlabeled) < wanted:
             ranks = np.arange(start, min(start + _PIECE, total))
-            found = self._distinct(
-                [*found, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
+            unlabeled = self._distinct(
+                [*unlabeled, *ranks[verdicts(ranks) == UNKNOWN].tolist()]
             )
             start += _PIECE
-        best = np.array(found[:wanted], np.int64)
+        best = np.array(unlabeled[:wanted], np.int64)
         if not len(best):
             return []
         first = int(best[0])

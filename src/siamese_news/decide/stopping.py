@@ -432,7 +432,9 @@ class Stopping(SamplingPlan):
         goal.rules(population, Texts(population, posts))
         error = Fraction(0)
         if goal.recall is None:
-            options["again"] = True  # without a guarantee, further plans cost nothing
+            options["another_plan"] = (
+                True  # without a guarantee, further plans cost nothing
+            )
         else:
             error = 1 - Fraction(goal.confidence)
         return cls._fix(path, population, asdict(goal), error=error, **options)

@@ -452,7 +452,7 @@ def _plan(desk: Desk, row: Values) -> None:
         share_in(row, "confidence"),
         count_in(row.get("budget"), "the budget"),
     )
-    desk.certificate.plan(settings, again=bool(row.get("again")))
+    desk.certificate.plan(settings, another_plan=bool(row.get("again")))
 
 
 def _fix_goals(desk: Desk, row: Values) -> None:
@@ -466,7 +466,7 @@ def _fix_goals(desk: Desk, row: Values) -> None:
         share_in(row, "confidence"),
         seed=0,
     )
-    desk.goals.plan(goal, again=bool(row.get("again")))
+    desk.goals.plan(goal, another_plan=bool(row.get("again")))
 
 
 def _hand_over_values(desk: Desk) -> dict[str, Any]:

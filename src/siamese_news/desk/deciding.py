@@ -164,7 +164,7 @@ class Certificate(_Planned[Certification]):
             for text in sentences
         ]
 
-    def plan(self, settings: Settings, *, again: bool) -> None:
+    def plan(self, settings: Settings, *, another_plan: bool) -> None:
         """Fix everything before the first label; an `InputError` if there is a plan already."""
         with self._guard:
             results = self._results_to_plan()
@@ -174,7 +174,11 @@ class Certificate(_Planned[Certification]):
                 )
             criteria = self._project.criteria.strip()
             self._work = Certification.start(
-                results, self.path, settings, again=again, criteria=criteria
+                results,
+                self.path,
+                settings,
+                another_plan=another_plan,
+                criteria=criteria,
             )
             self.next_posts(1)
 
@@ -336,12 +340,16 @@ class Goals(_Planned[Stopping]):
     def __init__(self, project: Project, log: LabelJournal) -> None:
         super().__init__(project, log, Stopping, "goals.jsonl")
 
-    def plan(self, goal: Goal, *, again: bool) -> None:
+    def plan(self, goal: Goal, *, another_plan: bool) -> None:
         """Fix the goals; an `InputError` if they are impossible, or some are fixed already."""
         with self._guard:
             results = self._results_to_plan()
             self._work = Stopping.start(
-                results, self.path, goal, again=again, criteria=self._project.criteria
+                results,
+                self.path,
+                goal,
+                another_plan=another_plan,
+                criteria=self._project.criteria,
             )
 
     def next_posts(self, count: int) -> list[str]:

@@ -164,14 +164,14 @@ def _from_rank(
     places = desk.learning.places() if learned else None
     if places is not None:
         ranks = ranks[np.argsort(places[ranks - 1])]
-    found: list[int] = []
+    near: list[int] = []
     for start in range(0, len(ranks), 500):
         for post in results.posts(ranks[start : start + 500]):
             if post.id not in leave and desk.log.of(post.id, annotator) is None:
-                found.append(post.rank)
-        if len(found) >= count:
+                near.append(post.rank)
+        if len(near) >= count:
             break
-    return found[:count]
+    return near[:count]
 
 
 def _labeled(desk: Desk, kind: str, annotator: str, leave: set[str]) -> list[int]:

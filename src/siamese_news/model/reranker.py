@@ -263,7 +263,7 @@ class EncodedTexts(NamedTuple):
     links: tuple[Sequence[Sequence[str]], Sequence[str]] | None
 
     def batch(
-        self, queries: NDArray[np.int64], posts: NDArray[np.int64], **known: Tensor
+        self, queries: NDArray[np.int64], posts: NDArray[np.int64], **details: Tensor
     ) -> IdBatch:
         """Pairs of the queries and posts at these rows; `known` are the batch's labels and rows."""
         distinct, group = np.unique(queries, return_inverse=True)
@@ -287,5 +287,5 @@ class EncodedTexts(NamedTuple):
             group=torch.from_numpy(group),
             pieces=pieces,
             links=links,
-            **known,
+            **details,
         )

@@ -56,17 +56,17 @@ class Word:
         return self.log_odds - _Z * self.error, self.log_odds + _Z * self.error
 
 
-def wilson(found: int, posts: int) -> tuple[float, float]:
+def wilson(hits: int, posts: int) -> tuple[float, float]:
     """The 95 % interval of Wilson (1927) for a share; from 0 to 1 if there are no posts."""
     if not posts:
         return 0.0, 1.0
-    share = found / posts
+    share = hits / posts
     extra = _Z**2 / posts
     middle = share + extra / 2
     half = _Z * math.sqrt(share * (1 - share) / posts + extra / (4 * posts))
     low = (middle - half) / (1 + extra)
     high = (middle + half) / (1 + extra)
-    return (low if found else 0.0), (high if found < posts else 1.0)
+    return (low if hits else 0.0), (high if hits < posts else 1.0)
 
 
 def log_odds(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:

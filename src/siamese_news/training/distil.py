@@ -139,7 +139,7 @@ def principal_axes(vectors: np.ndarray, dim: int) -> Tensor:
 
 
 def first_vectors(
-    words: int, ids: TokenIds, targets: np.ndarray, known: np.ndarray
+    words: int, ids: TokenIds, targets: np.ndarray, word_vectors: np.ndarray
 ) -> np.ndarray:
     """(V, D): the word vectors that training begins with, near the teacher's.
 
@@ -151,7 +151,7 @@ def first_vectors(
         words: V.
         ids: of N texts.
         targets: the teacher's vectors (N, D).
-        known: vectors (V, E), zero where a word has none.
+        word_vectors: vectors (V, E), zero where a word has none.
     """
     counts = sparse.csr_matrix(
         (np.ones(len(ids.flat), np.float32), ids.flat, ids.offsets),
@@ -160,10 +160,10 @@ def first_vectors(
     occurrences = np.asarray(counts.sum(0)).ravel()
     means = (counts.T @ targets) / np.maximum(occurrences, 1.0)[:, None]
     sample = np.flatnonzero(ids.lengths)[:: max(1, len(ids) // SAMPLE)]
-    bags = (counts[sample] @ known) / ids.lengths[sample, None]
+    bags = (counts[sample] @ word_vectors) / ids.lengths[sample, None]
     linear, *_ = np.linalg.lstsq(bags, targets[sample], rcond=1e-4)
-    vectors = known @ linear
-    missing = ~known.any(1)
+    vectors = word_vectors @ linear
+    missing = ~word_vectors.any(1)
     vectors[missing] = means[missing]
     length: float = np.linalg.norm(vectors[occurrences > 0], axis=1).mean() or 1.0
     return (vectors / length).astype(np.float32)

@@ -173,7 +173,7 @@ class Detected:
 
 
 def _with(
-    convert: Convert, wanted: Mapping[str, str], own: Mapping[str, str]
+    convert: Convert, wanted: Mapping[str, str], file_fields: Mapping[str, str]
 ) -> Convert:
     """Posts with the user's fields: name in the metadata -> field of a record, or key of `own`."""
 
@@ -184,7 +184,7 @@ def _with(
             if isinstance(post, Post):
                 metadata = dict(post.metadata)
                 for target, name in wanted.items():
-                    value = own.get(name) or metadata.get(name)
+                    value = file_fields.get(name) or metadata.get(name)
                     # Not of a page, which has fields of no single post.
                     if post is made:
                         value = value_at(record, name) if value is None else value
@@ -371,7 +371,7 @@ class _Look:
             document.description,
             "json",
             _names(document.sample),
-            known=self._chosen(document.known, document.sample),
+            platform=self._chosen(document.known, document.sample),
             records=document.sample,
             prefixes=document.prefixes,
         )
@@ -403,7 +403,7 @@ class _Look:
         numbered = list(self._records())
         records = [record for _, record in numbered]
         names = _names(records)
-        known = self._chosen(known_format(records), records)
+        platform = self._chosen(known_format(records), records)
         if not records:  # every row will be rejected with its reason
             own_id = self.choice.id_field
             fields = Fields(self.choice.texts or TEXTS, (own_id,) if own_id else IDS)
@@ -416,7 +416,7 @@ class _Look:
         what = "BEIR corpus" if beir else "JSON lines"
         where = f"{self.name}:{numbered[0][0]}"
         return self.detected(
-            what, "jsonl", names, known=known, where=where, records=records
+            what, "jsonl", names, platform=platform, where=where, records=records
         )
 
     def delimited(self, suffix: str) -> Detected:
@@ -467,7 +467,7 @@ class _Look:
         kind: Kind,
         names: Sequence[str],
         *,
-        known: Format | None = None,
+        platform: Format | None = None,
         fields: Fields | None = None,
         where: str | None = None,
         records: Sequence[Record] = (),
@@ -482,23 +482,23 @@ class _Look:
             len(records) == 1
             and len(names) > 1
             and kind in ("json", "jsonl")
-            and known is None
+            and platform is None
         ):
             if all(isinstance(value, dict) for value in records[0].values()):
                 raise InputError(
                     f"{where}: is one object of objects, by column or by id; expected an object "
                     'for each post (in pandas: to_json(path, orient="records", lines=True))'
                 )
-        if known is None and fields is None and kind not in ("jsonl", "json"):
-            known = self._chosen(known_table(names), records)
-        if known is not None:
+        if platform is None and fields is None and kind not in ("jsonl", "json"):
+            platform = self._chosen(known_table(names), records)
+        if platform is not None:
             check_fields(names, choice, self.name)
-            what = known.name
-            text = known.text_field
-            own_id = known.id_field
-            if known.columns is not None:
-                flat, remarks = checked(known.columns.fields(names), records, where)
-            elif known.flat:
+            what = platform.name
+            text = platform.text_field
+            own_id = platform.id_field
+            if platform.columns is not None:
+                flat, remarks = checked(platform.columns.fields(names), records, where)
+            elif platform.flat:
                 refuse_rounded(
                     [record.get(own_id) for record in records], own_id, where
                 )
@@ -520,7 +520,7 @@ class _Look:
             self.packed,
             kind,
             choice,
-            known,
+            platform,
             fields,
             tuple(names),
             self.encoding,

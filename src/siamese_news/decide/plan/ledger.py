@@ -160,16 +160,16 @@ def register(
     path: Path,
     *,
     error: Fraction,
-    again: bool,
+    another_plan: bool,
     withdraw: Sequence[Path],
 ) -> Charge:
     """Write a plan to the lists, unless it is already there.
 
-    `error` is the largest probability that it certifies wrongly. With `again` the user wants a
+    `error` is the largest probability that it certifies wrongly. With `another_plan` the user wants a
     further plan and accepts its cost; with `withdraw` it replaces earlier ones.
 
     Raises:
-        InputError: for a further plan over the same posts that neither `again` nor `withdraw`
+        InputError: for a further plan over the same posts that neither `another_plan` nor `withdraw`
             allows, and for one with no confidence left.
     """
     lists = lists_of(population.path)
@@ -188,7 +188,7 @@ def register(
             _append(lists, gone)
             return Charge.read(there)
         charged, active = charge(line, plans)
-        if active and not again:
+        if active and not another_plan:
             raise InputError(_refusal(lists[0], active, identity(plan)))
         _refuse_without_confidence(charged, plan, path, error)
         here = {

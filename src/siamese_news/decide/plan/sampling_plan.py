@@ -35,13 +35,13 @@ class PlanOptions(TypedDict, total=False):
 
     Attributes:
         posts: files or folders with the texts, if the results have none.
-        again: allow a further plan over the same posts.
+        another_plan: allow a further plan over the same posts.
         withdraw: earlier plans that this one replaces; their sheets are refused from then on.
         criteria: what counts as relevant.
     """
 
     posts: Sequence[Path] | None
-    again: bool
+    another_plan: bool
     withdraw: Sequence[Path]
     criteria: str
 
@@ -93,13 +93,13 @@ class SamplingPlan:
         settings: Mapping[str, Any],
         *,
         error: Fraction,
-        own: Mapping[str, Any] | None = None,
+        fields_of_kind: Mapping[str, Any] | None = None,
         **options: Unpack[PlanOptions],
     ) -> Self:
         """Register a plan and write its file: a new one, or one with this very plan.
 
-        `error` is the largest probability that it leads to a wrong statement; `own` are the fields
-        of the file that only this kind of plan has.
+        `error` is the largest probability that it leads to a wrong statement; `fields_of_kind` are
+        the fields of the file that only this kind of plan has.
         """
         results = population.path
         posts = _files(options.get("posts") or [])
@@ -124,7 +124,7 @@ class SamplingPlan:
             ],
             "earlier": [],
             "criteria": options.get("criteria", ""),
-            **(own or {}),
+            **(fields_of_kind or {}),
         }
         plan = plain_value(plan)  # names and arguments that are not UTF-8
         if path.exists():
@@ -139,7 +139,7 @@ class SamplingPlan:
             plan,
             path,
             error=error,
-            again=options.get("again", False),
+            another_plan=options.get("another_plan", False),
             withdraw=options.get("withdraw", ()),
         )
         plan |= charged.plain()
