@@ -45,8 +45,10 @@ def test_the_sets_are_those_of_the_commands(tmp_path):
     assert done.labels == sum(map(len, asked)) <= 150
     assert done.next_rows == []
     assert max(map(len, asked)) > 1
-    checked = run("certify", "--check", str(done.certificate))
-    assert checked.exit_code == 0 and "holds" in checked.stderr
+    for named in (done.certificate, tmp_path):
+        checked = run("certify", "--check", str(named))
+        assert checked.exit_code == 0, checked.stderr
+        assert f"{done.certificate}: holds" in checked.stderr
     written = json.loads(done.certificate.read_text())
     assert written["criteria"] == "about the storm"
     for part, claim in zip(done.sets, written["claims"], strict=True):
@@ -156,3 +158,13 @@ def test_another_list_needs_another_folder(tmp_path):
 def test_bad_input_is_named(tmp_path, scores, ids, options, message):
     with pytest.raises(InputError, match=message):
         certify_scores(scores, ids, tmp_path, **options)
+
+
+def test_a_folder_to_check_has_one_certificate(tmp_path):
+    done = run("certify", "--check", str(tmp_path))
+    assert done.exit_code == 2 and "has no certificate; expected one" in done.stderr
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.certificate.json").write_text("{}")
+    done = run("certify", "--check", str(tmp_path))
+    assert done.exit_code == 2
+    assert "has a.certificate.json, b.certificate.json; expected one" in done.stderr

@@ -146,7 +146,9 @@ def as_told(folder, number, results, settings, **options):
     try:
         return Certification.start(results, path, settings, **options)
     except InputError:
-        return Certification.start(results, path, settings, another_plan=True, **options)
+        return Certification.start(
+            results, path, settings, another_plan=True, **options
+        )
 
 
 def other_ids(folder, rows, truth):

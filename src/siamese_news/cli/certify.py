@@ -25,7 +25,8 @@ def certify(
         Path | None,
         typer.Option(
             metavar="CERTIFICATE",
-            help="Check a certificate against its scores, plan and labels.",
+            help="Check a certificate, or the one in a folder, against its scores, plan and "
+            "labels.",
         ),
     ] = None,
     plan: Annotated[
@@ -68,13 +69,14 @@ def certify(
     )
     from siamese_news.decide.certificate_page import page_of
     from siamese_news.decide.certification import Certification
-    from siamese_news.decide.checking import check_certificate
+    from siamese_news.decide.checking import certificate_in, check_certificate
     from siamese_news.decide.next_sheet import expect_all, write_next_sheet
     from siamese_news.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):
         raise InputError("expected either --labels or --check")
     if check is not None:
+        check = certificate_in(check)
         work, unchecked = check_certificate(
             check, plan=plan, results=results, posts=posts
         )

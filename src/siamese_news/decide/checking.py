@@ -24,6 +24,24 @@ STATED = (SEAL, "created", "command", "provenance")
 _NO_LOG = "labels.changed"
 
 
+def certificate_in(path: Path) -> Path:
+    """The certificate at a path: a file, or the only certificate in a folder.
+
+    Raises:
+        InputError: the folder has none, or several.
+    """
+    if not path.is_dir():
+        return path
+    certificates = sorted(path.glob("*.certificate.json"))
+    if len(certificates) != 1:
+        names = ", ".join(file.name for file in certificates) or "no certificate"
+        raise InputError(
+            f"{path}: has {names}; expected one *.certificate.json in the folder, or the name of "
+            "the one to check"
+        )
+    return certificates[0]
+
+
 def check_certificate(
     path: Path,
     *,
