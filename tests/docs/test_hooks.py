@@ -210,3 +210,13 @@ def test_a_link_that_leads_nowhere_is_said(caplog):
         "[x](../nowhere.md)", SimpleNamespace(file=file), None, files
     )
     assert "../nowhere.md" in caplog.text
+
+
+def test_pages_that_teach_come_before_the_reference():
+    boost = hook("search").boost_of
+    order = ["certify.md", "watch.md", "api/decide.md", "CHANGELOG.md"]
+    values = [boost(uri) for uri in order]
+    assert values == sorted(values, reverse=True) and len(set(values)) == 4
+    page = SimpleNamespace(meta={}, file=SimpleNamespace(src_uri="certify.md"))
+    assert hook("search").on_page_markdown("# Text", page) == "# Text"
+    assert page.meta == {"search": {"boost": boost("certify.md")}}

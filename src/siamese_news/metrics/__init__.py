@@ -1,4 +1,9 @@
-"""Ranking metrics over unique articles x unique posts, TREC runs, intervals and tests."""
+"""Ranking metrics over unique articles x unique posts, TREC runs, intervals and tests.
+
+The metrics are r-Precision and its mean over the rows of the AST paper's table (mRP), average
+precision, AUC, precision at k, nDCG and reciprocal rank: `evaluate_blocks` has those over pooled
+pairs, `evaluate_run` those of trec_eval.
+"""
 
 from siamese_news.metrics.evaluation import evaluate_blocks
 from siamese_news.metrics.ranking import ranked
