@@ -32,7 +32,7 @@ ROWS: dict[str, tuple[str, str, str]] = {
     "words of the shipped model + distilled star (`--model models/star`)": (
         "its words + star",
         OURS,
-        "right",
+        "below",
     ),
     "distilled star, its vectors alone": (
         "star, distilled from MiniLM",
