@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
@@ -68,6 +69,41 @@ def test_the_figures_are_those_of_plain_counting(texts, data):
         assert keyword.found == len(covered)
         # Likelier among the accepted: that is what it was chosen for.
         assert keyword.accepted / count > keyword.others / (len(pool) - count)
+
+
+pieces = st.lists(
+    st.sampled_from(
+        "flood flood, Flood-river rivers @ann http://x.co/a #dam #RiverDow the it's sooooo "
+        "洪水警報が 洪水 水警 警報 &amp; 🔥 a 42 naïve".split()
+    ),
+    max_size=7,
+)
+
+
+@given(st.lists(pieces, min_size=2, max_size=40), st.data())
+@settings(deadline=None)
+def test_texts_of_the_results_save_a_pass_and_change_nothing(texts, data):
+    pool = posts_of(" ".join(text) for text in texts)
+    accepted = {p.id: p.text for p in pool[: data.draw(st.integers(1, len(pool) - 1))]}
+    counts = Counter(
+        term for post in pool if post.id not in accepted for term in terms_of(post.text)
+    )
+    passes = 0
+
+    class Passes(list):
+        def __iter__(self):
+            nonlocal passes
+            passes += 1
+            return super().__iter__()
+
+    once = find_keywords(Passes(pool), accepted, limit=9, texts=accepted.values())
+    assert passes == (1 if any(map(terms_of, accepted.values())) else 2)
+    assert once == find_keywords(pool, accepted, limit=9)
+    # The results were written from another version of the posts.
+    others = ["flood river", *list(accepted.values())[1:]]
+    assert once == find_keywords(Passes(pool), accepted, limit=9, texts=others)
+    for keyword in once.keywords:
+        assert keyword.others == counts[keyword.term]
 
 
 @pytest.mark.parametrize(

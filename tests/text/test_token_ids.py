@@ -79,10 +79,9 @@ def test_chunks_give_the_ids_of_the_whole_text(texts, unknown, longest):
         assert found.unknown == {vocabulary.ids([word])[0]: word for word in strange}
 
 
-def test_what_it_remembers_is_bounded_and_stays_at_home(monkeypatch):
-    monkeypatch.setattr("siamese_news.text.token_ids._MEMO_CHUNKS", 3)
+def test_what_it_remembers_is_bounded_and_stays_at_home():
     chunks = ChunkIds(
-        partial(_named, Vocabulary(WORDS, unknown="hash"), list), len(WORDS)
+        partial(_named, Vocabulary(WORDS, unknown="hash"), list), len(WORDS), 3
     )
     first = chunks.of(["a b c d e f https://t.co/abc"], 100)
     assert set(chunks.of(["xy", "a b"], 100).unknown.values()) == set("abxy")

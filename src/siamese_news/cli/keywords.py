@@ -46,7 +46,8 @@ def keywords(
     query = format_of(query, "table", ("table", "jsonl", "csv"))
     check_query_output(query, results, force=force)
     pool = file_pool(replace(query, out=None))
-    keyword_list = find_keywords(pool, _ids(results), limit=limit)
+    texts = _texts(results)
+    keyword_list = find_keywords(pool, texts, limit=limit, texts=texts.values())
     with open_output(query.out, str(query.format)) as (stream, terminal):
         write_keywords(stream, keyword_list, str(query.format), terminal=terminal)
     write_meta(query.out)
@@ -56,16 +57,16 @@ def keywords(
         echo(f"{query.out}: {counted(len(keyword_list.keywords), 'term')}")
 
 
-def _ids(results: Path) -> set[str]:
-    """The ids in a file of results."""
+def _texts(results: Path) -> dict[str, str]:
+    """The ids in a file of results, with the texts of the posts, or empty ones."""
     from siamese_news.labels.results import found_rows
 
-    ids = set()
+    texts = {}
     for where, row in found_rows(results):
         if "post" not in row:
             raise InputError(
                 f"{where}: has no column 'post'; expected a file that rank or filter wrote, for "
                 "--results"
             )
-        ids.add(str(row["post"]))
-    return ids
+        texts[str(row["post"])] = str(row.get("text") or "")
+    return texts

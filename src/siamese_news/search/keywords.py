@@ -1,22 +1,28 @@
 """Keywords that would have found some posts, for APIs that can only be searched by words."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import IO
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
+from siamese_news.model.base import BLOCK
 from siamese_news.search.output import add_row, console, empty_table, write_rows
 from siamese_news.text import Tokenizer
 from siamese_news.text.content_words import content_words
 from siamese_news.text.spaceless import phrase
+from siamese_news.text.token_ids import ChunkIds
 from siamese_news.utils.terminal import clean, counted
 
 _SURE = 1.96  # standard errors that a term's log-odds must be above 0
 _MANY = 20  # accepted posts from which a term must be in two of them
+_GAP = -1  # a token that is no term
+_MEMO_CHUNKS = 1 << 18  # 50 MB; half as many take a third longer
+_MEMO_PAIRS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,33 +52,46 @@ class KeywordList:
 
 
 def find_keywords(
-    pool: Iterable[Post], accepted: Collection[str], *, limit: int
+    pool: Iterable[Post],
+    accepted: Collection[str],
+    *,
+    limit: int,
+    texts: Iterable[str] = (),
 ) -> KeywordList:
     """Choose up to `limit` terms one after the other, each for the accepted posts that it adds.
 
     A term is worth the posts that it adds times the share of accepted posts among all posts that
     have it, so that a word everyone uses does not come first. Only terms are chosen whose log-odds
-    between accepted and other posts of the pool, which is read twice, are surely above 0.
+    between accepted and other posts of the pool are surely above 0.
+
+    With the `texts` of the accepted posts the pool is read once. If the pool has other texts of
+    theirs, or none are given, it is read a second time; the result is the same.
     """
     vocabulary: dict[str, int] = {}
+
+    def places_of(text: str) -> list[int]:
+        return [vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)]
+
+    for text in texts:
+        places_of(text)
+    expected = len(vocabulary)
     rows: list[list[int]] = []
+    counts = _TermCounts(vocabulary)
     for post in pool:
         if post.id in accepted:
-            rows.append(
-                [vocabulary.setdefault(t, len(vocabulary)) for t in terms_of(post.text)]
-            )
+            rows.append(places_of(post.text))
+        elif expected:
+            counts.add(post.text)
     if not rows:
         raise InputError(
             "none of the accepted posts is among the posts; expected the pool they were found in"
         )
-    counts = np.zeros(len(vocabulary), np.int64)
-    others = 0
-    for post in pool:
-        if post.id not in accepted:
-            others += 1
-            for term in terms_of(post.text):
-                if (place := vocabulary.get(term)) is not None:
-                    counts[place] += 1
+    if len(vocabulary) > expected or not expected:
+        counts = _TermCounts(vocabulary)
+        for post in pool:
+            if post.id not in accepted:
+                counts.add(post.text)
+    others = counts.texts
     if not others:
         raise InputError(
             "every post of the pool is accepted; expected others to tell them from"
@@ -82,8 +101,79 @@ def find_keywords(
     ones = np.ones(len(places), np.int64)
     shape = (len(rows), len(vocabulary))
     matrix = sparse.csc_matrix((ones, (of_row, places)), shape=shape)
-    chosen = _cover(matrix, counts, others, list(vocabulary), limit)
+    chosen = _cover(matrix, counts.of_terms(), others, list(vocabulary), limit)
     return KeywordList(chosen, len(rows), others)
+
+
+class _TermCounts:
+    """In how many of some texts each of the `terms` occurs, counted many texts at a time.
+
+    A text is read as the numbers of its words that are terms, with a gap for any other token: a
+    pair of neighbors is a term only if both of its words are.
+    """
+
+    def __init__(self, terms: Mapping[str, int]) -> None:
+        self._terms = dict(terms)
+        self._words = [term for term in terms if not term.startswith('"')]
+        self._number_of = {word: number for number, word in enumerate(self._words)}
+        self._place_of_word = np.array([terms[word] for word in self._words], np.int64)
+        self._pairs = np.array(
+            [not word.startswith("#") for word in self._words] or [False]
+        )
+        self._place_of_pair: dict[int, int] = {}
+        self._chunks = ChunkIds(self._numbers, len(self._words), _MEMO_CHUNKS)
+        self._counts = np.zeros(len(terms), np.int64)
+        self._waiting: list[str] = []
+        self.texts = 0
+
+    def add(self, text: str) -> None:
+        """Count the terms of one more text."""
+        self.texts += 1
+        self._waiting.append(text)
+        if len(self._waiting) == BLOCK:
+            self._count()
+
+    def of_terms(self) -> NDArray[np.int64]:
+        """The number of texts that each term is in."""
+        self._count()
+        return self._counts
+
+    def _numbers(self, chunk: str) -> tuple[list[int], Mapping[int, str]]:
+        number_of = self._number_of.get
+        return [number_of(token, _GAP) for token in _tokens.chunk_tokens(chunk)], {}
+
+    def _count(self) -> None:
+        ids = self._chunks.of(self._waiting, _tokens.max_characters)
+        self._waiting = []
+        numbers = ids.flat
+        rows = ids.rows
+        words = numbers != _GAP
+        self._note(rows[words], self._place_of_word[numbers[words]])
+        neighbors = words & self._pairs[numbers]
+        first = np.flatnonzero(neighbors[:-1] & neighbors[1:] & (rows[:-1] == rows[1:]))
+        pairs = numbers[first] * len(self._words) + numbers[first + 1]
+        different, which = np.unique(pairs, return_inverse=True)
+        places = np.array([self._pair(pair) for pair in different.tolist()], np.int64)
+        if len(places):
+            places = places[which]
+            self._note(rows[first][places != _GAP], places[places != _GAP])
+
+    def _pair(self, pair: int) -> int:
+        """The place of a pair of words among the terms, or `_GAP`."""
+        place = self._place_of_pair.get(pair)
+        if place is None:
+            left, right = divmod(pair, len(self._words))
+            term = _pair_of(self._words[left], self._words[right])
+            place = self._terms.get(term, _GAP)
+            if len(self._place_of_pair) < _MEMO_PAIRS:
+                self._place_of_pair[pair] = place
+        return place
+
+    def _note(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+        """Count each place once for each row that has it."""
+        size = len(self._counts)
+        different = np.unique(rows * size + places) % size if size else places
+        self._counts += np.bincount(different, minlength=size)
 
 
 # Whole hashtags: a query for a word does not match it inside one.
@@ -100,9 +190,13 @@ def terms_of(text: str) -> list[str]:
         if token in content:
             terms[token] = None
             if last and not token.startswith("#"):
-                terms[f'"{phrase(last, token)}"'] = None
+                terms[_pair_of(last, token)] = None
         last = token if token in content and not token.startswith("#") else ""
     return list(terms)
+
+
+def _pair_of(left: str, right: str) -> str:
+    return f'"{phrase(left, right)}"'
 
 
 def _cover(

@@ -313,10 +313,10 @@ class Searcher:
         Raises:
             InputError: none of these posts is in the pool, or the pool has no others.
         """
-        accepted = {str(row["post_id"]) for row in results}
-        # Read twice.
+        texts = {str(row["post_id"]): str(row.get("text") or "") for row in results}
+        # Read twice if the texts of the results are others than those of the posts.
         pool = self._pool(list(posts) if isinstance(posts, Iterator) else posts)
-        terms = find_keywords(pool, accepted, limit=limit).keywords
+        terms = find_keywords(pool, texts, limit=limit, texts=texts.values()).keywords
         return Records(
             {"rank": rank, **asdict(term)} for rank, term in enumerate(terms, 1)
         )

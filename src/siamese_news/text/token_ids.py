@@ -104,19 +104,23 @@ class ChunkIds(dict[str, tuple[int, ...]]):
     No token spans a blank, so the ids of a text are those of its chunks in their order. Remembering
     them saves four of five steps of tokenizing; it never changes a result. `ids` makes the token
     ids of any text, and the words outside the vocabulary of V `words` by their ids, from V on.
+    `most` is the bound.
     """
 
-    __slots__ = ("_ids", "_unknown", "_words")
+    __slots__ = ("_ids", "_most", "_unknown", "_words")
 
     def __init__(
-        self, ids: Callable[[str], tuple[Sequence[int], Mapping[int, str]]], words: int
+        self,
+        ids: Callable[[str], tuple[Sequence[int], Mapping[int, str]]],
+        words: int,
+        most: int = _MEMO_CHUNKS,
     ) -> None:
         super().__init__()
-        self._ids, self._words = ids, words
+        self._ids, self._words, self._most = ids, words, most
         self._unknown: dict[int, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ChunkIds, (self._ids, self._words)
+        return ChunkIds, (self._ids, self._words, self._most)
 
     def __missing__(self, chunk: str) -> tuple[int, ...]:
         ids, unknown = self._ids(chunk)
@@ -125,13 +129,13 @@ class ChunkIds(dict[str, tuple[int, ...]]):
             self._unknown.update(unknown)
         # Links hardly ever repeat, so they are not remembered.
         short = len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http")
-        if short and len(self) < _MEMO_CHUNKS:
+        if short and len(self) < self._most:
             self[chunk] = chunk_ids
         return chunk_ids
 
     def of(self, texts: Sequence[str], longest: int) -> TokenIds:
         """The ids of texts, each cut after `longest` characters."""
-        if max(len(self), len(self._unknown)) >= _MEMO_CHUNKS:
+        if max(len(self), len(self._unknown)) >= self._most:
             self.clear()
             self._unknown.clear()
         look_up = self.__getitem__
