@@ -27,15 +27,18 @@ from siamese_news.lexical_head.options import (
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.search.explain.explainer import (
     Check,
+    NeighborPost,
     _kept,
     alike,
     check,
     explain,
     explain_nearest,
+    name_neighbors,
     sentence_spans,
     without,
 )
 from siamese_news.search.explain.output import check_words, record_of, write_explained
+from siamese_news.search.scan import Block
 from siamese_news.sparsity import AdaptiveEntmax
 from siamese_news.text import Vocabulary
 
@@ -455,3 +458,19 @@ def test_what_the_best_posts_add_is_told_apart(mixture):
     out = io.StringIO()
     write_explained(out, [one], "table", terminal=False)
     assert "by its best posts" in out.getvalue()
+
+
+def test_a_neighbor_is_the_first_post_with_its_words_whoever_cut_them(mixture):
+    texts = ["no vote", "Flood of QWERTZ!", "flood qwertz", "qwertz flood", "a boat"]
+    pool = [Post(str(number), text) for number, text in enumerate(texts)]
+    neighbors = [
+        NeighborPost(None, "", 0.1, 0.1, mixture.ids(text).tobytes())
+        for text in ("qwertz flood", "the flood, qwertz", "smoke")
+    ]
+    (explained,) = explain(mixture, STORY, POSTS[:1])
+    explained = dataclasses.replace(explained, neighbors=neighbors)
+    for content in (texts, mixture.token_ids(texts)):
+        blocks = [Block(0, pool[:3], content[:3]), Block(1, pool[3:], content[3:])]
+        (named,) = name_neighbors([explained], blocks, mixture)
+        posts = [(near.post, near.text) for near in named.neighbors]
+        assert posts == [("3", "qwertz flood"), ("1", "Flood of QWERTZ!"), (None, "")]

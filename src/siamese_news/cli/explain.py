@@ -24,6 +24,7 @@ from siamese_news.utils.terminal import counted
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
     from siamese_news.scoring import Scorer
+    from siamese_news.search.scan import Block
 
 
 @search_command(
@@ -61,6 +62,7 @@ def explain(
     from siamese_news.search.explain.output import write_explained
     from siamese_news.search.opening import OpenQuery
     from siamese_news.search.pool import Window
+    from siamese_news.search.scan import posts_in_blocks
 
     use_threads(query.threads)
     if not post and not text:
@@ -87,12 +89,12 @@ def explain(
     scorer = opened.scorer()
     wanted = list(dict.fromkeys(post or []))
     posts_by_id: dict[str, Post] = {}
-    pool: Iterable[Post] = ()
+    pool: Iterable[Block] = ()
     if query.index is not None:
         index = open_index_of(query.index, model)
         posts_by_id = index.find(wanted)
         index.observe(scorer, Window())
-        pool = index.read_again()
+        pool = posts_in_blocks(index.read_again())
     elif query.posts:
         pool, posts_by_id = _searched(query, scorer, set(wanted))
     if missing := [id for id in wanted if id not in posts_by_id]:
@@ -117,8 +119,8 @@ def explain(
 
 def _searched(
     query: Query, scorer: "Scorer", wanted: set[str]
-) -> "tuple[Iterable[Post], dict[str, Post]]":
-    """The pool, which the scorer has observed, and the wanted posts by id."""
+) -> "tuple[Iterable[Block], dict[str, Post]]":
+    """The blocks that the scorer has observed, and the wanted posts by id."""
     from siamese_news.search.pool import Window
 
     posts_by_id: dict[str, Post] = {}
@@ -133,4 +135,4 @@ def _searched(
             if len(posts_by_id) == len(wanted):
                 break
     pool.observe(scorer, Window())
-    return pool, posts_by_id
+    return pool.observed(), posts_by_id

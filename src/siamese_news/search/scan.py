@@ -219,6 +219,14 @@ class StreamPool(Pool):
                 )
                 yield Scored(block.number, some, scores, last=start + rows >= count)
 
+    def observed(self) -> Iterable[Block]:
+        """The blocks that a scorer observed, from the spool where there is one."""
+        return (
+            posts_in_blocks(self)
+            if self._spool is None
+            else self._read_again(self._spool)
+        )
+
     def sample(self) -> list[Post]:
         """The posts with the smallest checksums among those read."""
         return self._sample.posts
@@ -240,6 +248,12 @@ def content_of(scorer: Scorer, posts: Sequence[Post]) -> Content:
     texts = [post.text for post in posts]
     ids = scorer.token_ids(texts)
     return texts if ids is None else ids
+
+
+def posts_in_blocks(posts: Iterable[Post]) -> Iterator[Block]:
+    """The blocks of posts, as texts."""
+    for number, rows in enumerate(blocks(posts)):
+        yield Block(number, rows, [post.text for post in rows])
 
 
 def blocks(posts: Iterable[Post]) -> Iterator[list[Post]]:

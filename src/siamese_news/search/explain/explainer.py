@@ -13,7 +13,7 @@ sentence is then actually removed and the article scored again.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,8 +24,9 @@ from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.model.base import TextModel
-from siamese_news.scoring import Scorer, open_scorer
-from siamese_news.text.token_ids import Side
+from siamese_news.scoring import Content, Scorer, open_scorer
+from siamese_news.search.scan import Block
+from siamese_news.text.token_ids import Side, TokenIds
 
 Span = tuple[int, int]
 
@@ -224,19 +225,19 @@ def explain_nearest(
 
 
 def name_neighbors(
-    explained: Sequence[Explained], posts: Iterable[Post], model: TextModel
+    explained: Sequence[Explained], pool: Iterable[Block], model: TextModel
 ) -> list[Explained]:
     """Give each neighbor the id and text of the first post that is the same to the model.
 
-    The pool, `posts`, is read until all neighbors are found.
+    The blocks of the `pool` are read until all neighbors are found.
     """
     wanted = {near.key for explanation in explained for near in explanation.neighbors}
     posts_by_key: dict[bytes, Post] = {}
-    for post in posts if wanted else ():
-        if (key := model.ids(post.text).tobytes()) in wanted:
-            posts_by_key.setdefault(key, post)
-            if len(posts_by_key) == len(wanted):
-                break
+    for block in pool if wanted else ():
+        for row, key in _places(block.content, wanted, model):
+            posts_by_key.setdefault(key, block.posts[row])
+        if len(posts_by_key) == len(wanted):
+            break
 
     def named(near: NeighborPost) -> NeighborPost:
         post = posts_by_key.get(near.key)
@@ -246,6 +247,17 @@ def name_neighbors(
         replace(explanation, neighbors=list(map(named, explanation.neighbors)))
         for explanation in explained
     ]
+
+
+def _places(
+    content: Content, wanted: Collection[bytes], model: TextModel
+) -> Iterator[tuple[int, bytes]]:
+    """The rows of the texts whose ids are `wanted`, and these ids."""
+    texts = content if isinstance(content, TokenIds) else model.token_ids(content)
+    lengths = {len(key) // texts.flat.itemsize for key in wanted}
+    for row in np.flatnonzero(np.isin(texts.lengths, list(lengths))).tolist():
+        if (key := texts[row].tobytes()) in wanted:
+            yield row, key
 
 
 class Reader:
