@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from siamese_news.search.output import row_of
 from siamese_news.search.rank import Ranking
 from siamese_news.search.records import MAP_POINTS, RankedPost
 from siamese_news.search.scan import blocks
-from siamese_news.text.languages import language_of
+from siamese_news.text.languages import languages_of
+
+_TOLD_TOGETHER = 4096  # rows whose languages are told at once
 
 
 def map_of(
@@ -108,19 +110,32 @@ def finished_rows(
     for rows in lists:
         seen: set[int | None] = set()
         rank = 0
-        for row in rows:
-            number, size = clusters.get(row["post"], (None, None))
-            if query.dedupe:
-                if number in seen:
-                    continue
-                seen.add(number)
-            rank += 1
-            row |= {"rank": rank, "cluster": number, "cluster_size": size}
-            if bare and several:
-                row["article"] = "all"
-            if tell and not row["lang"]:
-                row["lang"] = language_of(row["text"])
-            yield row | points.get(row["post"], {})
+        stream = iter(rows)
+        while block := list(islice(stream, _TOLD_TOGETHER)):
+            listed = []
+            for row in block:
+                number, size = clusters.get(row["post"], (None, None))
+                if query.dedupe:
+                    if number in seen:
+                        continue
+                    seen.add(number)
+                rank += 1
+                row |= {"rank": rank, "cluster": number, "cluster_size": size}
+                if bare and several:
+                    row["article"] = "all"
+                listed.append(row)
+            if tell:
+                _tell_languages(listed)
+            for row in listed:
+                yield row | points.get(row["post"], {})
+
+
+def _tell_languages(rows: Iterable[dict[str, Any]]) -> None:
+    """Set the language of each row without a language."""
+    untold = [row for row in rows if not row["lang"]]
+    languages = languages_of([row["text"] for row in untold])
+    for row, language in zip(untold, languages, strict=True):
+        row["lang"] = language
 
 
 def _best_first(ranking: Ranking) -> list[Post]:
