@@ -98,7 +98,8 @@ def _words_to_tell(text: str) -> str | None:
 
 
 def _detected(text: str, least: float) -> str | None:
-    return _sure(*_detector().classify(_plain(text)), least)
+    code, confidence = _detector().classify(_plain(text))
+    return _sure(code, confidence, least)
 
 
 def _plain(text: str) -> str:
