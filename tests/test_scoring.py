@@ -30,6 +30,7 @@ from siamese_news.model import Model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.candidates import Candidates, content_keys
 from siamese_news.scoring.cosine import CosineScorer
+from siamese_news.scoring.features import PostReader
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.text import Vocabulary
 
@@ -289,6 +290,32 @@ def test_a_name_that_no_vocabulary_has_matches_itself(two_heads):
         ["qwertz"],
     ]
     assert scorer.matched_terms([]) == []
+
+
+@pytest.mark.parametrize("unknown", ["hash", "drop"])
+def test_names_by_their_ids_are_those_that_the_words_of_each_post_have(
+    two_heads, unknown
+):
+    two_heads.vocabulary = Vocabulary(two_heads.vocabulary.words, unknown=unknown)
+    posts = [
+        "flood qwertz flood qwertz river! Qwertz",
+        "",
+        "river xxyyzz",
+        "洪水警報 in the town, 洪水",
+    ]
+    reader = PostReader(two_heads, dense=False)
+    texts = two_heads.token_ids(posts)
+    rows, ids, _ = two_heads.terms.distinct(texts)
+    names = reader.names_of(texts, rows, ids)
+    expected = [
+        reader.names(posts[row])[id]
+        for row, id in zip(rows.tolist(), ids.tolist(), strict=True)
+    ]
+    assert list(names) == expected
+    scorer = open_scorer(two_heads, ["flood qwertz river town 洪水警報"])
+    matched = scorer.matched_terms(posts)
+    assert matched == scorer.matched_terms(texts)
+    assert matched == [scorer.matched_terms([post])[0] for post in posts]
 
 
 def test_a_vocabulary_that_drops_unknown_words_names_those_it_knows(two_heads):

@@ -1,7 +1,7 @@
 """Posts as both heads read them, and encoders of other libraries, which read each text once."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise, starmap
@@ -179,6 +179,29 @@ class PostReader:
         phrases = starmap(phrase, pairwise(tokens))
         phrase_of = dict(zip(bigram_ids(ids).tolist(), phrases, strict=True))
         return phrase_of | dict(zip(ids.tolist(), tokens, strict=True))
+
+    def names_of(self, texts: TokenIds, rows: Ids, ids: Ids) -> Iterator[str]:
+        """The word, or the pair of words, that each of some ids is in the text of its row."""
+        vocabulary_words = self._model.vocabulary.words
+        flat = texts.flat.tolist()
+        pairs = bigram_ids(texts.flat)
+        text_of = texts.rows
+        wanted = (text_of[:-1] == text_of[1:]) & np.isin(pairs, ids)
+        firsts = np.flatnonzero(wanted)
+        keys = zip(text_of[firsts].tolist(), pairs[firsts].tolist(), strict=True)
+        # The last place of a pair that a text has twice.
+        first_of = dict(zip(keys, firsts.tolist(), strict=True))
+
+        def word(id: int) -> str:
+            known = id < len(vocabulary_words)
+            return vocabulary_words[id] if known else texts.unknown[id]
+
+        for row, id in zip(rows.tolist(), ids.tolist(), strict=True):
+            if id < FIRST_BIGRAM:
+                yield word(id)
+            else:
+                first = first_of[row, id]
+                yield phrase(word(flat[first]), word(flat[first + 1]))
 
 
 def unit_terms(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,7 @@ class MixtureScorer(Scorer):
         self._weights = MixtureWeights(options.dense if vectors else 0.0, len(articles))
         dense = vectors and bool(options.dense or self._excess.weight)
         self._read = PostReader(model, dense=dense, encoder=encoder)
+        self._read_words = PostReader(model, dense=False)
         self._terms, self._background = model.terms, model.terms.background()
         self._articles = ArticleVectors(model, articles, self._read, self._background)
         best = self._smoothing.posts if self._smoothing.weight else 0
@@ -478,12 +480,13 @@ class MixtureScorer(Scorer):
             for degree in self._degrees[: self._positives].tolist()
         ]
 
-    def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
+    def matched_terms(self, posts: Content, limit: int = 8) -> list[list[str]]:
         """See `Scorer`; by the lexical head."""
-        check_texts(posts, "matched_terms: posts")
-        read = self._read(posts)
+        if not isinstance(posts, TokenIds):
+            check_texts(posts, "matched_terms: posts")
+        read = self._read_words(posts)
         best = self._articles.heads(read)[0].argmax(axis=0)
-        terms: list[list[str]] = [[] for _ in posts]
+        terms: list[list[str]] = [[] for _ in read.ids]
         for group in self._articles.groups:
             mine = np.flatnonzero(np.isin(best, group.rows))
             if not len(mine):
@@ -491,20 +494,20 @@ class MixtureScorer(Scorer):
             vectors = read.weighted(group.weights, self._articles.columns)[mine]
             rows = group.vectors[np.searchsorted(group.rows, best[mine])]
             products = sparse.csr_matrix(rows.multiply(vectors))
-            ends = products.indptr
-            for place, start, end in zip(
-                mine.tolist(), ends[:-1], ends[1:], strict=True
-            ):
-                ids = self._articles.columns[products.indices[start:end]]
-                named = _named(
-                    self._read.names(posts[place]), ids, products.data[start:end]
-                )
+            numbers = np.diff(products.indptr)
+            places = np.repeat(mine, numbers)
+            order = np.lexsort((-products.data, places))  # equal ones as they are
+            ids = self._articles.columns[products.indices[order]]
+            names = self._read_words.names_of(read.ids, places, ids)
+            for place, count in zip(mine.tolist(), numbers.tolist(), strict=True):
                 # Its function words say nothing to a reader.
                 language = self._languages[best[place]]
                 left_out = (
                     frozenset() if language == BACKGROUND else function_words(language)
                 )
-                terms[place] = [name for name in named if name not in left_out][:limit]
+                of_post = dict.fromkeys(islice(names, count))
+                terms[place] = [name for name in of_post if name not in left_out]
+                del terms[place][limit:]
         return terms
 
     @override

@@ -176,9 +176,10 @@ class Scorer:
         """The question of each article, ``event``, ``article`` or ``between``; or nothing."""
         return []
 
-    def matched_terms(self, posts: Sequence[str], limit: int = 8) -> list[list[str]]:
+    def matched_terms(self, posts: Content, limit: int = 8) -> list[list[str]]:
         """The words that carried each post's best score, strongest first; none if not by words."""
-        check_texts(posts, "matched_terms: posts")
+        if not isinstance(posts, TokenIds):
+            check_texts(posts, "matched_terms: posts")
         return [[] for _ in posts]
 
     def parts_of(self, post: str, article: int) -> ScoreParts:

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from siamese_news.data.records import Post
-from siamese_news.scoring import Scorer
+from siamese_news.scoring import Content, Scorer
 from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
@@ -23,6 +23,7 @@ from siamese_news.search.relevance import Cut
 from siamese_news.search.remarks import order_remarks, share_remarks
 from siamese_news.search.rows import finished_rows
 from siamese_news.search.seeds import MILLION
+from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.files import atomic_write
 
 
@@ -90,9 +91,14 @@ def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
 
 
 def _lines(
-    scorer: Scorer, opened: OpenQuery, block: Scored, cut: Cut, *more: np.ndarray
+    scorer: Scorer,
+    opened: OpenQuery,
+    block: Scored,
+    cut: Cut,
+    scores: np.ndarray,
+    best: np.ndarray,
 ) -> list[bytes]:
-    rows = rows_over(scorer, opened, cut, block.posts, *more)
+    rows = rows_over(scorer, opened, cut, block.posts, scores, best, block.content)
     return [orjson.dumps(row) + b"\n" for row in rows]
 
 
@@ -103,16 +109,23 @@ def rows_over(
     posts: Sequence[Post],
     scores: np.ndarray,
     best: np.ndarray,
+    content: Content | None = None,
 ) -> Iterator[dict[str, Any]]:
     """A row for each of P posts that the cut keeps, with its score in millionths.
 
-    `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds.
+    `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds, and
+    `content` is what the scorer read of the posts, where it is at hand.
     """
     query = opened.query
     articles = opened.seeds.articles
     over = np.flatnonzero(scores >= cut.least)
     columns = over.tolist()
-    terms = scorer.matched_terms([posts[column].text for column in columns])
+    some = (
+        content.take(over)
+        if isinstance(content, TokenIds)
+        else [posts[column].text for column in columns]
+    )
+    terms = scorer.matched_terms(some)
     likely = cut.of(scores[over])
     for column, matched, relevance in zip(columns, terms, likely, strict=True):
         post = posts[column]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.scoring import Scorer
+from siamese_news.scoring import Content, Scorer
 from siamese_news.search.seeds import MILLION
 
 Floats = NDArray[np.float32]
@@ -115,7 +115,7 @@ class Scored:
 
     An index yields only posts that can change the results. `last` says whether the block has no
     further part, and `rows` are the (P,) places of the posts in the pool; None if all come in its
-    order.
+    order. `content` is what the scorer read of the posts, where it is at hand.
     """
 
     number: int
@@ -123,6 +123,7 @@ class Scored:
     scores: Floats
     last: bool = True
     rows: Ints | None = None
+    content: Content | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,11 +213,13 @@ class StreamPool(Pool):
         for block in scored:
             count = len(block.posts) if block.number >= done else 0
             for start in range(0, count, rows):
-                scores = scorer.scores(block.content[start : start + rows])
+                content = block.content[start : start + rows]
+                scores = scorer.scores(content)
                 some = (
                     block.posts if count <= rows else block.posts[start : start + rows]
                 )
-                yield Scored(block.number, some, scores, last=start + rows >= count)
+                last = start + rows >= count
+                yield Scored(block.number, some, scores, last, content=content)
 
     def observed(self) -> Iterable[Block]:
         """The blocks that a scorer observed, from the spool where there is one."""
