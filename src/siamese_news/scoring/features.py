@@ -193,8 +193,9 @@ class PostReader:
         first_of = dict(zip(keys, firsts.tolist(), strict=True))
 
         def word(id: int) -> str:
-            known = id < len(vocabulary_words)
-            return vocabulary_words[id] if known else texts.unknown[id]
+            if id < len(vocabulary_words):
+                return vocabulary_words[id]
+            return texts.unknown[id]
 
         for row, id in zip(rows.tolist(), ids.tolist(), strict=True):
             if id < FIRST_BIGRAM:

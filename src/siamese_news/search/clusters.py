@@ -31,6 +31,7 @@ _MISS = 1e-6  # chance, at the threshold itself, that MinHash never proposes a p
 # Pairs proposed for a post in one bucket: a flood of copies stays linear.
 _NEIGHBORS = 16
 _PAIRS = 1 << 16  # compared at once
+_TOGETHER = 512  # texts whose signatures are made at once
 
 _RETWEET = re.compile(r"\s*(?:(?:rt|mt)\s+@[\w.@-]+\s*:?\s*)+", re.IGNORECASE)
 _LINK = re.compile(
@@ -109,17 +110,14 @@ def _near(forms: list[str], threshold: float) -> list[int]:
     shingles = [_shingles(forms[row]) for row in long]
     sizes = np.array([len(codes) for codes in shingles])
     numbers = [" ".join(sorted(_NUMBER.findall(forms[row]))) for row in long]
-    same = np.unique(np.array(numbers, object), return_inverse=True)[1]
+    places: dict[str, int] = {}
+    same = np.array([places.setdefault(text, len(places)) for text in numbers])
     bands = _bands(shingles, threshold)
-    vocabulary, columns = np.unique(np.concatenate(shingles), return_inverse=True)
-    matrix = csr_array(
-        (
-            np.ones(len(columns), np.int32),
-            columns,
-            np.concatenate([[0], np.cumsum(sizes)]),
-        ),
-        shape=(len(long), len(vocabulary)),
-    )
+    columns = np.concatenate(shingles).view(np.int64)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    # Columns are the codes themselves: rows are only compared with each other.
+    shape = (len(long), np.iinfo(np.int64).max)
+    matrix = csr_array((np.ones(len(columns), np.bool_), columns, ends), shape=shape)
     roots = np.arange(len(long))
     for band in bands:
         left, right = _proposed(band, same)
@@ -162,7 +160,11 @@ def _shingles(form: str) -> np.ndarray:
     """Its different 4-grams (of UTF-16 units), each exactly as one 64-bit number."""
     units = np.frombuffer(form.encode("utf-16-le"), "<u2").astype(np.uint64)
     codes = units[:-3] << 48 | units[1:-2] << 32 | units[2:-1] << 16 | units[3:]
-    return np.unique(codes)
+    # In the order of signed numbers, as columns of a matrix have to be.
+    codes.view(np.int64).sort()
+    different = np.ones(len(codes), np.bool_)
+    np.not_equal(codes[1:], codes[:-1], out=different[1:])
+    return codes[different]
 
 
 def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
@@ -175,15 +177,22 @@ def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
         ),
         default=1,
     )
-    starts = np.cumsum([0, *map(len, shingles[:-1])])
-    # Of mixed numbers, a product with an odd one and a sum are a permutation: both wrap.
-    codes = mix(np.concatenate(shingles))
     dice = np.random.default_rng(1)
-    bands = np.zeros((_PERMUTATIONS // rows, len(shingles)), np.uint64)
-    for band in bands:
-        for factor, added, weight in dice.integers(0, 2**64, (rows, 3), np.uint64):
-            least = np.minimum.reduceat(codes * (factor | np.uint64(1)) + added, starts)
-            band += mix(least) * (weight | np.uint64(1))
+    count = _PERMUTATIONS // rows
+    permutations = [dice.integers(0, 2**64, (rows, 3), np.uint64) for _ in range(count)]
+    for factors in permutations:
+        factors[:, [0, 2]] |= np.uint64(1)
+    bands = np.zeros((count, len(shingles)), np.uint64)
+    # A few texts at a time: their codes stay in the cache of the processor.
+    for start in range(0, len(shingles), _TOGETHER):
+        few = shingles[start : start + _TOGETHER]
+        starts = np.cumsum([0, *map(len, few[:-1])])
+        # Of mixed numbers, a product with an odd one and a sum are a permutation: both wrap.
+        codes = mix(np.concatenate(few))
+        for band, dice_of_band in zip(bands, permutations, strict=True):
+            for factor, added, weight in dice_of_band:
+                least = np.minimum.reduceat(codes * factor + added, starts)
+                band[start : start + _TOGETHER] += mix(least) * weight
     return bands
 
 
@@ -214,7 +223,7 @@ def _verified(
     for start in range(0, len(left), _PAIRS):
         a = left[start : start + _PAIRS]
         b = right[start : start + _PAIRS]
-        shared = matrix[a].multiply(matrix[b]).sum(axis=1)
+        shared = np.diff(matrix[a].multiply(matrix[b]).indptr)
         near[start : start + _PAIRS] = shared >= threshold * (
             sizes[a] + sizes[b] - shared
         )
