@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import IO
 
 import numpy as np
@@ -105,6 +106,14 @@ def find_keywords(
     return KeywordList(chosen, len(rows), others)
 
 
+def _numbers(
+    number_of: Mapping[str, int], chunk: str
+) -> tuple[list[int], Mapping[int, str]]:
+    """The tokens of a text without whitespace as `ChunkIds` wants them."""
+    tokens = _tokens.chunk_tokens(chunk)
+    return [number_of.get(token, _GAP) for token in tokens], {}
+
+
 class _TermCounts:
     """In how many of some texts each of the `terms` occurs, counted many texts at a time.
 
@@ -115,13 +124,14 @@ class _TermCounts:
     def __init__(self, terms: Mapping[str, int]) -> None:
         self._terms = dict(terms)
         self._words = [term for term in terms if not term.startswith('"')]
-        self._number_of = {word: number for number, word in enumerate(self._words)}
+        number_of = {word: number for number, word in enumerate(self._words)}
+        numbers = partial(_numbers, number_of)  # a method would be a reference cycle
         self._place_of_word = np.array([terms[word] for word in self._words], np.int64)
         self._pairs = np.array(
             [not word.startswith("#") for word in self._words] or [False]
         )
         self._place_of_pair: dict[int, int] = {}
-        self._chunks = ChunkIds(self._numbers, len(self._words), _MEMO_CHUNKS)
+        self._chunks = ChunkIds(numbers, len(self._words), _MEMO_CHUNKS)
         self._counts = np.zeros(len(terms), np.int64)
         self._waiting: list[str] = []
         self.texts = 0
@@ -137,10 +147,6 @@ class _TermCounts:
         """The number of texts that each term is in."""
         self._count()
         return self._counts
-
-    def _numbers(self, chunk: str) -> tuple[list[int], Mapping[int, str]]:
-        number_of = self._number_of.get
-        return [number_of(token, _GAP) for token in _tokens.chunk_tokens(chunk)], {}
 
     def _count(self) -> None:
         ids = self._chunks.of(self._waiting, _tokens.max_characters)
