@@ -546,3 +546,18 @@ def test_a_package_that_another_package_needs_is_the_one_to_install(without, fil
         "needs trafilatura, which needs justext, which is not installed; run pip install justext"
         in (" ".join(done.stderr.split()))
     )
+
+
+def test_a_postponed_module_is_loaded_by_its_first_use():
+    code = """
+import sys
+from siamese_news.utils.extras import postpone
+import numpy
+postpone("numpy.f2py", "numpy.testing", "json", "no_such.module")
+import scipy.sparse
+assert "numpy.f2py.crackfortran" not in sys.modules
+assert numpy.f2py.get_include() and "numpy.f2py.crackfortran" in sys.modules
+from numpy.testing import assert_allclose
+assert_allclose(1.0, 1.0)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,6 +17,7 @@ from siamese_news.search.query import (
     read_relevance,
     read_score,
 )
+from siamese_news.utils.extras import postpone
 
 SEARCH = {
     "articles": "Seed articles: text files, saved web pages, JSON, JSON lines or CSV; one or more "
@@ -152,6 +153,8 @@ def search_command(
                 # The command checks the rest.
                 check_output(query_values.get("out"), [query_values["key"]], force=True)
                 query_values["key"] = read_key(query_values["key"])
+            # scipy imports all of numpy, of which these two take as long as scipy itself.
+            postpone("numpy.f2py", "numpy.testing")
             function(replace(default, **query_values), **values)
 
         _, *own_parameters = inspect.signature(function).parameters.values()

@@ -1,9 +1,11 @@
 """The packages of the extras, the error if one is not installed, and imports on first use."""
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
 
 from siamese_news.errors import InputError, MissingExtraError
@@ -17,6 +19,35 @@ _DISTRIBUTIONS = {
     "yaml": "pyyaml",
     "lxml_html_clean": "lxml_html_clean",
 }
+
+
+def postpone(*modules: str) -> None:
+    """Load modules when they are first used, though another library imports them earlier.
+
+    One that is loaded already, or is not installed, stays as it is.
+
+    Example:
+        >>> from siamese_news.utils.extras import postpone
+        >>> postpone("wave", "no_such_module")
+        >>> import wave  # loaded by the next line
+        >>> wave.open.__name__
+        'open'
+    """
+    for name in modules:
+        if name in sys.modules:
+            continue
+        try:
+            spec = find_spec(name)
+        except ModuleNotFoundError:  # of its package
+            continue
+        if spec is None or spec.loader is None:
+            continue
+        spec.loader = LazyLoader(spec.loader)
+        module = sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        package, _, attribute = name.rpartition(".")
+        if package:
+            setattr(sys.modules[package], attribute, module)
 
 
 @contextmanager
