@@ -6,7 +6,10 @@ from collections import Counter, defaultdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from siamese_news.search import clusters
 from siamese_news.search.clusters import SHORT, cluster_posts, normal_form
+from siamese_news.text.patterns import clean
+from siamese_news.utils.unicode import normalized
 
 # Every group is one story told once, copied by others; a group of one is like nothing else.
 SAMPLE = [
@@ -224,3 +227,23 @@ def test_short_texts_merge_only_with_their_equals(texts):
         if len(f) < SHORT
     ]
     assert len({number for number, _ in short}) == len({form for _, form in short})
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            "the River @ann @ann.b@c.d via http https://t.co/x HTTPS HTTPſ www.x.org "
+            "WWW. t.co/x a/b x.y.org/ &amp; a\u0301 ＠ann ＨＴＴＰ \x01 ｗｗｗ．ｘ RT".split(
+                " "
+            )
+        )
+        | st.text(max_size=4),
+        max_size=8,
+    ).map(" ".join)
+)
+@settings(deadline=None, max_examples=300)
+def test_shortcuts_change_no_normal_form(text):
+    plain = normalized("NFKC", " ".join(map(clean, text.split())))
+    assert clusters._without_links(plain) == clusters._LINK.sub(" | ", plain)
+    if text.isascii():  # with a character that takes the long way
+        assert normal_form(text) == normal_form(f"\u200b{text}")

@@ -34,11 +34,12 @@ _PAIRS = 1 << 16  # compared at once
 _TOGETHER = 512  # texts whose signatures are made at once
 
 _RETWEET = re.compile(r"\s*(?:(?:rt|mt)\s+@[\w.@-]+\s*:?\s*)+", re.IGNORECASE)
-_LINK = re.compile(
-    r"\bhttps?\b\S*|\bwww\.\S+|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,3}\.[a-z]{2,10}/\S*"
-    r"|(?:\bvia\s+)?(?<!\w)@\w+(?:[.-]\w+)*(?:@\w+(?:[.-]\w+)*)?",
-    re.IGNORECASE,
-)
+_NAMED = r"\bhttps?\b\S*|\bwww\.\S+"
+_ADDRESS = r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,3}\.[a-z]{2,10}/\S*"
+_MENTION = r"(?:\bvia\s+)?(?<!\w)@\w+(?:[.-]\w+)*(?:@\w+(?:[.-]\w+)*)?"
+_LINK = re.compile(f"{_NAMED}|{_ADDRESS}|{_MENTION}", re.IGNORECASE)
+# Most posts have no slash, and an address is looked for at every word.
+_LINK_WITHOUT_SLASH = re.compile(f"{_NAMED}|{_MENTION}", re.IGNORECASE)
 _TAG = re.compile(r"#\w+")
 _NUMBER = re.compile(r"\d+")
 
@@ -65,15 +66,27 @@ def normal_form(text: str) -> str:
     part of the sentence ("pray for #Boston") and stays, as a word. A text of few words keeps its
     emoji, and one without any word keeps everything.
     """
-    plain = normalized("NFKC", " ".join(map(clean, text.split())))
+    plain = " ".join(text.split())
+    if not plain.isascii() or not plain.isprintable() or "&" in plain:
+        plain = normalized("NFKC", " ".join(map(clean, plain.split())))
     plain = _RETWEET.sub("", plain, count=1) if _RETWEET.match(plain) else plain
-    body = _without_labels(_LINK.sub(" | ", plain))
+    body = _without_labels(_without_links(plain))
     words = same_text_key(body)
     if len(words) >= SHORT:
         whole, _, last = body.rstrip(" |").rpartition(" ")
         return same_text_key(whole) if last.endswith("...") and whole else words
     signs = "".join(filter(_is_sign, body))
     return f"{words} {signs}".strip() or plain.strip()
+
+
+def _without_links(plain: str) -> str:
+    """The text with a bar in place of each link and mention."""
+    if "/" in plain:
+        return _LINK.sub(" | ", plain)
+    lowered = plain.lower()
+    if "@" in plain or "http" in lowered or "www." in lowered:
+        return _LINK_WITHOUT_SLASH.sub(" | ", plain)
+    return plain
 
 
 def _without_labels(text: str) -> str:
