@@ -24,11 +24,11 @@ help:  ## list the targets
 
 install: $(VENV)/installed  ## install everything into .venv
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml desk/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	@# setuptools warns at every editable installation that it is one
-	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[all]" --group dev
+	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[all]" -e ./desk --group dev
 	touch $@
 
 demo: install  ## train, evaluate, search; the last list is by the model that ships (under 2 minutes)
@@ -46,7 +46,7 @@ test-all: install  ## every test, the slow ones and those of Ray, of sweeps and 
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[ray,bench,sweep]"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
-lint: install  ## ruff: rules and format; then the size of each room
+lint: install  ## ruff: rules and format; then the size of each room of both packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m benchmarks.size
@@ -55,7 +55,7 @@ format: install  ## ruff: put in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: install  ## mypy over src
+types: install  ## mypy over both packages
 	$(BIN)/mypy
 
 NOTEBOOKS := $(patsubst %,build/%,$(wildcard notebooks/*.ipynb))
@@ -102,13 +102,15 @@ reproduce: install  ## tables and figures of both papers next to the published o
 # What builds a release comes from requirements.lock, with hashes, into an environment of its own.
 BUILD_TOOLS := build|packaging|pyproject-hooks|setuptools
 
-build:  ## wheel and sdist, the same bytes from the same commit
+build:  ## the wheels of both packages and the sdist, the same bytes from the same commit
 	mkdir -p build
 	awk '/^[a-z]/ {wanted = /^($(BUILD_TOOLS))==/} wanted' requirements.lock > build/tools.txt
 	$(PYTHON) -m venv --clear build/tools
 	build/tools/bin/python -m pip install --quiet --require-hashes --no-deps -r build/tools.txt
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1700000000) \
-		build/tools/bin/python -m build --no-isolation
+	for package in "." "--wheel desk"; do \
+		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 1700000000) \
+			build/tools/bin/python -m build --no-isolation --outdir dist $$package || exit 1; \
+	done
 
 $(VENV)/release: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt --group release

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from papers.training_runs import compose_training
 from torch import Tensor, nn
 
 from benchmarks.ablation import completed
@@ -26,7 +27,6 @@ from benchmarks.dev_collections import labeled_pools
 from benchmarks.dev_pools import shared_dev_pools
 from benchmarks.dev_table import dev_figures
 from benchmarks.pools import Pool
-from papers.training_runs import compose_training
 from siamese_news.data.collate import pad
 from siamese_news.encoders import (
     BagEncoder,

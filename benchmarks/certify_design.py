@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from siamese_news.decide.bounds.hypergeometric import interval
-from siamese_news.decide.plan import design
-from siamese_news.decide.plan.design import first_set, nested_sets
-from siamese_news.decide.simulation import (
+from siamese_news_desk.decide.bounds.hypergeometric import interval
+from siamese_news_desk.decide.plan import design
+from siamese_news_desk.decide.plan.design import first_set, nested_sets
+from siamese_news_desk.decide.simulation import (
     LabeledPool,
     generator_of,
     random_order,

@@ -29,7 +29,8 @@ def make(folder: Path, count: int) -> None:
 
     One post in five is a run of 40 characters out of the 2,000 of a Japanese newspaper's kind.
     """
-    from siamese_news.search.output import COLUMNS, write_rows
+    from siamese_news.data.columns import RANKED
+    from siamese_news.search.output import write_rows
 
     chance = random.Random(1)
     search = folder / "searches" / "1"
@@ -62,7 +63,7 @@ def make(folder: Path, count: int) -> None:
             }
 
     with (search / "results.parquet").open("wb") as stream:
-        write_rows(stream, rows(), "parquet", columns=COLUMNS)
+        write_rows(stream, rows(), "parquet", columns=RANKED)
     project = {
         "format": "siamese_news project 1",
         "search": 1,

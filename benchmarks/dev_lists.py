@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.sources import open_source
-from siamese_news.decide.simulation import LabeledPool
 from siamese_news.search.searcher import Searcher
 from siamese_news.utils.files import atomic_write
+from siamese_news_desk.decide.simulation import LabeledPool
 
 _FEWEST = 60
 _ARTICLES, _DRAWS = 100, 3

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
-from siamese_news.decide import learning
-from siamese_news.decide.bounds.hypergeometric import interval
-from siamese_news.decide.learning import (
+from siamese_news.utils.markdown import markdown_table
+from siamese_news_desk.decide import learning
+from siamese_news_desk.decide.bounds.hypergeometric import interval
+from siamese_news_desk.decide.learning import (
     CHOSEN,
     Feedback,
     PostWords,
@@ -24,7 +25,6 @@ from siamese_news.decide.learning import (
     learn,
     next_posts,
 )
-from siamese_news.utils.markdown import markdown_table
 
 _POSTS = 2400
 SIZES = (20, 50, 100, 300)

@@ -34,8 +34,9 @@ from sklearn.svm import LinearSVC
 from benchmarks.dev_collections import big_pools
 from benchmarks.promises import optimum, random_positives
 from siamese_news.data.sources import open_posts_of, open_source
-from siamese_news.decide import learning
-from siamese_news.decide.learning import (
+from siamese_news.search.searcher import Searcher
+from siamese_news_desk.decide import learning
+from siamese_news_desk.decide.learning import (
     MIX,
     Feedback,
     PostWords,
@@ -44,8 +45,7 @@ from siamese_news.decide.learning import (
     next_posts,
     unjudged,
 )
-from siamese_news.decide.stopping import LearnThenRandom, learned_order
-from siamese_news.search.searcher import Searcher
+from siamese_news_desk.decide.stopping import LearnThenRandom, learned_order
 
 SIZES = (20, 50, 100, 300)
 BATCH = 10

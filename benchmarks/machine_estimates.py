@@ -24,8 +24,8 @@ from scipy.stats import norm
 
 from benchmarks.learning import ERRORS, made, ranked_pools
 from benchmarks.measure import machine as this_machine
-from siamese_news.decide.bounds.hypergeometric import lower_bound, upper_bound
-from siamese_news.decide.learning import unjudged
+from siamese_news_desk.decide.bounds.hypergeometric import lower_bound, upper_bound
+from siamese_news_desk.decide.learning import unjudged
 
 TARGET, ERROR = 0.9, 0.05
 TRUE = (0.95, 0.895)  # shares of relevant posts: the promise is kept, and just not kept

@@ -23,15 +23,16 @@ from numpy.typing import NDArray
 
 from benchmarks.dev_lists import DevList, dev_lists
 from benchmarks.line_chart import Line, line_chart
-from siamese_news.decide.bounds.hypergeometric import (
+from siamese_news.utils.markdown import markdown_table
+from siamese_news_desk.decide.bounds.hypergeometric import (
     interval,
     lower_bound,
     recall_bound,
 )
-from siamese_news.decide.forecast import chances_at
-from siamese_news.decide.outlook import outlooks
-from siamese_news.decide.plan.design import first_set, nested_sets, planned_nulls
-from siamese_news.decide.simulation import (
+from siamese_news_desk.decide.forecast import chances_at
+from siamese_news_desk.decide.outlook import outlooks
+from siamese_news_desk.decide.plan.design import first_set, nested_sets, planned_nulls
+from siamese_news_desk.decide.simulation import (
     LabeledPool,
     Record,
     generator_of,
@@ -41,8 +42,7 @@ from siamese_news.decide.simulation import (
     replay,
     tables_of,
 )
-from siamese_news.decide.stopping import binomial_place
-from siamese_news.utils.markdown import markdown_table
+from siamese_news_desk.decide.stopping import binomial_place
 
 _LARGEST = 20_001  # posts of the largest generated pool, plus one
 _NAMED = 20_000  # the population of a recall bound

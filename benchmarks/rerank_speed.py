@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from papers.samcnn.speed import fastest, make_pair, measure, settings, step
 from torch import nn
 from torch.nn.functional import conv1d, normalize
 
-from papers.samcnn.speed import fastest, make_pair, measure, settings, step
 from siamese_news.encoders.embedding import TokenEmbedding
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import Pair, PAtt

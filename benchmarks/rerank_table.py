@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.rerank_smoothing import smoothed
 from papers.samcnn.table3 import mean_over_topics, significant
+
+from benchmarks.rerank_smoothing import smoothed
 from siamese_news.data.trec import read_run
 from siamese_news.errors import InputError
 from siamese_news.metrics import evaluate_run

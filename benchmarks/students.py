@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from papers.training_runs import compose_training
 from sklearn.metrics import average_precision_score
 
 from benchmarks.line_chart import Line, line_chart
-from papers.training_runs import compose_training
 from siamese_news.data.sources import open_source
 from siamese_news.model import Model
 from siamese_news.utils.files import write_json

@@ -10,15 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.installed import WITH_DESK
 
 from siamese_news.utils.processes import importing
 
 # What a command imports takes two seconds of the processor: more than most commands of the tests.
 _MODULES = [
     "siamese_news.__main__",
-    "siamese_news.desk.command",
-    "siamese_news.desk.app",
-    "siamese_news.desk.security",
     "siamese_news.cli.rank",
     "siamese_news.cli.filter",
     "siamese_news.cli.explain",
@@ -34,10 +32,15 @@ _MODULES = [
     "pyarrow.parquet",
     "sklearn",
     "typer._adapters",
+    "tests.warm",
+]
+_OF_THE_DESK = [
+    "siamese_news_desk.cli.desk",
+    "siamese_news_desk.page.app",
+    "siamese_news_desk.page.security",
     "uvicorn.lifespan.on",
     "uvicorn.protocols.http.auto",
     "uvicorn.protocols.websockets.auto",
-    "tests.warm",
 ]
 
 # Run in the new process, which has nothing of this one but its environment and folder.
@@ -67,7 +70,7 @@ def prepared() -> multiprocessing.context.BaseContext:
     with pytest.MonkeyPatch.context() as patch:
         # Of `tests`.
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
-        return importing(_MODULES)
+        return importing([*_MODULES, *(_OF_THE_DESK if WITH_DESK else [])])
 
 
 def siamese_news(

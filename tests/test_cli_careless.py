@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from .commands import siamese_news as process
+from .installed import needs_desk
 
 POSTS = [
     {"id": "a😀", "text": "the bridge fell into the river 😀"},
@@ -50,8 +51,11 @@ def test_ids_stay_distinct_on_a_console_without_their_signs(here, monkeypatch):
         (*RANK, "--model="),
         (*RANK, "--out", ""),
         ("report", "--results", "", "--out", "page.html"),
-        ("annotate", "--labels", "", "--results", "posts.jsonl", "--find", "1"),
-        ("desk", "--no-browser", "--project", ""),
+        pytest.param(
+            ("annotate", "--labels", "", "--results", "posts.jsonl", "--find", "1"),
+            marks=needs_desk,
+        ),
+        pytest.param(("desk", "--no-browser", "--project", ""), marks=needs_desk),
         ("doctor", "--encoding", ""),
     ],
 )
@@ -67,6 +71,7 @@ def test_a_folder_without_a_name_is_no_index(here):
     assert done.stderr.count("\n") == 1 and "--out ." in done.stderr
 
 
+@needs_desk
 @pytest.mark.parametrize("folder", ["story.txt", "story.txt/project", "/proc/project"])
 def test_an_impossible_place_for_a_project_is_named_in_one_line(here, folder):
     done = process("desk", "--no-browser", "--project", folder)
@@ -143,7 +148,10 @@ def test_an_option_of_the_other_command_names_it(here, command, advice):
             "found.jsonl",
             "--min-score",
         ),
-        ("audit", "--results", "posts.jsonl", "--out", "sheet.csv", "--threshold"),
+        pytest.param(
+            ("audit", "--results", "posts.jsonl", "--out", "sheet.csv", "--threshold"),
+            marks=needs_desk,
+        ),
     ],
 )
 def test_a_threshold_in_percent_is_refused_in_one_line(here, command):

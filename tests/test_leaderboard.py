@@ -11,9 +11,6 @@ from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
-from hydra import compose, initialize_config_module
-from sklearn.metrics import average_precision_score
-
 from benchmarks.dev_pools import event_pools
 from benchmarks.leaderboard import sentences
 from benchmarks.leaderboard.__main__ import HERE, main
@@ -40,6 +37,9 @@ from benchmarks.leaderboard.table import (
     training_minutes,
 )
 from benchmarks.leaderboard.train import train
+from hydra import compose, initialize_config_module
+from sklearn.metrics import average_precision_score
+
 from siamese_news.data import bundled
 from siamese_news.errors import InputError
 from siamese_news.model.folder import folder_sha256

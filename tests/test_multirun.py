@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.commands import python_m
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -18,8 +18,13 @@ PICTURES = {
     "04_rerank_tweets": 1,
     "05_bring_your_own_encoder": 0,
     "06_the_library": 0,
+    "07_certify_any_ranking": 1,
 }
-QUICK = {"01_find_posts_about_a_story", "03_case_study_boston"}
+QUICK = {
+    "01_find_posts_about_a_story",
+    "03_case_study_boston",
+    "07_certify_any_ranking",
+}
 REAL = {"03_case_study_boston", "04_rerank_tweets"}  # take a collection where it is
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 

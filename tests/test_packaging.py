@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from tests.test_examples import PRINTED
 
 from siamese_news.utils.extras import extras as packages_of
-from tests.test_examples import PRINTED
 
 ROOT = Path(__file__).parents[1]
 # What setuptools says of a folder of data that is not among the packages.
@@ -40,7 +40,7 @@ SUFFIXES = {
 def test_no_message_points_to_a_page_that_a_wheel_lacks():
     """The folder docs/ is not in a wheel: a message names the page on the web."""
     found = []
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in (*ROOT.glob("src/**/*.py"), *ROOT.glob("desk/src/**/*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -133,6 +133,47 @@ def only(folder, *names):
     return folder
 
 
+OURS = {"siamese-news", "siamese-news-desk"}
+
+
+def of_the_desk():
+    import tomllib
+
+    text = (ROOT / "desk" / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]
+
+
+def test_the_two_packages_are_released_together():
+    import siamese_news
+
+    root = ROOT / "desk" / "src" / "siamese_news_desk" / "__init__.py"
+    version = re.search(r'^__version__ = "(.+)"$', root.read_text(), flags=re.M)[1]
+    assert siamese_news.__version__ == version
+    (ours,) = [
+        requirement
+        for requirement in map(Requirement, of_the_desk()["dependencies"])
+        if requirement.name == "siamese-news"
+    ]
+    assert str(ours.specifier) == f"=={siamese_news.__version__}"
+
+
+def test_every_command_is_registered_and_named_as_its_function():
+    for project in (ROOT / "pyproject.toml", ROOT / "desk" / "pyproject.toml"):
+        text = project.read_text(encoding="utf-8")
+        commands = re.findall(
+            r'^(\w+) = "(siamese_news\S*\.cli)\.(\w+):(\w+)"', text, flags=re.M
+        )
+        folder = next(iter({package for _, package, _, _ in commands})).split(".")
+        files = (project.parent / "src").joinpath(*folder).glob("*.py")
+        defined = {
+            path.stem
+            for path in files
+            if re.search(rf"^def {path.stem}\(", path.read_text(), flags=re.M)
+        }
+        assert {name for name, *_ in commands} == defined
+        assert all(name == module == function for name, _, module, function in commands)
+
+
 def test_constraints_name_everything_that_is_needed():
     """Every package that the extras and the tests bring, as far as it is installed here."""
     import tomllib
@@ -145,9 +186,8 @@ def test_constraints_name_everything_that_is_needed():
     ]
     for requirements in project["project"]["optional-dependencies"].values():
         asked += requirements
-    names = {re.match(r"[\w.-]+", requirement)[0] for requirement in asked} - {
-        "siamese-news"
-    }
+    asked += of_the_desk()["dependencies"]
+    names = {re.match(r"[\w.-]+", requirement)[0] for requirement in asked} - OURS
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {
         re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower()
@@ -174,6 +214,23 @@ def test_wheel_and_sdist_hold_everything_and_setuptools_says_nothing(dist):
         "conf/train.yaml",
         "src/siamese_news/pretrained/vocab.txt",
     } <= inside
+
+
+@pytest.mark.slow
+def test_a_wheel_of_the_desk_holds_its_pages(tmp_path):
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    shutil.copytree(ROOT / "desk", tmp_path / "desk", ignore=ignore)
+    out = tmp_path / "dist"
+    said = run(sys.executable, "-m", "build", "--outdir", out, tmp_path / "desk")
+    assert not WARNINGS.search(said), WARNINGS.search(said)
+    sources = ROOT / "desk" / "src"
+    wanted = {
+        path.relative_to(sources).as_posix()
+        for path in (sources / "siamese_news_desk").rglob("*")
+        if path.suffix in SUFFIXES
+    }
+    names = set(zipfile.ZipFile(next(out.glob("*.whl"))).namelist())
+    assert wanted <= names and "siamese_news_desk/page/pages/desk.css" in wanted
 
 
 @pytest.mark.slow
@@ -344,8 +401,7 @@ def test_the_lock_file_has_every_pin_with_its_hashes():
     asked += [one for one in groups["dev"] if isinstance(one, str)]
     for requirements in project["project"]["optional-dependencies"].values():
         asked += requirements
+    asked += of_the_desk()["dependencies"]
     names = {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in asked}
-    assert {re.sub(r"[-_.]+", "-", name) for name in names} - {"siamese-news"} <= set(
-        locked
-    )
+    assert {re.sub(r"[-_.]+", "-", name) for name in names} - OURS <= set(locked)
     assert "://" not in text

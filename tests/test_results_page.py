@@ -1,7 +1,6 @@
 import json
 
 import pytest
-
 from benchmarks import results_page
 
 NAMES = sorted(path.stem for path in results_page.DATA.glob("*.json"))

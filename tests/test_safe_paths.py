@@ -4,49 +4,17 @@ import os
 import re
 import subprocess
 import sys
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
-import siamese_news
 from siamese_news.utils.processes import importing, program_path, safe_paths, spawning
 
-from .desk.served import ARTICLE, Served, corpus, found_before
+from .planted import OF_PYTHON, Planted
+from .storm import ARTICLE, corpus
 from .training.test_ddp_commands import SMALL
 
 COMMAND = Path(sys.executable).with_name("siamese-news")
-# What `python -m` itself imports before it reads a line of ours: only `-P` protects from these.
-_OF_PYTHON = frozenset(
-    "runpy importlib pkgutil contextlib warnings collections functools keyword operator reprlib "
-    "weakref types typing inspect zipimport copyreg siamese_news".split()
-)
-
-
-class Planted:
-    """Plants files with the names of all modules that a command may import."""
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-        log.touch()
-
-    def plant(self, folder: Path, without: frozenset[str] = frozenset()) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        names = {
-            *sys.stdlib_module_names,
-            *packages_distributions(),
-            "siamese_news",
-            "tests",
-        }
-        names |= {"sitecustomize", "usercustomize", "hydra_plugins"}
-        for name in names - without:
-            if name.isidentifier():
-                says = f"open({str(self._log)!r}, 'a').write({f'{folder.name}/{name} '!r})\n"
-                (folder / f"{name}.py").write_text(says)
-        return folder
-
-    def ran(self) -> str:
-        return self._log.read_text()
 
 
 @pytest.fixture
@@ -126,7 +94,7 @@ def test_an_empty_entry_of_the_path_is_not_the_folder_of_a_child(
 def test_python_m_in_a_strangers_folder_runs_only_what_python_itself_takes(
     tmp_path, planted
 ):
-    folder = planted.plant(tmp_path / "mine", without=_OF_PYTHON)
+    folder = planted.plant(tmp_path / "mine", without=OF_PYTHON)
     for module in ("siamese_news", "siamese_news.train"):
         run(sys.executable, "-m", module, "--help", folder=folder)
     assert planted.ran() == ""
@@ -135,38 +103,11 @@ def test_python_m_in_a_strangers_folder_runs_only_what_python_itself_takes(
     assert planted.ran() == ""
 
 
-def test_the_page_runs_no_module_of_a_project_or_of_the_current_folder(
-    dumps, planted, tmp_path
-):
-    project = tmp_path / "project"
-    found_before(project, relevant=60, other=60)
-    for folder in (project, project / "searches" / "1"):
-        planted.plant(folder)
-    truth = corpus(tmp_path / "posts.jsonl", relevant=60, other=60)
-    served = Served(project, folder=dumps)
-    try:
-        for path, data in (
-            ("articles/a.txt", ARTICLE.encode()),
-            ("posts/p.jsonl", (tmp_path / "posts.jsonl").read_bytes()),
-        ):
-            assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
-        served.search(threshold=0, map=False)
-        for post in list(truth)[:10] + list(truth)[-10:]:
-            label = "yes" if truth[post] else "no"
-            served.json(
-                "/api/labels", {"post": post, "label": label, "annotator": "me"}
-            )
-        assert served.json("/api/learn", {})["sentence"]
-        assert planted.ran() == ""
-    finally:
-        served.end()
-
-
 @pytest.mark.slow
 def test_training_in_two_processes_runs_no_module_of_the_current_folder(
     tmp_path, planted
 ):
-    folder = planted.plant(tmp_path / "runs", without=_OF_PYTHON)
+    folder = planted.plant(tmp_path / "runs", without=OF_PYTHON)
     options = [
         "trainer=ddp4",
         "trainer.devices=2",
@@ -187,14 +128,15 @@ def test_training_in_two_processes_runs_no_module_of_the_current_folder(
 
 
 def test_processes_are_started_in_one_place():
-    source = Path(siamese_news.__file__).parent
+    root = Path(__file__).parents[1]
     starts = r"subprocess\.(run|call|check_\w+|Popen\()|get_context\(|os\.(exec|spawn|system|popen)"
     places = {
-        path.relative_to(source).as_posix()
-        for path in source.rglob("*.py")
+        path.name
+        for source in ("src", "desk/src")
+        for path in (root / source).rglob("*.py")
         if re.search(starts, path.read_text(encoding="utf-8"))
     }
-    assert places == {"utils/processes.py"}
+    assert places == {"processes.py"}
 
 
 def test_processes_of_another_program_get_safe_paths_and_it_keeps_its_own(monkeypatch):

@@ -4,7 +4,6 @@ import json
 import subprocess
 
 import pytest
-
 from benchmarks import speed_history as history
 
 

@@ -3,14 +3,16 @@
 import functools
 
 import typer.main
+from tests.bundled import model_of
 
-from siamese_news.__main__ import application
+from siamese_news.cli import app
 from siamese_news.model import loading
 from siamese_news.text.languages import language_of
-from tests.bundled import model_of
 
 assert language_of("The bridge over the river fell, and people swam.") == "en"
 loading.model_of = model_of
 loading.open_model()
 typer.main.get_command = functools.cache(typer.main.get_command)
-typer.main.get_command(application())
+tree = typer.main.get_command(app)
+for name in tree.list_commands(None):
+    tree.get_command(None, name)

@@ -6,7 +6,7 @@ each function and class that does not begin with an underscore.
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +20,33 @@ from mkdocstrings import Inventory
 log = get_plugin_logger("api")
 ROOT = Path(__file__).parents[2]
 PACKAGE = "siamese_news"
+FOLDERS = {PACKAGE: ROOT / "src", "siamese_news_desk": ROOT / "desk" / "src"}
 # What programs may build on, though its modules are imported one by one.
-ROOMS = (
-    "errors",
-    "model.loading",
-    "search",
-    "decide",
-    "evaluation",
-    "training.datamodule",
-    "training.module",
-    "training.objective",
-    "training.rerank_data",
-    "training.rerank_module",
-)
+ROOMS = {
+    PACKAGE: (
+        "errors",
+        "model.loading",
+        "search",
+        "evaluation",
+        "training.datamodule",
+        "training.module",
+        "training.objective",
+        "training.rerank_data",
+        "training.rerank_module",
+    ),
+    "siamese_news_desk": ("decide",),
+}
 # Blocks of code, headings and links are left as they are.
 _NOT_PROSE = re.compile(
     r"(^ *```.*?^ *```|^#.*?$|\[[^\]]*\](?:\([^)]*\))?)", flags=re.S | re.M
 )
 _NAME = re.compile(r"(?<!`)`(\w+)`(?!`)")
-_VERSION = f"{PACKAGE}.__version__"  # needs no sentence
+_VERSION = "__version__"  # needs no sentence
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page for each package, and one that lists them."""
-    for uri, text in pages(load()).items():
+    for uri, text in pages(*packages()).items():
         files.append(File.generated(config, uri, content=text))
     return files
 
@@ -68,15 +71,17 @@ def on_page_markdown(
 @functools.cache
 def _homes() -> dict[str, str]:
     """The public names that are no common words, and the paths they are described under."""
-    package = load()
     homes: dict[str, str] = {}
-    for module in _documented(package):
-        if module is not package and module.exports is not None:
-            homes |= {str(name): f"{module.path}.{name}" for name in module.exports}
+    for package in packages():
+        for module in _documented(package):
+            if module is not package and module.exports is not None:
+                homes |= {str(name): f"{module.path}.{name}" for name in module.exports}
+    package, desk = packages()
     homes |= {
         name: package[name].final_target.path
         for name in ("InputError", "Searcher", "open_model")
     }
+    homes["certify_scores"] = desk["certify_scores"].final_target.path
     return {
         name: path
         for name, path in homes.items()
@@ -88,24 +93,32 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Every public name must be on a page; in a strict build a warning ends it."""
     with open(Path(config.site_dir) / "objects.inv", "rb") as stream:
         shown = set(Inventory.parse_sphinx(stream))
-    for complaint in complaints(load(), shown):
-        log.warning(complaint)
+    for package in packages():
+        for complaint in complaints(package, shown):
+            log.warning(complaint)
 
 
-def load(package: str = PACKAGE, folder: Path = ROOT / "src") -> Any:
+@functools.cache
+def packages() -> list[Any]:
+    """The library and the desk."""
+    return [load(name, folder) for name, folder in FOLDERS.items()]
+
+
+def load(package: str, folder: Path) -> Any:
     """The package as its sources say; nothing of it is imported."""
     return griffe.load(package, search_paths=[str(folder)], resolve_aliases=True)
 
 
-def pages(package: Any) -> dict[str, str]:
+def pages(*packages: Any) -> dict[str, str]:
     """The place of each page on the site, and its Markdown."""
     made, rows = {}, []
-    for module in sorted(_documented(package), key=lambda module: module.path):
-        if module is not package:
-            name = module.path.removeprefix(f"{PACKAGE}.").replace(".", "-")
-            rows.append(f"| [`{module.path}`]({name}.md) | {_summary(module)} |")
-            made[f"api/{name}.md"] = _page(module)
-    return {"api/index.md": _index(package, rows), **made}
+    for package in packages:
+        for module in sorted(_documented(package), key=lambda module: module.path):
+            if module is not package:
+                name = module.path.removeprefix(f"{PACKAGE}.").replace(".", "-")
+                rows.append(f"| [`{module.path}`]({name}.md) | {_summary(module)} |")
+                made[f"api/{name}.md"] = _page(module)
+    return {"api/index.md": _index(packages, rows), **made}
 
 
 def complaints(package: Any, shown: set[str]) -> Iterator[str]:
@@ -117,7 +130,7 @@ def complaints(package: Any, shown: set[str]) -> Iterator[str]:
     """
     for module in _documented(package):
         for path, member in _public(module):
-            if path == _VERSION:
+            if path.endswith(f".{_VERSION}"):
                 continue
             if not member.has_docstring:
                 yield f"{path} is public and has no docstring: say what it is"
@@ -127,7 +140,7 @@ def complaints(package: Any, shown: set[str]) -> Iterator[str]:
 
 def _documented(package: Any) -> list[Any]:
     """The modules that have pages: those with ``__all__``, and the rooms."""
-    rooms = [package[room] for room in ROOMS if package.path == PACKAGE]
+    rooms = [package[room] for room in ROOMS.get(package.path, ())]
     return [
         module for module in _modules(package) if module.exports is not None
     ] + rooms
@@ -187,17 +200,18 @@ def _page(module: Any) -> str:
     )
 
 
-def _index(package: Any, rows: list[str]) -> str:
-    lines = [
-        "# All packages",
-        "",
-        "`from siamese_news import` gives the names that most programs need:",
-        "",
-    ]
-    for name in map(str, package.exports):
-        if f"{PACKAGE}.{name}" != _VERSION:
-            target = package[name].final_target
-            lines.append(f"- [`{name}`][{target.path}]: {_summary(target)}")
+def _index(packages: Iterable[Any], rows: list[str]) -> str:
+    lines = ["# All packages"]
+    for package in packages:
+        lines += [
+            "",
+            f"`from {package.path} import` gives the names that most programs need:",
+            "",
+        ]
+        for name in map(str, package.exports):
+            if name != _VERSION:
+                target = package[name].final_target
+                lines.append(f"- [`{name}`][{target.path}]: {_summary(target)}")
     lines += ["", "Everything, by package:", "", "| import | what it is |", "|---|---|"]
     return "\n".join([*lines, *rows, ""])
 

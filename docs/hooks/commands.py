@@ -24,9 +24,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def page() -> str:
     """All commands in Markdown, in the order of ``siamese-news --help``."""
-    from siamese_news.__main__ import application
+    from siamese_news.cli import app
 
-    group: Any = typer.main.get_command(application())
+    group: Any = typer.main.get_command(app)
     context = group.make_context("siamese-news", [], resilient_parsing=True)
     parts = [_INTRODUCTION]
     for name in group.list_commands(context):

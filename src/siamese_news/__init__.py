@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from siamese_news.data.articles import read_articles
     from siamese_news.data.readers import open_posts
     from siamese_news.data.records import Article, Post
-    from siamese_news.decide.arrays import certify_scores
     from siamese_news.encoders import StarEncoder, build_encoder
     from siamese_news.errors import InputError
     from siamese_news.model import Model
@@ -49,7 +48,6 @@ __all__ = [
     "StarEncoder",
     "__version__",
     "build_encoder",
-    "certify_scores",
     "open_model",
     "open_posts",
     "open_scorer",
@@ -60,7 +58,6 @@ _HOMES = {
     "data.articles": ("read_articles",),
     "data.readers": ("open_posts",),
     "data.records": ("Article", "Post"),
-    "decide.arrays": ("certify_scores",),
     "encoders": ("StarEncoder", "build_encoder"),
     "errors": ("InputError",),
     "model": ("Model",),

@@ -1,26 +1,13 @@
-"""``python -m siamese_news`` is ``siamese-news``: the commands, and the one that opens the page."""
+"""``python -m siamese_news`` is ``siamese-news``."""
 
 import gc
 import io
 import sys
-from functools import cache
-from typing import Any
 
 from siamese_news.errors import MissingExtraError
 from siamese_news.utils.extras import needs
 from siamese_news.utils.processes import use_safe_paths
 from siamese_news.utils.terminal import one_line_errors
-
-
-@cache
-def application() -> Any:
-    """All commands, as a Typer application."""
-    from siamese_news.cli import app
-    from siamese_news.cli.values import ManyValues
-    from siamese_news.desk.command import desk
-
-    app.command(cls=ManyValues)(desk)
-    return app
 
 
 def main() -> None:
@@ -36,7 +23,9 @@ def main() -> None:
         use_safe_paths()
     try:
         with needs("", "siamese-news"):
-            application()()
+            from siamese_news.cli import app
+
+            app()
     except MissingExtraError as error:
         print(f"siamese-news: {error}", file=sys.stderr)
         sys.exit(2)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.calibration import Scored, diagrams, fitted, judged, left_out, table_of
+
 from siamese_news.data.records import Article
 from siamese_news.model.calibration import Evidence
 

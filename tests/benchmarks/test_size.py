@@ -1,7 +1,6 @@
 """The size of the code: what counts as a statement, a token, a code line and a pronoun."""
 
 import pytest
-
 from benchmarks import size
 from benchmarks.size import Size, by_room, size_of
 

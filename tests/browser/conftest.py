@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 sys.path += [
-    str(Path(__file__).parents[1] / room) for room in ("browser", "desk", "search")
+    str(Path(__file__).parents[2] / room)
+    for room in ("tests/browser", "tests/search", "desk/tests/page")
 ]
 from hostile import HOSTILE, hostile_text
 from served import Served
@@ -148,6 +149,7 @@ def open_page(browser):
 @pytest.fixture
 def serve():
     """Start servers; those that still run at the end are ended."""
+    pytest.importorskip("siamese_news_desk")
     running = []
 
     def start(*arguments, **options):

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from served import ARTICLE, corpus, found_before
+from served import found_before
 from steps import PATIENCE, drop, label, lay_out, post_of, until
+from tests.storm import ARTICLE, corpus
 
 AXE = "axe_playwright_python.base"
 VIEWS = ("", "posts", "label", "decide", "hand-over")

@@ -5,8 +5,8 @@ import io
 import json
 
 import pytest
-from served import ARTICLE, corpus
 from steps import PATIENCE, drop, until
+from tests.storm import ARTICLE, corpus
 
 ODD = "What now? – it’s “here” & there! [1] #2 50%;.txt"
 STORED = ODD.replace("?", "？")

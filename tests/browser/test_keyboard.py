@@ -5,8 +5,8 @@ import io
 from pathlib import Path
 
 import pytest
-from served import ARTICLE, corpus
 from steps import PATIENCE, label, until
+from tests.storm import ARTICLE, corpus
 
 
 def go(page, selector, key=None):

@@ -110,7 +110,7 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
         (project / "searches/1/sheet.certificate.json").read_text()
     )
     (claim,) = certificate["claims"]
-    # The exported list is the certified one. Whether such promises hold is for tests/decide, which
+    # The exported list is the certified one. Whether such promises hold is for desk/tests/decide, which
     # replays thousands of orders: one order in twenty may break one.
     with (project / "searches/1/sheet.certificate.csv").open(newline="") as stream:
         certified = [row["post"] for row in csv.DictReader(stream)]

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from tests.commands import siamese_news
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from benchmarks.dev_pools import event_pools, pair_pool, shared_dev_pools, trec_posts
 from benchmarks.pools import Pool, Ranking, edge_pools, evaluate_pools
+
 from siamese_news.data import read_collection
 from siamese_news.data.splits import same_text_key
 

@@ -1,8 +1,8 @@
 import pytest
+from benchmarks.leaks import leak_report, leaks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.leaks import leak_report, leaks
 from siamese_news.data import Article, Collection, Post, read_collection
 from siamese_news.data.splits import (
     SPLITS,

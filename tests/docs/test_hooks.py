@@ -27,19 +27,20 @@ def api():
 
 @pytest.fixture(scope="module")
 def package(api):
-    return api.load()
+    return api.packages()[0]
 
 
-def test_every_public_name_has_a_docstring(api, package):
-    without = [one for one in api.complaints(package, set()) if "docstring" in one]
-    assert without == []
+def test_every_public_name_has_a_docstring(api):
+    for package in api.packages():
+        complaints = api.complaints(package, set())
+        assert [line for line in complaints if "docstring" in line] == []
 
 
 def test_every_public_name_must_stand_on_a_page(api, package):
     """On no page at all, each of them is complained of."""
     names = {one.split()[0] for one in api.complaints(package, set())}
     assert {"siamese_news.Searcher", "siamese_news.encoders.ENCODERS"} <= names
-    assert "siamese_news.decide.certification.certify" in names or len(names) > 150
+    assert len(names) > 100
     shown = names - {"siamese_news.encoders.StarEncoder"}
     assert "siamese_news.encoders.StarEncoder" in " ".join(
         api.complaints(package, shown)
@@ -60,7 +61,7 @@ def test_a_name_without_a_docstring_is_complained_of(api, tmp_path):
 def test_the_first_page_of_the_reference_names_what_the_root_exports(api, package):
     import siamese_news
 
-    index = api.pages(package)["api/index.md"]
+    index = api.pages(*api.packages())["api/index.md"]
     for name in siamese_news.__all__:
         assert name == "__version__" or f"[`{name}`][siamese_news." in index
 
@@ -214,7 +215,12 @@ def test_a_link_that_leads_nowhere_is_said(caplog):
 
 def test_pages_that_teach_come_before_the_reference():
     boost = hook("search").boost_of
-    order = ["certify.md", "watch.md", "api/decide.md", "CHANGELOG.md"]
+    order = [
+        "certify.md",
+        "watch.md",
+        "api/siamese_news_desk-decide.md",
+        "CHANGELOG.md",
+    ]
     values = [boost(uri) for uri in order]
     assert values == sorted(values, reverse=True) and len(set(values)) == 4
     page = SimpleNamespace(meta={}, file=SimpleNamespace(src_uri="certify.md"))

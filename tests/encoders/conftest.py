@@ -6,7 +6,6 @@ import pytest
 import siamese_news.conf
 import torch
 from omegaconf import OmegaConf
-
 from tests.composed import option
 
 CONF = Path(siamese_news.conf.__file__).parent

@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 import torch
+from benchmarks.equations import RingEquations, StarEquations
 from entmax import entmax_bisect
 
-from benchmarks.equations import RingEquations, StarEquations
 from siamese_news.attention import RingAttention, StarAttention, compiled
 from siamese_news.attention import ring as ring_module
 from siamese_news.encoders.transformer import DenseAttention

@@ -8,11 +8,11 @@ import siamese_news.conf
 import torch
 from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
+from tests.composed import option
 
 from siamese_news.encoders import ENCODERS, StarEncoder, build_encoder, preset_names
 from siamese_news.errors import InputError
 from siamese_news.sparsity import SPARSITIES
-from tests.composed import option
 
 CONF = Path(siamese_news.conf.__file__).parent
 FILES = {

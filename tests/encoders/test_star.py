@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-
 from benchmarks.equations import as_equations
+
 from siamese_news.attention.word_projections import Words
 from siamese_news.encoders import build_encoder
 from siamese_news.errors import InputError

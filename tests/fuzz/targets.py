@@ -458,9 +458,9 @@ def _labeled(place: Path, ending: str) -> bytes:
 
 def sheets(data: bytes) -> None:
     """A sheet of labels, and the same as a machine's verdicts."""
-    from siamese_news.decide.plan.files import SEAL, read_sealed
-    from siamese_news.labels.machine import read_machine
-    from siamese_news.labels.matching import SampledPosts, read_labels
+    from siamese_news_desk.decide.plan.files import SEAL, read_sealed
+    from siamese_news_desk.labels.machine import read_machine
+    from siamese_news_desk.labels.matching import SampledPosts, read_labels
 
     choices, place = Choices(data), _sampled()
     ending = SHEETS[choices.below(len(SHEETS))]
@@ -484,7 +484,7 @@ def sealed(data: bytes) -> None:
     from typer.testing import CliRunner
 
     from siamese_news.cli import app
-    from siamese_news.decide.plan.files import SEAL, write_sealed
+    from siamese_news_desk.decide.plan.files import SEAL, write_sealed
 
     choices, place = Choices(data), folder() / "strange"
     shutil.rmtree(place, ignore_errors=True)
@@ -535,6 +535,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         sealed,
     )
 }
+
+OF_THE_DESK = ("sheets", "sealed")
 
 
 def seeds(target: str) -> list[bytes]:

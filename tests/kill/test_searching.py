@@ -14,6 +14,7 @@ import time
 import pexpect
 import pytest
 from killing import ENV, LIMIT, finish, kill_often, start, wait_for
+from tests.installed import needs_desk
 
 pytestmark = pytest.mark.slow
 
@@ -183,6 +184,7 @@ def certified(folder, killer):
     ]
 
 
+@needs_desk
 def test_a_certificate_and_its_sheets(tmp_path):
     whole = certified(scored(tmp_path / "whole"), Killer(0, 0.0))
     kills = 0
@@ -240,6 +242,7 @@ def annotated(folder, dice, wanted):
                 break
 
 
+@needs_desk
 def test_labels_one_at_a_time(tmp_path):
     whole, _ = annotated(scored(tmp_path / "whole"), random.Random(0), 0)
     kills = 0

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from papers import Setting
 from papers.ast import boston
 from papers.ast.case_study import EFFORT, expected_reading, threshold_rows

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-
 from papers.ast import appendix_a, figure2, figure3
 from papers.ast.figure1 import draw_scores, largest_weights, weigh
 from papers.training_runs import SMALL, initial_alphas, last_alphas, train_link
+from scipy.integrate import quad
 
 
 def test_the_constant_of_the_appendix():

@@ -1,10 +1,10 @@
 """The runs behind Tables 1 to 3: what differs between them, and what the tables say of them."""
 
 import pytest
-
 from papers import Result, Results, Setting
 from papers.ast import authors, encoders, settings, sweep
 from papers.training_runs import compose_training, epoch_log, train_link
+
 from siamese_news.errors import InputError
 
 SHARED = Setting("shared", (0, 1))

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
-
 from papers import (
     PAPERS,
     Content,
@@ -29,10 +28,11 @@ from papers.layout import IN_HISTORY, Made, write_folder
 from papers.run import reproduce
 from papers.samcnn import table3
 from papers.style import new_figure
+from tests.commands import python_m
+
 from siamese_news.errors import InputError
 from siamese_news.metrics import randomization_test
 from siamese_news.utils.markdown import plain_cell
-from tests.commands import python_m
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-
 from papers.samcnn.likelihood import RM3, QueryLikelihood
+
 from siamese_news.errors import InputError
 
 G = np.random.default_rng(0)

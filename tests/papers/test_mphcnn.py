@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-
 from papers.mphcnn.mphcnn import MPHCNN, _match, word_trigrams
+
 from siamese_news.rerankers import Pair
 
 OPTIONS = {

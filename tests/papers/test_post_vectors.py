@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from papers.samcnn.post_vectors import fasttext, joined, write_vectors
+
 from siamese_news.text.vectors import WordVectors, load_vectors
 
 POSTS = [

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-
 from papers import Setting, choose
 from papers.jobs import Result, Results, Store
 from papers.run import reproduce
@@ -13,6 +12,7 @@ from papers.samcnn import authors, figure3, figure4, table1, table2, table3, tab
 from papers.samcnn.published import SETTINGS
 from papers.samcnn.runs import RANKERS, ensemble, peer_figures, run_name, training_jobs
 from papers.samcnn.stories import CANDIDATES, stories_collection
+
 from siamese_news.data.trec import write_run
 from siamese_news.encoders import TokenEmbedding
 from siamese_news.metrics import evaluate_run, means

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from papers import Setting, choose
 from papers.ast import case_study, figure3
 from papers.ast import encoders as ast

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-
 from papers.ast.tweet_linking import read_ast, write
+
 from siamese_news.data import read_collection
 from siamese_news.errors import InputError
 

@@ -4,10 +4,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tests.composed import option
 
 import siamese_news.rerankers
 from siamese_news.rerankers import RANKERS, build_ranker
-from tests.composed import option
 
 OPTIONS = sorted(Path(str(files("siamese_news.conf"))).glob("ranker/*.yaml"))
 

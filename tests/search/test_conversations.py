@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.commands import siamese_news as command
 
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -19,7 +20,6 @@ from siamese_news.search.conversations import (
     thread_rows,
 )
 from siamese_news.search.report import read_results, render
-from tests.commands import siamese_news as command
 
 
 def linked(id, reply_to=None, **metadata):

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.commands import siamese_news
 
+from siamese_news.data.groups import NONE
 from siamese_news.data.readers import open_posts
-from siamese_news.labels.groups import NONE
 from siamese_news.search.compare import wilson
 from siamese_news.search.report import ReportData, ReportPost
 from siamese_news.search.report.groups import SHOWN, compare, figures
-from tests.commands import siamese_news
 
 
 def found(number, text="the old bridge", **more):

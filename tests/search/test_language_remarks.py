@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from tests.commands import siamese_news
 
 from siamese_news.data.records import Article, Post
 from siamese_news.search.languages import UNKNOWN, SearchLanguages
 from siamese_news.search.remarks import same_lists_remarks
 from siamese_news.text.languages import is_confirmed
-from tests.commands import siamese_news
 
 ENGLISH = "The storm took the roof of the school and it was on the news for days."
 SWAHILI = [

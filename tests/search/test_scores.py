@@ -67,6 +67,7 @@ def test_a_list_for_each_seed_has_pairs(files):
     table = pq.read_table(files / "all.parquet")
     assert table.column_names == ["article", "post", "score"]
     assert len(table) == 2400
+    pytest.importorskip("siamese_news_desk")
     done = run(
         "sample",
         "--results",
@@ -93,6 +94,7 @@ def test_text_formats_have_the_same_scores(files, name):
         else csv.DictReader([*text.splitlines()])
     )
     assert [row | {"score": float(row["score"])} for row in rows] == table
+    pytest.importorskip("siamese_news_desk")
     sheet = (
         "--posts",
         files / "posts.jsonl",

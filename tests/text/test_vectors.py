@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gensim.models import KeyedVectors
+from tests.composed import option
 
 from siamese_news.errors import InputError
 from siamese_news.text import Vocabulary, load_vectors, vectors
-from tests.composed import option
 
 WORDS = ["the", ",", "boston", "marathon", "u.s.", "naïve", "😂"]
 MATRIX = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)

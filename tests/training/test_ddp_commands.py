@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from tests.commands import begin, python_m
 
 ROOT = Path(__file__).parents[2]

@@ -8,6 +8,8 @@ import torch
 from hydra import compose, initialize_config_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.commands import python_m
+from tests.training.counting_teacher import counted_words
 from torch.nn.functional import normalize
 
 from siamese_news.data.samplers import TextBatchSampler
@@ -23,8 +25,6 @@ from siamese_news.training.distil import (
     first_vectors,
     principal_axes,
 )
-from tests.commands import python_m
-from tests.training.counting_teacher import counted_words
 
 SMALL = (
     "task=distil",

@@ -8,10 +8,10 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from pytorch_metric_learning import distances, losses, miners
+from tests.commands import prepared
 
 from siamese_news.training.distributed import gather_rows
 from siamese_news.training.objective import SiameseObjective
-from tests.commands import prepared
 
 
 def _objective(gather=True):

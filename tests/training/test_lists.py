@@ -7,6 +7,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 from hydra import compose, initialize_config_module
+from tests.training.counting_teacher import counted_words
 from torch.utils.data import DataLoader
 
 from siamese_news.errors import InputError
@@ -24,7 +25,6 @@ from siamese_news.training.list_student import (
     StudentModule,
     list_loader,
 )
-from tests.training.counting_teacher import counted_words
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The packages of docs/add-….md, installed and used through the commands; then missing."""
 
+import functools
 import json
 import os
 import re
@@ -126,6 +127,48 @@ def test_a_format_of_another_package_is_detected(tmp_path):
     said = run(*doctor, path=package, cwd=tmp_path)
     assert "toots.csv: Toot export" in said and "109 | The river" in said
     assert "Toot export" not in run(*doctor, path=None, cwd=tmp_path, code=2)
+
+
+def test_a_command_of_another_package_is_listed_and_run(tmp_path):
+    package = installed(DOCS / "add-a-command.md", tmp_path)
+    (tmp_path / "posts.jsonl").write_text(
+        '{"id": "1", "text": "the river", "lang": "en"}\n{"id": "2", "text": "le pont"}\n'
+    )
+    command = ["-m", "siamese_news", "languages", "--posts", "posts.jsonl"]
+    assert run(*command, path=package, cwd=tmp_path) == "en 1\nunknown 1\n"
+    missing = run(*command[:-1], "no.jsonl", path=package, cwd=tmp_path, code=2)
+    assert missing.startswith("siamese-news: no.jsonl") and missing.count("\n") == 1
+    assert "Count the posts of each language" in run(
+        "-m", "siamese_news", "--help", path=package, cwd=tmp_path
+    )
+    assert "commands: languages, added by the package news-count-languages" in run(
+        "-m", "siamese_news", "doctor", path=package, cwd=tmp_path
+    )
+    assert "No such command" in run(*command, path=None, cwd=tmp_path, code=2)
+
+
+def register(site, package, **points):
+    """Write what pip writes about an installed package, with these commands."""
+    about = site / f"{package.replace('-', '_')}-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n"
+    )
+    lines = "".join(f"{name} = {value}\n" for name, value in points.items())
+    (about / "entry_points.txt").write_text(f"[siamese_news.commands]\n{lines}")
+
+
+def test_a_command_of_ours_cannot_be_replaced_and_a_broken_one_names_its_package(
+    tmp_path,
+):
+    register(tmp_path / "site", "a-stranger", rank="nowhere:rank", odd="nowhere:odd")
+    run_there = functools.partial(
+        run, "-m", "siamese_news", path=tmp_path / "site", cwd=tmp_path
+    )
+    assert "Rank posts for each seed article" in run_there("rank", "--help")
+    assert "watch" in run_there("--help")
+    said = run_there("odd", code=2)
+    assert "the package a-stranger adds 'odd'" in said and said.count("\n") == 1
 
 
 MEAN = ["ranker=mean", "ranker.scale=3.0"]

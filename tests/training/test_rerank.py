@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-
 from benchmarks.rerank_table import averaged, full_table, peers, saved
+from tests.composed import option
+
 from siamese_news.data.records import Post
 from siamese_news.data.trec import read_run, write_run
 from siamese_news.encoders.embedding import unknown_vectors
@@ -27,7 +28,6 @@ from siamese_news.training.rerank_data import (
     read_reranking,
 )
 from siamese_news.training.rerank_module import RerankModule
-from tests.composed import option
 
 YEARS = (2011, 2012, 2013, 2014)
 WORDS = [f"word{i}" for i in range(60)]

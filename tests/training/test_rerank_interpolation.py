@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.rerank_table import average
+
 from siamese_news.metrics import evaluate_run, means
 from siamese_news.training.interpolation import SCALES, interpolate, tune_weight
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.rerank_smoothing import Neighbors, Pools, tune_share
 
 POSTS = [

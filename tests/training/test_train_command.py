@@ -13,10 +13,10 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+from tests.commands import python_m
 
 import siamese_news.data
 from siamese_news.training import trainer
-from tests.commands import python_m
 
 SMALL = (
     "trainer.threads=1",

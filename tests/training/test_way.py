@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.commands import python_m
 
 import siamese_news
 from siamese_news.training import link
-from tests.commands import python_m
 
 SOURCE = Path(siamese_news.__file__).parent
 SEEN = """

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from siamese_news.data.readers import open_posts
-from siamese_news.labels.results import Unit, result_rows
-from siamese_news.labels.sheets import read_rows, write_sheet
+from siamese_news.data.results import result_rows
 from siamese_news.search.output import write_rows
 from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.terminal import guarded
@@ -61,21 +60,6 @@ def test_results_are_read_back_with_their_texts(tmp_path_factory, texts):
     assert [row["text"] for _, row in result_rows(path)] == texts
     assert [row[COLUMNS.index("text")] for row in pandas_rows(path)[1]] == [
         *map(guarded, texts)
-    ]
-
-
-@given(st.lists(ODD, min_size=1, max_size=5))
-@settings(deadline=None)
-def test_a_sheet_keeps_its_rows(tmp_path_factory, texts):
-    path = tmp_path_factory.mktemp("csv") / "sheet.csv"
-    units = [
-        Unit(name=f"p{row}", post=f"p{row}", text=text)
-        for row, text in enumerate(texts)
-    ]
-    write_sheet(path, [(str(row), unit) for row, unit in enumerate(units)], "csv")
-    assert [row.post for row in read_rows(path)] == [unit.post for unit in units]
-    assert [row[0] for row in pandas_rows(path)[1]] == [
-        str(row) for row in range(len(units))
     ]
 
 

@@ -1,29 +1,10 @@
-"""The command line: ``siamese-news``. Heavy imports wait until a command needs them."""
+"""The command line: ``siamese-news``. A command is imported when it is called or listed."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from siamese_news.cli.annotate import annotate
-from siamese_news.cli.audit import audit
-from siamese_news.cli.bundle import bundle
-from siamese_news.cli.certify import certify
-from siamese_news.cli.doctor import doctor
-from siamese_news.cli.explain import explain
-from siamese_news.cli.feedback import feedback
-from siamese_news.cli.filter import filter
-from siamese_news.cli.index import index
-from siamese_news.cli.keywords import keywords
-from siamese_news.cli.rank import rank
-from siamese_news.cli.report import report
-from siamese_news.cli.rerank import rerank
-from siamese_news.cli.sample import sample
-from siamese_news.cli.simulate import simulate
-from siamese_news.cli.threads import threads
-from siamese_news.cli.values import Commands, ManyValues
-from siamese_news.cli.watch import watch
-from siamese_news.utils.exits import bad_input_exits
+from siamese_news.cli.registry import Commands
 
 app = typer.Typer(
     cls=Commands,
@@ -31,9 +12,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-)
-_EXITS = (
-    "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
 )
 
 
@@ -58,38 +36,3 @@ def _root(
     ] = False,
 ) -> None:
     """News articles in, the social media posts about them out."""
-
-
-_COMMANDS: list[Callable[..., None]] = [
-    rank,
-    filter,
-    watch,
-    explain,
-    index,
-    keywords,
-    rerank,
-]
-_COMMANDS += [
-    threads,
-    report,
-    sample,
-    annotate,
-    certify,
-    audit,
-    feedback,
-    simulate,
-    bundle,
-]
-# What an interrupted command says about its work, where it does not begin anew.
-_INTERRUPTED: dict[Callable[..., None], str] = {
-    filter: "run the same command with --resume to continue",
-    watch: "run the same command again to continue",
-    index: "the index is unchanged",
-    annotate: "all labels are on disk; run the same command again to continue",
-}
-for command in _COMMANDS:
-    hint = _INTERRUPTED.get(command, "nothing was written")
-    app.command(cls=ManyValues, epilog=_EXITS)(bad_input_exits(hint)(command))
-app.command(
-    epilog="Exit codes: 0 success, even if some rows are bad, 2 a file cannot be read."
-)(doctor)

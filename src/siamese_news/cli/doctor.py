@@ -12,6 +12,7 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.reading import described
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
+from siamese_news.utils.exits import ending
 from siamese_news.utils.terminal import clean, counted
 
 ROWS = 10_000
@@ -20,6 +21,9 @@ _FILES = 20
 _WIDTH = 100
 
 
+@ending(
+    exits="Exit codes: 0 success, even if some rows are bad, 2 a file cannot be read."
+)
 @search_command(Query(), "text_field id_field date_field encoding")
 def doctor(
     query: Query,
@@ -60,7 +64,7 @@ def _installed() -> None:
 
     from siamese_news.search.cpu_threads import thread_count
     from siamese_news.utils.extras import PACKAGE, absent, extras, import_problem
-    from siamese_news.utils.plugins import Kind, added, package_of
+    from siamese_news.utils.plugins import Kind, added, is_ours, package_of
 
     try:
         import torch
@@ -76,7 +80,8 @@ def _installed() -> None:
     )
     for kind in get_args(Kind):
         for name, point in added(kind).items():
-            _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
+            if not is_ours(point):
+                _say(f"{kind}: {name}, added by the package {package_of(point)}", 2)
     for extra, packages in extras().items():
         if extra:
             missing = ", ".join(absent(packages))

@@ -15,11 +15,11 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
-from siamese_news.cli.reading import echo, file_pool, open_index_of, read_seeds
+from siamese_news.cli.reading import file_pool, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Post

@@ -8,18 +8,20 @@ import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
-from siamese_news.cli.reading import echo, open_files, open_pool, read_seeds, say_found
+from siamese_news.cli.reading import open_files, open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import PartialResults, output_lock
 from siamese_news.search.query import FILTER, Query, check_cut
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.exits import ending
+from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
     from siamese_news.search.filter import Filtered
     from siamese_news.search.seeds import Seeds
 
 
+@ending("run the same command with --resume to continue")
 @search_command(
     FILTER,
     needs="articles out",

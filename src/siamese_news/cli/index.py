@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 from siamese_news.cli.options import search_command
-from siamese_news.cli.reading import echo, open_files
+from siamese_news.cli.reading import open_files
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.exits import ending
+from siamese_news.utils.terminal import counted, echo
 
 
+@ending("the index is unchanged")
 @search_command(
     Query(),
     "out posts model reading threads",

@@ -14,10 +14,10 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
-from siamese_news.cli.reading import echo, file_pool
+from siamese_news.cli.reading import file_pool
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, echo
 
 
 @search_command(
@@ -59,7 +59,7 @@ def keywords(
 
 def _texts(results: Path) -> dict[str, str]:
     """The ids in a file of results, with the texts of the posts, or empty ones."""
-    from siamese_news.labels.results import found_rows
+    from siamese_news.data.results import found_rows
 
     texts = {}
     for where, row in found_rows(results):

@@ -12,12 +12,12 @@ from siamese_news.cli.outputs import (
     format_of,
     open_output,
 )
-from siamese_news.cli.reading import echo, open_pool, read_seeds, say_found
+from siamese_news.cli.reading import open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import Query
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
     from siamese_news.scoring import Scorer

@@ -4,12 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.files import is_stream
-from siamese_news.utils.terminal import clean, counted
+from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
     from siamese_news.data.readers import PostStream
@@ -193,8 +191,3 @@ def _first(lines: Sequence[str], more: str, most: int = _SHOWN) -> list[str]:
     """The first lines, and the number of further ones."""
     left = len(lines) - most
     return [*lines[:most], *([f"and {left:,} {more}"] if left > 0 else [])]
-
-
-def echo(line: str) -> None:
-    """Print a line on standard error, without control characters."""
-    typer.echo(clean(line), err=True)

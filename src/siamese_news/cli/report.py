@@ -8,11 +8,12 @@ import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, write_meta
-from siamese_news.cli.reading import echo, open_files
+from siamese_news.cli.reading import open_files
 from siamese_news.errors import InputError
 from siamese_news.search.query import Query
 from siamese_news.utils.files import atomic_write
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.plugins import report_part
+from siamese_news.utils.terminal import counted, echo
 
 
 @search_command(
@@ -74,7 +75,7 @@ def report(
 
     siamese-news report --results found.jsonl --by month --posts dump/ --out found.html
     """
-    from siamese_news.labels.groups import TIMES
+    from siamese_news.data.groups import TIMES
     from siamese_news.search.output import write_rows
     from siamese_news.search.report import groups, read_results, write_report
 
@@ -94,9 +95,7 @@ def report(
         check_output(written, files_read(query, results), force=force)
     data = read_results(results, title=title, all_texts=by is not None)
     if certificate is not None:
-        from siamese_news.decide.reviewing import certificate_html
-
-        data = replace(data, answers=certificate_html(certificate, audit))
+        data = replace(data, answers=report_part("certificate")(certificate, audit))
     if by is not None:
         if query.posts:
             column = None if by in TIMES else by

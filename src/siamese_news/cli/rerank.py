@@ -12,10 +12,9 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
-from siamese_news.cli.reading import echo
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.query import Query
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, echo
 
 
 @search_command(

@@ -13,9 +13,10 @@ from siamese_news.cli.outputs import (
     open_output,
     write_meta,
 )
-from siamese_news.cli.reading import echo, file_pool
+from siamese_news.cli.reading import file_pool
 from siamese_news.search.query import Query
 from siamese_news.utils.provenance import command
+from siamese_news.utils.terminal import echo
 
 
 @search_command(
@@ -45,8 +46,9 @@ def threads(
     Threads are ordered by their best post; mean3 is the mean of the best three. siamese-news report
     shows each thread as one entry.
     """
-    from siamese_news.labels.results import result_meta
-    from siamese_news.search.conversations import COLUMNS, bring_threads
+    from siamese_news.data.columns import THREADED
+    from siamese_news.data.results import result_meta
+    from siamese_news.search.conversations import bring_threads
     from siamese_news.search.output import write_rows
 
     out = query.out
@@ -57,7 +59,7 @@ def threads(
     rows, remarks = bring_threads(results, pool, most=most)
     echo(str(pool.stream.counts))
     with open_output(out, format) as (target, _):
-        write_rows(target, rows, format, columns=COLUMNS)
+        write_rows(target, rows, format, columns=THREADED)
     meta = result_meta(results)
     lines = "\n".join(filter(None, [meta.get("command"), command()]))
     all_remarks = [*meta.get("remarks", ()), *remarks]

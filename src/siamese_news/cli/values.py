@@ -1,10 +1,10 @@
 """Several values after one option, as a shell expands ``--posts dump/*.csv``."""
 
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 _ELSEWHERE = {
     (
@@ -50,39 +50,11 @@ _ELSEWHERE = {
         "--families",
     ): "python -m benchmarks.promises --families, in a clone, has them",
 }
-_REPLACED = {
-    "merge": "filter --workers and filter --engine ray write one file",
-    "push": "upload a model folder with hf upload NAME FOLDER (huggingface_hub)",
-    "pull": "download a model folder with hf download NAME --local-dir FOLDER (huggingface_hub)",
-}
 _FORMER = {
     "--over-seeds": "it is called --one-story",
     "--timing": "python -m benchmarks.stages, in a clone, measures the stages of a search",
     "--long-window": "it is not needed any more",
 }
-_MAYBE_EMPTY = ("--criteria", "--title", "--text")
-
-
-class Commands(TyperGroup):
-    """The commands; empty values, which are hardly ever meant, and former commands are refused."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that the first argument names."""
-        words = chain.from_iterable(
-            word.split("=", 1) if word.startswith("--") else [word] for word in args
-        )
-        for name, value in pairwise(words):
-            if not value and name.startswith("--") and name not in _MAYBE_EMPTY:
-                raise typer.BadParameter(
-                    f"{name} has an empty value; add one, or leave the option out (a variable of "
-                    "the shell that is not set gives an empty value)",
-                    ctx=ctx,
-                )
-        if args[0] in _REPLACED:
-            raise typer.BadParameter(
-                f"no such command: {args[0]}; {_REPLACED[args[0]]}", ctx=ctx
-            )
-        return super().resolve_command(ctx, args)
 
 
 class ManyValues(TyperCommand):
@@ -90,11 +62,13 @@ class ManyValues(TyperCommand):
 
     ``--posts a b c`` is ``--posts a --posts b --posts c``. A value that does not belong to an
     option stops the command and lists what each option took, so that a misplaced file is never
-    read as something else.
+    read as something else. A command with arguments, such as ``doctor FILES``, is parsed as usual.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spread the values over their options, then parse as usual."""
+        if any(parameter.param_type_name == "argument" for parameter in self.params):
+            return super().parse_args(ctx, args)
         options_of = {
             name
             for option in self.get_params(ctx)

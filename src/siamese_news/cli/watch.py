@@ -9,13 +9,14 @@ import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, format_of
-from siamese_news.cli.reading import echo, open_files, open_index_of, read_seeds
+from siamese_news.cli.reading import open_files, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import FILTER, Query, check_cut
+from siamese_news.utils.exits import ending
 from siamese_news.utils.files import is_stream
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
     from siamese_news.data.records import Post
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from siamese_news.search.watch.sources import Batch, Cursor
 
 
+@ending("run the same command again to continue")
 @search_command(
     FILTER,
     needs="articles out",

@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 
 from siamese_news.data.records import Post
+from siamese_news.data.results import found_rows
 from siamese_news.errors import InputError
-from siamese_news.labels.results import found_rows
 from siamese_news.search.records import metadata_text, post_columns
 from siamese_news.utils.terminal import counted
-
-COLUMNS = tuple(
-    "article thread thread_rank best mean3 found left_out missing depth role rank score post "
-    "reply_to quotes text lang created_at terms link".split()
-)
-"""The columns of a file of threads, a row for each post."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
+from siamese_news.data.columns import KINDS, RANKED, Kind
 from siamese_news.search.records import RankedPost, post_columns
 from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.terminal import clean
@@ -14,22 +15,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Row = Mapping[str, Any]
-COLUMNS = tuple(
-    "article rank score relevance post text cluster cluster_size lang created_at terms link".split()
-)
 BINARY = ("parquet",)
 """Formats that need a binary stream."""
 
-_WHOLE = (
-    "rank",
-    "cluster",
-    "cluster_size",
-    "thread_rank",
-    "found",
-    "left_out",
-    "missing",
-    "depth",
-)
 _BATCH = 8192
 _SHOWN = 600  # characters of a post in a table
 
@@ -39,7 +27,7 @@ def write_rows(
     rows: Iterable[Row],
     format: str,
     *,
-    columns: Sequence[str] = COLUMNS,
+    columns: Sequence[str] = RANKED,
     titles: Mapping[str, str] | None = None,
     terminal: bool = False,
     bom: bool = False,
@@ -159,12 +147,13 @@ def _parquet(stream: IO[bytes], rows: Iterable[Row], columns: Sequence[str]) -> 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {"terms": pa.list_(pa.string())}
-    types |= dict.fromkeys(
-        ("score", "relevance", "x", "y", "best", "mean3"), pa.float64()
-    )
-    types |= dict.fromkeys(_WHOLE, pa.int64())
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
+    types: dict[Kind, Any] = {
+        "text": pa.string(),
+        "number": pa.float64(),
+        "whole": pa.int64(),
+        "terms": pa.list_(pa.string()),
+    }
+    schema = pa.schema([(name, types[KINDS.get(name, "text")]) for name in columns])
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         left = iter(rows)
         while batch := list(islice(left, _BATCH)):

@@ -11,8 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from siamese_news.data.columns import RANKED
 from siamese_news.errors import InputError
-from siamese_news.search.output import COLUMNS
 from siamese_news.utils.choices import About, Aggregate, Format, Fusion, check_choice
 
 if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
@@ -195,7 +195,7 @@ class Query:
             if hidden
             else set()
         )
-        names = tuple(name for name in COLUMNS if name not in left_out)
+        names = tuple(name for name in RANKED if name not in left_out)
         author = ("author",) if self.author or hidden else ()
         return (*names, *author, "x", "y") if self.map else (*names, *author)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
+from siamese_news.data.columns import MAPPED
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
@@ -30,7 +31,7 @@ from siamese_news.search.inputs import (
 )
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.output import COLUMNS, write_rows
+from siamese_news.search.output import write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
 from siamese_news.search.query import FILTER, Query, SearchOptions, check_cut
@@ -345,7 +346,7 @@ class Searcher:
                     {_IN_FILES.get(name, name): row[name] for name in row}
                     for row in results
                 )
-                write_rows(stream, rows, "jsonl", columns=(*COLUMNS, "x", "y"))
+                write_rows(stream, rows, "jsonl", columns=MAPPED)
             write_report(Path(out), read_results(file, title=title or None))
 
     def _opened(

@@ -4,9 +4,9 @@ import errno
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 # Errors of the system while a file is written.
 _NAMES = "ENOSPC EDQUOT EFBIG EROFS EACCES EPERM ENOTDIR EISDIR EEXIST ENAMETOOLONG EIO"
@@ -21,8 +21,27 @@ def _terminate(number: int, frame: Any) -> None:
     raise _Terminated
 
 
+NOTHING_WRITTEN = "nothing was written"
+EXIT_CODES = (
+    "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
+)
+_Function = TypeVar("_Function", bound=Callable[..., None])
+
+
+def ending(
+    interrupted: str = NOTHING_WRITTEN, exits: str = EXIT_CODES
+) -> Callable[[_Function], _Function]:
+    """Say how a command ends: what an interrupted one leaves behind, and its exit codes."""
+
+    def mark(command: _Function) -> _Function:
+        command.__dict__.update(interrupted=interrupted, exits=exits)
+        return command
+
+    return mark
+
+
 @contextmanager
-def bad_input_exits(hint: str = "nothing was written") -> Iterator[None]:
+def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
     """End the process with a message, which ends in `hint`, and without a traceback.
 
     Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C, 143 for

@@ -11,6 +11,8 @@ from typing import Any
 from siamese_news.errors import InputError, MissingExtraError
 
 PACKAGE = "siamese-news"
+DESK = "siamese-news-desk"
+OUR_MODULES = ("siamese_news", "siamese_news_desk")
 # Packages that are installed under another name than they are imported by.
 _DISTRIBUTIONS = {
     "hydra": "hydra-core",
@@ -122,19 +124,37 @@ def import_problem(error: ImportError, module: str, install: str) -> str:
 def extras() -> dict[str, list[str]]:
     """Every extra with its packages; those of every installation have the empty name.
 
-    Extras that an extra refers to are included. Empty if the package itself is not installed, such
-    as a folder of sources on the path.
+    Extras that an extra refers to are included, and what the desk needs in that of the desk. Empty
+    if the package itself is not installed, such as a folder of sources on the path.
     """
+    requirements = {name: _requirements(name) for name in (PACKAGE, DESK)}
+
+    def brings(package: str, extra: str) -> list[str]:
+        names: list[str] = []
+        for name, inner in requirements[package].get(extra, []):
+            if name != PACKAGE:
+                names.append(name)
+            elif inner:
+                for part in inner.split(","):
+                    names += brings(PACKAGE, part.strip())
+            if name == DESK:
+                names += brings(DESK, "")
+        return list(dict.fromkeys(names))
+
+    return {extra: brings(PACKAGE, extra) for extra in requirements[PACKAGE]}
+
+
+def _requirements(package: str) -> dict[str, list[tuple[str, str]]]:
+    """What each extra of a package requires: names, and their own extras with commas between."""
     # Reads e-mail headers: no start of a command should wait for it.
     from importlib import (
         metadata,
     )
 
     try:
-        requirements = metadata.requires(PACKAGE) or []
+        requirements = metadata.requires(package) or []
     except metadata.PackageNotFoundError:
         return {}
-    # Packages, and the extras in brackets.
     packages: dict[str, list[tuple[str, str]]] = {"": []}
     for requirement in requirements:
         if name := re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", requirement):
@@ -142,19 +162,7 @@ def extras() -> dict[str, list[str]]:
             packages.setdefault(extra[1] if extra else "", []).append(
                 (name[1], name[2] or "")
             )
-
-    def brings(extra: str) -> list[str]:
-        of_extra = packages.get(extra, [])
-        inner = [
-            part
-            for name, parts in of_extra
-            if name == PACKAGE
-            for part in parts.split(",")
-        ]
-        direct = [name for name, _ in of_extra if name != PACKAGE]
-        return direct + [name for part in inner for name in brings(part.strip())]
-
-    return {extra: brings(extra) for extra in packages}
+    return packages
 
 
 def absent(packages: list[str]) -> list[str]:
@@ -193,9 +201,7 @@ def broken_package(error: BaseException | None) -> str | None:
     # From our last line on: what called it, such as typer, imported nothing.
     modules: list[str] = []
     for module in _importers(error):
-        modules = (
-            [] if module.partition(".")[0] == "siamese_news" else [*modules, module]
-        )
+        modules = [] if module.partition(".")[0] in OUR_MODULES else [*modules, module]
     if not modules and error.name:
         modules = [error.name]
     ours = {package for packages in extras().values() for package in packages}

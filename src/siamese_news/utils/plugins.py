@@ -1,21 +1,31 @@
-"""Encoders, readers and rerankers that installed packages add through entry points."""
+"""What installed packages add through entry points: commands, encoders, readers, rerankers."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from siamese_news.errors import InputError
+from siamese_news.errors import InputError, MissingExtraError
+from siamese_news.utils.extras import OUR_MODULES
 
-Kind = Literal["encoders", "readers", "rerankers"]
+Kind = Literal["commands", "encoders", "readers", "report_parts", "rerankers"]
 """The kinds of objects that a package can add: the entry-point group is ``siamese_news.<kind>``."""
 
 _PACKAGE = re.compile(r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?")
 
 
 def added(kind: Kind) -> dict[str, EntryPoint]:
-    """The entry points of installed packages, by the name that a user types."""
-    return {point.name: point for point in entry_points(group=f"siamese_news.{kind}")}
+    """The entry points of installed packages, by the name that a user types.
+
+    No package replaces what this project registers itself.
+    """
+    points = sorted(entry_points(group=f"siamese_news.{kind}"), key=is_ours)
+    return {point.name: point for point in points}
+
+
+def is_ours(point: EntryPoint) -> bool:
+    """Whether an entry point names code of the library or the desk."""
+    return point.module.partition(".")[0] in OUR_MODULES
 
 
 def package_of(point: EntryPoint) -> str:
@@ -27,15 +37,34 @@ def load(point: EntryPoint) -> Any:
     """Load an entry point.
 
     Raises:
-        InputError: it cannot be imported; the message names the package.
+        InputError: it cannot be imported; the message names the package. Errors of our own modules
+            are raised unchanged: they say which extra is missing.
     """
     try:
         return point.load()
     except Exception as error:
+        if is_ours(point):
+            raise
         raise InputError(
             f"the package {package_of(point)} adds '{point.name}' ({point.value}), which cannot be "
             f"imported ({type(error).__name__}: {error}); update or uninstall the package"
         ) from error
+
+
+def report_part(name: str) -> Callable[..., str]:
+    """What renders a part of a report as HTML, such as a certificate of the desk.
+
+    Raises:
+        MissingExtraError: the package that registers it is not installed.
+    """
+    point = added("report_parts").get(name)
+    if point is None:
+        raise MissingExtraError(
+            f"--{name} needs siamese-news-desk, which is not installed; run pip install "
+            "'siamese-news[desk]'",
+            name="siamese-news-desk",
+        )
+    return cast(Callable[..., str], load(point))
 
 
 def class_in_folder(

@@ -20,6 +20,11 @@ def clean(text: str) -> str:
     return "".join(c for c in line if unicodedata.category(c) not in _UNSAFE)
 
 
+def echo(line: str) -> None:
+    """Print a line on standard error, without control characters."""
+    print(clean(line), file=sys.stderr, flush=True)
+
+
 def counted(number: int, noun: str) -> str:
     """A number and its noun, such as ``1 post``, ``1,200 posts`` and ``2 replies``."""
     plural = f"{noun[:-1]}ies" if noun.endswith(("ly", "py", "ry")) else f"{noun}s"

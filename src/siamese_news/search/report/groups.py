@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from siamese_news.data.groups import NONE, TIMES, group_of
 from siamese_news.data.readers.fields import METADATA
 from siamese_news.data.readers.stream import PostStream
 from siamese_news.data.records import Post
+from siamese_news.data.results import result_rows
 from siamese_news.errors import InputError
-from siamese_news.labels.groups import NONE, TIMES, group_of
-from siamese_news.labels.results import result_rows
 from siamese_news.search.compare import FEW, Word, wilson, words_of
 from siamese_news.search.files import FilePool
 from siamese_news.search.report.results import ReportData, ReportPost

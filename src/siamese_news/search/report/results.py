@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from siamese_news.data.columns import KINDS, MAPPED, Kind
+from siamese_news.data.results import found_rows, result_meta, web_link
 from siamese_news.errors import InputError
-from siamese_news.labels.results import found_rows, result_meta, web_link
 from siamese_news.search.clusters import CLUSTERED, cluster_posts
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command, provenance
@@ -309,7 +310,7 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
             f"{where}: '{missing[0]}' is missing; expected the columns {', '.join(NEEDED)}: {use}"
         )
     fields: dict[str, Any] = {"role": role, "link": web_link(row.get("link"))}
-    for name, read in _COLUMNS.items():
+    for name, read in _SHOWN.items():
         if name in NEEDED or row.get(name) not in (None, ""):
             fields[_FIELDS.get(name, name)] = read(row[name], f"{where}: '{name}'")
     if "x" in fields and "y" in fields:
@@ -369,14 +370,17 @@ def _whole(value: Any, where: str) -> int:
     return int(number)
 
 
-_COLUMNS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(
-        ("article", "post", "text", "lang", "created_at", "cluster"),
-        lambda value, _: str(value),
-    ),
-    **dict.fromkeys(("score", "x", "y"), _number),
-    **dict.fromkeys(("rank", "cluster_size"), _whole),
+_READERS: dict[Kind, Callable[[Any, str], Any]] = {
+    "text": lambda value, _: str(value),
+    "number": _number,
+    "whole": _whole,
 }
+# A cluster is compared, never counted with.
+_SHOWN: dict[str, Callable[[Any, str], Any]] = {
+    name: _READERS[KINDS[name]]
+    for name in MAPPED
+    if name not in ("cluster", "link", "relevance", "terms")
+} | {"cluster": _READERS["text"]}
 # Of `ReportPost`, where a column has another name.
 _FIELDS = {
     "article": "seed",

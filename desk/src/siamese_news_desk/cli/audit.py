@@ -1,0 +1,178 @@
+"""``siamese-news audit``."""
+
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from siamese_news.errors import InputError
+from siamese_news.search.query import read_score
+from siamese_news.utils.terminal import counted, echo
+from siamese_news_desk.cli.sample import (
+    AnotherPlanOption,
+    ConfidenceOption,
+    CriteriaOption,
+    SeedOption,
+    SheetFormatOption,
+    TextsOption,
+    WithdrawOption,
+    new_sheet,
+    plan_of,
+)
+
+
+def audit(
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A list of posts, or a scored pool."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Sheet of posts to label.")] = None,
+    labels: Annotated[
+        list[Path] | None, typer.Option(help="The labeled sheet: report its result.")
+    ] = None,
+    second: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The sheet labeled by a second annotator: report how they agree."
+        ),
+    ] = None,
+    budget: Annotated[int, typer.Option(min=1, help="Number of posts to draw.")] = 100,
+    confidence: ConfidenceOption = ".95",
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCORE",
+            help="Estimate the recall at this score, within --population.",
+        ),
+    ] = None,
+    population: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="With --threshold or --certificate: number of best posts to consider.",
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Bound the recall of this certificate's list, within --population, from posts "
+            "below the list: precision and recall in one sentence.",
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+    criteria: CriteriaOption = "",
+    posts: TextsOption = None,
+    format: SheetFormatOption = None,
+    another_plan: AnotherPlanOption = False,
+    withdraw: WithdrawOption = None,
+) -> None:
+    """Estimate how many posts of a list are relevant, or how many a threshold misses.
+
+    Example: siamese-news audit --results list.csv --budget 100 --out sheet.csv; then
+    siamese-news audit --labels sheet.csv
+
+    Example: siamese-news audit --results scored.jsonl --certificate sheet.certificate.json
+    --population 20000 --out recall.csv
+
+    To look at the result before all labels are made, use siamese-news sample --first N, where N is
+    the number of posts in the list.
+    """
+    from siamese_news_desk.decide.audit import Audit, sentence_of
+    from siamese_news_desk.decide.plan.files import sibling, write_sealed
+    from siamese_news_desk.labels.matching import read_labels
+    from siamese_news_desk.labels.sheets import write_sheet
+
+    if labels:
+        path = plan_of(labels)
+        if second:
+            typer.echo(_agreement(path, labels, second))
+            return
+        work = Audit.resume(path, results=results, posts=posts)
+        labels_given = read_labels(labels, work.sampled)
+        report = work.report(labels_given)
+        write_sealed(sibling(path, "audit.json"), report)
+        for remark in labels_given.remarks():
+            echo(remark)
+        typer.echo(sentence_of(report))
+        return
+    if results is None or out is None:
+        raise InputError(
+            "expected --results and --out to draw posts, or --labels to read them"
+        )
+    chosen = new_sheet(out, format)
+    work = Audit.start(
+        results,
+        sibling(out, "plan.json"),
+        budget=budget,
+        confidence=confidence,
+        seed=seed,
+        threshold=None if threshold is None else read_score(threshold),
+        size=population,
+        certificate=certificate,
+        posts=posts,
+        another_plan=another_plan,
+        withdraw=withdraw or [],
+        criteria=criteria,
+    )
+    rows = work.draw()
+    write_sheet(out, rows, chosen)
+    echo(
+        f"{out}: {counted(len(rows), 'post')} to label, all of them; then: "
+        f"siamese-news audit --labels {quote(str(out))}"
+    )
+    if earlier := len(work.charged.earlier):
+        echo(
+            f"confidence: {float(work.confidence):g}, after {counted(earlier, 'earlier audit')} of "
+            "these posts or a part of them"
+        )
+
+
+def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
+    """How two annotators of the same posts agree."""
+    from siamese_news_desk.decide.agreement import agreement
+    from siamese_news_desk.decide.plan.files import SEAL, read_sealed, sibling
+    from siamese_news_desk.labels.matching import SampledPosts, read_labels
+
+    for path in second:
+        if path.resolve() in map(Path.resolve, labels):
+            raise InputError(
+                f"{path}: is given for both annotators; name the sheet of each"
+            )
+    drawn = SampledPosts(sibling(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
+    first = read_labels(labels, drawn).of
+    other = read_labels(second, drawn).of
+    both = [
+        name
+        for name in first
+        if name in other and not first[name].skipped and not other[name].skipped
+    ]
+    if not both:
+        raise InputError(
+            f"{second[0]}: has no label for a post that {labels[0]} labels, too"
+        )
+    agreed = agreement(
+        [first[n].relevant for n in both], [other[n].relevant for n in both]
+    )
+    alpha = "not defined" if agreed.alpha is None else f"{agreed.alpha:.3f}"
+    text = (
+        f"{counted(agreed.posts, 'post')} labeled twice, {agreed.disagreements} of them differently; "
+        f"Krippendorff's alpha {alpha}. "
+    )
+    if agreed.rate is None:
+        return (
+            text
+            + "They disagree on more than half of them, which no common error rate explains."
+        )
+    high = "1" if agreed.high is None else f"{agreed.high:.3f}"
+    few = (
+        ""
+        if agreed.posts >= 200
+        else " With fewer than 200 posts the interval is wide."
+    )
+    return text + (
+        f"If both err at one rate, on relevant and other posts alike, it is {agreed.rate:.3f} (95% "
+        f"interval {agreed.low:.3f} to {high}); use the upper end as --false-positive-rate of "
+        f"sample.{few}"
+    )

@@ -1,0 +1,125 @@
+"""``siamese-news certify``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted, echo
+from siamese_news_desk.cli.sample import (
+    AtLeastOption,
+    SheetFormatOption,
+    TextsOption,
+    plan_of,
+)
+
+
+def certify(
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(help="Labeled sheets, in any order. May be repeated."),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CERTIFICATE",
+            help="Check a certificate, or the one in a folder, against its scores, plan and "
+            "labels.",
+        ),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="Plan (default: <sheet>.plan.json next to the first sheet)."),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Scored posts (default: the file named in the plan)."),
+    ] = None,
+    posts: TextsOption = None,
+    more: Annotated[
+        int, typer.Option(min=0, help="Allow this many labels more than the budget.")
+    ] = 0,
+    at_least: AtLeastOption = 25,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Show the precision of each group of the list: year, month, day or a column of "
+            "the results (default: lang and month, if there are such columns). May be repeated.",
+        ),
+    ] = None,
+    format: SheetFormatOption = None,
+) -> None:
+    """Find the list with the wanted precision from labels; write it and the next sheet to label.
+
+    Example: siamese-news certify --labels sheet.csv --labels sheet.2.csv
+
+    The list holds all posts above a score, except those that were labeled not relevant, and the
+    posts below that were labeled relevant. If nothing is certified, the latter are the list.
+
+    Writes <sheet>.certificate.csv (their ids), .certificate.json and .html, and the next sheet.
+    """
+    from siamese_news_desk.decide.certificate import (
+        certificate_of,
+        left_sentence,
+        sentence_of,
+        write_files,
+    )
+    from siamese_news_desk.decide.certificate_page import page_of
+    from siamese_news_desk.decide.certification import Certification
+    from siamese_news_desk.decide.checking import certificate_in, check_certificate
+    from siamese_news_desk.decide.next_sheet import expect_all, write_next_sheet
+    from siamese_news_desk.labels.matching import changed_sentence, read_labels
+
+    if bool(labels) == (check is not None):
+        raise InputError("expected either --labels or --check")
+    if check is not None:
+        check = certificate_in(check)
+        work, unchecked = check_certificate(
+            check, plan=plan, results=results, posts=posts
+        )
+        changed = changed_sentence(work.log.changed)
+        echo(
+            f"{check}: holds: every statement follows from its scores, plan and labels.{changed}"
+        )
+        echo(f"not checked, because nothing else says it: {'; '.join(unchecked)}")
+        return
+    assert labels
+    path = plan or plan_of(labels)
+    work = Certification.resume(path, results=results, posts=posts)
+    labels_given = read_labels(labels, work.sampled)
+    expect_all(path, labels)
+    work.log.look(labels_given)
+    claims = work.claims(labels_given)
+    content = certificate_of(work, claims, labels_given, labels, by or [])
+    written = write_files(work, claims, content, page_of(content))
+    for remark in content["remarks"]:
+        echo(remark)
+    for claim in content["claims"]:
+        typer.echo(sentence_of(content, claim))
+    if written.lists is not None:
+        echo(f"{written.lists}: the posts of the list")
+    if written.earlier is not None:
+        echo(
+            f"{written.earlier}: the certificate of the labels before, with its list and page"
+        )
+    if left := left_sentence(content):
+        echo(left)
+    sheet = write_next_sheet(
+        work, labels_given, labels[0], format, more=more, at_least=at_least
+    )
+    if sheet.waiting:
+        echo(
+            f"no label yet for {counted(sheet.waiting, 'post' if sheet.best else 'needed post')} "
+            f"of the sheets; label {'it' if sheet.waiting == 1 else 'them'} and run the same "
+            "command again"
+        )
+    if sheet.path is not None:
+        which = ", the best ones without a label" if sheet.best else ""
+        echo(f"{sheet.path}: {counted(sheet.new, 'more post')} to label{which}")
+    elif not sheet.waiting:
+        echo(
+            f"done: {len(labels_given.of)} of {counted(work.settings.budget, 'label')}; --more N "
+            "allows N more labels, at no loss of confidence"
+        )

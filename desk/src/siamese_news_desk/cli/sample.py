@@ -1,0 +1,264 @@
+"""``siamese-news sample``."""
+
+from fractions import Fraction
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any, Literal
+
+import typer
+
+from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted, echo
+from siamese_news_desk.labels.shares import typed_share
+
+
+def share_option(help: str) -> Any:
+    """An option whose value is a share such as .9, 90% or 0,9."""
+    return typer.Option(parser=typed_share, metavar="SHARE", help=help)
+
+
+ResultsOption = Annotated[
+    Path,
+    typer.Option(
+        metavar="FILE",
+        help="Scored posts: a results file of rank or filter, of the whole pool if possible.",
+    ),
+]
+TextsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--posts",
+        metavar="PATH",
+        help="Files or folders with the posts, if the results hold no texts. May be repeated.",
+    ),
+]
+SheetFormatOption = Annotated[
+    Literal["csv", "jsonl", "labelstudio", "prodigy"] | None,
+    typer.Option(help="Format of the sheet (default: by the extension of its name)."),
+]
+ConfidenceOption = Annotated[
+    str, share_option("Confidence level: the share of such statements that hold.")
+]
+SeedOption = Annotated[
+    int, typer.Option(help="Seed of the random order; choose it once and keep it.")
+]
+AnotherPlanOption = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Make another plan over the same posts; its confidence accounts for all of them.",
+    ),
+]
+WithdrawOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="PLAN",
+        help="Replace this earlier plan by the new one: its sheets are refused from now on. If "
+        "only targets and confidence change, just the confidence of all targets together pays for "
+        "it. May be repeated.",
+    ),
+]
+AtLeastOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Posts of a sheet. With 1, only posts that must be labeled in any case; with more, "
+        "there are fewer rounds, but some labels may turn out not to be needed.",
+    ),
+]
+CriteriaOption = Annotated[
+    str,
+    typer.Option(metavar="TEXT", help="What counts as relevant; kept with the plan."),
+]
+
+
+def new_sheet(out: Path, format: str | None) -> str:
+    """The format of a new sheet; an `InputError` if it exists already."""
+    from siamese_news_desk.labels.sheets import format_of
+
+    chosen = format_of(out, format)
+    if out.exists():
+        raise InputError(
+            f"{out}: already exists and may have labels; name another file"
+        )
+    return chosen
+
+
+def plan_of(labels: list[Path]) -> Path:
+    """The plan next to the first of some labeled sheets; an `InputError` if one is missing."""
+    from siamese_news_desk.decide.plan.files import sibling
+
+    for sheet in labels:
+        if not sheet.is_file():
+            state = (
+                "is a folder, expected a labeled sheet"
+                if sheet.is_dir()
+                else "no such sheet"
+            )
+            raise InputError(f"{sheet}: {state}; check the path")
+    return sibling(labels[0], "plan.json")
+
+
+def sample(
+    results: ResultsOption,
+    precision: Annotated[
+        list[str],
+        share_option("Precision to certify, such as .9 or 90%. May be repeated."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Sheet to write: .csv, .jsonl, .json (Label Studio) or .prodigy.jsonl."
+        ),
+    ] = None,
+    outlook: Annotated[
+        bool,
+        typer.Option(
+            "--outlook",
+            help="Only say what 100, 300 and 1,000 labels are likely to buy on this list; nothing "
+            "is fixed.",
+        ),
+    ] = False,
+    confidence: ConfidenceOption = ".95",
+    budget: Annotated[
+        int, typer.Option(min=1, help="Number of labels planned in total.")
+    ] = 300,
+    joint: Annotated[
+        bool,
+        typer.Option(
+            "--joint", help="Let the confidence hold for all precisions together."
+        ),
+    ] = False,
+    first: Annotated[
+        int | None,
+        typer.Option(
+            min=10, help="Posts of the first set (default: 150 with 300 labels)."
+        ),
+    ] = None,
+    ratio: Annotated[
+        str | None, typer.Option(help="Size of each set relative to the one before.")
+    ] = None,
+    seed: SeedOption = 0,
+    false_positive_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.99,
+            help="Share of irrelevant posts that the annotator labels as relevant.",
+        ),
+    ] = None,
+    false_negative_rate: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=0.99,
+            help="With --false-positive-rate: lowest share of relevant posts that are missed.",
+        ),
+    ] = 0.0,
+    criteria: CriteriaOption = "",
+    posts: TextsOption = None,
+    format: SheetFormatOption = None,
+    at_least: AtLeastOption = 25,
+    another_plan: AnotherPlanOption = False,
+    withdraw: WithdrawOption = None,
+) -> None:
+    """Draw posts to label, from which certify finds the list with the wanted precision.
+
+    Example: siamese-news sample --results scored.parquet --precision .9 --out sheet.csv
+
+    Before that, siamese-news sample --results scored.parquet --precision .9 --outlook
+
+    Also writes <sheet>.plan.json, which fixes everything before the first label, and
+    <sheet>.drawn.jsonl.
+    """
+    from siamese_news_desk.decide.certification import Certification, Settings
+    from siamese_news_desk.decide.plan.design import RATIO
+    from siamese_news_desk.decide.plan.files import sibling
+    from siamese_news_desk.labels.matching import Labels
+    from siamese_news_desk.labels.sheets import write_sheet
+
+    if outlook and out is None:
+        _say_outlook(results, precision, confidence, budget)
+        return
+    if out is None or outlook:
+        raise InputError("expected either --out, the name of a sheet, or --outlook")
+    chosen = new_sheet(out, format)
+    settings = Settings(
+        targets=tuple(precision),
+        confidence=confidence,
+        budget=budget,
+        first=first,
+        ratio=ratio or str(RATIO),
+        seed=seed,
+        joint=joint,
+        false_positive=false_positive_rate,
+        false_negative=false_negative_rate,
+    )
+    work = Certification.start(
+        results,
+        sibling(out, "plan.json"),
+        settings,
+        posts=posts,
+        another_plan=another_plan,
+        withdraw=withdraw or [],
+        criteria=criteria,
+    )
+    ranks = work.next_posts(Labels(), at_least=at_least)
+    units = work.texts.units(ranks)
+    write_sheet(out, work.sampled.keyed(units), chosen)
+    echo(
+        f"{out}: {counted(len(units), 'post')} to label of {len(work.population):,}; then: "
+        f"siamese-news certify --labels {quote(str(out))}"
+    )
+    for remark in work.remarks():
+        echo(remark)
+    if not any(unit.text for unit in units):
+        source = (posts or [results])[0]
+        echo(
+            f"{source}: has no texts for the sheet; delete it and name the posts with --posts"
+        )
+    if work.joint_error > 1 - Fraction(confidence):
+        charged = work.charged
+        counts = (
+            (len(charged.earlier), "earlier plan"),
+            (len(charged.same_labels), "withdrawn plan"),
+        )
+        after = " and ".join(counted(number, noun) for number, noun in counts if number)
+        echo(
+            f"confidence: {float(1 - work.error):g} for each target, "
+            f"{float(1 - work.joint_error):g} for all together"
+            + (f", after {after} over these posts or a part of them" if after else "")
+        )
+
+
+def _say_outlook(
+    results: Path, precision: list[str], confidence: str, budget: int
+) -> None:
+    from siamese_news_desk.decide.outlook import (
+        LABELS,
+        outlook_sentence,
+        outlooks,
+        relevance_of,
+    )
+    from siamese_news_desk.decide.plan.design import share_of
+    from siamese_news_desk.decide.plan.population import Population
+
+    error = 1 - share_of(confidence, "confidence")
+    for target in precision:
+        share_of(target, "precision")
+    population = Population(results)
+    relevance = relevance_of(population)
+    if relevance is None:
+        raise InputError(
+            f"{results}: has no relevance for every post, from which an outlook is made; expected "
+            "the results of rank (without --scores-only) or filter"
+        )
+    numbers = sorted({*LABELS, budget})
+    for target in precision:
+        estimates = outlooks(
+            population.scores, relevance, target, numbers, error=float(error)
+        )
+        typer.echo(
+            outlook_sentence(target, estimates)
+            or f"The list has {counted(len(population), 'post')}: with as many labels it is certain"
+        )

@@ -1,0 +1,168 @@
+"""How well annotators of the same posts agree."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news_desk.decide.bounds.hypergeometric import interval
+from siamese_news_desk.labels.journal import NO, YES
+from siamese_news_desk.labels.machine import MachineVerdicts
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement of two annotators of the same posts.
+
+    Attributes:
+        posts: labeled by both.
+        disagreements: posts on which they differ.
+        rate: the error rate, if it is the same for both annotators and both kinds of posts, with
+            its 95% interval `low` to `high`; None if they disagree more often than chance allows.
+        alpha: see `krippendorff`.
+    """
+
+    posts: int
+    disagreements: int
+    rate: float | None
+    low: float
+    high: float | None
+    alpha: float | None
+
+
+def agreement(first: Sequence[int], second: Sequence[int]) -> Agreement:
+    """Compare the labels (0 and 1) of two annotators of the same posts.
+
+    With one symmetric error rate e, two annotators disagree with probability ``2 e (1 - e)``; the
+    interval is the exact one of Clopper and Pearson, transformed to e.
+    """
+    pairs = list(zip(first, second, strict=True))
+    differ = sum(a != b for a, b in pairs)
+    low, high = interval(differ, len(pairs), 0.95)
+    rates = _rate(differ / len(pairs)), _rate(low) or 0.0, _rate(high)
+    return Agreement(len(pairs), differ, *rates, krippendorff(pairs))
+
+
+def _rate(disagreement: float) -> float | None:
+    return (1 - math.sqrt(1 - 2 * disagreement)) / 2 if disagreement <= 0.5 else None
+
+
+def krippendorff(units: Iterable[Sequence[int]]) -> float | None:
+    """Krippendorff's alpha for two nominal values (Krippendorff, 2011).
+
+    Each unit holds the labels, 0 or 1, of a post by any number of annotators; posts with fewer than
+    two do not count. 1 is perfect agreement, 0 that of chance; None if all labels are the same.
+    """
+    values = 0
+    ones = 0
+    differing = 0.0
+    for labels in units:
+        if len(labels) < 2:
+            continue
+        positive = sum(labels)
+        values += len(labels)
+        ones += positive
+        differing += 2 * positive * (len(labels) - positive) / (len(labels) - 1)
+    if not 0 < ones < values:
+        return None
+    expected = 2 * ones * (values - ones) / (values - 1)
+    return 1 - differing / expected
+
+
+_PAIRS = 10  # pairs to list
+
+
+def agreements(
+    verdicts_by_person: Iterable[Mapping[str, str]],
+) -> dict[str, Any] | None:
+    """Compare all annotators by the label that each of them gave a post, for every post.
+
+    None if no post has labels of two. Skipped posts do not count, and neither does somebody who
+    contradicts themself.
+
+    Returns:
+        ``pairs``, two names and their `Agreement`, those with the most shared posts first; the
+        number of ``posts`` with several labels, and of their ``annotators``; ``alpha`` of all.
+    """
+    common: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    units: list[list[int]] = []
+    names: set[str] = set()
+    for labels in verdicts_by_person:
+        values = {
+            name: int(labels[name] == YES)
+            for name in sorted(labels)
+            if labels[name] in (YES, NO)
+        }
+        if len(values) < 2:
+            continue
+        units.append(list(values.values()))
+        names |= values.keys()
+        for first, second in combinations(values, 2):
+            common.setdefault((first, second), []).append(
+                (values[first], values[second])
+            )
+    if not units:
+        return None
+    pairs = sorted(common, key=lambda pair: (-len(common[pair]), pair))[:_PAIRS]
+    pairwise = [(*pair, agreement(*zip(*common[pair], strict=True))) for pair in pairs]
+    alpha = krippendorff(units)
+    return {
+        "pairs": pairwise,
+        "posts": len(units),
+        "annotators": len(names),
+        "alpha": alpha,
+    }
+
+
+def machine_lines(
+    machine: MachineVerdicts, verdicts: Mapping[int, bool], ranks: NDArray[np.int64]
+) -> list[str]:
+    """The agreement of a machine's verdicts (N) with people's labels, overall and by rank.
+
+    `verdicts` maps the place of a labeled post to whether it is relevant; `ranks` (N,) start at 1.
+    """
+    sentences = [machine.sentence()]
+    both = np.array([n for n in verdicts if not np.isnan(machine.values[n])], np.int64)
+    if not len(both):
+        return [
+            *sentences,
+            "No post with a verdict has a label of people, so they cannot be compared.",
+        ]
+    if machine.cut is None:
+        return [
+            *sentences,
+            "Scores have no cutoff, so precision, recall and alpha are not defined.",
+        ]
+    relevant = np.array([verdicts[n] for n in both.tolist()])
+    called = machine.values[both] >= machine.cut
+    ranks = ranks[both]
+    order = np.argsort(ranks)
+    parts = [("", order)]
+    if len(order) >= 30:
+        parts += [
+            (f", ranks {ranks[part[0]]:,} to {ranks[part[-1]]:,}", part)
+            for part in np.array_split(order, 3)
+        ]
+    for where, part in parts:
+        judged = relevant[part]
+        predicted = called[part]
+        hits = int((judged & predicted).sum())
+        alpha = krippendorff(np.stack([judged, predicted], axis=1).astype(int).tolist())
+        shown = "not defined" if alpha is None else f"{alpha:.3f}"
+        sentences.append(
+            f"{len(part):,} posts labeled by people{where}: precision "
+            f"{_share(hits, int(predicted.sum()))}, recall {_share(hits, int(judged.sum()))}, "
+            f"Krippendorff's alpha {shown}"
+        )
+    return sentences
+
+
+def _share(hits: int, count: int) -> str:
+    if not count:
+        return "not defined (0 of 0)"
+    low, high = interval(hits, count, 0.95)
+    return f"{hits / count:.3f} ({hits:,} of {count:,}; 95% interval {low:.3f} to {high:.3f})"

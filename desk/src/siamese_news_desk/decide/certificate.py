@@ -1,0 +1,378 @@
+"""The certificate: its findings, the data behind them and their conditions, as sealed JSON."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from siamese_news.errors import InputError
+from siamese_news.utils.csv_files import write_csv
+from siamese_news.utils.files import atomic_write, file_sha256, readable_name
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.answers import answers_of, flow_of
+from siamese_news_desk.decide.certification import Certification, Claim
+from siamese_news_desk.decide.plan.files import (
+    SEAL,
+    made,
+    name_for,
+    read_sealed,
+    sibling,
+    write_sealed,
+)
+from siamese_news_desk.decide.plan.population import score_text
+from siamese_news_desk.decide.sentences import (
+    choice_sentence,
+    confidence_sentence,
+    earlier_sentence,
+    judged_by,
+    other_plans,
+)
+from siamese_news_desk.labels.matching import Labels, changed_sentence
+
+_ROWS = 65_536  # of a list written at one time
+
+
+def certificate_of(
+    work: Certification,
+    claims: Sequence[Claim],
+    labels: Labels,
+    sheets: Sequence[Path] = (),
+    by: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The certificate as JSON: the claims of a plan, from these labels in these sheets.
+
+    `by` names columns of the results by which lists are divided; see `answers.answers_of`.
+    """
+    return {
+        **findings_of(work, claims, labels, sheets),
+        "answers": answers_of(work, claims, labels, by),
+        "flow": flow_of(work, claims, labels),
+    }
+
+
+def findings_of(
+    work: Certification,
+    claims: Sequence[Claim],
+    labels: Labels,
+    sheets: Sequence[Path] = (),
+) -> dict[str, Any]:
+    """A certificate without its answers, which take a pass over the results."""
+    plan = work.plan
+    rate = work.settings.false_positive
+    least = work.settings.false_negative
+    relevant = sum(label.relevant for label in labels.of.values())
+    judged = judged_by(labels)
+    choice = work.choice(claims, labels)
+    if rate is not None:
+        misses = f" and misses at least {least:g} of the relevant ones" if least else ""
+        judged = (
+            f"in truth, if the annotator calls at most {rate:g} of the irrelevant posts relevant"
+            f"{misses}, with independent errors on different texts"
+        )
+    return {
+        "format": "siamese_news certificate 1",
+        **made(),
+        "method": plan["method"],
+        "plan": {
+            "file": work.path.name,
+            "sha256": plan[SEAL],
+            "tables": plan["tables"],
+        },
+        "settings": plan["settings"],
+        "criteria": plan["criteria"],
+        "population": plan["population"],
+        "model": plan["model"],
+        "corpus": plan["corpus"],
+        "confidence": float(1 - work.error),
+        "joint_confidence": float(1 - work.joint_error),
+        **other_plans(work),
+        "judged": judged,
+        "labels": {
+            "used": len(labels.of),
+            "relevant": relevant,
+            "not_relevant": len(labels.of) - relevant,
+            "drawn_without_label": _gaps(work, labels),
+            "skipped": sum(label.skipped for label in labels.of.values()),
+            "changed": work.log.changed,
+            "annotators": sorted(labels.annotators - {""}),
+            "files": [
+                {"file": name_for(work.path, path), "sha256": file_sha256(path)}
+                for path in sheets
+            ],
+        },
+        "claims": [_claim(work, claim) for claim in claims],
+        "choice": None if choice is None else asdict(choice),
+        "remarks": [*work.remarks(), *labels.remarks()],
+    }
+
+
+def _gaps(work: Certification, labels: Labels) -> int:
+    """The drawn posts without a label that were drawn before one with a label."""
+    labeled = [name in labels.of for name in work.sampled.by_name]
+    while labeled and not labeled[-1]:
+        labeled.pop()
+    return labeled.count(False)
+
+
+class Written(NamedTuple):
+    """The files of a certificate; see `write_files`."""
+
+    lists: Path | None
+    earlier: Path | None
+
+
+def write_files(
+    work: Certification, claims: Sequence[Claim], content: Mapping[str, Any], page: str
+) -> Written:
+    """Write a certificate, its page and its lists next to the plan.
+
+    Only files of an earlier certificate of the same plan are replaced, and not if that one was
+    final: if its labels could certify no more and now there are others, its files get another name.
+
+    Returns:
+        The file of the lists, None without one; and that of an earlier, final certificate.
+    """
+    path = sibling(work.path, "certificate.json")
+    earlier = None
+    if path.exists():
+        old = read_sealed(path, "certificate")
+        if old["plan"]["sha256"] != content["plan"]["sha256"]:
+            raise InputError(
+                f"{path}: is the certificate of another plan; move it away"
+            )
+        earlier = _moved(path, old, content)
+    write_sealed(path, content)
+    with atomic_write(sibling(work.path, "certificate.html")) as stream:
+        stream.write(readable_name(page))
+    lists = sibling(work.path, "certificate.csv")
+    return Written(lists if write_lists(lists, work, claims) else None, earlier)
+
+
+def _moved(
+    path: Path, old: Mapping[str, Any], content: Mapping[str, Any]
+) -> Path | None:
+    """Rename the files of the certificate `old` if it was final and the labels have changed since.
+
+    Returns:
+        Its new path; None where it is replaced.
+    """
+    used = old["labels"]["used"]
+    final = used >= old["settings"]["budget"] or old.get("choice") is not None
+    same = [file["sha256"] for file in old["labels"]["files"]]
+    if not final or same == [file["sha256"] for file in content["labels"]["files"]]:
+        return None
+    stem = f"{path.stem}-of-{used}-labels"
+    numbers = itertools.count(2)
+    while path.with_name(f"{stem}.json").exists():
+        stem = f"{path.stem}-of-{used}-labels-{next(numbers)}"
+    for ending in (".html", ".csv", ".json"):
+        if (file := path.with_suffix(ending)).exists():
+            file.rename(path.with_name(f"{stem}{ending}"))
+    return path.with_name(f"{stem}.json")
+
+
+def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    """A claim in words, to quote."""
+    changed = changed_sentence(content["labels"].get("changed", 0))
+    if claim["threshold"] is None:
+        return f"{_nothing_certified(content, claim)}{changed}"
+    population = content["population"]
+    units = _units(content)
+    those = f"those with a score of {score_text(claim['threshold'])} or more"
+    if claim["taken_out"]:
+        those += f", without the {claim['taken_out']:,} that were labeled not relevant"
+    if claim["put_in"]:
+        those += (
+            f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
+        )
+    return (
+        f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {those}. "
+        f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "
+        f"(precision {claim['target']} or more). {_certainty(content, claim)}{changed}"
+    )
+
+
+def _units(content: Mapping[str, Any]) -> str:
+    return "article-post pairs" if content["population"]["pairs"] else "posts"
+
+
+def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    """What the list is although nothing is certified: the posts that were labeled relevant."""
+    labels = content["labels"]
+    planned = content["settings"]["budget"]
+    used = labels["used"]
+    relevant = labels["relevant"]
+    units = _units(content)
+    if claim["exact"]:
+        return (
+            f"Every one of the {content['population']['posts']:,} {units} was labeled and none is "
+            f"relevant {content['judged']}, so there is no list."
+        )
+    if claim["sets_certified"] and used < planned:
+        likely = f"the plan allows {planned:,}"
+    elif claim["more_labels"] is None:
+        likely = (
+            "errors are about as frequent as the target allows, so more may not help"
+        )
+    else:
+        likely = (
+            f"about {claim['more_labels']:,} more would be needed if errors continue at the "
+            "present rate"
+        )
+    if used and labels["skipped"] == used:
+        held = "Every labeled post was skipped, which counts as not relevant, so there is no list."
+    elif not relevant:
+        held = "No post was labeled relevant, so there is no list."
+    elif content["settings"]["false_positive"] is not None:
+        held = (
+            f"The list is the {relevant:,} {units} that were labeled relevant; some of them may "
+            "not be so in truth, and its precision is not guaranteed."
+        )
+    else:
+        held = (
+            f"The list is the {relevant:,} {units} that were labeled relevant: it is without an "
+            f"error {content['judged']}, because each of them was labeled (precision 1). Nothing "
+            "is certified beyond them."
+        )
+    return (
+        f"No {units} without a label are certified at a precision of {claim['target']} with "
+        f"{counted(used, 'label')}; {likely}. {held}"
+    )
+
+
+def left_sentence(content: Mapping[str, Any]) -> str:
+    """What stopping now saves, and what the labels that are left may bring.
+
+    Empty while the descent needs labels, and once all of them are given.
+    """
+    choice = content["choice"]
+    if choice is None:
+        return ""
+    left = choice["labels"]
+    saved = (
+        f"The {counted(left, 'label')} left cannot certify a larger set. You can stop here and "
+        f"save {'it' if left == 1 else 'them'}"
+    )
+    if not choice["posts"]:
+        return f"{saved}: no further post can join the list."
+    posts = counted(choice["posts"], "best post")
+    return (
+        f"{saved}, or label the {posts} without a label: about {choice['relevant']:,} of them "
+        f"{'is' if choice['relevant'] == 1 else 'are'} likely to be relevant, and each of these "
+        "joins the list."
+    )
+
+
+def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    """How sure a certified list is, and how many labels that rests on."""
+    if claim["exact"]:
+        how = "This is certain, because every one of them was labeled."
+    else:
+        sure = confidence_sentence(content["confidence"], "lead to a wrong certificate")
+        how = f"{sure}{earlier_sentence(content)}{_all_targets(content)}{choice_sentence(content)}"
+    labels = claim.get("labels_given", 0)
+    shown = claim["labels_of_the_set"]
+    which = f"{shown:,} verdicts behind it"
+    if claim["exact"] and not shown:
+        labels = content["labels"]["used"]
+        shown = content["population"]["posts"]
+        which = f"verdicts on all {shown:,} {_units(content)}"
+    if labels < shown:
+        how += f" The {which} come from {labels:,} labels, because copies of a text share one label."
+    return how
+
+
+def _all_targets(content: Mapping[str, Any]) -> str:
+    """The confidence of all targets that were tried on these labels; empty for a single one."""
+    if content["joint_confidence"] >= content["confidence"]:
+        return ""
+    targets = len(content["settings"]["targets"])
+    whose = [f"all {targets} targets" if targets > 1 else "this target"]
+    if withdrawn := content["same_labels_plans"]:
+        whose.append(
+            f"those of {counted(withdrawn, 'withdrawn plan')} with the same labels"
+        )
+    return f" For {' and '.join(whose)} together it is {content['joint_confidence']:g}."
+
+
+def _claim(work: Certification, claim: Claim) -> dict[str, Any]:
+    step = claim.step
+    last = claim.outcome.steps[-1] if claim.outcome.steps else None
+    blocked = last if last is not None and not last.certified else None
+    target = Fraction(claim.target)
+    listed = claim.size - len(claim.taken_out)
+    noisy = work.settings.false_positive is not None
+    is_certain = claim.exact and not noisy
+    needed = (
+        listed if is_certain else -(-target.numerator * listed // target.denominator)
+    )
+    return {
+        "target": claim.target,
+        "threshold": claim.threshold,
+        "posts": claim.posts,
+        "taken_out": len(claim.taken_out),
+        "put_in": len(claim.put_in),
+        "relevant_at_least": needed + (0 if noisy else len(claim.put_in)),
+        "exact": claim.exact,
+        "labels_of_the_set": step.labels if step else 0,
+        "labels_given": claim.given,
+        "errors_of_the_set": step.errors if step else 0,
+        "sets_certified": sum(s.certified for s in claim.outcome.steps),
+        "next_set": None
+        if blocked is None
+        else {
+            "posts": blocked.size,
+            "labels": blocked.labels,
+            "errors": blocked.errors,
+        },
+        "more_labels": claim.more,
+        "descent": [
+            [s.size, s.labels, s.errors, s.certified] for s in claim.outcome.steps
+        ],
+    }
+
+
+def write_lists(path: Path, work: Certification, claims: Sequence[Claim]) -> bool:
+    """Write the posts of the lists to a CSV file, best first.
+
+    The columns are ids, score, and one for each target; ``labeled relevant`` if this is all that is
+    known, because the annotator may err and nothing is certified. Without a list, an earlier file
+    is removed. Returns whether there is a list.
+    """
+    sure = [claim for claim in claims if claim.posts]
+    if not sure:
+        path.unlink(missing_ok=True)
+        return False
+    best = max(claim.size for claim in sure)
+    below = sorted({rank for claim in sure for rank in claim.put_in if rank >= best})
+    inside = [(set(claim.taken_out), set(claim.put_in)) for claim in sure]
+    ids = ["article", "post"] if work.population.pairs else ["post"]
+
+    def rows() -> Iterator[list[Any]]:
+        for start in range(0, best + len(below), _ROWS):
+            ranks = [*range(start, min(start + _ROWS, best))]
+            ranks += below[max(0, start - best) : max(0, start + _ROWS - best)]
+            names = work.population.names_at(ranks)
+            scores = work.population.scores[np.array(ranks)].tolist()
+            for rank, name, score in zip(ranks, names, scores, strict=True):
+                lists = [
+                    int((rank < claim.size or rank in added) and rank not in removed)
+                    for claim, (removed, added) in zip(sure, inside, strict=True)
+                ]
+                if any(lists):
+                    yield [*name.split("\t"), score_text(score), *lists]
+
+    with atomic_write(path) as stream:
+        names = [
+            f"precision {claim.target}"
+            if claim.size or work.settings.false_positive is None
+            else "labeled relevant"
+            for claim in sure
+        ]
+        header = [*ids, "score", *names]
+        write_csv(stream, header, rows())
+    return True

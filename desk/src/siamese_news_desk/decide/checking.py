@@ -1,0 +1,210 @@
+"""Whether a certificate follows from its plan, scores and labels: each field is computed again."""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from siamese_news import __version__
+from siamese_news.data.results import result_meta
+from siamese_news.errors import InputError
+from siamese_news.utils.files import file_sha256, readable_name
+from siamese_news_desk.decide.certificate import certificate_of, write_lists
+from siamese_news_desk.decide.certificate_page import page_of
+from siamese_news_desk.decide.certification import Certification, Claim
+from siamese_news_desk.decide.plan.files import SEAL, named_by, read_sealed
+from siamese_news_desk.decide.plan.sampling_plan import model_of
+from siamese_news_desk.labels.matching import Labels, read_labels
+
+STATED = (SEAL, "created", "command", "provenance")
+"""The fields that nothing else says: when, how and by which program a certificate was made."""
+
+_NO_LOG = "labels.changed"
+
+
+def certificate_in(path: Path) -> Path:
+    """The certificate at a path: a file, or the only certificate in a folder.
+
+    Raises:
+        InputError: the folder has none, or several.
+    """
+    if not path.is_dir():
+        return path
+    certificates = sorted(path.glob("*.certificate.json"))
+    if len(certificates) != 1:
+        names = ", ".join(file.name for file in certificates) or "no certificate"
+        raise InputError(
+            f"{path}: has {names}; expected one *.certificate.json in the folder, or the name of "
+            "the one to check"
+        )
+    return certificates[0]
+
+
+def check_certificate(
+    path: Path,
+    *,
+    plan: Path | None = None,
+    results: Path | None = None,
+    posts: Sequence[Path] | None = None,
+) -> tuple[Certification, list[str]]:
+    """Compute a certificate again and compare it, its list and its page with the files.
+
+    `plan`, `results` and `posts` name the plan, the scored posts and the files with their texts if
+    they have moved.
+
+    Returns:
+        Its plan, and sentences about what could not be checked.
+
+    Raises:
+        InputError: it names the first difference.
+    """
+    content = read_sealed(path, "certificate")
+    sheets = sheets_of_certificate(path, content)
+    plan_path = plan or path.with_name(content["plan"]["file"])
+    work = Certification.resume(plan_path, results=results, posts=posts)
+    work.sampled.check_keys()
+    labels = read_labels(sheets, work.sampled)
+    claims = work.claims(labels)
+    complete = work.log.covers(labels)
+    counts = bool(result_meta(work.results).get("counts"))
+    ignored = ((_NO_LOG,) * (not complete)) + (("flow",) * (not counts))
+    if wrong := differences(content, work, labels, claims, ignoring=ignored):
+        more = f", and {len(wrong) - 1} more such fields" if len(wrong) > 1 else ""
+        raise InputError(
+            f"{path}: its plan, scores and labels now lead to another certificate: {wrong[0]}{more}"
+            "; restore the files, or run certify again"
+        )
+    unchecked = ["when it was made, the command and the program's version"]
+    if not complete:
+        unchecked.append(
+            "how many verdicts were changed (the log of verdicts is not here)"
+        )
+    if not counts:
+        unchecked.append(
+            f"the rows that were read ({work.results.name}.meta.json is not here)"
+        )
+    if content["model"] and model_of(work.results) is None:
+        unchecked.append(f"the model ({work.results.name}.meta.json is not here)")
+    unchecked += _list_and_page(path, content, work, claims)
+    return work, unchecked
+
+
+def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
+    """The plan, the claim of the longest list, and the content of a certificate that holds.
+
+    Raises:
+        InputError: the certificate does not follow from its files, or it has no list.
+    """
+    work, _ = check_certificate(path)
+    content = read_sealed(path, "certificate")
+    claims = work.claims(
+        read_labels(sheets_of_certificate(path, content), work.sampled)
+    )
+    claim = max(claims, key=lambda claim: (claim.size, claim.posts))
+    if not claim.posts:
+        raise InputError(f"{path}: has no list, because no post was labeled relevant")
+    return work, claim, content
+
+
+def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
+    """The files of labels of a certificate, which must be those that it was made from.
+
+    Raises:
+        InputError: a file is missing, not a regular file, or was changed.
+    """
+    sheets = []
+    for listed in content["labels"]["files"]:
+        sheet = named_by(path, listed["file"])
+        if file_sha256(sheet) != listed["sha256"]:
+            raise InputError(
+                f"{sheet}: is not the file from which {path.name} was made, or was changed "
+                "afterwards, so its labels may now lead to another certificate; restore it, or run "
+                "certify again"
+            )
+        sheets.append(sheet)
+    return sheets
+
+
+def differences(
+    content: Mapping[str, Any],
+    work: Certification,
+    labels: Labels,
+    claims: Sequence[Claim],
+    *,
+    ignoring: Sequence[str] = (),
+) -> list[str]:
+    """How a certificate differs from the one that follows from its plan, scores and labels.
+
+    Every field is compared except those of `STATED`, and those that cannot be computed here
+    (`ignoring`), such as ``labels.changed``. The hashes of the files of labels are compared by
+    `sheets_of_certificate`.
+
+    Returns:
+        A sentence for each field that differs, such as ``criteria is "a", should be "b"``.
+    """
+    by = () if "answers" in ignoring else content["answers"]["by"]
+    computed = certificate_of(work, claims, labels, by=by)
+    computed["labels"]["files"] = content["labels"]["files"]
+    # As a file has it: lists, and floats as they are read.
+    differing = _differing("", dict(content), json.loads(json.dumps(computed)))
+    left_out = {*STATED, *ignoring}
+    return [
+        text
+        for name, text in differing
+        if not left_out & {name, re.split(r"[.[]", name)[0]}
+    ]
+
+
+def _differing(name: str, there: Any, here: Any) -> Iterator[tuple[str, str]]:
+    """The names of the fields in which two JSON values differ, each with a sentence."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in dict.fromkeys([*here, *there]):
+            part = f"{name}.{key}".lstrip(".")
+            yield from _differing(
+                part, there.get(key, _MISSING), here.get(key, _MISSING)
+            )
+    elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+        for place, parts in enumerate(zip(there, here, strict=True)):
+            yield from _differing(f"{name}[{place}]", *parts)
+    elif type(there) is not type(here) or there != here:  # 1, 1.0 and true are equal
+        yield name, f"{name} is {_brief(there)}, should be {_brief(here)}"
+
+
+_MISSING = object()
+
+
+def _brief(value: Any) -> str:
+    return (
+        "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
+    )
+
+
+def _list_and_page(
+    path: Path, content: Mapping[str, Any], work: Certification, claims: Sequence[Claim]
+) -> list[str]:
+    """Compare the files next to a certificate; returns what could not be checked."""
+    unchecked = []
+    posts = path.with_suffix(".csv")
+    with tempfile.TemporaryDirectory() as folder:
+        expected = Path(folder) / posts.name
+        if write_lists(expected, work, claims):
+            if not posts.exists():
+                unchecked.append(f"the list of posts ({posts.name} is not here)")
+            elif file_sha256(posts) != file_sha256(expected):
+                raise InputError(
+                    f"{posts}: is not the list of posts of {path.name}; write it again with certify"
+                )
+    page = path.with_suffix(".html")
+    if not page.exists():
+        unchecked.append(f"its page ({page.name} is not here)")
+    elif page.read_bytes() != readable_name(page_of(content)).encode(
+        "utf-8", "replace"
+    ):
+        if content["provenance"].get("versions", {}).get("siamese-news") == __version__:
+            raise InputError(
+                f"{page}: is not the page of {path.name}; write it again with certify"
+            )
+        unchecked.append(f"its page ({page.name} is of another version of the program)")
+    return unchecked

@@ -1,0 +1,367 @@
+"""The list of all plans over the same posts: trying again until one passes guarantees nothing.
+
+Five attempts, each with its whole error budget, gave 21% false certificates. So every plan is
+written to two lists before its first sheet: one in the folder of the results (or of the project),
+and one in the user's own folder, which covers other folders and holds only hashes. A further plan
+over the same posts is refused, or pays: its certificate is valid with the error budgets of all
+plans added up. One over a part of the posts, such as a period, is a question of its own: it pays
+without being refused. What no plan pays for is counted, and the sentence to quote names it.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from siamese_news.errors import InputError
+from siamese_news.utils.records import fitting
+from siamese_news_desk.decide.plan.files import read_sealed, seal_of
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.records import PlanLine
+from siamese_news_desk.decide.plan.sketch import Relation, Sketch
+from siamese_news_desk.decide.plan.texts import Texts
+from siamese_news_desk.labels.journal import Journal, locked
+
+_CLAIMS = ("targets", "confidence", "joint")
+
+Line = Mapping[str, Any]
+"""A plan in a list: its seal, kind, sketch, criteria, order and error, and what it pays for."""
+
+
+def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a plan that identify it."""
+    return {
+        "kind": plan["kind"],
+        "scores": plan["population"]["sha256"],
+        "settings": plan["settings"],
+    }
+
+
+def lists_of(results: Path) -> tuple[Path, Path]:
+    """The list in the folder of the results (or of their project), and the user's own list."""
+    folder = results.absolute().parent
+    home = next(
+        (p for p in (folder, *folder.parents) if (p / "project.json").exists()), folder
+    )
+    return home / "siamese-news.plans.jsonl", _own_folder() / "plans.jsonl"
+
+
+def question_of(plan: Mapping[str, Any]) -> tuple[str, Path]:
+    """A seal that plans share if they ask for the same verdicts, and the user's copy of these."""
+    seal = seal_of(
+        {"order": _order(identity(plan)), "criteria": _plain(plan["criteria"])}
+    )
+    return seal, _own_folder() / "verdicts" / f"{seal}.jsonl"
+
+
+def _own_folder() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "siamese_news"
+
+
+def _plain(criteria: str) -> str:
+    return " ".join(criteria.lower().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a plan pays for, and what its certificate names.
+
+    Attributes:
+        earlier: ``sha256`` and ``error`` of the plans whose errors lower its confidence.
+        same_labels: the same of withdrawn plans that had the same posts in the same order: each of
+            their targets is tested once, like those of a single plan, so they count only for all
+            targets together.
+        other_criteria: number of plans over these posts that ask another question.
+        other_posts: number of plans over other posts with the same criteria or in the same folder.
+    """
+
+    earlier: list[dict[str, str]] = field(default_factory=list)
+    same_labels: list[dict[str, str]] = field(default_factory=list)
+    other_criteria: int = 0
+    other_posts: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """The fields of a plan."""
+        return {
+            "earlier": self.earlier,
+            "same_labels": self.same_labels,
+            "other_criteria": self.other_criteria,
+            "other_posts": self.other_posts,
+        }
+
+    @classmethod
+    def read(cls, line: Line) -> "Charge":
+        """What a plan in a list pays for; earlier versions named less."""
+        return cls(
+            list(line.get("earlier") or ()),
+            list(line.get("same_labels") or ()),
+            int(line.get("other_criteria", 0)),
+            int(line.get("other_posts", 0)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plans of both lists.
+
+    Attributes:
+        by_seal: every plan, by its seal.
+        here: the seals of those in the list of the folder.
+        withdrawn: the seals of those that were withdrawn.
+    """
+
+    by_seal: dict[str, Line]
+    here: set[str]
+    withdrawn: set[str]
+
+
+def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
+    """What a new plan pays for, and the active plans over the same posts, which it must not ignore.
+
+    A plan that promises nothing, such as one with a number of posts to find, cannot fail either. A
+    plan without criteria may be about the same question as any other.
+    """
+    sketch = Sketch.read(line)
+    criteria = line["criteria"]
+    earlier: list[dict[str, str]] = []
+    same_labels: list[dict[str, str]] = []
+    active: list[Line] = []
+    other_criteria = other_posts = 0
+    for seal, other in plans.by_seal.items():
+        if other["kind"] != line["kind"] or not Fraction(other["error"]):
+            continue
+        relation = sketch.relation(Sketch.read(other))
+        if relation is Relation.OTHER:
+            other_posts += seal in plans.here or bool(
+                criteria and other["criteria"] == criteria
+            )
+        elif criteria and other["criteria"] not in ("", criteria):
+            other_criteria += 1
+        else:
+            cost = {"sha256": other["sha256"], "error": other["error"]}
+            is_withdrawn = seal in plans.withdrawn
+            same_order = is_withdrawn and other["order"] == line["order"]
+            (same_labels if same_order else earlier).append(cost)
+            if relation is Relation.SAME and not is_withdrawn:
+                active.append(other)
+    return Charge(earlier, same_labels, other_criteria, other_posts), active
+
+
+def register(
+    population: Population,
+    texts: Texts,
+    plan: Mapping[str, Any],
+    path: Path,
+    *,
+    error: Fraction,
+    another_plan: bool,
+    withdraw: Sequence[Path],
+) -> Charge:
+    """Write a plan to the lists, unless it is already there.
+
+    `error` is the largest probability that it certifies wrongly. With `another_plan` the user wants a
+    further plan and accepts its cost; with `withdraw` it replaces earlier ones.
+
+    Raises:
+        InputError: for a further plan over the same posts that neither `another_plan` nor `withdraw`
+            allows, and for one with no confidence left.
+    """
+    lists = lists_of(population.path)
+    given_up = [
+        seal_of(identity(read_sealed(plan_path, "plan"))) for plan_path in withdraw
+    ]
+    line = _line(population, texts, plan, error)
+    with _locked(*lists):
+        plans = _read(*lists)
+        plans.withdrawn.update(given_up)
+        if line["sha256"] in plans.withdrawn:
+            raise InputError(f"{path}: {_WITHDRAWN}")
+        gone = [{"withdrawn": seal} for seal in given_up]
+        if (there := plans.by_seal.get(line["sha256"])) is not None:
+            _refuse_elsewhere(there, path, lists[0], error)
+            _append(lists, gone)
+            return Charge.read(there)
+        charged, active = charge(line, plans)
+        if active and not another_plan:
+            raise InputError(_refusal(lists[0], active, identity(plan)))
+        _refuse_without_confidence(charged, plan, path, error)
+        here = {
+            "settings": plan["settings"],
+            "plan": os.path.relpath(path.absolute(), lists[0].parent),
+        }
+        _append(lists, gone, {**line, **charged.plain()}, here)
+    return charged
+
+
+def _line(
+    population: Population, texts: Texts, plan: Mapping[str, Any], error: Fraction
+) -> dict[str, Any]:
+    """A plan as the lists have it, before it is known what it pays for."""
+    entry = identity(plan)
+    criteria = _plain(plan["criteria"])
+    sketch = Sketch.of(population, texts) if error else Sketch(population.sketch)
+    # A certificate and the audit of a list are about the best posts, recall is about all of them.
+    if (
+        entry["kind"] != "precision"
+        and entry["settings"].get("threshold", "") is not None
+    ):
+        sketch = replace(sketch, best=[], best_texts=[])
+    return {
+        "sha256": seal_of(entry),
+        "kind": entry["kind"],
+        **sketch.plain(),
+        "criteria": criteria and hashlib.sha256(criteria.encode()).hexdigest()[:16],
+        "order": _order(entry),
+        "error": str(error),
+    }
+
+
+def _refuse_elsewhere(there: Line, path: Path, shared: Path, error: Fraction) -> None:
+    """Refuse a plan that is in another file; without a promise, everybody may follow the same."""
+    other = shared.parent / there.get("plan", "")
+    if error and other.is_file() and other.resolve() != path.resolve():
+        raise InputError(
+            f"{other}: is this very plan already; label its sheets, or move them here"
+        )
+
+
+def _refuse_without_confidence(
+    charged: Charge, plan: Mapping[str, Any], path: Path, error: Fraction
+) -> None:
+    cost = sum(Fraction(earlier["error"]) for earlier in charged.earlier)
+    if error and cost >= Fraction(plan["settings"]["confidence"]):
+        raise InputError(
+            f"{path}: after {len(charged.earlier)} earlier plans over the same posts or a part of "
+            "them, no confidence is left for this one; continue with one of them"
+        )
+
+
+@contextmanager
+def _locked(shared: Path, private: Path) -> Iterator[None]:
+    with ExitStack() as stack:
+        stack.enter_context(locked(shared))
+        # A folder that cannot be written has no list of its own.
+        with suppress(OSError):
+            stack.enter_context(locked(private))
+        yield
+
+
+def _append(
+    lists: tuple[Path, Path],
+    gone: Sequence[Line],
+    line: Line | None = None,
+    here: Line | None = None,
+) -> None:
+    """Add withdrawals and a plan to both lists; only the folder's says what is `here`."""
+    shared, private = lists
+    Journal(shared, _REMEDY).append(
+        [*gone, *([{**line, **(here or {})}] if line else [])]
+    )
+    with suppress(OSError):
+        Journal(private, _REMEDY).append([*gone, *([line] if line else [])])
+
+
+def plans_over(population: Population) -> int:
+    """The number of plans over the same posts, including withdrawn ones."""
+    sketch = _sketch_of(population)
+    plans = _read(*lists_of(population.path)).by_seal.values()
+    return sum(sketch.relation(Sketch.read(line)) is Relation.SAME for line in plans)
+
+
+_sketches: dict[tuple[Path, int, int], Sketch] = {}
+
+
+def _sketch_of(population: Population) -> Sketch:
+    """The sketch of results, read once for a file: the page asks for it whenever it is shown."""
+    status = population.path.stat()
+    key = population.path.absolute(), status.st_mtime_ns, status.st_size
+    if key not in _sketches:
+        _sketches.clear()
+        _sketches[key] = Sketch.of(population, Texts(population))
+    return _sketches[key]
+
+
+def refuse_withdrawn(path: Path, plan: Mapping[str, Any], results: Path) -> None:
+    """Refuse to continue a plan that was withdrawn."""
+    if seal_of(identity(plan)) in _read(*lists_of(results)).withdrawn:
+        raise InputError(f"{path}: {_WITHDRAWN}")
+
+
+_WITHDRAWN = (
+    "this plan was withdrawn, and its sheets can no longer be used; use those of the plan that "
+    "replaced it, or make a new plan with another --seed and --again"
+)
+
+
+_REMEDY = (
+    "remove what is damaged from the file with an editor: the plans in its other lines still "
+    "count, and the one that you remove no longer does"
+)
+
+
+def _read(shared: Path, private: Path) -> Plans:
+    plans = Plans({}, set(), set())
+
+    def take(row: dict[str, Any], is_here: bool) -> None:
+        if "withdrawn" in row:
+            plans.withdrawn.add(str(row["withdrawn"]))
+            return
+        fitting(row, PlanLine)
+        plans.by_seal.setdefault(row["sha256"], row)
+        if is_here:
+            plans.here.add(row["sha256"])
+
+    Journal(shared, _REMEDY).replay(partial(take, is_here=True))
+    Journal(private, _REMEDY).replay(partial(take, is_here=False))
+    return plans
+
+
+def _order(entry: Mapping[str, Any]) -> str:
+    """The seal that plans share if they draw the same posts in the same order.
+
+    Such plans differ only in their claims, like the targets of a single plan.
+    """
+    relevant_settings = {
+        name: value for name, value in entry["settings"].items() if name not in _CLAIMS
+    }
+    return seal_of({**entry, "settings": relevant_settings})
+
+
+def _refusal(path: Path, others: Sequence[Line], entry: Mapping[str, Any]) -> str:
+    last = others[-1]
+    now = entry["settings"]
+    before = last.get("settings") or {}
+    changed = [
+        f"{name.replace('_', ' ')} was {_shown(before[name])}, is {_shown(now[name])}"
+        for name in now
+        if name in before and before[name] != now[name]
+    ]
+    where = last.get("plan", "in another folder")
+    none = (
+        ""
+        if last["criteria"]
+        else "; the earlier one has none, so it counts for every story"
+    )
+    cost = sum(Fraction(line["error"]) for line in others)
+    return (
+        f"{path}: there is already a plan over the same posts ({where}"
+        f"{'; ' + '; '.join(changed) if changed else ''}). What is fixed before the first label "
+        "cannot be changed afterwards, and trying again until a plan passes guarantees nothing: "
+        "with five attempts, 21% of the certificates were false. Continue with the first plan (you "
+        "can add labels at any time). To replace it, name it with --withdraw PLAN; to keep both, "
+        "add --again. Either adds the error of the earlier plans to the new certificate: its "
+        f"chance of being wrong grows by {float(cost):g} (with --withdraw, if only targets and "
+        "confidence change, that of all targets together). Plans about different stories need "
+        f"--criteria of their own{none}"
+    )
+
+
+def _shown(value: Any) -> str:
+    """A setting in words."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,216 @@
+"""The texts of drawn posts, and the verdicts that a text shares with its copies."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.data.results import text_pieces
+from siamese_news_desk.decide.bounds.descent import UNKNOWN
+from siamese_news_desk.decide.plan.design import Order
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.labels.matching import Labels
+from siamese_news_desk.labels.units import Unit
+
+# A pass over the posts costs much more than holding their texts, so one pass looks up many:
+_BEST = 50_000  # posts from the top, because labels of small sets are anywhere in a larger one
+_AHEAD = 50  # further down: sets from the present one on (each 1.02 times as large as the last)
+_OF_EACH = 512  # the fewest posts of each of these sets
+_BLOCK = 8192  # posts of a file in memory at one time
+
+
+class Texts:
+    """Units with texts, from the results or from files of posts; each is looked up once."""
+
+    def __init__(
+        self, population: Population, posts: Sequence[Path] | None = None
+    ) -> None:
+        self._population = population
+        self._posts = list(posts or [])
+        self._found: dict[int, Unit] = {}
+        self._keys: dict[int, tuple[str, str] | None] = {}
+
+    def units(
+        self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
+    ) -> list[Unit]:
+        """The units at these ranks; a lookup also fetches those `ahead`."""
+        if any(rank not in self._found for rank in ranks):
+            wanted = sorted({*ranks, *(ahead() if ahead else ())} - self._found.keys())
+            units = self._population.units(wanted)
+            if self._posts:
+                units = self._with_texts(units)
+            self._found.update(zip(wanted, units, strict=True))
+        return [self._found[rank] for rank in ranks]
+
+    def keys(
+        self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
+    ) -> list[tuple[str, str] | None]:
+        """`text_key` of the units at these ranks; see `units`."""
+        for rank, unit in zip(ranks, self.units(ranks, ahead), strict=True):
+            if rank not in self._keys:
+                self._keys[rank] = text_key(unit)
+        return [self._keys[rank] for rank in ranks]
+
+    def pieces(self) -> Iterator[tuple[list[str], NDArray[np.bool_]]]:
+        """All texts, a piece at a time, with whether each is of one of the best posts."""
+        if not self._posts:
+            start = 0
+            for texts in text_pieces(self._population.path):
+                yield texts, self._population.is_best(start, start + len(texts))
+                start += len(texts)
+            return
+        from siamese_news.data.readers import open_posts
+
+        posts = iter(open_posts(self._posts))
+        while block := list(islice(posts, _BLOCK)):
+            here, best = self._population.members([post.id for post in block])
+            yield (
+                [
+                    post.text
+                    for post, is_here in zip(block, here, strict=True)
+                    if is_here
+                ],
+                best[here],
+            )
+
+    def copies(self) -> NDArray[np.int64]:
+        """(N,) for the post at each rank, the posts down to it with its text, including itself."""
+        seen: Counter[tuple[str, str]] = Counter()
+        copies = np.ones(len(self._population), np.int64)
+        for rank, key in enumerate(self.keys(range(len(copies)))):
+            if key is not None:
+                seen[key] += 1
+                copies[rank] = seen[key]
+        return copies
+
+    def _with_texts(self, units: list[Unit]) -> list[Unit]:
+        from siamese_news.data.readers import open_posts
+
+        wanted = {unit.post for unit in units}
+        texts: dict[str, tuple[str, str]] = {}
+        for post in open_posts(self._posts):
+            if post.id in wanted:
+                link = post.metadata.get("permalink") or post.metadata.get("url") or ""
+                texts[post.id] = (post.text, str(link))
+        with_text = (
+            (unit, texts.get(unit.post, (unit.text, unit.link))) for unit in units
+        )
+        return [replace(unit, text=text, link=link) for unit, (text, link) in with_text]
+
+
+class KnownVerdicts:
+    """Labels by rank; a post whose text was labeled before has that label.
+
+    The label of a copy costs nothing and changes no probability: it is what the annotator says
+    about that text. A post without words has no copies, because its content is not known. `order`
+    and `sizes` of the sets serve to look up in advance the texts that will be needed.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        population: Population,
+        texts: Texts,
+        order: Order,
+        sizes: NDArray[np.int64],
+    ) -> None:
+        self._texts = texts
+        self._order = order
+        self._sizes = sizes
+        names = list(labels.of)
+        self.ranks = population.ranks_of(names) if names else {}
+        of = {rank: int(labels.of[name].relevant) for name, rank in self.ranks.items()}
+        self._known = np.array(sorted(of), np.int64)
+        self._said = np.array([of[rank] for rank in sorted(of)], np.int8)
+        self._by_text: dict[tuple[str, str], int] = {}
+        decided = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
+        best = range(min(_BEST, len(population)))
+        for rank, key in zip(decided, texts.keys(decided, lambda: best), strict=True):
+            if key is not None:
+                self._by_text.setdefault(key, of[rank])
+
+    def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The labels of these ranks; see `descent.Verdicts`."""
+        verdicts = np.full(len(ranks), UNKNOWN, np.int8)
+        if len(self._known):
+            places = np.minimum(
+                np.searchsorted(self._known, ranks), len(self._known) - 1
+            )
+            there = self._known[places] == ranks
+            verdicts[there] = self._said[places[there]]
+        if self._by_text:
+            places = np.flatnonzero(verdicts == UNKNOWN)
+            asked = ranks[places].tolist()
+            keys = self._texts.keys(asked, lambda: self._ahead(ranks))
+            for place, key in zip(places.tolist(), keys, strict=True):
+                if key is not None:
+                    verdicts[place] = self._by_text.get(key, UNKNOWN)
+        return verdicts
+
+    def given(self, ranks: NDArray[np.int64]) -> int:
+        """The number of labels behind the verdicts of these ranks; copies share one.
+
+        A post without a label counts as an error, and as a label.
+        """
+        labeled_ranks = ranks[self(ranks) != UNKNOWN].tolist()
+        return (
+            len(ranks)
+            - len(labeled_ranks)
+            + len(distinct(self._texts.units(labeled_ranks), labeled_ranks))
+        )
+
+    def of_best(self, size: int) -> NDArray[np.int8]:
+        """The labels (size,) of the first posts; copies are only found down to rank 50,000."""
+        verdicts = np.full(size, UNKNOWN, np.int8)
+        inside = self._known < size
+        verdicts[self._known[inside]] = self._said[inside]
+        best = np.arange(min(size, _BEST) if self._by_text else 0)
+        verdicts[best] = self(best)
+        return verdicts
+
+    def not_relevant(self, size: int) -> NDArray[np.int64]:
+        """Ranks of the first `size` posts that are known to be not relevant, ascending.
+
+        Copies of labeled posts are only found down to rank 50,000.
+        """
+        labeled = self._known[self._said == 0]
+        best = np.arange(min(size, _BEST) if self._by_text else 0)
+        errors = np.union1d(labeled, best[self(best) == 0])
+        return errors[errors < size]
+
+    def relevant_from(self, size: int) -> NDArray[np.int64]:
+        """Ranks from `size` on that were labeled relevant."""
+        return self._known[(self._said == 1) & (self._known >= size)]
+
+    def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
+        """The first posts of the sets from these ranks on."""
+        first = int(np.searchsorted(self._sizes, int(ranks.max()) + 1))
+        ahead: set[int] = set()
+        for number in range(first, min(first + _AHEAD, len(self._sizes))):
+            ahead.update(
+                self._order.first(number, max(2 * len(ranks), _OF_EACH)).tolist()
+            )
+        return ahead
+
+
+def text_key(unit: Unit) -> tuple[str, str] | None:
+    """The article and the text, which copies share; None for a post without words."""
+    text = " ".join(unit.text.split())
+    return (unit.article, text) if text else None
+
+
+def distinct(units: Sequence[Unit], ranks: Sequence[int]) -> list[int]:
+    """The ranks without those whose text came before."""
+    seen: set[tuple[str, str]] = set()
+    first_of_text = []
+    for unit, rank in zip(units, ranks, strict=True):
+        key = text_key(unit)
+        if key is None or key not in seen:
+            first_of_text.append(rank)
+        if key is not None:
+            seen.add(key)
+    return first_of_text

@@ -1,0 +1,71 @@
+"""What is known once a goal of recall is reached: a sentence to quote, and a sealed file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.plan.files import SEAL, made
+from siamese_news_desk.decide.sentences import (
+    choice_sentence,
+    confidence_sentence,
+    earlier_sentence,
+    judged_by,
+    other_plans,
+)
+from siamese_news_desk.decide.stopping import Stopping
+from siamese_news_desk.labels.matching import Labels, changed_sentence
+
+
+def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
+    """The findings of a goal of recall that is reached, as they are written.
+
+    The verdicts are logged first, as before everything that labels show.
+    """
+    work.log.look(labels)
+    relevant = sum(label.relevant for label in labels.of.values())
+    exact = len(labels.of) == len(work.population)
+    return {
+        "format": "siamese_news recall 1",
+        **made(),
+        "plan": {"file": work.path.name, "sha256": work.plan[SEAL]},
+        "settings": work.plan["settings"],
+        "population": work.plan["population"],
+        "model": work.plan["model"],
+        "criteria": work.plan["criteria"],
+        "confidence": float(work.confidence),
+        **other_plans(work),
+        "judged": judged_by(labels),
+        "exact": exact,
+        "recall_at_least": 1.0 if exact else float(work.recall),
+        "labels": {
+            "used": len(labels.of),
+            "relevant": relevant,
+            "not_relevant": len(labels.of) - relevant,
+            "skipped": sum(label.skipped for label in labels.of.values()),
+            "changed": work.log.changed,
+        },
+    }
+
+
+def sentence_of(content: Mapping[str, Any]) -> str:
+    """The findings in words, to quote."""
+    labels = content["labels"]
+    population = content["population"]
+    units = "article-post pair" if population["pairs"] else "post"
+    text = (
+        f"Of the {counted(population['posts'], units)} of {population['file']}, "
+        f"{labels['used']:,} were labeled, and {labels['relevant']:,} of these are relevant "
+        f"{content['judged']}. "
+    )
+    if content["exact"]:
+        text += "They are all relevant ones, which is certain, because every one was labeled."
+    else:
+        sure = confidence_sentence(content["confidence"], "end with a lower recall")
+        text += (
+            f"They are at least {content['recall_at_least']:g} of all relevant ones (the recall). "
+            f"{sure}{earlier_sentence(content)}{choice_sentence(content)}"
+        )
+    if skipped := labels["skipped"]:
+        verb = "counts" if skipped == 1 else "count"
+        text += f" {counted(skipped, 'skipped post')} {verb} as not relevant."
+    return f"{text}{changed_sentence(labels['changed'])}"

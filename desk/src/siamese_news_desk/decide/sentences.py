@@ -1,0 +1,68 @@
+"""Sentences that certificates, audits and findings on recall share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.plan.sampling_plan import SamplingPlan
+from siamese_news_desk.labels.matching import Labels
+
+
+def other_plans(work: SamplingPlan) -> dict[str, int]:
+    """The numbers of plans that the findings of one plan have to name; see `ledger.Charge`."""
+    charged = work.charged
+    return {
+        "earlier_plans": len(charged.earlier),
+        "same_labels_plans": len(charged.same_labels),
+        "other_criteria_plans": charged.other_criteria,
+        "other_posts_plans": charged.other_posts,
+    }
+
+
+def judged_by(labels: Labels) -> str:
+    """By whom posts were judged, as far as the files of labels name them."""
+    names = sorted(labels.annotators - {""})
+    if "" in labels.annotators or not names:
+        names.append("annotators who are not named")
+    return (
+        f"as judged by {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}"
+    )
+
+
+def confidence_sentence(confidence: float, wrong: str) -> str:
+    """What a confidence is about: plans, and not the findings that are issued.
+
+    If few plans lead to a certificate, more than one in twenty of these may be wrong. `wrong` says
+    in words how such a plan ends.
+    """
+    return (
+        f"The confidence is {confidence:g}: of a hundred such plans, each with its own random "
+        f"order, at most {100 * (1 - confidence):.3g} on average {wrong}."
+    )
+
+
+def earlier_sentence(content: Mapping[str, Any]) -> str:
+    """The plans that lowered the confidence; empty without any."""
+    if not content["earlier_plans"]:
+        return ""
+    plans = counted(content["earlier_plans"], "earlier plan")
+    return f" This pays for {plans} over these posts or a part of them."
+
+
+def choice_sentence(content: Mapping[str, Any]) -> str:
+    """The plans among which the confidence allows no choice; empty without any."""
+    others = [
+        f"{counted(number, 'plan')} {which}"
+        for name, which in (
+            ("other_criteria_plans", "over these posts with other criteria"),
+            ("other_posts_plans", "over other posts"),
+        )
+        if (number := content[name])
+    ]
+    if not others:
+        return ""
+    verb = "is" if others[0].startswith("1 ") else "are"
+    return (
+        f" There {verb} also {' and '.join(others)}: the confidence holds for each plan alone, not "
+        "for a choice among them."
+    )

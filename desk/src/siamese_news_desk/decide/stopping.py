@@ -1,0 +1,529 @@
+"""When to stop labeling down a ranking: rules with exact guarantees, and a user's goals.
+
+The goals are a number of posts, recall, or both. A label counts for every goal, and for a
+certificate over the same scores: each has its own random order, fixed beforehand, and its guarantee
+holds whichever other posts are labeled, and at every look.
+"""
+
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from functools import cache, partial
+from itertools import count, islice, takewhile
+from pathlib import Path
+from typing import Self, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.bounds.sequential import (
+    Values,
+    most_relevant,
+    prior_posterior,
+)
+from siamese_news_desk.decide.learning import PostWords, TooFewLabels, learn
+from siamese_news_desk.decide.plan.design import share_of
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
+from siamese_news_desk.decide.plan.texts import Texts, text_key
+from siamese_news_desk.labels.matching import Labels
+from siamese_news_desk.labels.units import Unit
+
+RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
+
+Known = Mapping[int, int]
+"""Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
+
+Learner = Callable[[Known], NDArray[np.int64]]
+"""Labels by rank -> all ranks (N,), the most relevant first; the same order for the same labels."""
+
+
+_AHEAD = 500  # posts that a rule names at a time
+_BATCH = 10  # labels of a batch, or a tenth of all labels so far
+# The random part begins when so small a share of the last posts is relevant: the last 50, or as
+# many as a tenth of the relevant posts found.
+_WINDOW = 50
+_SHARE = 10
+_FEW = 0.05
+_FIRST = 0.8  # share of the remaining error that each round may use
+_HITS = 6  # relevant random posts after which a hopeless round is given up
+_JEFFREYS = 0.5, 0.5  # the prior of a share of which nothing is known
+_TELLING = 0.1  # a recall below this says nothing
+
+
+class Rule:
+    """A goal of labeling, given all labels so far."""
+
+    def next(self, by_rank: Known) -> list[int]:
+        """The ranks to label next, in order; empty if the rule is satisfied."""
+        ranks = map(int, self._queue(by_rank))
+        return list(islice((rank for rank in ranks if rank not in by_rank), _AHEAD))
+
+    def _queue(self, by_rank: Known) -> Iterable[int]:
+        """The ranks to label, in order, whether they have labels or not."""
+        raise NotImplementedError
+
+    def status(self, by_rank: Known) -> str:
+        """The progress, for people."""
+        raise NotImplementedError
+
+    def most_relevant(self, by_rank: Known) -> int | None:
+        """The most relevant posts that the pool can have; None if labels do not tell yet.
+
+        The pool has more with a probability of at most the error of the rule, at any look.
+        """
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Find(Rule):
+    """From the top down until `wanted` relevant posts are found, among `size` posts."""
+
+    wanted: int
+    size: int
+
+    def _queue(self, by_rank: Known) -> Iterable[int]:
+        return range(0 if sum(by_rank.values()) >= self.wanted else self.size)
+
+    @override
+    def status(self, by_rank: Known) -> str:
+        return f"{sum(by_rank.values()):,} of {self.wanted:,} relevant posts found"
+
+
+class RandomPositives(Rule):
+    """Recall with confidence: random posts first, then down the ranking to a depth they determine.
+
+    Posts are labeled at random until `positives` relevant ones are known, which are a random sample
+    of all relevant posts. If the part of the ranking down to the j-th of them held less than the
+    wanted share, at least j of them would be in it with a probability below `error` (QBCB, Lewis,
+    Yang and Frieder, CIKM 2021, arXiv 2108.12746; j by the binomial tail, which is an upper bound
+    of the hypergeometric one here).
+
+    `order` (N,) are all ranks in a random order that was fixed before the first label; `error` is 1
+    - confidence.
+
+    Raises:
+        InputError: for too few positives to show the recall.
+    """
+
+    def __init__(
+        self, recall: float, error: float, positives: int, order: NDArray[np.int64]
+    ) -> None:
+        place = binomial_place(recall, error, positives)
+        if place is None:
+            least = math.ceil(math.log(error) / math.log(recall))
+            raise InputError(
+                f"{positives} random positives cannot show a recall of {recall:g} with confidence "
+                f"{1 - error:g}; expected at least --positives {least}"
+            )
+        self.place = place
+        self._recall = recall
+        self._error = error
+        self._positives = positives
+        self._order = order
+
+    def _queue(self, by_rank: Known) -> Iterable[int]:
+        depth = self._depth(by_rank)
+        return self._order if depth is None else range(depth + 1)
+
+    @override
+    def status(self, by_rank: Known) -> str:
+        depth = self._depth(by_rank)
+        if depth is None:
+            hits = sum(map(by_rank.__getitem__, self._drawn(by_rank)))
+            return f"random posts: {hits} of {self._positives} relevant ones found"
+        left = sum(rank not in by_rank for rank in range(depth + 1))
+        return f"recall {self._recall:g}: down to post {depth + 1:,}, {left:,} to label"
+
+    @override
+    def most_relevant(self, by_rank: Known) -> int | None:
+        drawn = self._drawn(by_rank)
+        hits = sum(map(by_rank.__getitem__, drawn))
+        if not drawn:
+            return None
+        return most_relevant(
+            hits, len(drawn), len(self._order), *_JEFFREYS, self._error
+        )
+
+    def _drawn(self, by_rank: Known) -> list[int]:
+        """The labeled posts of the random order, up to the first gap."""
+        return list(takewhile(by_rank.__contains__, map(int, self._order)))
+
+    def _depth(self, by_rank: Known) -> int | None:
+        """The rank down to which to label everything; None while random posts are needed."""
+        drawn = self._drawn(by_rank)
+        hits = [rank for rank in drawn if by_rank[rank]][: self._positives]
+        if len(hits) == self._positives:
+            return sorted(hits)[self.place - 1]
+        # With fewer relevant posts in the whole pool, everything has been labeled.
+        return len(self._order) - 1 if len(drawn) == len(self._order) else None
+
+
+class LearnThenRandom(Rule):
+    """Recall with confidence, in rounds of two parts.
+
+    The first part labels down an order that is learned again from all labels after each batch, as
+    long as this finds relevant posts. Any order is valid, because nothing is concluded from it. The
+    second part labels random posts of the rest. With F relevant posts found, u posts left, and x of
+    m random ones relevant, the rule stops when every number of relevant posts in the rest that
+    would break the recall is ruled out (`recall_shown`, valid at every look). If the random posts
+    show instead that too many are missing, the next round begins and learns from them. The rounds
+    share the error: the first may use .8 of it, the next .8 of what is left, and so on.
+
+    For `recall`, `error` and `order` see `RandomPositives`; the `learner` returns the order of the
+    first part.
+
+    Attributes:
+        requested: labels by rank, in the order in which the rule requested them; it ignores others.
+    """
+
+    def __init__(
+        self, recall: float, error: float, order: NDArray[np.int64], learner: Learner
+    ) -> None:
+        self._recall = recall
+        self._error = error
+        self._order = order
+        self._learner = learner
+        self._restart()
+
+    def _restart(self) -> None:
+        self.requested: dict[int, int] = {}
+        # Of the random part: relevant posts before it, posts, labels, and relevant ones among them.
+        self._sample: tuple[int, int, int, int] | None = None
+        self._round_error = 0.0  # of the present round
+        self._steps = self._rounds()
+        self._needed: Sequence[int] | NDArray[np.int64] | None = None
+
+    @override
+    def status(self, by_rank: Known) -> str:
+        self._queue(by_rank)
+        if self._sample is None:
+            return f"down the learned order: {sum(self.requested.values()):,} relevant"
+        _, rest, drawn, hits = self._sample
+        return f"random posts of the other {rest:,}: {hits} of {drawn:,} relevant"
+
+    @override
+    def most_relevant(self, by_rank: Known) -> int | None:
+        self._queue(by_rank)
+        if len(self.requested) == len(self._order):
+            return sum(self.requested.values())
+        if self._sample is None or not self._sample[2]:
+            return None
+        top, rest, drawn, hits = self._sample
+        prior = _prior(top, rest, self._recall)
+        return top + most_relevant(hits, drawn, rest, *prior, self._round_error)
+
+    def _queue(self, by_rank: Known) -> Sequence[int] | NDArray[np.int64]:
+        """Take the labels in the order of the requests, up to the first gap; returns the rest."""
+        if any(by_rank.get(rank) != label for rank, label in self.requested.items()):
+            self._restart()  # a label was changed or removed
+        try:
+            needed = next(self._steps) if self._needed is None else self._needed
+            while len(needed) and (rank := int(needed[0])) in by_rank:
+                self.requested[rank] = by_rank[rank]
+                needed = self._steps.send(by_rank[rank])
+        except Exception:
+            self._restart()  # a generator cannot continue after an error of the learner
+            raise
+        self._needed = needed
+        return needed
+
+    def _rounds(self) -> Generator[Sequence[int] | NDArray[np.int64], int, None]:
+        """Yield the posts to label next; the label of the first one is sent back."""
+        size = len(self._order)
+        for number in count():
+            last: list[int] = []
+            while len(self.requested) < size:
+                window = max(_WINDOW, sum(self.requested.values()) // _SHARE)
+                if len(last) >= window and np.mean(last[-window:]) <= _FEW:
+                    break
+                ranks = self._learner(self.requested).tolist()
+                batch = max(_BATCH, len(self.requested) // 10)
+                queue = [rank for rank in ranks if rank not in self.requested][:batch]
+                for place in range(len(queue)):
+                    last.append((yield queue[place:]))
+            top = sum(self.requested.values())
+            hits = 0
+            rest = self._order[~np.isin(self._order, list(self.requested))]
+            error = self._round_error = self._error * _FIRST * (1 - _FIRST) ** number
+            breaks = top * (1 - self._recall) / self._recall
+            for drawn in range(len(rest) + 1):
+                self._sample = top, len(rest), drawn, hits
+                if drawn == len(rest) or recall_shown(
+                    top, hits, drawn, len(rest), self._recall, error
+                ):
+                    while True:
+                        yield []
+                if hits >= _HITS and hits / drawn * len(rest) > breaks:
+                    break
+                hits += yield rest[drawn:]
+            self._sample = None
+
+
+def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
+    """A `Learner` from the words of posts and the scores (N,) of the search, by rank.
+
+    Raises:
+        InputError: for posts without texts.
+    """
+    if not texts.units([0])[0].text:
+        raise InputError(
+            "--rule learn-first learns from the texts of posts, and the results have none; name "
+            "the posts with --posts, or use --rule random-first"
+        )
+
+    @cache
+    def words() -> tuple[PostWords, NDArray[np.int64]]:
+        units = texts.units(range(len(scores)))
+        keys = [repr(text_key(unit) or unit.name) for unit in units]
+        return PostWords.of([unit.text for unit in units]), np.unique(
+            keys, return_inverse=True
+        )[1]
+
+    return lambda by_rank: learned_order(scores, *words(), by_rank)
+
+
+def learned_order(
+    scores: NDArray[np.float64],
+    words: PostWords,
+    groups: NDArray[np.int64],
+    by_rank: Known,
+) -> NDArray[np.int64]:
+    """All ranks (N,) in the order learned from the labels, or in that of the search; see `learn`.
+
+    `groups` (N,) are the clusters of near-duplicates.
+    """
+    try:
+        feedback = learn(
+            words,
+            scores,
+            {place: bool(label) for place, label in by_rank.items()},
+            groups,
+        )
+    except TooFewLabels:
+        return np.argsort(-scores, kind="stable")
+    return np.argsort(-(feedback.scores if feedback.helps else scores), kind="stable")
+
+
+def recall_shown(
+    top: int, hits: Values, drawn: Values, rest: int, recall: float, error: float
+) -> NDArray[np.bool_]:
+    """Whether every number of relevant posts that would break a recall is ruled out, (n,).
+
+    With x (`hits`, (n,)) of m (`drawn`, (n,)) random posts of the rest relevant, a number K is
+    ruled out when its prior-posterior ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020,
+    arXiv 2006.04347), which is valid at every look. The prior is beta-binomial with parameters 1
+    and 2u/K0 for u posts of the rest, K0 = F (1 - recall) / recall, F (`top`) the relevant posts
+    found before.
+    """
+    hits = np.asarray(hits, np.float64)
+    drawn = np.asarray(drawn, np.float64)
+    # The smallest number that breaks it.
+    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top
+    ratio = prior_posterior(bad, hits, drawn, rest, *_prior(top, rest, recall))
+    # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
+    likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
+    return (bad > rest - (drawn - hits)) | likely
+
+
+def _prior(top: int, rest: int, recall: float) -> tuple[float, float]:
+    """The parameters of the prior of `recall_shown`: a mean near half of what breaks the recall."""
+    return 1.0, 2 * rest / max(top * (1 - recall) / recall, 1e-9)
+
+
+def binomial_place(recall: float, error: float, positives: int) -> int | None:
+    """The smallest j for which P(at least j of the positives are in the part) <= `error`, or None.
+
+    Each of them is in the part with probability `recall`.
+    """
+    from scipy.stats import binom
+
+    places = np.arange(1, positives + 1)
+    good = np.flatnonzero(binom.sf(places - 1, positives, recall) <= error)
+    return int(places[good[0]]) if len(good) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The user's choices, fixed before the first label; shares as typed.
+
+    Attributes:
+        find: number of relevant posts to find, or None.
+        recall: share of all relevant posts to find, or None.
+        positives: with `RANDOM_FIRST`: random relevant posts to wait for.
+    """
+
+    find: int | None
+    recall: str | None
+    rule: str
+    positives: int
+    confidence: str
+    seed: int
+
+    def check(self) -> None:
+        """Raise an `InputError` for a value that no pool allows."""
+        if self.find is None and self.recall is None:
+            raise InputError(
+                "expected a number of posts, or a share of all relevant posts"
+            )
+        for name, number in (("find", self.find), ("positives", self.positives)):
+            if number is not None and number < 1:
+                raise InputError(
+                    f"{name} is {number}; expected at least 1 relevant post"
+                )
+        if self.recall is not None:
+            share_of(self.recall, "recall (the share of all relevant posts)")
+        share_of(self.confidence, "confidence")
+        if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
+            raise InputError(
+                f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
+            )
+
+    def rules(self, population: Population, texts: Texts) -> list[Rule]:
+        """The rules, in the order in which they request labels.
+
+        Raises:
+            InputError: for a rule that cannot work here.
+        """
+        size = len(population)
+        error = float(1 - Fraction(self.confidence))
+        rules: list[Rule] = []
+        if self.recall is not None:
+            recall = float(Fraction(self.recall))
+            keys = population.keys(self.seed, "stopping")(0, size)
+            order = np.argsort(keys, kind="stable")
+            if self.rule == RANDOM_FIRST:
+                rules.append(RandomPositives(recall, error, self.positives, order))
+            else:
+                learner = word_learner(population.scores, texts)
+                rules.append(LearnThenRandom(recall, error, order, learner))
+        if self.find is not None:
+            rules.append(Find(self.find, size))
+        return rules
+
+
+class Stopping(SamplingPlan):
+    """A plan to label down a ranking, and the posts it needs next; see `SamplingPlan`."""
+
+    kind = "stopping"
+
+    def _prepare(self) -> None:
+        chosen = self.plan["settings"]
+        self.goal = Goal(**{field.name: chosen[field.name] for field in fields(Goal)})
+        self.goal.check()
+        self.rules = self.goal.rules(self.population, self.texts)
+
+    @classmethod
+    def start(
+        cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]
+    ) -> Self:
+        """Fix the goal and write the plan; resume it if the file has the same goal."""
+        goal.check()
+        posts = options.get("posts")
+        if path.exists():
+            stopping = cls.resume(path, results=results, posts=posts)
+            if stopping.goal != goal:
+                raise InputError(
+                    f"{path}: this file has another plan. What is fixed before the first label "
+                    "cannot be changed afterwards: repeat its options, or use another --labels"
+                )
+            return stopping
+        population = Population(results)
+        goal.rules(population, Texts(population, posts))
+        error = Fraction(0)
+        if goal.recall is None:
+            options["another_plan"] = (
+                True  # without a guarantee, further plans cost nothing
+            )
+        else:
+            error = 1 - Fraction(goal.confidence)
+        return cls._fix(path, population, asdict(goal), error=error, **options)
+
+    def ask(self, labels: Labels) -> Unit | None:
+        """The next post to label; None if every rule is satisfied."""
+        ranks = self.needed(labels)
+        return (
+            self.texts.units(ranks[:1], partial(list, ranks[:500]))[0]
+            if ranks
+            else None
+        )
+
+    def needed(self, labels: Labels) -> list[int]:
+        """The ranks of the posts to label next, in order; empty if every rule is satisfied."""
+        by_rank = self._known(labels)
+        return next((ranks for rule in self.rules if (ranks := rule.next(by_rank))), [])
+
+    @property
+    def recall(self) -> Fraction:
+        """The recall that is the goal; 0 without one."""
+        return Fraction(self.goal.recall or 0)
+
+    @property
+    def confidence(self) -> Fraction:
+        """The confidence that is left after earlier plans over the same posts."""
+        return max(Fraction(0), Fraction(self.goal.confidence) - self.earlier_error)
+
+    @property
+    def promises_recall(self) -> bool:
+        """Whether recall is a goal."""
+        return self.goal.recall is not None
+
+    def recall_reached(self, labels: Labels) -> bool:
+        """Whether the rule of the recall is satisfied."""
+        return self.promises_recall and not self.rules[0].next(self._known(labels))
+
+    def status(self, labels: Labels) -> str:
+        """The progress and what it shows in words."""
+        parts = [self.progress(labels), self.shown(labels)]
+        return "; ".join(part for part in parts if part)
+
+    def progress(self, labels: Labels) -> str:
+        """The labels given, and those that the rules still need."""
+        by_rank = self._known(labels)
+        verdicts = [label.relevant for label in labels.of.values()]
+        row = next(
+            (n for n, relevant in enumerate(reversed(verdicts)) if relevant),
+            len(verdicts),
+        )
+        parts = [f"{len(verdicts):,} labeled, {sum(verdicts):,} relevant"]
+        parts += [rule.status(by_rank) for rule in self.rules]
+        if self.promises_recall and self.plan["earlier"]:
+            parts.append(
+                f"the confidence of the recall is {float(self.confidence):g}, after "
+                f"{counted(len(self.plan['earlier']), 'earlier plan')}"
+            )
+        return "; ".join(
+            [*parts, f"{row} not relevant in a row (which guarantees nothing)"]
+        )
+
+    def shown(self, labels: Labels) -> str:
+        """A lower bound on the recall so far, once it says something; else empty."""
+        by_rank = self._known(labels)
+        hits = sum(by_rank.values())
+        bounds = [
+            most
+            for rule in self.rules
+            if (most := rule.most_relevant(by_rank)) is not None
+        ]
+        if not bounds or not hits:
+            return ""
+        most = max(min(bounds), hits)
+        if hits < _TELLING * most:
+            return ""
+        share = math.floor(100 * hits / most)
+        return (
+            f"with confidence {float(self.confidence):g}, there are at most {most:,} relevant "
+            f"posts; the {hits:,} labeled ones are at least {share}% of them"
+        )
+
+    def _known(self, labels: Labels) -> dict[int, int]:
+        ranks = self.population.ranks_of(list(labels.of))
+        return {
+            ranks[name]: int(label.relevant)
+            for name, label in labels.of.items()
+            if name in ranks
+        }

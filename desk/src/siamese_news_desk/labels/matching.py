@@ -1,0 +1,458 @@
+"""Labels from sheets, whatever program saved them, matched to the drawn posts."""
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+from siamese_news.data.readers.values import whole_number
+from siamese_news.errors import InputError
+from siamese_news.utils.records import fitting
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.labels.journal import (
+    CONFLICT,
+    SKIP,
+    YES,
+    Journal,
+    LabelJournal,
+    annotator_name,
+    common_label,
+    conflict_remarks,
+    locked,
+    now,
+)
+from siamese_news_desk.labels.sheets import RawLabel, check_value, read_rows
+from siamese_news_desk.labels.units import Unit
+
+_SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d+")
+_ROUNDED = 15  # digits of a number that a spreadsheet keeps
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPost:
+    """A drawn unit: its key in sheets, its name in the population, and its part of the sample."""
+
+    key: str
+    name: str
+    part: str = ""
+
+    @property
+    def post(self) -> str:
+        """The post's id."""
+        return self.name.rpartition("\t")[2]
+
+
+class _DrawnRow(TypedDict):
+    """The line of a drawn unit; see `SampledPost`."""
+
+    key: str
+    name: str
+    part: NotRequired[str]
+
+
+class _VerdictRow(TypedDict):
+    """The line of a verdict: its key, and the label (empty if it was removed)."""
+
+    key: str
+    label: str
+
+
+class SampledPosts:
+    """The drawn units of the plan with this seal, in their order; the file only grows.
+
+    Raises:
+        InputError: for a damaged file.
+    """
+
+    def __init__(self, path: Path, plan: str) -> None:
+        self.path = path
+        self._plan = plan
+        self.by_key: dict[str, SampledPost] = {}
+        self.by_name: dict[str, SampledPost] = {}
+        self._journal = Journal(path)
+        self._journal.replay(self._read)
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+    def draw(
+        self, units: Sequence[Unit], parts: Sequence[str] = ()
+    ) -> list[SampledPost]:
+        """Record units, of these parts, that are not yet recorded; returns all of them."""
+        with locked(self.path):
+            # By another annotator of the same plan.
+            self._journal.replay(self._read, added=True)
+            new = []
+            for unit, part in zip(units, parts or [""] * len(units), strict=True):
+                if unit.name not in self.by_name:
+                    drawn = SampledPost(self._key(unit.name), unit.name, part)
+                    self._take(drawn)
+                    row = {"key": drawn.key, "name": drawn.name}
+                    new.append(row | {"part": part} if part else row)
+            if new:
+                self._journal.append(new)
+        return [self.by_name[unit.name] for unit in units]
+
+    def keyed(
+        self, units: Sequence[Unit], parts: Sequence[str] = ()
+    ) -> list[tuple[str, Unit]]:
+        """Record units and return them with their keys, as `write_sheet` takes them."""
+        return [
+            (sampled.key, unit)
+            for sampled, unit in zip(self.draw(units, parts), units, strict=True)
+        ]
+
+    def check_keys(self) -> None:
+        """Raise an `InputError` if a key does not follow from the plan and the post.
+
+        The plan's order and criteria are part of every key, so these cannot be changed alone.
+        """
+        for drawn in self.by_key.values():
+            digest = self._digest(drawn.name)
+            if len(drawn.key) < 9 or not f"k{digest}".startswith(drawn.key):
+                raise InputError(
+                    f"{self.path}: key {drawn.key!r} of post '{drawn.post}' is not that of the "
+                    "plan; the plan or this file was changed: restore both"
+                )
+
+    def _digest(self, name: str) -> str:
+        return hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()
+
+    def _read(self, row: Mapping[str, Any]) -> None:
+        drawn = fitting(row, _DrawnRow)
+        self._take(SampledPost(drawn["key"], drawn["name"], drawn.get("part", "")))
+
+    def _take(self, drawn: SampledPost) -> None:
+        self.by_key[drawn.key] = drawn
+        self.by_name[drawn.name] = drawn
+
+    def _key(self, name: str) -> str:
+        for length in range(8, 33):
+            # A letter first, so that nobody reads 12e45678 as a number.
+            key = f"k{self._digest(name)[:length]}"
+            if key not in self.by_key:
+                return key
+        raise AssertionError("two posts have one key")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The label of a drawn post: ``yes``, ``no`` or ``skip``."""
+
+    sampled: SampledPost
+    said: str
+
+    @property
+    def relevant(self) -> bool:
+        """Whether it counts as relevant."""
+        return self.said == YES
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the post was skipped; it then counts as not relevant."""
+        return self.said == SKIP
+
+
+_REMARKS = {
+    "repeated": ("label", "was", "were", "given twice, the same both times"),
+    "not_drawn": ("label", "is", "are", "of posts that were not drawn; not used"),
+    "mangled": (
+        *("id", "was", "were"),
+        "changed by another program (a spreadsheet drops leading zeros and digits); the posts were "
+        "found anyway",
+    ),
+    "unchecked": (
+        *("label", "is", "are"),
+        "in rows without a check value (column check), so columns that were sorted or moved "
+        "separately would not be noticed",
+    ),
+}
+
+
+@dataclass(slots=True)
+class Labels:
+    """The labels of a plan by the name of the unit, in the order of the files.
+
+    The numbers are those of `_REMARKS`; `conflicts` are units that count as skipped, because their
+    labels contradict each other; `by` has the label of each annotator of a unit, with an empty name
+    if a file does not name them.
+    """
+
+    of: dict[str, Label] = field(default_factory=dict)
+    conflicts: list[str] = field(default_factory=list)
+    by: dict[str, dict[str, str]] = field(default_factory=dict)
+    repeated: int = 0
+    not_drawn: int = 0
+    mangled: int = 0
+    unchecked: int = 0
+
+    @property
+    def annotators(self) -> set[str]:
+        """The names of those who gave labels."""
+        return {
+            name for labels_by_person in self.by.values() for name in labels_by_person
+        }
+
+    def remarks(self) -> list[str]:
+        """Remarks about the files for the user."""
+        return [
+            f"{counted(count, noun)} {singular if count == 1 else several} {text}"
+            for name, (noun, singular, several, text) in _REMARKS.items()
+            if (count := getattr(self, name))
+        ] + conflict_remarks(self.conflicts, "counted as not relevant")
+
+    def add(self, sampled: SampledPost, verdict: str) -> None:
+        """Take a unit's `common_label`."""
+        if verdict == CONFLICT:
+            self.conflicts.append(sampled.name)
+        self.of[sampled.name] = Label(sampled, SKIP if verdict == CONFLICT else verdict)
+
+
+def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
+    """Read the labels of sheets in any order, in any format that `sheets.read_rows` knows.
+
+    Raises:
+        InputError: with ``path:line``, for an invalid label and one in a wrong column; for files
+            without any drawn post.
+    """
+    labels, rows = Labels(), 0
+    labels_of: dict[str, set[tuple[str, str]]] = {}
+    for path in paths:
+        sheet: list[tuple[SampledPost, str]] = []
+        for raw in read_rows(path):
+            rows += 1
+            verdict = raw.verdict()
+            sampled_post = _find(raw, drawn, labels)
+            if not verdict or sampled_post is None:
+                labels.not_drawn += bool(verdict)
+                continue
+            _check_row(raw, sampled_post, labels)
+            sheet.append((sampled_post, verdict))
+            before = labels_of.setdefault(sampled_post.name, set())
+            who = annotator_name(raw.annotator)
+            # Two annotators who agree repeat nothing.
+            labels.repeated += (verdict, who) in before
+            before.add((verdict, who))
+        if path.suffix.lower() not in (".json", ".jsonl"):
+            _refuse_sorted(path, sheet, drawn)
+    for name, several in labels_of.items():
+        people = sorted({who for _, who in several})
+        labels.by[name] = {
+            person: common_label(verdict for verdict, who in several if who == person)
+            for person in people
+        }
+        labels.add(drawn.by_name[name], common_label(verdict for verdict, _ in several))
+    if rows and not labels.of and labels.not_drawn:
+        raise InputError(
+            f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
+            f"expected the sheets of {drawn.path}"
+            + (
+                ""
+                if drawn.by_key
+                else ", which is missing or empty: copy it to the plan's folder"
+            )
+        )
+    return labels
+
+
+def labels_in(journal: LabelJournal, sampled: SampledPosts | None = None) -> Labels:
+    """The labels of a journal, of the sampled posts or of all, in the order in which they came."""
+    labels = Labels()
+    for name in journal.posts():
+        sampled_post = (
+            SampledPost("", name) if sampled is None else sampled.by_name.get(name)
+        )
+        if sampled_post is not None:
+            labels.add(sampled_post, journal.verdict(name))
+            judgments = journal.by_annotator(name)
+            labels.by[name] = {
+                person: judgments[person].label for person in sorted(judgments)
+            }
+    return labels
+
+
+_REMEDY = "remove it; a change of the verdict in it is then not counted"
+
+
+class VerdictLog:
+    """The verdicts of the sampled posts of a plan as they came in; it only grows.
+
+    Changing verdicts after seeing the result moves the result, and no confidence covers that. So
+    `look` is called before anything is shown, and `changed` counts the changes. The file `path` is
+    with the plan; the user's `copy` knows the verdicts wherever the plan was moved or copied.
+    """
+
+    def __init__(self, sampled: SampledPosts, path: Path, copy: Path) -> None:
+        self._sampled = sampled
+        self._path = path
+        self._copy = copy
+        self._last: dict[str, str] = {}
+        self._changed: set[str] = set()
+        for file in (copy, path):
+            Journal(file, _REMEDY).replay(self._read)
+
+    @property
+    def changed(self) -> int:
+        """The number of posts whose verdict was changed or removed after the first look."""
+        return len(self._changed)
+
+    def covers(self, labels: Labels) -> bool:
+        """Whether all these verdicts were recorded, so that `changed` counts their changes."""
+        return all(
+            self._last.get(label.sampled.key) == label.said
+            for label in labels.of.values()
+        )
+
+    def look(self, labels: Labels) -> None:
+        """Record new verdicts; they are on the disk when this returns."""
+        new_verdicts = {label.sampled.key: label.said for label in labels.of.values()}
+        keys_seen = self._last.keys() & self._sampled.by_key.keys()
+        new = {
+            key: new_verdicts.get(key, "")
+            for key in [*new_verdicts, *sorted(keys_seen)]
+        }
+        new = {
+            key: verdict
+            for key, verdict in new.items()
+            if self._last.get(key, "") != verdict
+        }
+        if not new:
+            return
+        at = now()
+        rows = [
+            {"key": key, "label": verdict, "at": at} for key, verdict in new.items()
+        ]
+        # Read again, because the page and a command may both be open.
+        with locked(self._path):
+            Journal(self._path, _REMEDY).append(rows)
+        with suppress(OSError), locked(self._copy):  # a folder that cannot be written
+            Journal(self._copy, _REMEDY).append(rows)
+        for key, verdict in new.items():
+            self._take(key, verdict)
+
+    def _read(self, row: Mapping[str, Any]) -> None:
+        verdict = fitting(row, _VerdictRow)
+        self._take(verdict["key"], verdict["label"])
+
+    def _take(self, key: str, verdict: str) -> None:
+        if self._last.get(key, verdict) != verdict:
+            self._changed.add(key)
+        self._last[key] = verdict
+
+
+def changed_sentence(changed: int) -> str:
+    """The sentence about changed verdicts; empty if there are none."""
+    if not changed:
+        return ""
+    verdicts = "1 verdict was" if changed == 1 else f"{changed:,} verdicts were"
+    return (
+        f" {verdicts} changed after the result had been seen for the first time; the confidence "
+        "does not cover such changes."
+    )
+
+
+def _check_row(raw: RawLabel, sampled_post: SampledPost, labels: Labels) -> None:
+    if raw.check is None:
+        return
+    if not raw.check.strip():
+        labels.unchecked += 1
+    elif raw.text.strip() and raw.check.strip().lower() != check_value(
+        sampled_post.name, raw.text
+    ):
+        raise InputError(
+            f"{raw.where}: the text or the value {raw.check!r} in the column check is not that of "
+            f"post '{sampled_post.post}'; a column was sorted or moved without the others, so labels "
+            "may be in the rows of other posts: undo that (if somebody only corrected the text, clear "
+            "its cell)"
+        )
+
+
+def _refuse_sorted(
+    path: Path, sheet: Sequence[tuple[SampledPost, str]], drawn: SampledPosts
+) -> None:
+    """Refuse labels that are sorted although the posts are not.
+
+    Rows that were sorted as a whole no longer follow the random order. Relevant posts first prove
+    nothing, because a sheet goes down the ranking. The error is raised if fewer than one in a
+    thousand sheets would look sorted by chance.
+    """
+    places = {key: place for place, key in enumerate(drawn.by_key)}
+    rows = [places[sampled.key] for sampled, _ in sheet]
+    counts = Counter(verdict for _, verdict in sheet)
+    runs = sum(first[1] != second[1] for first, second in pairwise(sheet)) + 1
+    if next(iter(counts), YES) == YES or runs > len(counts) or rows != sorted(rows):
+        return
+    if math.factorial(len(sheet)) > 1000 * math.prod(
+        map(math.factorial, counts.values())
+    ):
+        raise InputError(
+            f"{path}:2: the labels are sorted ("
+            + ", then ".join(f"{count} {verdict}" for verdict, count in counts.items())
+            + "), while the posts are in their random order: the column label was probably sorted "
+            "without the others; undo that (if the labels really came in this order, sort whole "
+            "rows by the column key and run the command again)"
+        )
+
+
+def _find(raw: RawLabel, drawn: SampledPosts, labels: Labels) -> SampledPost | None:
+    if raw.key:
+        sampled_post = drawn.by_key.get(raw.key.strip().lower())
+        if sampled_post is not None and raw.post and raw.post != sampled_post.post:
+            if not _mangled(raw.post, sampled_post.post):
+                raise InputError(
+                    f"{raw.where}: key {raw.key!r} is of post '{sampled_post.post}', but the row has "
+                    f"post '{raw.post}'; the rows were mixed up: restore the columns key and post"
+                )
+            labels.mangled += 1
+        return sampled_post
+    if not raw.post:
+        if raw.label.strip():
+            raise InputError(
+                f"{raw.where}: a label without key and post; the labels were probably moved to "
+                "other rows: move each one back to its post"
+            )
+        return None
+    name = f"{raw.article}\t{raw.post}" if raw.article else raw.post
+    sampled_post = drawn.by_name.get(name) or drawn.by_name.get(raw.post)
+    if sampled_post is not None:
+        return sampled_post
+    alike = [unit for unit in drawn.by_key.values() if _mangled(raw.post, unit.post)]
+    if len(alike) == 1:
+        labels.mangled += 1
+        return alike[0]
+    if len(alike) > 1:
+        raise InputError(
+            f"{raw.where}: post '{raw.post}' lost digits, and {len(alike)} drawn posts could be "
+            "meant; expected the column key of the sheet: restore it"
+        )
+    return None
+
+
+def _mangled(shown: str, real: str) -> bool:
+    """Whether a spreadsheet may have turned the real id into the shown one."""
+    shown = shown.strip()
+    if not real.isdigit():
+        return False
+    if whole_number(shown) == real:  # 17.0
+        return True
+    if shown.isdigit():
+        if shown.lstrip("0") == real.lstrip("0"):
+            return True
+        # A number keeps 15 digits; the others become zeros.
+        without_zeros = real.lstrip("0")
+        return len(without_zeros) > _ROUNDED and shown == without_zeros[
+            :_ROUNDED
+        ].ljust(len(without_zeros), "0")
+    if _SCIENTIFIC.fullmatch(shown):
+        digits = len(re.split("[eE]", shown)[0].replace(",", ".").partition(".")[2])
+        return (
+            f"{float(shown.replace(',', '.')):.{digits}e}"
+            == f"{float(real):.{digits}e}"
+        )
+    return False

@@ -1,0 +1,533 @@
+"""The certificate, goals and running estimates of a project; `decide` computes them."""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from fractions import Fraction
+from itertools import chain, islice, takewhile, zip_longest
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from siamese_news.errors import InputError
+from siamese_news.utils.files import readable_name
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.bounds.hypergeometric import (
+    lower_bound,
+    recall_bound,
+    upper_bound,
+)
+from siamese_news_desk.decide.certificate import (
+    certificate_of,
+    findings_of,
+    left_sentence,
+    sentence_of,
+    write_files,
+)
+from siamese_news_desk.decide.certificate_page import answers_html, page_of
+from siamese_news_desk.decide.certification import Certification, Claim, Settings
+from siamese_news_desk.decide.outlook import outlook_sentence, outlooks, relevance_of
+from siamese_news_desk.decide.plan.design import Keys, Order, share_of
+from siamese_news_desk.decide.plan.files import SEAL, sibling
+from siamese_news_desk.decide.plan.ledger import plans_over
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.stopping import Goal, Stopping
+from siamese_news_desk.labels.journal import (
+    CONFLICT,
+    SKIP,
+    YES,
+    LabelJournal,
+    write_judgments,
+)
+from siamese_news_desk.labels.matching import Labels, changed_sentence, labels_in
+from siamese_news_desk.labels.units import Unit
+from siamese_news_desk.page.project import Project
+
+BUDGET_CAP = 100_000
+
+# Labels after which progress is worded again; each wording counts as a look.
+_RENEWED = 10
+_FIRST = 256  # posts of an order whose labels are looked up together at first
+_SEED = 0  # of the random order of the estimates; the default of `audit`
+_AUDITED = 200  # labels of the audit that the page suggests
+
+Sample = tuple[int, int, int]
+"""Posts, how many of them were labeled, how many of those are relevant."""
+
+Plan = TypeVar("Plan", Certification, Stopping)
+
+
+class _Planned(Generic[Plan]):
+    """A plan of the current search, fixed before labels are given for it.
+
+    Its commands read the labels from a file with the name `sheet`.
+    """
+
+    def __init__(
+        self, project: Project, log: LabelJournal, kind: type[Plan], sheet: str
+    ) -> None:
+        self._project = project
+        self._log = log
+        self._kind: type[Plan] = kind
+        self._sheet = sheet
+        self._guard = threading.RLock()
+        self._work: Plan | None = None
+
+    @property
+    def sheet(self) -> Path:
+        """The file from which the commands read the labels."""
+        return self._project.search / self._sheet
+
+    @property
+    def path(self) -> Path:
+        """The file of the plan."""
+        return sibling(self.sheet, "plan.json")
+
+    @property
+    def planned(self) -> bool:
+        """Whether the current search has a plan."""
+        return self.path.exists()
+
+    def _results_to_plan(self) -> Path:
+        results = self._project.require_results()
+        if self.planned:
+            raise InputError("the plan is already fixed and can no longer be changed")
+        return results
+
+    def _open(self) -> Plan:
+        if self._work is None or self._work.path != self.path:
+            if not self.planned:
+                raise InputError(
+                    "nothing is fixed yet; fix a target before labeling for it"
+                )
+            self._work = self._kind.resume(self.path, results=self._project.results)
+        return self._work
+
+    def _write_sheet(self, posts: Iterable[str]) -> None:
+        """Write the labels of all annotators, from which a command finds the same."""
+        judgments = (
+            replace(judgment, post=post)
+            for post in posts
+            for judgment in self._log.by_annotator(post).values()
+        )
+        write_judgments(self.sheet, judgments, self._open().plan[SEAL])
+
+
+class Findings(NamedTuple):
+    """The state of a certificate."""
+
+    content: dict[str, Any]  # as the command writes it
+    claims: list[Claim]
+    labels: Labels
+    sentences: list[str]  # each claim in words
+    left: str  # what stopping now saves, once the certificate needs no more labels
+
+
+class Certificate(_Planned[Certification]):
+    """The plan of the certificate for the current search, and its findings."""
+
+    def __init__(self, project: Project, log: LabelJournal) -> None:
+        super().__init__(project, log, Certification, "sheet.jsonl")
+        # The file of the plan and the version of the labels, with the result.
+        self._found: tuple[Path, int, Findings] | None = None
+        self._answers: tuple[Findings, str] | None = None
+
+    def earlier(self) -> int:
+        """How many plans were made over the posts of the results."""
+        results = self._project.results
+        return (
+            plans_over(Population(results))
+            if results.exists() and not self.planned
+            else 0
+        )
+
+    def outlook(self, targets: Sequence[str], confidence: str) -> list[str]:
+        """What labels are likely to buy on this list for each target; nothing is fixed."""
+        error = float(1 - share_of(confidence, "confidence"))
+        for target in targets:
+            share_of(target, "precision")
+        population = Population(self._project.require_results())
+        relevance = relevance_of(population)
+        if relevance is None:
+            raise InputError(
+                "the results have no relevance, from which an outlook is made"
+            )
+        sentences = (
+            outlook_sentence(
+                target, outlooks(population.scores, relevance, target, error=error)
+            )
+            for target in targets
+        )
+        return [
+            text or "The list is shorter than any plan: label all of it."
+            for text in sentences
+        ]
+
+    def plan(self, settings: Settings, *, another_plan: bool) -> None:
+        """Fix everything before the first label; an `InputError` if there is a plan already."""
+        with self._guard:
+            results = self._results_to_plan()
+            if not 1 <= settings.budget <= BUDGET_CAP:
+                raise InputError(
+                    f"budget is {settings.budget}; expected 1 to {BUDGET_CAP:,} labels"
+                )
+            criteria = self._project.criteria.strip()
+            self._work = Certification.start(
+                results,
+                self.path,
+                settings,
+                another_plan=another_plan,
+                criteria=criteria,
+            )
+            self.next_posts(1)
+
+    def next_posts(self, count: int) -> list[str]:
+        """Ids of the posts to label next for the certificate; none if no label would help."""
+        with self._guard:
+            work = self._open()
+            units = work.texts.units(
+                work.next_posts(labels_in(self._log, work.sampled), at_least=count)
+            )
+            work.sampled.draw(units)
+            return [unit.post for unit in units]
+
+    def keys(self) -> dict[str, str]:
+        """The ids of the sampled posts by their keys in sheets; none without a plan."""
+        if not self.planned:
+            return {}
+        with self._guard:
+            return {
+                key: sampled.post
+                for key, sampled in self._open().sampled.by_key.items()
+            }
+
+    def left(self) -> int:
+        """How many of the planned labels are not given yet."""
+        with self._guard:
+            work = self._open()
+            return max(
+                0, work.settings.budget - len(labels_in(self._log, work.sampled).of)
+            )
+
+    def findings(self) -> Findings:
+        """The state of the certificate with the present labels."""
+        with self._guard:
+            path = self.path
+            version = self._log.version
+            if self._found is None or self._found[:2] != (path, version):
+                work = self._open()
+                labels = labels_in(self._log, work.sampled)
+                work.log.look(labels)
+                claims = work.claims(labels)
+                content = findings_of(work, claims, labels)
+                findings = Findings(
+                    content,
+                    claims,
+                    labels,
+                    [sentence_of(content, claim) for claim in content["claims"]],
+                    left_sentence(content),
+                )
+                self._found = path, version, findings
+            return self._found[2]
+
+    def progress(self) -> str:
+        """The progress in a sentence for the annotator; renewed every ten labels."""
+        if not self.planned:
+            return ""
+        with self._guard:
+            work = self._open()
+            latest = self._found
+            # A count is no look at the result.
+            used = len(labels_in(self._log, work.sampled).of)
+            planned = work.settings.budget
+            if (
+                latest is None
+                or latest[0] != self.path
+                or abs(self._log.version - latest[1]) >= _RENEWED
+            ):
+                self.findings()
+                latest = self._found
+        assert latest is not None
+        content = latest[2].content
+        left = latest[2].left
+        before = content["labels"]["used"]
+        sentences = [f"{used:,} of {planned:,} labels."]
+        if before != used:
+            sentences.append(f"After {before:,} of them:")
+        for claim in content["claims"]:
+            if claim["threshold"] is not None:
+                posts = counted(claim["posts"], "certified post")
+                sentences.append(f"{posts} at {claim['target']}.")
+            if (more := claim["more_labels"]) and claim["next_set"]:
+                beyond = before + more - planned
+                sentences.append(
+                    f"About {counted(more, 'more label')}"
+                    f"{f' ({beyond:,} more than planned)' if beyond > 0 else ''} to certify "
+                    f"{counted(claim['next_set']['posts'], 'post')} at {claim['target']}."
+                )
+        if left:
+            sentences.append(left)
+        return " ".join(
+            sentences if len(sentences) > 2 or before == used else sentences[:1]
+        )
+
+    def answers(self) -> str:
+        """The answers to a reviewer with the present labels, as HTML."""
+        with self._guard:
+            findings = self.findings()
+            work = self._open()
+            if self._answers is None or self._answers[0] is not findings:
+                content = certificate_of(work, findings.claims, findings.labels)
+                self._answers = findings, readable_name(answers_html(content))
+            return self._answers[1]
+
+    def certify(self) -> Findings:
+        """Write the certificate and its page next to the plan."""
+        with self._guard:
+            findings = self.findings()
+            work = self._open()
+            self._write_sheet(findings.labels.of)
+            content = certificate_of(
+                work, findings.claims, findings.labels, [self.sheet]
+            )
+            write_files(work, findings.claims, content, page_of(content))
+            return findings
+
+    def list_at(self, threshold: float) -> Claim | None:
+        """The claim about the list that is exported from this threshold on."""
+        if not self.planned:
+            return None
+        lists = zip(self.findings().claims, self.thresholds(), strict=True)
+        return next(
+            (claim for claim, cut in lists if cut == threshold and claim.posts), None
+        )
+
+    def thresholds(self) -> list[float]:
+        """The threshold by which the list of each claim is chosen.
+
+        If nothing is certified, it is above all scores, so that only labeled posts are in the list.
+        """
+        above_all = float(np.nextafter(self._open().population.scores[0], np.inf))
+        return [
+            above_all if claim.threshold is None else claim.threshold
+            for claim in self.findings().claims
+        ]
+
+    def commands(self) -> list[str]:
+        """The equivalent command lines; writes the sheet that they read."""
+        work = self._open()
+        self._write_sheet(labels_in(self._log, work.sampled).of)
+        command = self._project.command
+        settings = work.settings
+        return [
+            command(
+                "sample",
+                results=self._project.results,
+                precision=settings.targets,
+                confidence=settings.confidence,
+                budget=settings.budget,
+                criteria=work.plan["criteria"],
+                out=self.sheet,
+            ),
+            command("certify", labels=self.sheet),
+        ]
+
+
+class Goals(_Planned[Stopping]):
+    """When to stop labeling: the goals of `annotate`; every label counts for them."""
+
+    def __init__(self, project: Project, log: LabelJournal) -> None:
+        super().__init__(project, log, Stopping, "goals.jsonl")
+
+    def plan(self, goal: Goal, *, another_plan: bool) -> None:
+        """Fix the goals; an `InputError` if they are impossible, or some are fixed already."""
+        with self._guard:
+            results = self._results_to_plan()
+            self._work = Stopping.start(
+                results,
+                self.path,
+                goal,
+                another_plan=another_plan,
+                criteria=self._project.criteria,
+            )
+
+    def next_posts(self, count: int) -> list[str]:
+        """Ids of the posts to label next; empty once all goals are reached."""
+        with self._guard:
+            work = self._open()
+            return [
+                unit.post
+                for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
+            ]
+
+    def _labels(self) -> Labels:
+        """The labels of the posts of the results; such a post counts as drawn once it has one."""
+        work = self._open()
+        ranks = work.population.ranks_of(self._log.posts())
+        work.sampled.draw([Unit(name, name) for name in ranks])
+        return labels_in(self._log, work.sampled)
+
+    def state(self) -> dict[str, Any]:
+        """The state of the goals with the present labels.
+
+        Returns:
+            ``done``, whether all are reached; the ``goal``, and the ``confidence`` that earlier
+            plans leave it; its ``status`` in words; ``changed``, a sentence on labels that were
+            changed after an earlier look at the recall.
+        """
+        with self._guard:
+            work = self._open()
+            labels = self._labels()
+            if work.goal.recall is not None:
+                work.log.look(labels)
+            return {
+                "done": not work.needed(labels),
+                "goal": work.goal,
+                "confidence": float(
+                    max(
+                        Fraction(0), Fraction(work.goal.confidence) - work.earlier_error
+                    )
+                ),
+                "status": work.status(labels),
+                "changed": changed_sentence(work.log.changed),
+            }
+
+    def command(self) -> str:
+        """The command line that continues with the same labels; writes the file that it reads."""
+        with self._guard:
+            self._write_sheet(self._labels().of)
+            return self._project.command(
+                "annotate",
+                results=self._project.results,
+                **self.options(),
+                labels=self.sheet,
+            )
+
+    def options(self) -> dict[str, Any]:
+        """The options of `annotate` for these goals."""
+        with self._guard:
+            options = asdict(self._open().goal)
+            del options["seed"]
+            return options
+
+
+class Estimates:
+    """Precision and recall at a threshold, from random posts on both sides of it.
+
+    The posts are those that `audit` draws for the same threshold, in the order of its keyed hash. A
+    label counts once every post before it in that order has one, so the labels that count are a
+    random sample without replacement, whatever else was labeled.
+    """
+
+    def __init__(self, project: Project, log: LabelJournal) -> None:
+        self._project = project
+        self._log = log
+        self._guard = threading.Lock()
+        self._held: tuple[str, Population, Keys] | None = None
+
+    def at(self, threshold: float) -> dict[str, Any]:
+        """Precision and recall at a threshold, by the labels so far.
+
+        Returns:
+            The ``threshold``; ``above`` and ``below``, a `Sample` each; ``precision`` of the posts
+            above and ``recall`` of all (None if there are none below), each with ``estimate`` (None
+            without labels), ``low`` and ``high`` of its 95% interval.
+        """
+        with self._guard:
+            samples = []
+            for side, (size, posts) in enumerate(self._sides(threshold)):
+                verdicts = list(takewhile(bool, map(self._log.verdict, posts)))
+                # As in `audit`, an undecided post counts against the list: as relevant below it.
+                relevant = (YES,) if side == 0 else (YES, SKIP, CONFLICT)
+                samples.append(
+                    (size, len(verdicts), sum(map(relevant.count, verdicts)))
+                )
+        above, below = samples
+        return {
+            "threshold": threshold,
+            "above": above,
+            "below": below,
+            "precision": _precision_interval(*above),
+            "recall": _recall_interval(above, below) if below[0] else None,
+        }
+
+    def next_posts(self, threshold: float, count: int) -> list[str]:
+        """Ids of the posts to label next, alternately above and below."""
+        with self._guard:
+            sides = [
+                list(
+                    islice(
+                        (post for post in posts if not self._log.verdict(post)), count
+                    )
+                )
+                for _, posts in self._sides(threshold)
+            ]
+        mixed = chain.from_iterable(zip_longest(*sides))
+        return [post for post in mixed if post is not None][:count]
+
+    def command(self, at: dict[str, Any]) -> str:
+        """The command line that draws such a sample of a fixed size, for a guarantee."""
+        results = self._project.results
+        recall = {}
+        if at["recall"] is not None:
+            total = at["above"][0] + at["below"][0]
+            recall = {"threshold": at["threshold"], "population": total}
+        out = results.with_name("audit.jsonl")
+        return self._project.command(
+            "audit", results=results, **recall, budget=_AUDITED, out=out
+        )
+
+    def _sides(self, threshold: float) -> list[tuple[int, Iterator[str]]]:
+        """How many posts are above and below a threshold, and their ids in random order."""
+        path = str(self._project.results)
+        if self._held is None or self._held[0] != path:
+            population = Population(self._project.results)
+            self._held = path, population, population.keys(_SEED, "audit")
+        _, population, keys = self._held
+        size = population.size_at(threshold)
+        total = len(population)
+        return [
+            (end - start, _shuffled(population, keys, start, end))
+            for start, end in ((0, size), (size, total))
+        ]
+
+
+def _shuffled(
+    population: Population, keys: Keys, start: int, end: int
+) -> Iterator[str]:
+    """The ids of the posts at the ranks [start, end) in random order."""
+    order = Order(
+        np.array([end - start]), lambda first, last: keys(first + start, last + start)
+    )
+    seen, count = 0, _FIRST
+    while seen < end - start:
+        ranks = (order.first(0, count)[seen:] + start).tolist()
+        seen = seen + len(ranks)
+        count = 4 * count
+        # A population may name its posts with their article before them.
+        yield from (name.rpartition("\t")[2] for name in population.names_at(ranks))
+
+
+def _precision_interval(
+    size: int, labeled: int, relevant: int
+) -> dict[str, float | None]:
+    """The precision of a set by a random sample of it, with the exact 95% interval."""
+    if not labeled:
+        return {"estimate": None, "low": 0.0, "high": 1.0}
+    low, high = (
+        bound(size, labeled, relevant, 0.025) for bound in (lower_bound, upper_bound)
+    )
+    return {"estimate": relevant / labeled, "low": low / size, "high": high / size}
+
+
+def _recall_interval(above: Sample, below: Sample) -> dict[str, float | None]:
+    """The recall of the posts above, with its exact 95% interval."""
+    estimate, low = recall_bound(above, below, 0.025)
+    _, missed = recall_bound(below, above, 0.025)
+    is_estimated = above[1] and below[1] and not np.isnan(estimate)
+    return {
+        "estimate": estimate if is_estimated else None,
+        "low": low,
+        "high": 1 - missed,
+    }

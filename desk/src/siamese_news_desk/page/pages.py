@@ -1,0 +1,148 @@
+"""The views of the page and the parts that its script requests, from the report's templates."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import numpy as np
+from jinja2 import PackageLoader
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from siamese_news.search.records import MAP_POINTS
+from siamese_news.search.report import Histogram, ReportPost
+from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
+from siamese_news.search.report.page import environment, shown
+from siamese_news_desk.decide.plan.population import score_text
+from siamese_news_desk.page.desk import Desk
+from siamese_news_desk.page.results import Results
+from siamese_news_desk.page.security import policy
+
+VIEWS = {
+    "search": ("/", "Search"),
+    "posts": ("/posts", "Posts"),
+    "label": ("/label", "Label"),
+    "decide": ("/decide", "Decide"),
+    "hand-over": ("/hand-over", "Hand over"),
+}
+"""Name -> address and title of each view."""
+
+_PLACED = 20_000  # the ranks within which posts with a place are searched
+
+
+@lru_cache
+def _templates() -> Any:
+    templates = environment(PackageLoader("siamese_news_desk.page", "pages"))
+    templates.filters["score"] = score_text
+    return templates
+
+
+@lru_cache
+def _code(view: str) -> tuple[str, str]:
+    """The style and the script of a view."""
+    pages = files("siamese_news_desk.page") / "pages"
+    report = files("siamese_news.search.report")
+    shared = (
+        ["common.js", "labeling.js"] if view in ("posts", "label") else ["common.js"]
+    )
+    style = [report / "style.css", pages / "desk.css"]
+    script = [pages / name for name in (*shared, f"{view}.js")]
+    return _joined(style), _joined(script)
+
+
+def _joined(texts: Iterable[Traversable]) -> str:
+    return "".join(text.read_text(encoding="utf-8") for text in texts)
+
+
+def view(name: str, **values: Any) -> tuple[str, str]:
+    """A whole page and its content security policy."""
+    style, script = _code(name)
+    code = {"style": Markup(style), "script": Markup(script)}
+    return piece(name, view=name, views=VIEWS, **code, **values), policy(script, style)
+
+
+def piece(name: str, **values: Any) -> str:
+    """A page or a part of one."""
+    # The templates of the report need them.
+    every = {
+        "several_seeds": False,
+        "seeds": {},
+    }
+    html: str = _templates().get_template(f"{name}.html.j2").render(every | values)
+    return html
+
+
+def items(
+    desk: Desk,
+    posts: list[ReportPost],
+    annotator: str,
+    *,
+    blind: bool = False,
+    independent: bool = False,
+    learned: NDArray[np.int64] | None = None,
+) -> str:
+    """Entries of a list of posts, with their labels.
+
+    `blind` hides scores and the marks of matched words, which tell them; `independent` hides the
+    labels of others. `learned` (N,) has the rank in the learned order by rank.
+    """
+    results = desk.project.load_results()
+    log = desk.log
+    machine = desk.machine
+    titles = desk.project.meta().get("titles") or {}
+    entries = []
+    low = min(0.0, float(results.scores.min()))
+    high = float(results.scores.max())
+    for post in posts:
+        judgments = log.by_annotator(post.id).items()
+        others = {
+            name: judgment.label for name, judgment in judgments if name != annotator
+        }
+        if (machine_verdict := machine.said(post.rank)) and machine.source:
+            others[f"{machine.source[1]} (machine)"] = machine_verdict
+        entries.append(
+            {
+                "shown": shown(post.rank, replace(post, terms=[]) if blind else post),
+                "mine": log.of(post.id, annotator),
+                "others": others,
+                "bar": (post.score - low) / (high - low or 1.0),
+                "place": None if learned is None else int(learned[post.rank - 1]),
+            }
+        )
+    return piece(
+        "_items",
+        entries=entries,
+        blind=blind,
+        independent=independent,
+        several_seeds=len(results.seeds) > 1,
+        seeds={
+            seed: {"id": seed, "title": titles.get(seed, "")} for seed in results.seeds
+        },
+    )
+
+
+def charts(
+    results: Results, threshold: float, whole: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The charts of a view of at least one post; `whole` is the histogram of all posts scanned."""
+    if whole:
+        histogram = Histogram(whole["edges"], whole["counts"])
+    else:
+        counts, edges = np.histogram(results.scores, bins=40)
+        histogram = Histogram(edges.tolist(), counts.tolist())
+    placed = results.posts(results.places(_PLACED)[:MAP_POINTS])
+    return {
+        "histogram": histogram_chart(histogram, threshold),
+        "map": map_chart(placed),
+        "placed": [post.rank for post in placed],
+    }
+
+
+def timeline(results: Results, ranks: Any) -> str:
+    """The chart of posts over time."""
+    counts = results.counted_by_hour(ranks)
+    undated = len(ranks) - sum(counts.values())
+    return piece("_timeline", timeline=timeline_chart(counts), undated=undated)

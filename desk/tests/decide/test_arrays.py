@@ -1,0 +1,171 @@
+"""A certificate from an array of scores and a function that labels."""
+
+import json
+
+import numpy as np
+import pytest
+from sheet_commands import run
+
+from siamese_news import InputError
+from siamese_news_desk import certify_scores
+
+
+def ranked(posts, seed=0):
+    """Scores in random order, and which items are relevant: almost all at the top, none below."""
+    generator = np.random.default_rng(seed)
+    scores = generator.random(posts)
+    relevant = generator.random(posts) < scores**2
+    return scores, relevant
+
+
+def labeler(relevant, asked=None):
+    def label(rows):
+        if asked is not None:
+            asked.append(rows)
+        return [bool(relevant[row]) for row in rows]
+
+    return label
+
+
+def names(posts):
+    return [f"item {number}" for number in range(posts)]
+
+
+def test_the_sets_are_those_of_the_commands(tmp_path):
+    scores, relevant = ranked(4000)
+    asked = []
+    done = certify_scores(
+        scores,
+        names(4000),
+        tmp_path,
+        label=labeler(relevant, asked),
+        precision=[0.7, "0.8"],
+        budget=150,
+        criteria="about the storm",
+    )
+    assert done.labels == sum(map(len, asked)) <= 150
+    assert done.next_rows == []
+    assert max(map(len, asked)) > 1
+    for named in (done.certificate, tmp_path):
+        checked = run("certify", "--check", str(named))
+        assert checked.exit_code == 0, checked.stderr
+        assert f"{done.certificate}: holds" in checked.stderr
+    written = json.loads(done.certificate.read_text())
+    assert written["criteria"] == "about the storm"
+    for part, claim in zip(done.sets, written["claims"], strict=True):
+        assert (part.precision, part.threshold) == (claim["target"], claim["threshold"])
+        assert len(part.rows) == claim["posts"] > 0
+        assert f"{claim['posts']:,} of 4,000 posts are certified" in part.sentence
+        certified = scores[part.rows] >= part.threshold
+        assert (np.diff(scores[part.rows[certified]]) <= 0).all()
+        assert relevant[part.rows[~certified]].all()
+    listed = (tmp_path / "sheet.certificate.csv").read_text().splitlines()[1:]
+    assert len(listed) == len(np.union1d(*[part.rows for part in done.sets]))
+
+
+def test_labels_may_come_a_call_at_a_time(tmp_path):
+    scores, relevant = ranked(2000)
+    once = certify_scores(
+        scores,
+        names(2000),
+        tmp_path / "once",
+        label=labeler(relevant),
+        precision=0.8,
+        budget=60,
+    )
+    options = {"precision": 0.8, "budget": 60, "another_plan": True}
+    labels = {}
+    while True:
+        done = certify_scores(
+            scores, names(2000), tmp_path / "parts", labels=labels, **options
+        )
+        if not done.next_rows:
+            break
+        labels = {row: bool(relevant[row]) for row in done.next_rows[:7]}
+    assert done.labels == 60
+    # Asked in smaller batches, the order is the same and the result as valid.
+    assert len(done.sets[0].rows) >= 0.8 * len(once.sets[0].rows)
+    assert "another" in done.sets[0].sentence or "plan" in done.sets[0].sentence
+    again = certify_scores(scores, names(2000), tmp_path / "parts", **options)
+    assert again.sets[0].rows.tolist() == done.sets[0].rows.tolist()
+
+
+def test_without_a_certified_set_the_relevant_items_are_the_set(tmp_path):
+    scores, _ = ranked(1000)
+    relevant = np.arange(1000) % 3 == 0
+    done = certify_scores(
+        scores, names(1000), tmp_path, label=labeler(relevant), budget=40
+    )
+    (part,) = done.sets
+    assert part.threshold is None and len(part.rows) and relevant[part.rows].all()
+    assert "Nothing is certified beyond them" in part.sentence
+
+
+def test_items_with_one_text_share_a_label(tmp_path):
+    scores, relevant = ranked(600)
+    texts = [f"text {row // 3}" for row in range(600)]
+    asked = []
+    certify_scores(
+        scores,
+        names(600),
+        tmp_path,
+        label=labeler(relevant, asked),
+        texts=texts,
+        budget=90,
+    )
+    labeled = [texts[row] for rows in asked for row in rows]
+    assert len(set(labeled)) == len(labeled)
+
+
+def test_undecided_items_count_as_not_relevant(tmp_path):
+    scores, _ = ranked(500)
+    done = certify_scores(
+        scores, names(500), tmp_path, label=lambda rows: [None] * len(rows), budget=30
+    )
+    assert not len(done.sets[0].rows)
+    assert json.loads(done.certificate.read_text())["labels"]["skipped"] == done.labels
+
+
+def test_another_list_needs_another_folder(tmp_path):
+    scores, _ = ranked(300)
+    done = certify_scores(scores, names(300), tmp_path, budget=20)
+    assert done.next_rows and not done.labels
+    with pytest.raises(InputError, match="other scores, ids or texts.*another folder"):
+        certify_scores(scores + 1, names(300), tmp_path, budget=20)
+    with pytest.raises(InputError, match="another plan"):
+        certify_scores(scores, names(300), tmp_path, budget=21)
+
+
+@pytest.mark.parametrize(
+    "scores, ids, options, message",
+    [
+        ([], [], {}, r"scores has the shape \(0,\)"),
+        ([[1.0]], ["a"], {}, r"shape \(1, 1\)"),
+        ([1.0, float("nan")], ["a", "b"], {}, r"scores\[1\] is nan"),
+        ([1.0, 0.5], ["a"], {}, "ids has 1 values for 2 scores"),
+        ([1.0, 0.5], ["a", "a"], {}, r"ids\[0\] and ids\[1\] are both 'a'"),
+        ([1.0, 0.5], ["a", "b"], {"texts": ["t"]}, "texts has 1 values"),
+        ([1.0, 0.5], ["a", "b"], {"precision": 1.5}, "precision"),
+        ([1.0, 0.5], ["a", "b"], {"labels": {9: True}}, "row 9, which no call"),
+        ([1.0, 0.5], ["a", "b"], {"label": lambda rows: []}, "returned 0 verdicts"),
+        (
+            [1.0, 0.5],
+            ["a", "b"],
+            {"label": lambda rows: ["yes"] * len(rows)},
+            "is 'yes'; expected True, False or None",
+        ),
+    ],
+)
+def test_bad_input_is_named(tmp_path, scores, ids, options, message):
+    with pytest.raises(InputError, match=message):
+        certify_scores(scores, ids, tmp_path, **options)
+
+
+def test_a_folder_to_check_has_one_certificate(tmp_path):
+    done = run("certify", "--check", str(tmp_path))
+    assert done.exit_code == 2 and "has no certificate; expected one" in done.stderr
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.certificate.json").write_text("{}")
+    done = run("certify", "--check", str(tmp_path))
+    assert done.exit_code == 2
+    assert "has a.certificate.json, b.certificate.json; expected one" in done.stderr

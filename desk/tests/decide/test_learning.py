@@ -1,0 +1,214 @@
+"""What the learner weighs, against naive loops, and that it leaves a good order alone."""
+
+import math
+
+import numpy as np
+import pytest
+from benchmarks.feedback_interval import coverage
+from scipy.optimize import approx_fprime
+from sklearn.metrics import average_precision_score
+
+from siamese_news.errors import InputError
+from siamese_news_desk.decide import learning
+from siamese_news_desk.decide.bounds.hypergeometric import interval
+from siamese_news_desk.decide.learning import PostWords, TooFewLabels, learn, next_posts
+
+
+def made(seed, *, telling, size=2400):
+    """A pool with 200 relevant posts, whose words tell them in `telling` pools."""
+    generator = np.random.default_rng(seed)
+    relevant = np.arange(size) < 200
+    scores = 3 * relevant + generator.normal(0, 1.2, size)
+    words = generator.integers(0, 400, (size, 8))
+    texts = []
+    for one, own in zip(words, relevant, strict=True):
+        story = (
+            "levee sandbags"
+            if telling and own and generator.random() < 0.9
+            else "today"
+        )
+        texts.append(" ".join([story, *(f"w{word}" for word in one)]))
+    return PostWords.of(texts), scores, relevant
+
+
+def labeled(scores, relevant, count, seed=0):
+    rows = next_posts(scores, None, np.arange(len(scores)), {}, count, seed=seed)
+    return {row: bool(relevant[row]) for row in rows}
+
+
+def rest(scores, relevant, verdicts):
+    places = np.setdiff1d(np.arange(len(relevant)), list(verdicts))
+    return average_precision_score(relevant[places], scores[places])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("count", [20, 50, 100])
+def test_where_words_tell_nothing_nothing_is_lost(seed, count):
+    words, scores, relevant = made(seed, telling=False)
+    verdicts = labeled(scores, relevant, count, seed)
+    found = learn(words, scores, verdicts, np.arange(len(scores)))
+    used = found.scores if found.helps else scores
+    assert rest(used, relevant, verdicts) >= rest(scores, relevant, verdicts) - 0.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_words_tell_fifty_labels_are_enough(seed):
+    words, scores, relevant = made(seed, telling=True)
+    verdicts = labeled(scores, relevant, 50, seed)
+    found = learn(words, scores, verdicts, np.arange(len(scores)))
+    assert found.helps
+    assert (
+        rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.05
+    )
+    assert {"levee", "sandbags"} <= set(found.words[0])
+
+
+def test_a_perfect_machine_is_believed_once_labels_bear_it_out():
+    words, scores, relevant = made(0, telling=False)
+    verdicts = labeled(scores, relevant, 50)
+    found = learn(
+        words, scores, verdicts, np.arange(len(scores)), machine=relevant.astype(float)
+    )
+    assert found.helps and rest(found.scores, relevant, verdicts) > 0.99
+
+
+def test_agreement_alone_is_not_enough_where_the_search_has_the_labels_right_too():
+    words, scores, relevant = made(1, telling=False)
+    generator = np.random.default_rng(1)
+    machine = (generator.random(len(scores)) < np.where(relevant, 0.9, 0.05)).astype(
+        float
+    )
+    top = np.flatnonzero(relevant & (scores > 3))[:12]
+    last = np.flatnonzero(~relevant)[-38:]
+    verdicts = dict.fromkeys(top.tolist(), True) | dict.fromkeys(last.tolist(), False)
+    found = learn(words, scores, verdicts, np.arange(len(scores)), machine=machine)
+    assert found.before == 1 and found.chance < 1e-4 and not found.helps
+    # Labels of posts about which the search errs show what the machine is worth.
+    verdicts = labeled(scores, relevant, 50, 1)
+    found = learn(words, scores, verdicts, np.arange(len(scores)), machine=machine)
+    assert found.helps and found.uses_machine and found.added > 1
+    assert (
+        rest(found.scores, relevant, verdicts) > rest(scores, relevant, verdicts) + 0.02
+    )
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_machine_that_knows_nothing_agrees_by_chance_as_rarely_as_promised(cut):
+    generator, trials = np.random.default_rng(0), 4000
+    said = np.arange(50) < 20
+    values = generator.random((trials, 50))
+    values[generator.random(values.shape) < 0.2] = np.nan
+    if cut:
+        values = np.where(np.isnan(values), np.nan, values < 0.4)
+    found = [learning._by_chance(row, said, np.arange(50)) for row in values]
+    for share in (0.01, 0.05, 0.2):
+        least = trials * share + 4 * math.sqrt(trials * share * (1 - share))
+        assert np.sum(np.array(found) < share) <= least
+
+
+def test_copies_agree_once_and_a_machine_without_a_verdict_or_a_second_kind_not_at_all():
+    said = np.arange(40) < 20
+    agrees, alone = said.astype(float), np.arange(40)
+    assert learning._by_chance(agrees, said, alone) < 1e-6
+    assert learning._by_chance(agrees, said, np.where(said, 0, 1)) > 0.1
+    assert learning._by_chance(1 - agrees, said, alone) > 0.99
+    assert learning._by_chance(np.full(40, np.nan), said, alone) == 1
+    assert learning._by_chance(np.ones(40), said, alone) == 1
+    assert learning._by_chance(agrees[:20], said[:20], alone[:20]) == 1
+
+
+def coins(seeds, size=1200, count=50):
+    """How many coin-flipping machines are in the order, and the least gain where labels lack."""
+    used, gains = 0, []
+    for seed in seeds:
+        words, scores, relevant = made(seed, telling=seed % 2, size=size)
+        verdicts = labeled(scores, relevant, count, seed)
+        coin = np.random.default_rng([1, seed]).integers(0, 2, size).astype(float)
+        found = learn(words, scores, verdicts, np.arange(size), machine=coin)
+        alone = learn(words, scores, verdicts, np.arange(size))
+        used += found.uses_machine
+        order = found.scores if found.helps else scores
+        plain = alone.scores if alone.helps else scores
+        gains.append(rest(order, relevant, verdicts) - rest(plain, relevant, verdicts))
+        assert found.uses_machine or np.array_equal(found.scores, alone.scores)
+    return used, min(gains)
+
+
+def test_a_coin_is_not_believed():
+    assert coins(range(12)) == (0, 0)
+
+
+@pytest.mark.slow
+def test_of_many_coins_hardly_one_is_believed():
+    """One test alone, agreement at p < .01, lets through one of a hundred; a weight of 1 hurts."""
+    used, least = coins(range(120))
+    print(used, least)
+    assert used <= 2 and least > -0.02
+
+
+@pytest.mark.slow
+def test_the_interval_holds_the_gain_on_posts_without_a_label():
+    found = coverage(range(500, 540))
+    held = sum(state.held for state in found)
+    print(held, len(found))
+    assert (
+        len(found) > 100
+        and interval(held, len(found))[1] >= 0.95
+        and held >= 0.9 * len(found)
+    )
+
+
+def test_relevant_posts_with_one_text_teach_nothing():
+    words, scores, _ = made(0, telling=True)
+    with pytest.raises(TooFewLabels, match="texts labeled relevant: 1;"):
+        learn(words, scores, dict.fromkeys(range(10), True), np.zeros(len(scores), int))
+
+
+def test_posts_without_words_and_labels_of_copies_alone_are_refused():
+    with pytest.raises(InputError, match="no words"):
+        PostWords.of(["", " "])
+    words = PostWords.of([f"text {n}" for n in range(30)])
+    relevant = np.arange(30) % 2 == 0
+    verdicts = dict(enumerate(relevant.tolist()))
+    with pytest.raises(TooFewLabels, match="copies of a few texts"):
+        learn(words, -np.arange(30.0), verdicts, np.where(relevant, np.arange(30), 0))
+
+
+def test_weights_are_where_the_loss_is_least():
+    """Against the loss written out, post by post."""
+    generator = np.random.default_rng(0)
+    judged, said = generator.normal(size=(60, 3)), generator.random(60) < 0.4
+    judged += said[:, None]
+    weights, far = generator.random(60), 20
+    found = learning._shares(judged, said, weights, far)
+    fewer = min(said.sum(), 60 - said.sum() - far)
+    prior = [(1.0, 1.0), (0.0, 1.0), (0.0, 30 / fewer)]
+
+    def loss(values):
+        total = 0.0
+        for row, own, weight in zip(judged, said, weights, strict=True):
+            value = values[0] + sum(a * b for a, b in zip(row, values[1:], strict=True))
+            total -= weight * math.log(1 / (1 + math.exp(-value if own else value)))
+        return total + sum(
+            s * (v - m) ** 2 / 2 for v, (m, s) in zip(values[1:], prior, strict=True)
+        )
+
+    assert found[1] > 0.05 and 0 < found[3] < 4 * found[1]  # at no bound
+    np.testing.assert_allclose(approx_fprime(found, loss), 0, atol=1e-3)
+
+
+def test_labels_represent_the_posts_around_them():
+    generator = np.random.default_rng(0)
+    scores = generator.normal(size=3000)
+    below = generator.choice(3000, 2000, replace=False)
+    rows = generator.choice(3000, 80, replace=False)
+    below = np.setdiff1d(below, rows)
+    found = learning._represented(scores, rows, below, 500)
+    ranks = np.argsort(np.argsort(-scores)).tolist()
+    part = [int(math.log2(rank / 100 + 1)) for rank in ranks]
+    far = set(below.tolist())
+    for place, row in enumerate(rows.tolist()):
+        posts = sum(part[n] == part[row] and n not in far for n in range(3000))
+        labels = sum(part[n] == part[row] for n in rows.tolist())
+        assert found[place] == pytest.approx(max(posts / labels, 1))
+    assert np.all(found[80:] == len(below) / 500)

@@ -1,0 +1,358 @@
+"""Columns and texts of files of scored posts: Parquet, JSON lines, CSV, TREC runs."""
+
+import csv
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
+from siamese_news.data.records import clean_text
+from siamese_news.errors import InputError
+from siamese_news.utils.files import expect_regular, for_arrow, open_binary, reading
+from siamese_news.utils.strings import Strings
+from siamese_news.utils.terminal import unguarded
+
+_PIECE = 2**18  # rows in memory as Python objects at one time
+_BLOCK = 8192  # rows with texts in memory at one time
+_PARQUET = (".parquet", ".pq")
+_JSON = (".jsonl", ".ndjson")
+_TREC = (".trec", ".run")
+_TREC_COLUMNS = ("article", "q0", "post", "rank", "score", "tag")
+_LINKS = ("link", "permalink", "url")
+
+
+def _ending(path: Path) -> str:
+    suffixes = [s for s in path.suffixes if s.lower() not in (".gz", ".zst")]
+    return suffixes[-1].lower() if suffixes else ""
+
+
+Articles = tuple[NDArray[np.int32], list[str]]
+"""(N,) the index of the name of each row, and the names."""
+
+
+def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
+    """Ids, articles (or None) and scores, in the order of the file."""
+    if _ending(path) in _PARQUET:
+        return _parquet_columns(path)
+    ids: list[Strings] = []
+    piece: list[str] = []
+    articles = array("i")
+    scores = array("d")
+    names: dict[str, int] = {}
+    named: bool | None = None
+    for where, row in result_rows(path):
+        if named is None and _ending(path) in (".csv", ".tsv"):
+            _expect(path, list(row))
+        piece.append(_id(row.get("post"), where))
+        article = row.get("article")
+        named = named is not False and article is not None
+        articles.append(names.setdefault(clean_text(str(article)), len(names)))
+        scores.append(_score(row.get("score"), where))
+        if len(piece) == _PIECE:
+            ids.append(Strings.of(piece))
+            piece.clear()
+    ids.append(Strings.of(piece))
+    codes = np.array(articles, np.int32)
+    return (
+        Strings.joined(ids),
+        (codes, list(names)) if named else None,
+        np.array(scores),
+    )
+
+
+@contextmanager
+def _parquet(path: Path, **options: Any) -> Iterator[Any]:
+    """The file, open; errors of reading it become an `InputError`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    open_binary(path).close()  # raises the errors of the path itself
+    try:
+        with pq.ParquetFile(for_arrow(path), **options) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"{path}: not a Parquet file that can be read ({error})"
+        ) from error
+
+
+def _parquet_columns(
+    path: Path,
+) -> tuple[Strings, Articles | None, NDArray[np.float64]]:
+    import pyarrow as pa
+
+    codes: list[NDArray[np.int32]] = []
+    names: dict[str, int] = {}
+    with _parquet(path) as file:
+        columns = file.schema_arrow.names
+        _expect(path, columns)
+        if pa.types.is_floating(file.schema_arrow.field("post").type):
+            raise InputError(
+                f"{path}: column 'post' holds fractions, so ids lost digits; write them as text"
+            )
+    coded = ["article"] if "article" in columns else None
+    with _parquet(path, read_dictionary=coded, pre_buffer=False) as file:
+        scores = np.empty(file.metadata.num_rows)
+        ids, end = [], 0
+        for batch in file.iter_batches(
+            _PIECE, columns=["post", "score", *(coded or ())]
+        ):
+            if batch.column("post").null_count or batch.column("score").null_count:
+                raise InputError(
+                    f"{path}: a post has no id or no score; expected both in every row"
+                )
+            start = end
+            end = end + len(batch)
+            try:
+                scores[start:end] = batch.column("score").cast(pa.float64()).to_numpy()
+            except pa.ArrowException as error:
+                raise InputError(
+                    f"{path}: column 'score' is not a number ({error})"
+                ) from error
+            wide = batch.column("post").cast(pa.large_string())
+            places = np.frombuffer(wide.buffers()[1], np.int64)[wide.offset :][
+                : len(wide) + 1
+            ]
+            ids.append(
+                Strings(np.frombuffer(wide.buffers()[2] or b"", np.uint8), places)
+            )
+            if coded:
+                encoded = batch.column("article").dictionary_encode()
+                of = [
+                    names.setdefault(str(n), len(names))
+                    for n in encoded.dictionary.to_pylist()
+                ]
+                codes.append(np.array(of, np.int32)[encoded.indices.to_numpy()])
+    articles = (np.concatenate(codes), list(names)) if codes else None
+    return Strings.joined(ids), articles, scores
+
+
+def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Text and link of the rows (from 0) of a file."""
+    wanted = set(rows)
+    if not wanted or _ending(path) in _TREC:
+        return {}
+    if _ending(path) not in _PARQUET:
+        numbered = enumerate(islice(result_rows(path), max(wanted) + 1))
+        return {row: _shown(record) for row, (_, record) in numbered if row in wanted}
+    texts: dict[int, tuple[str, str]] = {}
+    with _parquet(path) as file:
+        names = [n for n in ("text", *_LINKS) if n in file.schema_arrow.names]
+        start = 0
+        for group in range(file.num_row_groups if names else 0):
+            size = file.metadata.row_group(group).num_rows
+            rows_here = sorted(row for row in wanted if start <= row < start + size)
+            if rows_here:
+                table = file.read_row_group(group, columns=names)
+                part = table.take([row - start for row in rows_here]).to_pylist()
+                texts.update(
+                    (row, _shown(r)) for row, r in zip(rows_here, part, strict=True)
+                )
+            start += size
+    return texts
+
+
+def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The values of these columns, of each row in the order of the file; those that it has."""
+    if _ending(path) in _PARQUET:
+        with _parquet(path) as file:
+            there = [name for name in names if name in file.schema_arrow.names]
+            for batch in file.iter_batches(_BLOCK, columns=there) if there else ():
+                yield from batch.to_pylist()
+        return
+    for _, row in result_rows(path):
+        yield {name: row[name] for name in names if row.get(name) is not None}
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of the columns, by the first rows of a file."""
+    if _ending(path) in _PARQUET:
+        with _parquet(path) as file:
+            return list(file.schema_arrow.names)
+    first = [row for _, row in islice(result_rows(path), _BLOCK)]
+    return list(dict.fromkeys(name for row in first for name in row if name))
+
+
+def text_pieces(path: Path) -> Iterator[list[str]]:
+    """The texts of all rows in the order of the file, a piece at a time; none if it has none."""
+    if _ending(path) in _PARQUET:
+        with _parquet(path) as file:
+            if "text" in file.schema_arrow.names:
+                for batch in file.iter_batches(_BLOCK, columns=["text"]):
+                    yield [str(text or "") for text in batch.column("text").to_pylist()]
+        return
+    rows = iter(result_rows(path))
+    while block := [row for _, row in islice(rows, _BLOCK)]:
+        if not any("text" in row for row in block):
+            return
+        yield [str(row.get("text") or "") for row in block]
+
+
+def _shown(record: Mapping[str, Any]) -> tuple[str, str]:
+    link = next((str(record[name]) for name in _LINKS if record.get(name)), "")
+    return clean_text(str(record.get("text") or "")), clean_text(link)
+
+
+def _expect(path: Path, names: Sequence[str]) -> None:
+    for name in ("post", "score"):
+        if name not in names:
+            raise InputError(
+                f"{path}: has no column '{name}' (it has: {', '.join(names[:12])}); expected a "
+                "file that rank or filter wrote, or one with the columns post and score"
+            )
+
+
+def _id(value: Any, where: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value or clean_text(value) != value:
+        raise InputError(
+            f"{where}: field 'post' is {value!r}; expected results of a search"
+        )
+    return value
+
+
+def _score(value: Any, where: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{where}: field 'score' is {value!r}, expected a number"
+        ) from None
+
+
+def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The place (for messages) and the fields of each row of a file of results.
+
+    Parquet, or JSON lines, CSV, TSV or a TREC run: the last four plain, .gz or .zst.
+
+    Raises:
+        InputError: for another file, and an unreadable row.
+    """
+    ending = _ending(path)
+    if ending in _PARQUET:
+        with _parquet(path) as file:
+            rows = (
+                row for batch in file.iter_batches(8192) for row in batch.to_pylist()
+            )
+            for number, row in enumerate(rows, 1):
+                yield f"{path}:row {number}", row
+    elif ending in _JSON:
+        yield from ((f"{path}:{number}", record) for number, record in read_jsonl(path))
+    elif ending in (".csv", ".tsv"):
+        yield from _csv_rows(path, "\t" if ending == ".tsv" else ",")
+    elif ending in _TREC:
+        for number, line in read_lines(path):
+            values = line.split()
+            if len(values) != len(_TREC_COLUMNS):
+                raise InputError(
+                    f"{path}:{number}: {len(values)} fields, expected 6 of a run"
+                )
+            yield f"{path}:{number}", dict(zip(_TREC_COLUMNS, values, strict=True))
+    else:
+        raise InputError(
+            f"{path}: unknown format; expected a name that ends with .parquet, .jsonl, .csv, .tsv, "
+            ".trec or .run, as rank and filter write them"
+        )
+
+
+def found_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of `result_rows`; `InputError` if the search found nothing."""
+    if path.is_dir():
+        raise InputError(
+            f"{path}: is a folder; expected a file that rank or filter wrote"
+        )
+    empty = path.is_file() and not path.stat().st_size
+    rows = iter(()) if empty else result_rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise InputError(
+            f"{path}: has no row; an empty file is left by a search that found no post: search "
+            "again with a lower --threshold, or name other results"
+        )
+    yield first
+    yield from rows
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    limit = csv.field_size_limit(LINE_CAP)
+    between = "commas" if delimiter == "," else "tabs"
+    try:
+        lines = (line for _, line in read_lines(path, decode_whole))
+        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            # Cells without a column have the key None; columns without a cell are None.
+            if None in row:
+                raise InputError(
+                    f"{where}: has more cells than the header has columns; expected {between} "
+                    "between the cells, and quotes around a cell with one in it"
+                )
+            yield where, {name: cell and unguarded(cell) for name, cell in row.items()}
+    except csv.Error as error:
+        raise InputError(f"{path}: not a CSV file ({error}); write it again") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def result_meta(path: Path) -> dict[str, Any]:
+    """The search's file about its results; empty if there is none."""
+    about = path.with_name(path.name + ".meta.json")
+    if not about.exists():
+        return {}
+    expect_regular(about, "the search's file about its results")
+    try:
+        with reading(about):
+            meta = json.loads(about.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{about}: not JSON ({error}); remove it or write it again"
+        ) from error
+    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
+    if not isinstance(meta, dict):
+        raise InputError(f"{about}: expected a JSON object")
+    for name, kind in kinds.items():
+        if not isinstance(meta.get(name), kind | None):
+            raise InputError(f"{about}: field '{name}' is not an object")
+    return meta
+
+
+def web_link(link: Any) -> str | None:
+    """A link that is safe in a browser; another scheme than http could run a script."""
+    is_web_link = isinstance(link, str) and link.lower().startswith(
+        ("https://", "http://")
+    )
+    return link if is_web_link else None
+
+
+def read_table(path: Path) -> Any:
+    """The table of a Parquet file of results with texts and a single list of posts."""
+    import pyarrow as pa
+
+    if _ending(path) not in _PARQUET:
+        raise InputError(
+            f"{path}: expected results in Parquet; search again with an --out that ends in .parquet"
+        )
+    with _parquet(path) as file:
+        table = file.read()
+    for name in ("post", "score", "text", "rank"):
+        if name not in table.column_names:
+            raise InputError(
+                f"{path}: has no column '{name}'; expected a Parquet file of filter, with texts"
+            )
+    posts = table.column("post").cast(pa.string())
+    if len(posts.unique()) < len(posts):
+        raise InputError(
+            f"{path}: posts are in several lists; expected one list (rank --one-story, filter)"
+        )
+    texts = table.column("text").fill_null("")
+    table = table.set_column(table.column_names.index("post"), "post", posts)
+    return table.set_column(table.column_names.index("text"), "text", texts)
