@@ -101,6 +101,23 @@ def test_without_a_certified_set_the_relevant_items_are_the_set(tmp_path):
     assert "Nothing is certified beyond them" in part.sentence
 
 
+@pytest.mark.parametrize("budget", [100, 200, 300, 500])
+@pytest.mark.parametrize("precision", ["0.8", "0.9", "0.95"])
+def test_grades_are_certified_down_to_the_last_good_one(tmp_path, budget, precision):
+    """Eleven different scores: the set before the jump has no error that could be found."""
+    generator = np.random.default_rng(0)
+    relevant = generator.random(5000) < 0.1
+    grades = np.where(relevant, 7, 3) + generator.integers(-3, 4, 5000)
+    label = labeler(relevant)
+    done = certify_scores(
+        grades, names(5000), tmp_path, label=label, precision=precision, budget=budget
+    )
+    (certified,) = done.sets
+    assert certified.threshold == 7.0
+    assert set(np.flatnonzero(grades >= 7)) <= set(certified.rows)
+    assert relevant[certified.rows].all()
+
+
 def test_items_with_one_text_share_a_label(tmp_path):
     scores, relevant = ranked(600)
     texts = [f"text {row // 3}" for row in range(600)]

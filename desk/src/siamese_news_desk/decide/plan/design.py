@@ -23,6 +23,8 @@ _FOUND, _FOUND_LESS = 2.5, 4.5
 
 _SMALLEST = 10  # posts of a first set that ends before many equal scores
 
+_JUMP = 1.25  # a next set that is larger by this factor is so because of equal scores
+
 RATIO = Fraction(102, 100)
 """The size of each set divided by the one before."""
 
@@ -70,7 +72,9 @@ def planned_nulls(
 
     The list leaves out the labeled errors, so a set may have more errors than the target allows.
     The number of errors that will be found is fixed beforehand, from the number of labels that a
-    set should have when the next one fails; for the last set, which is the whole pool, it is 0.
+    set should have when the next one fails. It is 0 for the last set, which is the whole pool, and
+    for a set that ends before many equal scores: the next one may fail although this one has no
+    error, and errors that do not exist cannot be found.
     """
     following = np.append(sizes[1:], sizes[-1])
     labels = budget / (1 + np.log(following / sizes[0])) * sizes / following
@@ -79,6 +83,7 @@ def planned_nulls(
         np.floor(_FOUND * errors - _FOUND_LESS * np.sqrt(errors)), 0, sizes // 2
     )
     nulls[-1] = 0
+    nulls[following > _JUMP * sizes] = 0
     pairs = zip(sizes.tolist(), nulls.astype(np.int64).tolist(), strict=True)
     return np.array(
         [least_errors(size, target, removed) for size, removed in pairs], np.int64
