@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
+from siamese_news.search import filter as filter_module
 from siamese_news.search import partial_results as part_module
 from siamese_news.search import scan
 
@@ -449,3 +450,23 @@ def test_an_index_names_the_same_shares(files):
         for done in (streamed, indexed)
     ]
     assert ends[0] == ends[1]
+
+
+def test_a_filter_that_runs_out_of_memory_says_so_and_continues(files, monkeypatch):
+    assert run(files, out="whole.jsonl").exit_code == 0
+    lines = filter_module._lines
+
+    def full(scorer, opened, block, *rest):
+        if block.number == 3:
+            raise MemoryError
+        return lines(scorer, opened, block, *rest)
+
+    monkeypatch.setattr(filter_module, "_lines", full)
+    stopped = run(files)
+    assert stopped.exit_code == 2
+    assert "there is not enough memory (none was left)" in stopped.stderr
+    assert "--resume" in stopped.stderr
+    monkeypatch.undo()
+    monkeypatch.setattr(scan, "BLOCK", BLOCK)
+    assert run(files, "--resume").exit_code == 0
+    assert (files / "out.jsonl").read_bytes() == (files / "whole.jsonl").read_bytes()

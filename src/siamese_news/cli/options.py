@@ -155,7 +155,15 @@ def search_command(
                 query_values["key"] = read_key(query_values["key"])
             # scipy imports all of numpy, of which these two take as long as scipy itself.
             postpone("numpy.f2py", "numpy.testing")
-            function(replace(default, **query_values), **values)
+            query = replace(default, **query_values)
+            try:
+                function(query, **values)
+            except MemoryError as error:
+                raise InputError(
+                    f"there is not enough memory ({str(error) or 'none was left'}): raise the limit, "
+                    "close other programs, or search fewer posts or seeds at a time. A filter of a "
+                    "million posts takes half a gigabyte, and continues with --resume"
+                ) from error
 
         _, *own_parameters = inspect.signature(function).parameters.values()
         files = (*READING, "threads")  # these options come last
