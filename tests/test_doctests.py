@@ -23,7 +23,7 @@ for room in ROOMS:
     found = pkgutil.iter_modules(
         getattr(package, "__path__", []), f"{package.__name__}."
     )
-    MODULES += [module.name for module in found if not module.name.endswith("_triton")]
+    MODULES += [module.name for module in found]
 PUBLIC = [
     "siamese_news",
     *(f"siamese_news.{room}" for room in ROOMS if room != "data.records"),

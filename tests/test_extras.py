@@ -123,8 +123,7 @@ def test_every_import_is_declared_once():
         declared += [distribution(name) for name in requirements]
     declared = [name for name in declared if name != "siamese-news"]
     assert len(declared) == len(set(declared))
-    # triton comes with torch for CUDA.
-    declared += ["siamese-news", "triton"]
+    declared.append("siamese-news")
     for path, package in third_party(ROOT / "src"):
         assert package in declared, f"{path}: {package}"
 

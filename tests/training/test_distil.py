@@ -1,6 +1,7 @@
 """The distil task: any encoder learns a teacher's vectors; the teacher here counts words."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,10 +18,11 @@ from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.train import check_groups, train
-from siamese_news.training import distil_data
+from siamese_news.training import distil_data, teacher
 from siamese_news.training.corpus import student_texts
 from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.distil import (
+    axes_of,
     distillation_loss,
     first_vectors,
     principal_axes,
@@ -293,6 +295,45 @@ def test_texts_of_a_folder_train_without_any_pair(run, tmp_path):
         )
 
 
+def test_a_trained_student_goes_on_from_its_own_vectors(run, tmp_path):
+    first = (*ENCODERS["star_feed_forward"], "data.dev=null", "task.epochs=12")
+    run(tmp_path / "first", *first, "task.texts_per_batch=32")
+    start = Model.load(tmp_path / "first" / "model")
+    further = ("data.dev=null", "task.epochs=1", "task.optimizer.lr=0.001")
+    init = f"init={tmp_path / 'first' / 'model'}"
+    run(tmp_path / "further", init, *further)
+    model = Model.load(tmp_path / "further" / "model")
+    texts = [post.text for post in _posts()][:40]
+    cosines = (start.encode_posts(texts) * model.encode_posts(texts)).sum(1)
+    assert cosines.mean() > 0.9
+    assert model.config == start.config
+    assert not torch.equal(model.embedding.matrix, start.embedding.matrix)
+
+
+def test_the_axes_of_a_student_are_those_it_learned_its_teacher_on():
+    random = np.random.default_rng(0)
+    axes = np.linalg.qr(random.normal(size=(12, 12)))[0][:, :5].astype(np.float32)
+    taught = random.normal(size=(3000, 12)).astype(np.float32)
+    data = SimpleNamespace(texts=[str(row) for row in range(3000)], taught=taught)
+
+    def encode_posts(texts):
+        vectors = taught[[int(text) for text in texts]] @ axes
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    learned = axes_of(SimpleNamespace(encode_posts=encode_posts), data).numpy()
+    np.testing.assert_allclose(learned.T @ learned, np.eye(5), atol=1e-5)
+    np.testing.assert_allclose((learned * axes).sum(0), 1, atol=0.01)
+
+
+def test_a_model_of_two_heads_is_no_student(run, tmp_path):
+    options = ("task=link", "encoder=two_head", "task.epochs=1", "vectors=glove50")
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        two_heads = compose("train", overrides=[*options, "logger=none"])
+    train(two_heads, tmp_path / "two")
+    with pytest.raises(InputError, match=r"init=.*has two heads"):
+        run(tmp_path / "out", f"init={tmp_path / 'two' / 'model'}")
+
+
 def test_texts_without_pairs_are_for_this_task_alone(run, tmp_path):
     with (
         initialize_config_module("siamese_news.conf", version_base="1.3"),
@@ -344,3 +385,45 @@ def test_a_teacher_that_is_none_is_named(tmp_path):
         "teacher=no_such_teacher: no such folder, and no installed package"
         in done.stdout
     )
+
+
+class Letters:
+    """A teacher with the interface of sentence-transformers, whose vectors count letters."""
+
+    default_prompt_name = None
+
+    def preprocess(self, texts):
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        counts = [[text.count(letter) + 0.0 for letter in letters] for text in texts]
+        return {"counts": torch.tensor(counts), "modality": "text"}
+
+    tokenize = preprocess
+
+    def __call__(self, features):
+        return {"sentence_embedding": features["counts"]}
+
+
+@pytest.mark.parametrize("readers", [0, 2])
+def test_a_teacher_has_the_same_vectors_if_others_read_ahead(monkeypatch, readers):
+    monkeypatch.setattr(teacher, "GPU_BATCH", 7)
+    texts = [f"{letter}{'b' * number}" for number, letter in enumerate("abcdxyz" * 5)]
+    vectors = teacher.encode_ahead(Letters(), texts, device="cpu", readers=readers)
+    counts = Letters().preprocess(texts)["counts"]
+    assert vectors.dtype == np.float16
+    torch.testing.assert_close(
+        torch.from_numpy(vectors).float(), normalize(counts, dim=1), atol=1e-3, rtol=0
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), min_size=1, max_size=8))
+def test_a_batch_of_texts_has_the_ids_and_vectors_of_its_rows(texts):
+    vectors = np.arange(3 * len(texts)).reshape(-1, 3).astype(np.float16)
+    taught = distil_data.TaughtTexts(TokenIds.of(texts), vectors)
+    rows = list(range(len(texts)))[::-2]
+    batch = taught.__getitems__(rows)
+    for row, ids, vector in zip(rows, batch["ids"], batch["teacher"], strict=True):
+        assert ids[ids >= 0].tolist() == texts[row]
+        assert (ids[len(texts[row]) :] == -1).all()
+        assert vector.tolist() == vectors[row].tolist()
+    assert batch["ids"].shape[1] == max(1, *(len(texts[row]) for row in rows))

@@ -114,7 +114,8 @@ class _Mix(torch.autograd.Function):
         return _dot(grads[0], ctx.places, values), None, *back
 
 
-# Without gradients the ring runs over this many tokens at a time: its memory stays in the cache.
+# Without gradients the ring on a CPU runs over this many tokens at a time: its memory stays in the
+# cache.
 TILE = 1024
 
 
@@ -237,7 +238,8 @@ class RingAttention(Attention):
         bias = (
             self._bias(mask, embeddings is not None, nodes) if alphas is None else None
         )
-        whole = torch.is_grad_enabled() or self.record
+        # A GPU is slow by many small steps, and its cache is not what they are cut for.
+        whole = torch.is_grad_enabled() or self.record or nodes.device.type != "cpu"
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
         # Under autocast a product has another type than the buffer.
         in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))

@@ -19,7 +19,7 @@ _NO_KEY = -1e30
 # The hardest inputs tried need 10 Newton steps in float32 and 11 in float64.
 MAX_STEPS = 20
 
-Backend = Literal["newton", "entmax", "triton"]
+Backend = Literal["newton", "entmax"]
 
 
 def entmax(
@@ -36,8 +36,7 @@ def entmax(
         alpha: in [1.01, 2]; a tensor broadcasts against `scores` and has size 1 along `dim`.
         mask: bool, broadcasts against `scores`; False is never a key.
         dim: the dimension of the keys.
-        backend: ``"newton"``; ``"triton"`` for the same solver as a GPU kernel, if Triton is
-            installed; or ``"entmax"`` for the package's 50 bisections (the reference).
+        backend: ``"newton"``, or ``"entmax"`` for the package's 50 bisections (the reference).
 
     Returns:
         Weights that sum to 1 along `dim`, shaped as `scores`; zeros for a row without a key.
@@ -71,10 +70,6 @@ def entmax(
         return scores * 0
     if backend == "entmax":
         weights = _entmax_package(wide, alpha, dim)
-    elif backend == "triton":
-        from siamese_news.sparsity.entmax_triton import entmax_triton
-
-        weights = entmax_triton(wide, alpha, dim)
     else:
         weights = _Entmax.apply(wide, alpha, dim)
     return weights.to(scores.dtype)

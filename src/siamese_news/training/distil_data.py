@@ -31,21 +31,30 @@ class TaughtTexts(Dataset[dict[str, Tensor]]):
     Args:
         ids: the token ids of N texts.
         vectors: unit vectors (N, T) float16.
+        device: in whose memory all of them, and the batches, are.
     """
 
-    def __init__(self, ids: TokenIds, vectors: np.ndarray) -> None:
-        self.ids, self.vectors = ids, vectors
+    def __init__(
+        self, ids: TokenIds, vectors: np.ndarray, device: str | torch.device = "cpu"
+    ) -> None:
+        flat = np.append(ids.flat, PAD).astype(np.int32)  # there may be no id at all
+        self.flat, self.offsets, self.vectors = (
+            torch.as_tensor(part).to(device) for part in (flat, ids.offsets, vectors)
+        )
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.vectors)
 
     def __getitems__(self, rows: list[int]) -> dict[str, Tensor]:
         """``ids`` (B, S) int64, padded with -1, and ``teacher`` (B, T) float32."""
-        texts = self.ids.take(np.asarray(rows))
-        padded = np.full((len(texts), max(1, int(texts.lengths.max()))), PAD, np.int64)
-        padded[np.arange(padded.shape[1]) < texts.lengths[:, None]] = texts.flat
-        teacher = self.vectors[rows].astype(np.float32)
-        return {"ids": torch.from_numpy(padded), "teacher": torch.from_numpy(teacher)}
+        chosen = torch.as_tensor(rows).to(self.vectors.device)
+        starts = self.offsets[chosen, None]
+        ends = self.offsets[chosen + 1, None]
+        width = max(1, int((ends - starts).max()))
+        places = starts + torch.arange(width, device=starts.device)
+        ids = self.flat[places.clamp(max=len(self.flat) - 1)]
+        padded = ids.long().masked_fill(places >= ends, PAD)
+        return {"ids": padded, "teacher": self.vectors[chosen].float()}
 
 
 def _as_it_is(batch: Any) -> Any:
@@ -157,7 +166,8 @@ class DistilDataModule(SiameseDataModule):
             self._saved = None
         self._sampler = sampler
         loader: DataLoader[Any] = DataLoader(
-            TaughtTexts(self.token_ids(module.model), self.taught),
+            # Next to the model, so that a GPU does not wait for the processor.
+            TaughtTexts(self.token_ids(module.model), self.taught, module.device),
             batch_sampler=sampler,
             collate_fn=_as_it_is,
             num_workers=self.num_workers,

@@ -2,19 +2,24 @@
 
 import functools
 import importlib.util
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize
+from torch.utils.data import DataLoader
 
 from siamese_news.errors import InputError
 from siamese_news.model.cached import cached_values
 from siamese_news.utils.extras import needs
 
 # Texts that a teacher on a GPU encodes at once, and that are computed before they are cached.
-GPU_BATCH, GPU_TOGETHER = 1024, 16384
+GPU_BATCH, GPU_TOGETHER = 1024, 2**18
+#: Processes that read texts for a GPU, at most.
+READERS = 16
 
 
 class TeacherOptions(TypedDict):
@@ -99,10 +104,48 @@ def load_teacher(folder: Path, device: str = "cpu") -> Any:
 def encode(
     model: Any, texts: list[str], *, bf16: bool = False, device: str = "cpu"
 ) -> np.ndarray:
-    """Unit vectors (B, D) float16 of B texts by a model of `load_teacher`, without the cache."""
-    batch = 64 if device == "cpu" else GPU_BATCH
+    """Unit vectors (B, D) float16 of B texts by a model of `load_teacher`, without the cache.
+
+    A GPU waits for the words of the texts most of the time, so other processes read them ahead of
+    it. It computes least for texts in the order of their length.
+    """
     with torch.autocast(device, torch.bfloat16, enabled=bf16):
+        if device != "cpu" and model.default_prompt_name is None:
+            readers = min(READERS, len(os.sched_getaffinity(0)) - 1)
+            return encode_ahead(model, texts, device=device, readers=readers)
         vectors = model.encode(
-            texts, batch_size=batch, normalize_embeddings=True, show_progress_bar=False
+            texts,
+            batch_size=64 if device == "cpu" else GPU_BATCH,
+            normalize_embeddings=True,
+            show_progress_bar=False,
         )
     return np.asarray(vectors, np.float16)
+
+
+def encode_ahead(
+    model: Any, texts: Sequence[str], *, device: str, readers: int
+) -> np.ndarray:
+    """Unit vectors (B, D) float16, in batches that `readers` processes read ahead."""
+    batches: DataLoader[Any] = DataLoader(
+        list(texts),  # type: ignore[arg-type]
+        batch_size=GPU_BATCH,
+        collate_fn=getattr(model, "preprocess", model.tokenize),
+        num_workers=readers,
+        multiprocessing_context="fork" if readers else None,
+        worker_init_fn=_read_alone,
+        prefetch_factor=4 if readers else None,
+    )
+    vectors = []
+    with torch.inference_mode():
+        for features in batches:
+            there = {
+                name: part.to(device) if isinstance(part, torch.Tensor) else part
+                for name, part in features.items()
+            }
+            vectors.append(normalize(model(there)["sentence_embedding"].float(), dim=1))
+        return torch.cat(vectors).half().cpu().numpy()
+
+
+def _read_alone(number: int) -> None:
+    """A process that reads texts does so on one thread."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
