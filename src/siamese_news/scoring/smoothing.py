@@ -43,11 +43,13 @@ class Neighbors:
         """
         count = terms.shape[0]
         many = max(0, min(options.neighbors, count - 1))
-        similarity = np.asarray((terms @ terms.T).toarray(), np.float64) * (
-            1 - options.dense
-        )
+        similarity = np.asarray((terms @ terms.T).toarray(), np.float64)
+        similarity *= 1 - options.dense
         wide = vectors.astype(np.float64)
-        similarity += options.dense * (wide @ wide.T)
+        cosines = wide @ wide.T
+        cosines *= options.dense
+        similarity += cosines
+        del cosines
         np.fill_diagonal(similarity, -1.0)
         rows = _nearest(similarity, many, options.least)
         near = np.take_along_axis(similarity, rows, axis=1)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.records import Post, clean_text
 
-_RECENT = 2**19  # hashes in a dict, which are then sorted into the others
+_RECENT = 2**17  # hashes in a dict, which are then sorted into the others
 _TEXT = 2**32 - 1  # the bits of a hash that are of the text
 _PLACE = 2**63 - 2**32  # and those of the place where a post was written
 
