@@ -154,6 +154,38 @@ class Smoothing:
 
 
 @dataclass(frozen=True, slots=True)
+class Widening:
+    """Where scores lean on less similar posts too: posts answer, but hardly resemble each other.
+
+    Comments answer a story in words of their own, so few have a close neighbor. The gate x of an
+    article is a product of two ramps from 0 to 1: many posts share words with the article, and its
+    best posts do not resemble each other (the likeness of `RocchioFeedback.alike`). It is 0 for an
+    article in a language that the vocabulary lacks, where posts resemble each other by function
+    words. With w the weight of a neighbor by `Smoothing`, it becomes
+    ``(1 - x) w + x similarity ** exponent``, the latter for a similarity above `least`.
+
+    Attributes:
+        neighbors: of a post, at most, where x is above 0.
+        least: the similarity above which a post is a neighbor.
+        exponent: of the similarity.
+        first: so many best posts tell how many share words with the article.
+        few: not many do up to this mean of their scores by words in the first pass.
+        many: many do from here on.
+        unlike: the best posts do not resemble each other up to this likeness.
+        alike: they do from here on.
+    """
+
+    neighbors: int = 40
+    least: float = 0.1
+    exponent: float = 1.5
+    first: int = 20
+    few: float = 0.06
+    many: float = 0.12
+    unlike: float = 0.4
+    alike: float = 0.6
+
+
+@dataclass(frozen=True, slots=True)
 class Surface:
     """The part of n-grams of characters inside words in the score (`siamese_news.scoring.surface`).
 
@@ -198,6 +230,7 @@ _PARTS: dict[str, Any] = {
     "focused_pool": FocusedPool,
     "feedback": RocchioFeedback,
     "smoothing": Smoothing,
+    "widening": Widening,
     "surface": Surface,
     "passages": Passages,
 }
@@ -221,6 +254,7 @@ class TermOptions:
         focused_pool: the rule for pools that are mostly about the story.
         feedback: the words that an article takes over from its best posts.
         smoothing: how scores lean on those of similar posts.
+        widening: where they lean on those of less similar posts too.
         surface: the weight of n-grams inside words, after smoothing.
         passages: the bonus for closeness to one passage; needs the surface.
     """
@@ -236,6 +270,7 @@ class TermOptions:
     focused_pool: FocusedPool = field(default_factory=FocusedPool)
     feedback: RocchioFeedback = field(default_factory=RocchioFeedback)
     smoothing: Smoothing = field(default_factory=Smoothing)
+    widening: Widening = field(default_factory=Widening)
     surface: Surface = field(default_factory=Surface)
     passages: Passages = field(default_factory=Passages)
 
@@ -255,8 +290,8 @@ class TermOptions:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
-        """From plain values, such as those of a model folder; older ones have no `agreement`."""
-        options = {"agreement": {}, **values}
+        """From plain values, such as those of a model folder; older ones lack some parts."""
+        options = {"agreement": {}, "widening": {}, **values}
         parts = {name: kind(**options.pop(name)) for name, kind in _PARTS.items()}
         return cls(**parts, **options)
 
@@ -275,6 +310,7 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     ),
     (
         "power excess.strong_weight focused_pool.share smoothing.least surface.weight "
+        "widening.least "
         "surface.unknown passages.weight feedback.foreign_posts agreement.feedback",
         "0 or more",
         lambda value: value >= 0,
@@ -287,7 +323,7 @@ _RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     (
         "article_tokens smoothing.posts smoothing.neighbors surface.characters passages.words "
         "passages.rank passages.posts feedback.least feedback.foreign_least agreement.first "
-        "agreement.posts",
+        "agreement.posts widening.neighbors widening.first",
         "1 or more",
         lambda value: value >= 1,
     ),
@@ -311,6 +347,12 @@ _RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
         "agreement.weak agreement.strong",
         "weak < strong",
         lambda weak, strong: weak < strong,
+    ),
+    ("widening.few widening.many", "few < many", lambda few, many: few < many),
+    (
+        "widening.unlike widening.alike",
+        "unlike < alike",
+        lambda unlike, alike: unlike < alike,
     ),
     ("excess.weak excess.strong", "weak < strong", lambda weak, strong: weak < strong),
     (

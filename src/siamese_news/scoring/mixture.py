@@ -117,6 +117,7 @@ class MixtureScorer(Scorer):
         self._foreign = np.array(lacking) / lengths >= rules.FOREIGN
         self._alike, self._agreed = np.zeros(len(articles)), np.zeros(len(articles))
         self._leaders: dict[int, NDArray[np.float32]] = {}
+        self._gates = np.zeros(len(articles))
         self._trust = np.ones(len(articles))
         self._vocabulary = model.vocabulary
         self._languages = [language_of_seed(text) or BACKGROUND for text in articles]
@@ -169,7 +170,7 @@ class MixtureScorer(Scorer):
         if self._settled:
             return ""
         self._see_likeness()
-        self._see_agreement()
+        self._see_words()
         self._degrees = self._decided(self._pool.about, self._pool.counts.posts)
         return self._apply()
 
@@ -269,41 +270,59 @@ class MixtureScorer(Scorer):
 
     def _see_likeness(self) -> None:
         """Find how far each article's best posts resemble each other, and may lead it."""
-        if self._feedback.alike and (
-            self._feedback.weight or self._surface is not None
-        ):
+        leads = bool(self._feedback.weight) or self._surface is not None
+        if leads or self._smoothing.weight:
             self._alike = np.array(
                 [self._likeness(a) for a in range(len(self._articles))]
             )
+        if leads and self._feedback.alike:
             rule, posts = self._feedback, self._pool.counts.posts
             self._trust = np.array(
                 [rules.trust(rule, alike, posts) for alike in self._alike]
             )
 
-    def _see_agreement(self) -> None:
-        """Find how far the vectors confirm the best posts by words, and may decide."""
+    def _see_words(self) -> None:
+        """Find what the best posts share with their article by words, and what it decides.
+
+        That is how far the vectors confirm it and may decide, and how widely to smooth.
+        """
         options, candidates = self._options.agreement, self._pool.candidates
-        if not self._read.dense or options.weight <= self._options.dense:
+        confirms = self._read.dense and options.weight > self._options.dense
+        if not (confirms or self._smoothing.weight):
             return
-        best = np.float32(options.weight / (1 - options.weight))
         for some, union, lists in candidates.together(
             range(len(self._articles)), options.posts
         ):
             texts = [candidates.text(key) for key in union.tolist()]
             posts = self._read.of_ids(texts, candidates.vectors(union.tolist()))
             lexical, dense = self._articles.heads(posts, some)
-            assert dense is not None and posts.vectors is not None
-            for words, cosines, article, article_vectors in zip(
-                lexical, dense, some, lists, strict=True
-            ):
-                places = np.searchsorted(union, article_vectors)
-                mine = rules.agreement(options, words[places], cosines[places])
-                if mine:
-                    order = np.argsort(
-                        -np.round(words + best * cosines, 6)[places], kind="stable"
+            for row, (article, keys) in enumerate(zip(some, lists, strict=True)):
+                places = np.searchsorted(union, keys)
+                words, alike = lexical[row, places], float(self._alike[article])
+                if not self._foreign[article]:
+                    self._gates[article] = rules.widening(
+                        self._options.widening, words, alike
                     )
-                    self._leaders[article] = posts.vectors[places[order[: rules.BEST]]]
-                    self._agreed[article] = mine
+                if confirms:
+                    assert dense is not None and posts.vectors is not None
+                    vectors, cosines = posts.vectors[places], dense[row, places]
+                    self._see_agreement(article, words, cosines, vectors)
+
+    def _see_agreement(
+        self,
+        article: int,
+        words: NDArray[np.float32],
+        cosines: NDArray[np.float32],
+        vectors: NDArray[np.float32],
+    ) -> None:
+        """Find how far the vectors (N, D) of an article's N best posts confirm their words."""
+        options = self._options.agreement
+        agreed = rules.agreement(options, words, cosines)
+        if agreed:
+            weight = np.float32(options.weight / (1 - options.weight))
+            order = np.argsort(-np.round(words + weight * cosines, 6), kind="stable")
+            self._leaders[article] = vectors[order[: rules.BEST]]
+            self._agreed[article] = agreed
 
     def _apply(self) -> str:
         """Score by the statistics of the pool from now on."""
@@ -345,6 +364,8 @@ class MixtureScorer(Scorer):
                 self._unsmoothed,
                 self._background,
                 self._smoothing,
+                self._options.widening,
+                self._gates,
             )
         degrees = (
             self._degrees[: self._positives] if self._about == "auto" else np.zeros(0)
@@ -595,7 +616,7 @@ class MixtureScorer(Scorer):
             which = range(len(saved["degrees"])) if of is None else of
             self._degrees = saved["degrees"][list(which)]
             self._see_likeness()
-            self._see_agreement()
+            self._see_words()
             self._apply()
 
     @override

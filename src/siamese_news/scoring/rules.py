@@ -14,6 +14,7 @@ from siamese_news.lexical_head.options import (
     DenseExcess,
     FocusedPool,
     RocchioFeedback,
+    Widening,
 )
 from siamese_news.utils.choices import About
 
@@ -100,6 +101,18 @@ def agreement(
     gate = _ramp(z, options.low, options.high)
     gate *= _ramp(float(best[: options.first].mean()), options.few, options.many)
     gate *= 1 - _ramp(float(best[:STRONGEST].mean()), options.weak, options.strong)
+    return round(gate, 4)  # sums differ in their last digits
+
+
+def widening(options: Widening, lexical: NDArray[np.float32], likeness: float) -> float:
+    """How far an article's scores lean on less similar posts too, from 0 to 1 (`Widening`).
+
+    By the lexical scores of its best posts, and by their likeness.
+    """
+    best = np.sort(lexical)[::-1][: options.first].astype(np.float64)
+    # Where there are fewer posts, the missing ones share nothing.
+    gate = _ramp(float(best.sum()) / options.first, options.few, options.many)
+    gate *= 1 - _ramp(likeness, options.unlike, options.alike)
     return round(gate, 4)  # sums differ in their last digits
 
 

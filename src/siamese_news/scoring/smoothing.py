@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.options import Smoothing
+from siamese_news.lexical_head.options import Smoothing, Widening
 from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.scoring.candidates import Candidates, Keys, TextTable, content_keys
 from siamese_news.scoring.features import PostReader, Posts, unit_terms
@@ -35,14 +35,20 @@ class Neighbors:
 
     @classmethod
     def of(
-        cls, terms: sparse.csr_matrix, vectors: NDArray[np.float32], options: Smoothing
+        cls,
+        terms: sparse.csr_matrix,
+        vectors: NDArray[np.float32],
+        options: Smoothing,
+        wider: tuple[float, Widening] = (0.0, Widening()),
     ) -> "Neighbors":
         """Find the neighbors of n posts among themselves, by words (n, C) and vectors (n, D).
 
-        Products of `terms` are the lexical similarities; the vectors are unit vectors.
+        Products of `terms` are the lexical similarities; the vectors are unit vectors. `wider` has
+        the gate of `Widening`, and its numbers.
         """
-        count = terms.shape[0]
-        many = max(0, min(options.neighbors, count - 1))
+        count, (gate, widening) = terms.shape[0], wider
+        most = widening.neighbors if gate else options.neighbors
+        many = max(0, min(most, count - 1))
         similarity = np.asarray((terms @ terms.T).toarray(), np.float64)
         similarity *= 1 - options.dense
         wide = vectors.astype(np.float64)
@@ -51,12 +57,13 @@ class Neighbors:
         similarity += cosines
         del cosines
         np.fill_diagonal(similarity, -1.0)
-        rows = _nearest(similarity, many, options.least)
+        least = min(options.least, widening.least) if gate else options.least
+        rows = _nearest(similarity, many, least)
         near = np.take_along_axis(similarity, rows, axis=1)
-        weights = (
-            np.where(near > options.least, np.maximum(near, 0.0), 0.0)
-            ** options.exponent
-        )
+        weights = _over(near, options.least) ** options.exponent
+        if gate:
+            weights *= 1 - gate
+            weights += gate * _over(near, widening.least) ** widening.exponent
         total = weights.sum(axis=1)
         gains = options.weight * total / (total + options.prior)
         return cls(rows, weights / np.where(total > 0, total, 1.0)[:, None], gains)
@@ -93,6 +100,11 @@ def _vectors(posts: Posts) -> NDArray[np.float32]:
     )
 
 
+def _over(similarity: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+    """The similarities over `least`, and 0 for the others."""
+    return np.where(similarity > least, np.maximum(similarity, 0.0), 0.0)
+
+
 def _nearest(
     similarity: NDArray[np.float64], many: int, least: float
 ) -> NDArray[np.int64]:
@@ -115,7 +127,8 @@ def _nearest(
 class SmoothedScores:
     """Looks up the smoothed scores of posts by what they say.
 
-    `score` has the scores before smoothing. The similarities are by background weights.
+    `score` has the scores before smoothing. The similarities are by background weights. `gates`
+    (A,) tells how far each article's posts lean on less similar ones too (`Widening`).
     """
 
     def __init__(
@@ -125,9 +138,12 @@ class SmoothedScores:
         score: Score,
         weights: TermWeights,
         options: Smoothing,
+        widening: Widening,
+        gates: NDArray[np.float64],
     ) -> None:
         self._candidates, self._reader, self._weights = candidates, reader, weights
         self._score, self._options = score, options
+        self._widening, self._gates = widening, gates
         count = candidates.articles
         keys: list[Keys] = [np.zeros(0, np.uint64)] * count
         values: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * count
@@ -173,7 +189,7 @@ class SmoothedScores:
         self, articles: Sequence[int]
     ) -> Iterator[tuple[int, Keys, list[Ids], NDArray[np.float64], Neighbors]]:
         """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
-        last: tuple[bytes, Neighbors] | None = None
+        last: tuple[tuple[bytes, float], Neighbors] | None = None
         for some, union, lists in self._candidates.together(
             articles, self._candidates.count
         ):
@@ -183,9 +199,15 @@ class SmoothedScores:
             before = self._score(posts, some).astype(np.float64)
             for line, article, keys in zip(before, some, lists, strict=True):
                 places = np.searchsorted(union, keys)
+                gate = float(self._gates[article])
                 # Edited versions of one article share its candidates.
-                if last is None or last[0] != keys.tobytes():
-                    near = Neighbors.of(terms[places], vectors[places], self._options)
-                    last = (keys.tobytes(), near)
+                if last is None or last[0] != (keys.tobytes(), gate):
+                    near = Neighbors.of(
+                        terms[places],
+                        vectors[places],
+                        self._options,
+                        (gate, self._widening),
+                    )
+                    last = ((keys.tobytes(), gate), near)
                 article_texts = [texts[place] for place in places.tolist()]
                 yield article, keys, article_texts, line[places], last[1]
