@@ -41,7 +41,16 @@ OTHERS = [
     for n in range(40)
 ]
 POSTS = [*NAMING, *ANSWERING, *OTHERS]
-OPEN = Widening(few=0.0, many=1e-6, unlike=1.0, alike=2.0, least=0.02, exponent=1.0)
+OPEN = Widening(
+    few=0.0,
+    many=1e-6,
+    unlike=1.0,
+    alike=2.0,
+    scattered=1.0,
+    shared=2.0,
+    least=0.02,
+    exponent=1.0,
+)
 SHUT = Widening(few=2.0, many=3.0)
 
 
@@ -61,21 +70,23 @@ def settled(model, articles, widening, posts=POSTS):
     return scorer
 
 
-def test_the_gate_is_a_product_of_two_ramps():
-    def gate(score=0.2, likeness=0.0, posts=1000):
+def test_the_gate_is_a_product_of_three_ramps():
+    def gate(score=0.2, alike=0.0, shared=0.0, posts=1000):
         lexical = np.full(posts, 0.01, np.float32)
         lexical[:20] = score
-        return rules.widening(Widening(), lexical[::-1], likeness)
+        return rules.widening(Widening(), lexical[::-1], alike, shared)
 
     assert gate() == 1.0
     assert gate(score=0.06) == 0.0  # few posts share words
     assert gate(score=0.09) == pytest.approx(0.5, abs=1e-3)
-    assert gate(likeness=0.6) == 0.0  # close neighbors suffice
-    assert gate(likeness=0.5) == pytest.approx(0.5, abs=1e-3)
-    assert gate(score=0.09, likeness=0.5) == pytest.approx(0.25, abs=1e-3)
+    assert gate(alike=0.6) == 0.0  # close neighbors suffice
+    assert gate(alike=0.5) == pytest.approx(0.5, abs=1e-3)
+    assert gate(shared=0.12) == 0.0  # the posts name the matter
+    assert gate(shared=0.095) == pytest.approx(0.5, abs=1e-3)
+    assert gate(0.09, 0.5, 0.095) == pytest.approx(0.125, abs=1e-3)
     # Six posts that share words are not many, however much they share.
     assert gate(posts=6) == 0.0
-    assert rules.widening(Widening(), np.zeros(0, np.float32), 0.0) == 0.0
+    assert rules.widening(Widening(), np.zeros(0, np.float32), 0.0, 0.0) == 0.0
 
 
 @given(
@@ -188,7 +199,13 @@ def test_the_parts_of_a_score_add_up_where_the_gate_is_open(model):
 
 
 def test_options_that_contradict_each_other_are_refused():
-    for change in ({"few": 0.2}, {"unlike": 0.7}, {"least": -0.1}, {"neighbors": 0}):
+    for change in (
+        {"few": 0.2},
+        {"unlike": 0.7},
+        {"scattered": 0.2},
+        {"least": -0.1},
+        {"neighbors": 0},
+    ):
         with pytest.raises(InputError, match="widening"):
             TermOptions(widening=Widening(**change))
 

@@ -26,7 +26,13 @@ POSTS = [
 ]
 TABLE = {
     "weights": {
-        "asked": {"constant": 4.0, "shared": 1.5, "apart": -3.0, "gap": 2.0},
+        "asked": {
+            "constant": 4.0,
+            "shared": 1.5,
+            "apart": -3.0,
+            "gap": 2.0,
+            "topical": -50.0,
+        },
         "many": {"constant": 2.0, "score": 1.5, "alike": 8.0, "score_alike": 2.0},
         "few": {"constant": 1.0, "score": 2.0, "above": 1.0},
     },

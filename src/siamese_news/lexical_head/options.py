@@ -155,14 +155,15 @@ class Smoothing:
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """Where scores lean on less similar posts too: posts answer, but hardly resemble each other.
+    """Where scores lean on less similar posts too: posts answer without naming the matter.
 
     Comments answer a story in words of their own, so few have a close neighbor. The gate x of an
-    article is a product of two ramps from 0 to 1: many posts share words with the article, and its
-    best posts do not resemble each other (the likeness of `RocchioFeedback.alike`). It is 0 for an
-    article in a language that the vocabulary lacks, where posts resemble each other by function
-    words. With w the weight of a neighbor by `Smoothing`, it becomes
-    ``(1 - x) w + x similarity ** exponent``, the latter for a similarity above `least`.
+    article is a product of three ramps from 0 to 1: many posts share words with the article, its
+    best posts do not resemble each other (the likeness of `RocchioFeedback.alike`), and each of
+    them shares other words with it (`Evidence.shared`). It is 0 for an article in a language that
+    the vocabulary lacks, where posts resemble each other by function words. With w the weight of a
+    neighbor by `Smoothing`, it becomes ``(1 - x) w + x similarity ** exponent``, the latter for a
+    similarity above `least`.
 
     Attributes:
         neighbors: of a post, at most, where x is above 0.
@@ -173,6 +174,8 @@ class Widening:
         many: many do from here on.
         unlike: the best posts do not resemble each other up to this likeness.
         alike: they do from here on.
+        scattered: two of them have none of the article's words in common up to this mean.
+        shared: they have from here on.
     """
 
     neighbors: int = 40
@@ -183,6 +186,8 @@ class Widening:
     many: float = 0.12
     unlike: float = 0.4
     alike: float = 0.6
+    scattered: float = 0.07
+    shared: float = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +358,11 @@ _RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
         "widening.unlike widening.alike",
         "unlike < alike",
         lambda unlike, alike: unlike < alike,
+    ),
+    (
+        "widening.scattered widening.shared",
+        "scattered < shared",
+        lambda scattered, shared: scattered < shared,
     ),
     ("excess.weak excess.strong", "weak < strong", lambda weak, strong: weak < strong),
     (

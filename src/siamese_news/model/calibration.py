@@ -3,8 +3,9 @@
 A score orders the posts of one list. How high the scores of relevant posts are depends on what is
 asked: thousands of posts are about an event, and of thousands one or two answer a claim. Evidence
 about the list that needs no label tells how likely it is that many posts answer (`Calibration`):
-how far the best posts share the seed's words, how much they resemble each other without these, and
-how far the tenth best falls behind the first. ``python -m benchmarks.calibration`` fits the table
+how far the best posts share the seed's words, whether they resemble each other all the same little
+(posts on a topic), how much they do without these words, and how far the tenth best falls behind
+the first. ``python -m benchmarks.calibration`` fits the table
 on development pools and prints how well it holds on pools that it was not fitted on.
 """
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from siamese_news.errors import InputError
 
 SIDES: Mapping[str, tuple[str, ...]] = {
-    "asked": ("constant", "shared", "apart", "gap"),
+    "asked": ("constant", "shared", "apart", "gap", "topical"),
     "many": ("constant", "score", "alike", "score_alike"),
     "few": ("constant", "score", "above"),
 }
@@ -26,6 +27,8 @@ SIDES: Mapping[str, tuple[str, ...]] = {
 
 # Added to scores before the logarithm: below this, scores are noise. The same for similarities.
 _FLOOR, _SHARED_FLOOR = 0.005, 0.01
+# As much as this is shared by posts about an event that do not resemble each other.
+_SHARED_APART = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,15 @@ class Evidence:
     cautious: bool = False
 
     def asked(self) -> NDArray[np.float64]:
-        """(4,) the features of how likely many posts answer (``SIDES["asked"]``)."""
+        """(5,) the features of how likely many posts answer (``SIDES["asked"]``).
+
+        The last is positive where posts share much of the seed's words and yet do not resemble each
+        other: they are on its topic, and not about one event.
+        """
         gap = _log(self.tenth) - _log(self.best)
-        return np.array(
-            [1.0, np.log(self.shared + _SHARED_FLOOR), self.apart, gap], np.float64
-        )
+        shared = np.log(self.shared + _SHARED_FLOOR)
+        topical = max(self.shared * (1 - self.alike) - _SHARED_APART, 0.0)
+        return np.array([1.0, shared, self.apart, gap, topical], np.float64)
 
     def many(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N, 4) the features of N scores where many posts answer (``SIDES["many"]``)."""

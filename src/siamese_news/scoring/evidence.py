@@ -19,25 +19,33 @@ from siamese_news.scoring.smoothing import Neighbors
 # So many of a list's best posts are compared.
 COMPARED = 100
 # The words in common are those of so many of them.
-_FIRST = 30
+FIRST = 30
 # Added to a likeness before it divides.
 _LITTLE = 0.02
 
 
-def shared_and_apart(
-    posts: Posts, article: Ids, weights: TermWeights, options: Smoothing
-) -> tuple[float, float]:
-    """`Evidence.shared` and `Evidence.apart` of an article's best posts, best first.
+def shared_words(posts: Posts, article: Ids, weights: TermWeights) -> float:
+    """`Evidence.shared` of an article's best posts, best first.
 
     `article` are the ids of its words and pairs.
     """
-    count = min(_FIRST, len(posts.ids))
+    count = min(FIRST, len(posts.ids))
     if count < 2:
-        return 0.0, 0.0
+        return 0.0
     terms = unit_terms(posts, weights)
     of_seed = terms[:count][:, np.isin(np.unique(posts.terms), article)]
     products = np.asarray((of_seed @ of_seed.T).toarray(), np.float64)
     shared = (products.sum() - np.trace(products)) / (count * (count - 1))
+    return round(float(shared), 6)
+
+
+def apart(
+    posts: Posts, article: Ids, weights: TermWeights, options: Smoothing
+) -> float:
+    """`Evidence.apart` of the same posts."""
+    count = min(FIRST, len(posts.ids))
+    if count < 2:
+        return 0.0
     words = replace(options, weight=1.0, dense=0.0)
     nothing = np.zeros((len(posts.ids), 0), np.float32)
 
@@ -45,9 +53,7 @@ def shared_and_apart(
         post_terms = unit_terms(posts, weights, without)
         return float(Neighbors.of(post_terms, nothing, words).gains[:count].mean())
 
-    return round(float(shared), 6), round(
-        likeness(article) / (likeness(None) + _LITTLE), 6
-    )
+    return round(likeness(article) / (likeness(None) + _LITTLE), 6)
 
 
 def highest(scores: NDArray[np.floating], place: int) -> float:

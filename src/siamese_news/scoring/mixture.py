@@ -17,7 +17,13 @@ from siamese_news.model.base import TextModel
 from siamese_news.model.calibration import Evidence
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors, Rest
-from siamese_news.scoring.evidence import COMPARED, highest, shared_and_apart
+from siamese_news.scoring.evidence import (
+    COMPARED,
+    FIRST,
+    apart,
+    highest,
+    shared_words,
+)
 from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
@@ -298,15 +304,27 @@ class MixtureScorer(Scorer):
             lexical, dense = self._articles.heads(posts, some)
             for row, (article, keys) in enumerate(zip(some, lists, strict=True)):
                 places = np.searchsorted(union, keys)
-                words, alike = lexical[row, places], float(self._alike[article])
-                if not self._foreign[article]:
+                words = lexical[row, places]
+                if self._smoothing.weight and not self._foreign[article]:
+                    best = keys[:FIRST].tolist()
                     self._gates[article] = rules.widening(
-                        self._options.widening, words, alike
+                        self._options.widening,
+                        words,
+                        float(self._alike[article]),
+                        self._shared(article, best),
                     )
                 if confirms:
                     assert dense is not None and posts.vectors is not None
                     vectors, cosines = posts.vectors[places], dense[row, places]
                     self._see_agreement(article, words, cosines, vectors)
+
+    def _shared(self, article: int, keys: list[int]) -> float:
+        """`Evidence.shared` of an article by the keys of its best posts."""
+        candidates = self._pool.candidates
+        texts, vectors = list(map(candidates.text, keys)), candidates.vectors(keys)
+        features = self._terms.features(self._articles.ids[article])
+        posts = self._read.of_ids(texts, vectors)
+        return shared_words(posts, features, self._background)
 
     def _see_agreement(
         self,
@@ -478,15 +496,14 @@ class MixtureScorer(Scorer):
             list(map(candidates.text, keys)), candidates.vectors(keys)
         )
         features = self._terms.features(self._articles.ids[article])
-        shared, apart = shared_and_apart(
-            posts, features, self._background, self._smoothing
-        )
+        shared = shared_words(posts, features, self._background)
+        differ = apart(posts, features, self._background, self._smoothing)
         # In a pool of fewer posts than are compared, these places are as deep in proportion.
         deep = min(self._pool.counts.posts / COMPARED, 1.0)
         places = (1, math.ceil(10 * deep), math.ceil(30 * deep))
         best, tenth, thirtieth = (highest(scores, place) for place in places)
         alike = round(float(self._alike[article]), 6)
-        return Evidence(alike, shared, apart, best, tenth, thirtieth)
+        return Evidence(alike, shared, differ, best, tenth, thirtieth)
 
     @override
     def agreement(self) -> NDArray[np.float64]:
