@@ -74,7 +74,7 @@ def test_the_gate_is_a_product_of_three_ramps():
     def gate(score=0.2, alike=0.0, shared=0.0, posts=1000):
         lexical = np.full(posts, 0.01, np.float32)
         lexical[:20] = score
-        return rules.widening(Widening(), lexical[::-1], alike, shared)
+        return rules.widening(Widening(), lexical[::-1], alike, lambda: shared)
 
     assert gate() == 1.0
     assert gate(score=0.06) == 0.0  # few posts share words
@@ -86,7 +86,7 @@ def test_the_gate_is_a_product_of_three_ramps():
     assert gate(0.09, 0.5, 0.095) == pytest.approx(0.125, abs=1e-3)
     # Six posts that share words are not many, however much they share.
     assert gate(posts=6) == 0.0
-    assert rules.widening(Widening(), np.zeros(0, np.float32), 0.0, 0.0) == 0.0
+    assert rules.widening(Widening(), np.zeros(0, np.float32), 0.0, float) == 0.0
 
 
 @given(

@@ -311,7 +311,7 @@ class MixtureScorer(Scorer):
                         self._options.widening,
                         words,
                         float(self._alike[article]),
-                        self._shared(article, best),
+                        partial(self._shared, article, best),
                     )
                 if confirms:
                     assert dense is not None and posts.vectors is not None

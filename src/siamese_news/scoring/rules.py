@@ -105,18 +105,22 @@ def agreement(
 
 
 def widening(
-    options: Widening, lexical: NDArray[np.float32], alike: float, shared: float
+    options: Widening,
+    lexical: NDArray[np.float32],
+    alike: float,
+    shared: Callable[[], float],
 ) -> float:
     """How far an article's scores lean on less similar posts too, from 0 to 1 (`Widening`).
 
     By the lexical scores of its best posts, by how far these resemble each other, and by how much
-    of the article's words they have in common.
+    of the article's words they have in common, which is asked for where the others open the gate.
     """
     best = np.sort(lexical)[::-1][: options.first].astype(np.float64)
     # Where there are fewer posts, the missing ones share nothing.
     gate = _ramp(float(best.sum()) / options.first, options.few, options.many)
     gate *= 1 - _ramp(alike, options.unlike, options.alike)
-    gate *= 1 - _ramp(shared, options.scattered, options.shared)
+    if gate:
+        gate *= 1 - _ramp(shared(), options.scattered, options.shared)
     return round(gate, 4)  # sums differ in their last digits
 
 

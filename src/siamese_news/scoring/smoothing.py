@@ -58,7 +58,9 @@ class Neighbors:
         del cosines
         np.fill_diagonal(similarity, -1.0)
         least = min(options.least, widening.least) if gate else options.least
-        rows = _nearest(similarity, many, least)
+        # Most posts have too many of these neighbors, and single precision sorts them out faster.
+        among = similarity.astype(np.float32) if gate else similarity
+        rows = _nearest(among, many, least)
         near = np.take_along_axis(similarity, rows, axis=1)
         weights = _over(near, options.least) ** options.exponent
         if gate:
@@ -106,7 +108,7 @@ def _over(similarity: NDArray[np.float64], least: float) -> NDArray[np.float64]:
 
 
 def _nearest(
-    similarity: NDArray[np.float64], many: int, least: float
+    similarity: NDArray[np.floating], many: int, least: float
 ) -> NDArray[np.int64]:
     """(n, many) those of each row's highest similarities that are over `least`, then any others."""
     count = len(similarity)
