@@ -6,12 +6,11 @@ import json
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.commands import siamese_news as process
 
 import siamese_news
 from siamese_news.data.readers import open_posts
 from siamese_news.data.readers.fields import UnknownFields
-
-from .commands import siamese_news as process
 
 STORY = "The river took the bridge of the town. The mayor called a vote on the flood."
 

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.commands import siamese_news as process
 from typer.testing import CliRunner
 
 import siamese_news
@@ -14,8 +15,6 @@ from siamese_news.cli import app
 from siamese_news.data.articles import read_articles
 from siamese_news.data.readers import open_posts
 from siamese_news.search.searcher import Searcher
-
-from .commands import siamese_news as process
 
 STORIES = Path(siamese_news.data.__file__).parent / "stories"
 POSTS = STORIES / "corpus.jsonl"

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.commands import siamese_news as process
 
 from siamese_news.utils.files import file_sha256
-
-from .commands import siamese_news as process
 
 POSTS = [
     {"id": "1", "text": "flood river bridge", "created_at": "2013-04-15T10:00:00Z"},

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from siamese_news.cli import app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BASH = re.findall(r"```bash\n(.*?)```", TUTORIAL, flags=re.S)
 LINES = [

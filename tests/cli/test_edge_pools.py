@@ -3,8 +3,7 @@
 import json
 
 import pytest
-
-from .commands import siamese_news as process
+from tests.commands import siamese_news as process
 
 SEED = (
     "Flood in town\nThe river rose over the bridge of the town and flooded the market."

@@ -9,7 +9,7 @@ nbclient = pytest.importorskip(
     "nbclient", reason="the extra [notebook] is not installed"
 )
 nbformat = pytest.importorskip("nbformat")
-FOLDER = Path(__file__).parents[1] / "notebooks"
+FOLDER = Path(__file__).parents[2] / "notebooks"
 # What each draws at least, and whether it takes seconds or minutes.
 PICTURES = {
     "01_find_posts_about_a_story": 2,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.commands import python_m
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SMALL = [
     "vectors.max_words=5000",

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from tests.test_examples import PRINTED
+from tests.docs.test_examples import PRINTED
 
 from siamese_news.utils.extras import extras as packages_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # What setuptools says of a folder of data that is not among the packages.
 WARNINGS = re.compile(
     r"absent from|namespace package|SetuptoolsDeprecation|setuptools.*Warning"

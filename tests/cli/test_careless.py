@@ -5,9 +5,8 @@ import subprocess
 import sys
 
 import pytest
-
-from .commands import siamese_news as process
-from .installed import needs_desk
+from tests.commands import siamese_news as process
+from tests.installed import needs_desk
 
 POSTS = [
     {"id": "a😀", "text": "the bridge fell into the river 😀"},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "siamese_news"
 DESK = ROOT / "desk" / "src" / "siamese_news_desk"
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from siamese_news.encoders import ENCODERS
 from siamese_news.training.build import plain_config
 
-CONF = Path(__file__).parents[1] / "conf"
+CONF = Path(__file__).parents[2] / "conf"
 
 
 def options(group):

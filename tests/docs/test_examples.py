@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = r"difference: (0\.0|\d\.\d+e-\d+)\n"
 # What each prints, and the packages without which it cannot run.
 PRINTED = {

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.commands import siamese_news
 from typer.testing import CliRunner
 
 from siamese_news.cli import app
@@ -18,8 +19,6 @@ from siamese_news.scoring import observe_all, rules
 from siamese_news.scoring.mixture import MixtureScorer
 from siamese_news.text import languages
 from siamese_news.text.languages import other_language
-
-from .commands import siamese_news
 
 # Language -> an article about an invented flood, posts about it, and other posts.
 STORIES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

@@ -206,7 +206,7 @@ def test_vectors_in_bfloat16_are_close(output):
 
 
 def test_the_star_in_the_repository_is_whole_and_shares_the_shipped_words():
-    folder = Path(__file__).parents[1] / "models" / "star"
+    folder = Path(__file__).parents[2] / "models" / "star"
     model, shipped = Model.load(folder), Model.pretrained()
     assert model.vocabulary.words == shipped.vocabulary.words
     assert sum(file.stat().st_size for file in folder.iterdir()) < 20e6

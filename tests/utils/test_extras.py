@@ -11,13 +11,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.installed import WITH_DESK, needs_desk
 
 from siamese_news.errors import InputError, MissingExtraError
 from siamese_news.utils.extras import absent, extras, needs
 
-from .installed import WITH_DESK, needs_desk
-
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
 ]

@@ -4,12 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from tests.commands import siamese_news as process
 
 from siamese_news import InputError, Searcher, open_model
 from siamese_news.scoring.rivals import after_rivals, rival_weights
 from siamese_news.search.query import Query
-
-from .commands import siamese_news as process
 
 FLOOD = "The river Asker burst its banks in Harlow Bridge. People were evacuated from the flood."
 AGAIN = "In Harlow Bridge the flood of the river Asker falls. Evacuated people return to the bridge."

@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.planted import OF_PYTHON, Planted
+from tests.storm import ARTICLE, corpus
+from tests.training.test_ddp_commands import SMALL
 
 from siamese_news.utils.processes import importing, program_path, safe_paths, spawning
-
-from .planted import OF_PYTHON, Planted
-from .storm import ARTICLE, corpus
-from .training.test_ddp_commands import SMALL
 
 COMMAND = Path(sys.executable).with_name("siamese-news")
 
@@ -128,7 +127,7 @@ def test_training_in_two_processes_runs_no_module_of_the_current_folder(
 
 
 def test_processes_are_started_in_one_place():
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     starts = r"subprocess\.(run|call|check_\w+|Popen\()|get_context\(|os\.(exec|spawn|system|popen)"
     places = {
         path.name
