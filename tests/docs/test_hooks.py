@@ -105,7 +105,7 @@ def test_defaults_are_those_of_the_files():
 def test_every_command_and_option_is_on_the_page():
     page = hook("commands").page()
     assert re.findall(r"^## `(\w+)`", page, flags=re.M)[:2] == ["rank", "filter"]
-    assert "`--threshold SCORE`" in page
+    assert "`--threshold RELEVANCE`" in page
     assert "<out>.part" not in page and "&lt;out>.part" in page
     assert "default: max" in page
 
