@@ -40,6 +40,8 @@ def executed(tmp_path, monkeypatch):
     def execute(name):
         monkeypatch.setenv("TMPDIR", str(tmp_path))  # the kernels leave folders behind
         notebook = read(name)
+        if any("siamese_news_desk" in cell.source for cell in notebook.cells):
+            pytest.importorskip("siamese_news_desk")
         resources = {"metadata": {"path": str(tmp_path)}}
         nbclient.NotebookClient(notebook, timeout=1800, resources=resources).execute()
         outputs = [
