@@ -101,8 +101,8 @@ def test_without_a_certified_set_the_relevant_items_are_the_set(tmp_path):
     assert "Nothing is certified beyond them" in part.sentence
 
 
-@pytest.mark.parametrize("budget", [100, 200, 300, 500])
-@pytest.mark.parametrize("precision", ["0.8", "0.9", "0.95"])
+@pytest.mark.parametrize("budget", [100, 300])
+@pytest.mark.parametrize("precision", ["0.8", "0.95"])
 def test_grades_are_certified_down_to_the_last_good_one(tmp_path, budget, precision):
     """Eleven different scores: the set before the jump has no error that could be found."""
     generator = np.random.default_rng(0)
