@@ -411,6 +411,21 @@ def test_every_command_of_a_search_runs_on_the_base_alone(without, files):
     assert rows[0] == rows[1]
 
 
+def test_a_command_of_the_desk_names_its_package(monkeypatch):
+    from typer.testing import CliRunner
+
+    from siamese_news.cli import app, registry
+
+    points = {n: p for n, p in registry._points().items() if n not in registry._IN_DESK}
+    monkeypatch.setattr(registry, "_points", lambda: points)
+    done = CliRunner().invoke(app, ["certify", "--labels", "sheet.csv"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith(
+        "siamese-news: certify comes with the package siamese-news-desk"
+    )
+    assert done.stderr.count("\n") == 1
+
+
 @needs_desk
 def test_a_certificate_needs_nothing_of_evaluation_and_training(without, files):
     rows = [

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from siamese_news.cli.values import ManyValues
-from siamese_news.errors import InputError, MissingExtraError
+from siamese_news.errors import InputError
 from siamese_news.utils.exits import EXIT_CODES, NOTHING_WRITTEN, bad_input_exits
 from siamese_news.utils.plugins import added, load
 
@@ -83,13 +83,12 @@ class Commands(TyperGroup):
             raise typer.BadParameter(
                 f"no such command: {name}; {_REPLACED[name]}", ctx=ctx
             )
-        if name in _IN_DESK and name not in _points():
-            raise MissingExtraError(
-                f"{name} comes with the package siamese-news-desk, which is not installed; run "
-                "pip install 'siamese-news[desk]'",
-                name="siamese-news-desk",
-            )
         with bad_input_exits():
+            if name in _IN_DESK and name not in _points():
+                raise InputError(
+                    f"{name} comes with the package siamese-news-desk, which is not installed; run "
+                    "pip install 'siamese-news[desk]', or in a clone pip install ./desk"
+                )
             _command(name)
         return super().resolve_command(ctx, args)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, cast
 
-from siamese_news.errors import InputError, MissingExtraError
+from siamese_news.errors import InputError
 from siamese_news.utils.extras import OUR_MODULES
 
 Kind = Literal["commands", "encoders", "readers", "report_parts", "rerankers"]
@@ -55,14 +55,13 @@ def report_part(name: str) -> Callable[..., str]:
     """What renders a part of a report as HTML, such as a certificate of the desk.
 
     Raises:
-        MissingExtraError: the package that registers it is not installed.
+        InputError: the package that registers it is not installed.
     """
     point = added("report_parts").get(name)
     if point is None:
-        raise MissingExtraError(
-            f"--{name} needs siamese-news-desk, which is not installed; run pip install "
-            "'siamese-news[desk]'",
-            name="siamese-news-desk",
+        raise InputError(
+            f"--{name} needs the package siamese-news-desk, which is not installed; run pip install "
+            "'siamese-news[desk]', or in a clone pip install ./desk"
         )
     return cast(Callable[..., str], load(point))
 
