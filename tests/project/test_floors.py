@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "siamese_news"
 DESK = ROOT / "desk" / "src" / "siamese_news_desk"
 
-# The rooms, from the ground up. A room may import what lies on a lower step, nothing beside it.
+# The rooms, from the ground up. A room may import what lies on a lower step, nothing on its own.
 STEPS = (
     {"errors"},
     {"utils", "sparsity"},
@@ -90,7 +90,7 @@ def _imported(tree: ast.Module):
 
 
 def _circle(sources: dict[str, str]) -> list[str]:
-    """Modules that import each other in a circle, by module name and source; none if there is none.
+    """Modules that import each other in a circle, by module name and source; empty without a circle.
 
     The root packages are left out: they import nothing by themselves, and modules take their version.
     """

@@ -21,7 +21,7 @@ from siamese_news.utils.terminal import clean, counted
 
 _SURE = 1.96  # standard errors that a term's log-odds must be above 0
 _MANY = 20  # accepted posts from which a term must be in two of them
-_GAP = -1  # a token that is no term
+_GAP = -1  # a token that is not a term
 _MEMO_CHUNKS = 1 << 18  # 50 MB; half as many take a third longer
 _MEMO_PAIRS = 1 << 20
 

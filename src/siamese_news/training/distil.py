@@ -294,7 +294,7 @@ def trained_further(config: Mapping[str, Any]) -> Model:
 def axes_of(model: Model, data: DistilDataModule) -> Tensor:
     """(T, D): the axes on which the teacher's vectors come nearest to those of the student.
 
-    They are orthonormal, by orthogonal Procrustes, so that a trained student goes on from its own
+    They are orthonormal, by orthogonal Procrustes, so that a trained student continues from its own
     vectors, whatever axes it learned them on.
     """
     sample = slice(None, None, max(1, len(data.texts) // SAMPLE))

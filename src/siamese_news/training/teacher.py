@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import multiprocessing
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -111,7 +112,9 @@ def encode(
     """
     with torch.autocast(device, torch.bfloat16, enabled=bf16):
         if device != "cpu" and model.default_prompt_name is None:
-            readers = min(READERS, len(os.sched_getaffinity(0)) - 1)
+            # Where processes cannot be forked (Windows), each would import torch anew.
+            forks = "fork" in multiprocessing.get_all_start_methods()
+            readers = min(READERS, (os.cpu_count() or 1) - 1) if forks else 0
             return encode_ahead(model, texts, device=device, readers=readers)
         vectors = model.encode(
             texts,

@@ -31,7 +31,10 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 def ending(
     interrupted: str = NOTHING_WRITTEN, exits: str = EXIT_CODES
 ) -> Callable[[_Function], _Function]:
-    """Say how a command ends: what an interrupted one leaves behind, and its exit codes."""
+    """Say how a command ends: what an interrupted one leaves behind, and its exit codes.
+
+    `siamese_news.cli.registry` reads both where it registers the command.
+    """
 
     def mark(command: _Function) -> _Function:
         command.__dict__.update(interrupted=interrupted, exits=exits)
