@@ -1,6 +1,7 @@
 """The folder: each table as CSV and Markdown, each figure as PNG and SVG, and one page over all."""
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,12 @@ TITLES = {
     "samcnn": "Simple attention-based CNN (samCNN; Shi, Rao and Lin 2019)",
 }
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
+NUMBER = r"[-+−]?\d[\d,]*(\.\d+)?"
 WIDE = 7  # columns that still fit side by side
 # A longer table is folded: the alphas of every head, or every threshold.
 ROWS_IN_VIEW = 14
+# More characters are folded: they repeat the figures of a table.
+DETAILS_IN_VIEW = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ def write_folder(folder: Path, paper: str, made: Sequence[Made]) -> Path:
     nothing. Returns the path of the page.
     """
     files: dict[str, bytes] = {}
+    widths: dict[str, float] = {}  # of the figures, in inches
     for item in made:
         for table in item.content.tables:
             name = file_name(item.exhibit, table.name)
@@ -50,8 +55,10 @@ def write_folder(folder: Path, paper: str, made: Sequence[Made]) -> Path:
             files[f"{name}.md"] = _markdown(item, table).encode()
         for figure in item.content.figures:
             name = file_name(item.exhibit, figure.name)
-            files |= {f"{name}.{kind}": data for kind, data in render(figure).items()}
-    page = _page(paper, made)
+            drawing = render(figure)
+            widths[name] = drawing.width
+            files |= {f"{name}.png": drawing.png, f"{name}.svg": drawing.svg}
+    page = _page(paper, made, widths)
     for name, data in files.items():
         with atomic_write(folder / name, "wb") as stream:
             stream.write(data)
@@ -107,10 +114,34 @@ def _each(made: Sequence[Mapping[str, Any]], key: str) -> list[str]:
     return list(dict.fromkeys(str(one[key]) for one in made if one.get(key)))
 
 
+def numeric_columns(table: Table) -> set[str]:
+    """The columns that hold numbers and nothing else, which stand at the right."""
+
+    def is_number(value: Any) -> bool:
+        return isinstance(value, int | float) or bool(re.fullmatch(NUMBER, str(value)))
+
+    return {
+        column
+        for column in _columns(table)
+        if all(
+            is_number(row[column]) for row in table.rows if row.get(column) is not None
+        )
+    }
+
+
+def pieces(cell: str) -> list[str]:
+    """A figure, its deviation and its marks of significance: ``0.36 ±0.01 ↑1, 2``."""
+    figure, *others = re.split(" (?=[±↑])", cell)
+    return [figure, *(re.sub(",(?! )", ", ", piece) for piece in others)]
+
+
 def is_wide(item: Made) -> bool:
-    """Whether a table is too wide for half a page; the published one then goes above ours."""
+    """Whether what is published goes above ours, not beside it.
+
+    It does where a table is too wide for half a page, and where it is a few words alone.
+    """
     published = item.exhibit.published.tables if item.exhibit.published else ()
-    return any(
+    return not published or any(
         len(_columns(table)) > WIDE for table in (*published, *item.content.tables)
     )
 
@@ -151,19 +182,26 @@ BUNDLED_NOTE = (
 )
 
 
-def render(figure: Figure) -> dict[str, bytes]:
-    """The drawing as PNG and SVG, by format; the same bytes each time."""
-    rendered = {}
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure as files, and its width in inches."""
+
+    png: bytes
+    svg: bytes
+    width: float
+
+
+def render(figure: Figure) -> Drawing:
+    """Draw a figure: the same bytes each time."""
+    png, svg = io.BytesIO(), io.BytesIO()
     with styled():
         drawn = figure.draw()
-        for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            buffer = io.BytesIO()
-            drawn.savefig(buffer, format=kind, metadata=metadata)
-            rendered[kind] = buffer.getvalue()
-    return rendered
+        drawn.savefig(png, format="png", metadata={"Software": None})
+        drawn.savefig(svg, format="svg", metadata={"Date": None})
+    return Drawing(png.getvalue(), svg.getvalue(), drawn.get_figwidth())
 
 
-def _page(paper: str, made: Sequence[Made]) -> str:
+def _page(paper: str, made: Sequence[Made], widths: Mapping[str, float]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -174,6 +212,7 @@ def _page(paper: str, made: Sequence[Made]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = plain_cell
+    environment.filters["pieces"] = pieces
     template = environment.get_template("index.html.j2")
     return template.render(
         title=TITLES[paper],
@@ -182,9 +221,12 @@ def _page(paper: str, made: Sequence[Made]) -> str:
         facts=[facts(item) for item in made],
         bundled=BUNDLED_NOTE,
         file_name=file_name,
+        widths=widths,
         columns=_columns,
+        numeric_columns=numeric_columns,
         wide=is_wide,
         rows_in_view=ROWS_IN_VIEW,
+        most_words=DETAILS_IN_VIEW,
         about=provenance(),
     )
 

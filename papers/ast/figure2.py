@@ -23,7 +23,7 @@ from papers.training_runs import compose_training
 
 ARTICLES = 10
 NEIGHBORS = 5
-COLUMNS = 2
+COLUMNS = 4  # pictures side by side
 
 
 def _name(encoder: Encoder) -> str:
@@ -156,7 +156,11 @@ def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
     lines = -(-len(there) // COLUMNS)
     columns = min(COLUMNS, len(there))
     figure, axes = new_figure(
-        rows=lines, columns=columns, height=1.6 * lines + 0.2, squeeze=False
+        rows=lines,
+        columns=columns,
+        width=1.75 * columns,
+        height=1.6 * lines + 0.2,
+        squeeze=False,
     )
     for axis in axes.flat:
         axis.set_axis_off()
@@ -170,7 +174,7 @@ def _draw(there: Mapping[str, Mapping[str, Any]]) -> Any:
                 own[:, 0], own[:, 1], s=5, linewidths=0.3, label=label, **_mark(place)
             )
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, markerscale=2)
+    figure.legend(handles, labels, loc="outside upper center", ncols=5, markerscale=2)
     return figure
 
 

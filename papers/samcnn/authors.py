@@ -96,7 +96,7 @@ def _draw(rows: Sequence[Mapping[str, Any]]) -> Any:
     for axis, name in zip(axes, names, strict=True):
         for place, column in enumerate(columns):
             points = [
-                (row["year"], float(row[column]))
+                (int(row["year"]), float(row[column]))
                 for row in rows
                 if row["system"] == name and row[column] is not None
             ]
@@ -104,6 +104,7 @@ def _draw(rows: Sequence[Mapping[str, Any]]) -> Any:
                 look = {**series(place), "linestyle": "", "markersize": 5}
                 axis.plot(*zip(*points, strict=True), label=column, **look)
         axis.set_title(name)
+        axis.set_xticks(sorted({int(row["year"]) for row in rows}))
     axes[0].set_ylabel("AP")
     figure.legend(
         *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4

@@ -6,6 +6,7 @@ import logging
 import math
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,33 @@ def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
         )
         page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
         assert f'<div class="{style}">' in page
+
+
+def test_marks_of_significance_are_small_and_numbers_stand_at_the_right(tmp_path):
+    rows = [
+        {"system": "one", "AP": "0.25 ±0.01 ↑1,12", "topics": "1,940", "seeds": "3"},
+        {"system": "two", "AP": "0.31", "topics": "55", "seeds": "three"},
+    ]
+    exhibit = toy(lay_out=lambda results: Content(tables=[Table("Marks", rows)]))
+    page = lay_out(exhibit, tmp_path).read_text(encoding="utf-8")
+    assert (
+        '<td class="marked">0.25 <small>±0.01</small> <small>↑1, 12</small></td>'
+        in page
+    )
+    assert '<td class="number">1,940</td>' in page
+    assert '<th scope="col" class="number">topics</th>' in page
+    assert "<td>3</td>" in page  # a column with a word in it is one of words
+
+
+def test_words_alone_stand_above_ours_and_long_details_are_folded(tmp_path):
+    for length in (300, 301):
+        exhibit = toy(lay_out=lambda results, n=length: Content(details="x" * n))
+        page = lay_out(
+            replace(exhibit, published=Published("Nobody 1999", text="A picture.")),
+            tmp_path / str(length),
+        ).read_text(encoding="utf-8")
+        assert '<div class="beside wide">' in page
+        assert ("The figures in words" in page) == (length > 300)
 
 
 def test_a_long_table_is_folded_and_every_row_is_named_by_its_first_column(tmp_path):

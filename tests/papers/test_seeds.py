@@ -277,7 +277,7 @@ def test_the_page_on_the_papers_prints_the_log_and_our_saved_results():
             )
             assert cell == ("–" if not any(values) else shown), (name, column)
     # The picture at the top is that of the exhibit: its words, and as many marks.
-    drawn = render(content.figures[0])["svg"].decode()
+    drawn = render(content.figures[0]).svg.decode()
     shown = (ROOT / "docs" / "papers.svg").read_text(encoding="utf-8")
     words = re.compile(r"<text[^>]*>([^<]*)</text>")
     assert words.findall(shown) == words.findall(drawn)
