@@ -13,7 +13,7 @@ from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
 from siamese_news.lexical_head.options import Surface, TermOptions
 from siamese_news.scoring import observe_all
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.surface import word_grams
+from siamese_news.scoring.surface import compact, word_grams
 from siamese_news.text import Vocabulary
 
 ARTICLE = "Hochwasserschutz: Überschwemmungen treffen Grünwaldtal. Überschwemmung, Flüsse steigen"
@@ -283,3 +283,14 @@ def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
         assert one and (found[:, one] > 0).any()
         if articles == [english]:  # of one IDF and one word the bound is what is added
             np.testing.assert_allclose(found[:, one].max(axis=0), alone, rtol=1e-5)
+
+
+def test_compact_rows_have_the_same_products():
+    rows = word_grams(["überschwemmung", "flood", "flooded", "z"], 5)
+    columns, small = compact(rows)
+    assert small.shape == (4, len(columns))
+    assert (np.diff(columns) > 0).all()
+    np.testing.assert_array_equal(
+        (small @ small.T).toarray(), (rows @ rows.T).toarray()
+    )
+    np.testing.assert_array_equal(small.toarray(), rows[:, columns].toarray())

@@ -19,7 +19,7 @@ from siamese_news.lexical_head.features import distinct, unit_rows
 from siamese_news.lexical_head.options import Passages
 from siamese_news.scoring.candidates import Candidates, TextTable
 from siamese_news.scoring.features import Posts
-from siamese_news.scoring.surface import SurfaceScores, by_id
+from siamese_news.scoring.surface import SurfaceScores, by_id, compact
 from siamese_news.text.token_ids import TokenIds
 
 Ids = NDArray[np.int64]
@@ -115,10 +115,11 @@ class PassageScores:
         article_texts = [self._articles[article] for article in articles]
         ids = np.unique(np.concatenate([posts.flat, *article_texts]))
         grams = self._surface.rows(ids, {**self._articles.unknown, **posts.unknown})
+        by_word = _WORD * self._surface.word_weights(ids, grams)
+        columns, grams = compact(grams)
         ones = sparse.identity(len(ids), format="csr")
         present = sparse.csr_matrix(sparse.hstack([grams, ones], format="csr"))
-        by_word = _WORD * self._surface.word_weights(ids, grams)
-        weights = np.concatenate([self._surface.pool, by_word])
+        weights = np.concatenate([self._surface.pool[columns], by_word])
         features = present.copy()
         features.data = weights[features.indices]
         rows, columns, count = distinct(posts)

@@ -78,6 +78,16 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     )
 
 
+def compact(rows: sparse.csr_matrix) -> tuple[Ids, sparse.csr_matrix]:
+    """The C columns that rows (R, BUCKETS) use, in order, and the rows with these alone (R, C).
+
+    SciPy's products of sparse matrices allocate and clear an array of all columns each time.
+    """
+    columns, places = np.unique(rows.indices, return_inverse=True)
+    shape = (rows.shape[0], len(columns))
+    return columns, sparse.csr_matrix((rows.data, places, rows.indptr), shape=shape)
+
+
 @lru_cache(maxsize=4)
 def _grams_of(vocabulary: Vocabulary, size: int) -> sparse.csr_matrix:
     return word_grams(vocabulary.words, size)
@@ -166,7 +176,7 @@ class SurfaceScores:
         self._of_grams = self._known.T @ frequencies
         self._background = self._idf(self._of_grams, terms.texts)
         self._ids, places = np.unique(articles.flat, return_inverse=True)
-        self._grams = self.rows(self._ids, articles.unknown)
+        self._columns, self._grams = compact(self.rows(self._ids, articles.unknown))
         shape = (len(articles), len(self._ids))
         ones = np.ones(len(places))
         self._counts = sparse.csr_matrix((ones, (articles.rows, places)), shape=shape)
@@ -201,15 +211,10 @@ class SurfaceScores:
     def _view(self, weights: Floats, shares: Floats) -> View:
         vectors = sparse.csr_matrix(self._counts @ self._grams)
         vectors.data = 1 + np.log(vectors.data)
-        vectors.data *= weights[vectors.indices]
+        vectors.data *= weights[self._columns[vectors.indices]]
         vectors = unit_rows(vectors)
-        found = np.unique(vectors.indices)
         columns = np.full(BUCKETS, -1, np.int32)
-        columns[found] = np.arange(len(found))
-        shape = (len(shares), len(found))
-        vectors = sparse.csr_matrix(
-            (vectors.data, columns[vectors.indices], vectors.indptr), shape
-        )
+        columns[self._columns] = np.arange(len(self._columns))
         turned = sparse.csr_matrix(vectors.T)
         small = turned.shape[0] * turned.shape[1] <= _CELLS
         return View(
@@ -372,9 +377,8 @@ class SurfaceScores:
                 sparse.csr_matrix(view.vectors[:, [article]]).toarray()[:, 0] * scale
             )
             of_post += products @ vector
-            columns = np.flatnonzero(view.columns >= 0)
-            grams = products.T @ np.ones(len(ids)) * vector / times[columns]
-            of_article += self._grams[:, columns] @ grams
+            grams = products.T @ np.ones(len(ids)) * vector / times
+            of_article += self._grams @ grams
         return by_id(ids, of_post), by_id(self._ids, counts * of_article)
 
     def rows(self, words: Ids, unknown: Mapping[int, str]) -> sparse.csr_matrix:
