@@ -43,9 +43,12 @@ def on_page_markdown(
 ) -> str:
     """Every relative link of a page, as it works on the site; code is left alone."""
     source = page.file.abs_src_path
-    if source is None:  # made by another hook, for the site
+    if source is not None:
+        folder = posixpath.dirname(Path(source).relative_to(ROOT).as_posix())
+    elif page.file.src_uri.startswith("notebooks/"):
+        folder = "notebooks"
+    else:  # made by another hook, for the site
         return markdown
-    folder = posixpath.dirname(Path(source).relative_to(ROOT).as_posix())
     pieces = _CODE.split(markdown)
     pieces[::2] = [
         _LINK.sub(

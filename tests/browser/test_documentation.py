@@ -142,7 +142,7 @@ def test_the_search_finds_a_page(opened):
 
 def test_a_broken_link_or_an_undocumented_name_stops_the_build(tmp_path):
     pytest.importorskip("mkdocs", reason="the group docs is not installed")
-    for name in ("docs", "src/siamese_news"):
+    for name in ("docs", "src/siamese_news", "desk/src"):
         shutil.copytree(
             ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("pretrained")
         )

@@ -203,6 +203,22 @@ def test_links_work_on_the_site(page, written, made):
     assert found == f"[x]({made}) `[y]({written})`"
 
 
+def test_a_notebook_links_as_it_does_in_the_repository():
+    links = hook("links")
+    pages = {"certify.md", "notebooks/01_first.md"}
+    files = SimpleNamespace(
+        get_file_from_path=lambda uri: uri if uri in pages else None
+    )
+    file = SimpleNamespace(abs_src_path=None, src_uri="notebooks/01_first.md")
+    text = "[how](../docs/certify.md#x), [itself](01_first.ipynb)"
+    page = SimpleNamespace(file=file)
+    assert links.on_page_markdown(text, page, None, files) == (
+        "[how](../certify.md#x), [itself](01_first.md)"
+    )
+    made = SimpleNamespace(file=SimpleNamespace(abs_src_path=None, src_uri="api/x.md"))
+    assert links.on_page_markdown(text, made, None, files) == text
+
+
 def test_a_link_that_leads_nowhere_is_said(caplog):
     links = hook("links")
     files = SimpleNamespace(get_file_from_path=lambda uri: None)
