@@ -86,7 +86,7 @@ def _choose_and_score(
 ) -> None:
     from benchmarks.dev_pools import shared_dev_pools
     from benchmarks.leaderboard.choose import choose
-    from benchmarks.leaderboard.figures import Figures
+    from benchmarks.leaderboard.figures import Figures, mean_ap
     from benchmarks.leaderboard.lock import Ledger, Lock
     from benchmarks.leaderboard.score import score, score_key, stored_figures
     from benchmarks.leaderboard.systems import Ground, missing
@@ -115,8 +115,11 @@ def _choose_and_score(
                 if lacking := missing(ground.for_test(test), row):
                     print(f"{row.name} on {test}: not scored: {lacking}", flush=True)
                     continue
-                print(f"{row.name} on {test}", flush=True)
-                score(ground, row, test, lock, ledger, options.out, options.again)
+                figures = score(
+                    ground, row, test, lock, ledger, options.out, options.again
+                )
+                mean = sum(map(mean_ap, figures)) / len(figures)
+                print(f"{row.name} on {test}: MAP {mean:.3f}", flush=True)
     if options.step == "choose":
         return
     scores: dict[str, dict[str, list[Figures]]] = {test: {} for test in board.tests}

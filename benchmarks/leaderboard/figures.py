@@ -35,6 +35,11 @@ class Figures:
     seconds: float
 
 
+def mean_ap(figures: Figures) -> float:
+    """MAP: the mean of the average precision over articles."""
+    return float(np.mean(list(figures.ap.values())))
+
+
 def figures_of(scores: np.ndarray, seconds: float, test: EvaluationSet) -> Figures:
     """Evaluate scores.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.leaderboard.figures import Figures, event_interval
+from benchmarks.leaderboard.figures import Figures, event_interval, mean_ap
 from benchmarks.leaderboard.lock import Ledger
 from benchmarks.leaderboard.rows import Board, Row
 from benchmarks.leaderboard.sets import LEAK, open_test
@@ -294,7 +294,7 @@ def _test_table(
                 rows.append({**old, "scored": _kept(old["scored"], current(row, test))})
             continue
         figures = scores[row.name]
-        spread = [float(np.mean(list(f.ap.values()))) for f in figures]
+        spread = list(map(mean_ap, figures))
         line: dict[str, Any] = {"system": row.title, "seeds": str(len(figures))}
         name = "AP" if data.one_story else "MAP"
         line[name] = _three(_map(figures)) + _range(spread)

