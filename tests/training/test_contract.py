@@ -188,6 +188,27 @@ def test_overfitting_repeats_its_batches_and_brings_the_loss_down(
     assert losses[-1][1] < losses[0][1]
 
 
+@pytest.mark.parametrize(
+    "optimizer, precision, fused",
+    [
+        ("adam", "32-true", True),
+        ("sgd", "32-true", True),
+        # Lightning cannot clip for a fused optimizer there, with or without a scaler.
+        ("adamw", "bf16-mixed", False),
+    ],
+)
+def test_an_optimizer_is_fused_where_gradients_can_be_clipped_for_it(
+    folder, tmp_path, optimizer, precision, fused
+):
+    module = module_of(folder, "star", optimizer=optimizer)
+    options = {"max_epochs": 1, "limit_val_batches": 0, "gradient_clip_val": 0.5}
+    trainer = trainer_of(
+        tmp_path, precision=precision, enable_checkpointing=False, **options
+    )
+    trainer.fit(module, datamodule=data_of(folder))
+    assert trainer.optimizers[0].defaults["fused"] is fused
+
+
 @pytest.mark.parametrize("schedule", ["step", "cosine", "one_cycle"])
 def test_schedules_and_groups_without_decay(folder, tmp_path, schedule):
     rates = []

@@ -398,7 +398,7 @@ class SiameseModule(pl.LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """The optimizer of the trained parameters, and the schedule of its learning rate."""
-        optimizer = optimizer_of(self._optimizer, self, self.lr)
+        optimizer = optimizer_of(self._optimizer, self, self.lr, self.trainer)
         return with_schedule(optimizer, self._schedule, self.trainer)
 
 

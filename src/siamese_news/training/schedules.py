@@ -37,12 +37,13 @@ def parameter_groups(module: nn.Module) -> list[dict[str, Any]]:
 
 
 def optimizer_of(
-    option: OptimizerOption, module: nn.Module, lr: float | None
+    option: OptimizerOption, module: nn.Module, lr: float | None, trainer: pl.Trainer
 ) -> Optimizer:
     """The optimizer of the trained parameters of a module.
 
     `lr`, if any, comes before the learning rate of the option. Where weights decay, those of
-    `parameter_groups` that should not do not.
+    `parameter_groups` that should not do not. A step goes over the parameters once (``fused``)
+    where the option does not say otherwise: five times as fast for a table of word vectors.
     """
     trained = [
         parameter for parameter in module.parameters() if parameter.requires_grad
@@ -55,6 +56,9 @@ def optimizer_of(
     if not isinstance(option, Mapping):
         return option(trained)
     values = {**option, "_partial_": False, **({} if lr is None else {"lr": lr})}
+    if "fused" in inspect.signature(class_of(option, "task.optimizer")).parameters:
+        # In mixed precision, Lightning cannot clip gradients for a fused optimizer.
+        values.setdefault("fused", "mixed" not in str(trainer.precision))
     parameters = parameter_groups(module) if values.get("weight_decay") else trained
     optimizer: Optimizer = instantiate(values, "task.optimizer", params=parameters)
     return optimizer
