@@ -1,7 +1,7 @@
 """Posts filtered per second: python -m benchmarks.scan --posts 100000 1000000.
 
 `siamese-news filter` runs as a separate process on one thread, over invented posts of 14 words on
-average from the model's vocabulary, with frequencies as skewed as those of language. Seconds are of
+average, with frequencies as skewed as those of language (`invented`). Seconds are of
 the wall clock from start to end, memory is the peak of the process. The scan alone is the
 product of 5 seeds with posts that are vectors of 256 numbers, in the same blocks, with and without
 aggregation and histogram.
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +32,16 @@ TARGET_MEMORY = 1.5e9
 SEEDS = 5
 SIZE = 256
 VECTORS = 500_000
+# Share of the words of an invented post that the vocabulary lacks, and how many there are.
+UNKNOWN = 0.058  # of all words: 10.4% of the content words
+UNKNOWN_WORDS = 400_000
+SIGNS = {
+    "@user{number}": 0.377,
+    "https://t.co/x{number}Z": 0.088,
+    "#BostonMarathon": 0.223,
+    "🔥": 0.001,
+}
+"""What ends a post, and the share of posts."""
 # A process counts the memory of the one that started it, so a small one has to start it.
 LAUNCH = """
 import resource, subprocess, sys
@@ -41,38 +51,53 @@ sys.exit(done.returncode)
 """
 
 
+def made_word(rank: int, words: Sequence[str]) -> str:
+    """A word that the vocabulary lacks: the beginning of one and the end of another."""
+    first = words[rank * 7919 % len(words)]
+    second = words[rank * 104_729 % len(words)]
+    return f"{first[:5]}{second[-4:]}"
+
+
 def invented(posts: int, words: list[str]) -> Iterator[bytes]:
-    """JSON lines, the same every time."""
+    """JSON lines, the same every time: words as frequent as in real posts, and as often unknown.
+
+    The shares of posts with a mention, a link, a hashtag and an emoji, and those of words that the
+    vocabulary lacks, that begin with a capital and that end with a mark, are those of the real
+    posts of `benchmarks.real_posts`, which prints most of them.
+    """
     dice = np.random.default_rng(0)
     words = words[:50_000]
     weights = 1 / (np.arange(len(words)) + 3)
     bounds = np.cumsum(weights / weights.sum())
-    endings = (
-        "",
-        ".",
-        "!",
-        " #flood",
-        " #BostonMarathon",
-        " 🔥",
-        " https://t.co/x1Y2z3",
-        "…",
-    )
     number = 0
     while number < posts:
         size = min(10_000, posts - number)
         lengths = dice.integers(6, 23, size)
         picks = np.searchsorted(bounds, dice.random(lengths.sum()))
         picks = np.minimum(picks, len(words) - 1).tolist()
+        # The rarer an unknown word, the more of its kind: ranks are uniform in their logarithm.
+        ranks = np.exp(dice.random(lengths.sum()) * np.log(UNKNOWN_WORDS)).astype(int)
+        unknown = dice.random(lengths.sum()) < UNKNOWN
+        ranks = np.where(unknown, ranks, 0).tolist()
+        has_sign = dice.random((size, len(SIGNS))) < np.array(list(SIGNS.values()))
         start = 0
-        for length in lengths.tolist():
-            text = " ".join(words[p] for p in picks[start : start + length])
+        for length, signs in zip(lengths.tolist(), has_sign.tolist(), strict=True):
+            places = range(start, start + length)
+            sentence = " ".join(
+                made_word(ranks[place], words) if ranks[place] else words[picks[place]]
+                for place in places
+            )
+            text = f"{sentence.capitalize()}."
             start += length
+            for sign, is_there in zip(SIGNS, signs, strict=True):
+                if is_there:
+                    text += f" {sign.format(number=number)}"
             row = {
                 "id": str(10**18 + 977 * number),
                 "created_at": f"2020-01-{number % 28 + 1:02}T03:04:05.000Z",
                 "lang": "en",
                 "author": f"user{number % 5000}",
-                "text": text + endings[number % len(endings)],
+                "text": text,
             }
             number += 1
             yield json.dumps(row, ensure_ascii=False).encode() + b"\n"

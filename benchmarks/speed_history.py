@@ -1,10 +1,11 @@
-"""Speed from release to release: python -m benchmarks.speed_history record | check | draw.
+"""Speed from release to release: python -m benchmarks.speed_history record | renew | check | draw.
 
 *record* measures and writes a file to ``benchmarks/history/``, with revision, date and machine;
-*draw* makes ``docs/speed.svg`` from these files. *check* runs the revision of the newest record and
-this one in turns, because machines of one name differ by more than revisions do: it ends with 1 if
-a figure is more than 15% worse. All figures are CPU seconds of whole commands on one thread, the
-least of several turns, which other work on the machine changes least.
+*renew* measures every recorded revision again, in turns on one machine, after the commands or the
+posts have changed; *draw* makes ``docs/speed.svg`` from these files. *check* runs the revision of
+the newest record and this one in turns, because machines of one name differ by more than revisions
+do: it ends with 1 if a figure is more than 15% worse. All figures are CPU seconds of whole commands
+on one thread, the least of several turns, which other work on the machine changes least.
 """
 
 import argparse
@@ -87,6 +88,16 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return sorted(read, key=lambda one: one["date"])
 
 
+def write_record(record: Mapping[str, Any], folder: Path) -> Path:
+    """Write what was measured of a revision; returns the file, which is named after it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{str(record['date'])[:10]}-{record['revision']}.json"
+    with atomic_write(path) as stream:
+        json.dump(record, stream, indent=1)
+        stream.write("\n")
+    return path
+
+
 def regressions(before: Mapping[str, float], now: Mapping[str, float]) -> list[str]:
     """A line for each figure that both have and that is worse by more than `WORSE`."""
     return [
@@ -140,7 +151,7 @@ def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=("record", "check", "draw"))
+    parser.add_argument("step", choices=("record", "renew", "check", "draw"))
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--history", type=Path, default=HISTORY)
     options = parser.parse_args(arguments)
@@ -165,12 +176,18 @@ def main(arguments: list[str] | None = None) -> None:
         (now,) = measured(options.turns, None)
         record = {key: about[key] for key in ("date", "revision", "python", "machine")}
         record |= {"version": __version__, "seconds": now}
-        path = options.history / f"{str(about['date'])[:10]}-{about['revision']}.json"
-        path.parent.mkdir(exist_ok=True)
-        with atomic_write(path) as stream:
-            json.dump(record, stream, indent=1)
-            stream.write("\n")
-        print(path)
+        print(write_record(record, options.history))
+    if options.step == "renew":
+        here = {key: about[key] for key in ("python", "machine")}
+        with tempfile.TemporaryDirectory() as folder:
+            sources = [
+                write_revision(one["revision"], Path(folder) / one["revision"])
+                for one in kept
+            ]
+            figures = measured(options.turns, *sources)
+        for record, now in zip(kept, figures, strict=True):
+            renewed = {**record, **here, "measured": about["date"], "seconds": now}
+            print(write_record(renewed, options.history))
     if options.step == "draw":
         PICTURE.write_bytes(draw(kept))
         print(PICTURE)

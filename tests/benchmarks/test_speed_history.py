@@ -55,6 +55,21 @@ def test_a_record_says_what_was_measured_and_where(kept):
     assert newest["seconds"] == times[None] and newest["machine"] == "here"
 
 
+def test_all_recorded_revisions_are_measured_again_on_one_machine(kept, monkeypatch):
+    folder, times = kept
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_text())
+        path.rename(folder / f"{record['date'][:10]}-{record['revision']}.json")
+    monkeypatch.setattr(history, "write_revision", lambda revision, folder: revision)
+    times |= {"1": {"rank": 4.0}, "2": {"rank": 3.0}}
+    history.main(["renew", "--history", str(folder)])
+    renewed = history.records(folder)
+    assert [one["revision"] for one in renewed] == ["1", "2"]
+    assert [one["seconds"] for one in renewed] == [{"rank": 4.0}, {"rank": 3.0}]
+    assert all(one["machine"] == "here" for one in renewed)
+    assert [one["date"] for one in renewed] == ["2026-01-01 10:00", "2026-01-02 10:00"]
+
+
 def test_a_recorded_revision_is_unpacked(tmp_path):
     with pytest.raises(SystemExit, match="git has no revision 0123abcd, the newest in"):
         history.write_revision("0123abcd", tmp_path)
