@@ -143,7 +143,7 @@ def scored(
     """Score a pool as `siamese-news rank` does, each seed by itself and all at once."""
     several = Seeds(seeds)
     scorer = open_scorer(model, several.texts)
-    observe_all(scorer, posts)
+    scorer = observe_all(scorer, posts)
     found = list_relevance(scorer, several, _NEUTRAL)
     assert found is not None
     scores = scorer.scores(posts)

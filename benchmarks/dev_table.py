@@ -67,7 +67,7 @@ def dev_figures(
     def score(one_story: bool) -> Score:
         def scored(articles: list[str], posts: list[str]) -> np.ndarray:
             scorer = open_scorer(model, articles, one_story=one_story, **options)
-            observe_all(scorer, posts)
+            scorer = observe_all(scorer, posts)
             if one_story or not (distinct or rivals):
                 return scorer.scores(posts)
             seeds = [

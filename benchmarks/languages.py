@@ -24,7 +24,7 @@ from siamese_news.search.languages import SearchLanguages, language_of_post
 def scores_of(model, text, posts):
     """The scores of the posts for an article alone."""
     scorer = open_scorer(model, [text])
-    observe_all(scorer, posts)
+    scorer = observe_all(scorer, posts)
     starts = range(0, len(posts), BLOCK)
     parts = [scorer.scores(posts[start : start + BLOCK]) for start in starts]
     return np.round(np.concatenate(parts, axis=1)[0], 6)

@@ -63,7 +63,7 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
     for start in range(0, len(seeds), _SEEDS):
         some = seeds[start : start + _SEEDS]
         scorer = open_scorer(model, [a.full_text for a in some])
-        observe_all(scorer, texts)
+        scorer = observe_all(scorer, texts)
         scores.append(scorer.scores(texts))
         factors.append(scorer.scales())
         decided.append(scorer.agreement())
@@ -104,7 +104,7 @@ def figures(name: str, folder: Path, every: int) -> dict[str, str]:
         )
         row["alone"] = mean(cosines)
         scorer = open_scorer(other, [a.full_text for a in seeds])
-        observe_all(scorer, texts)
+        scorer = observe_all(scorer, texts)
         row["as --model"] = mean(scorer.scores(texts))
     return row
 

@@ -42,6 +42,7 @@ def measured(posts: int) -> dict[str, float]:
         model = Model.pretrained()
         assert model.terms is not None
         scorer: Any = open_scorer(model, [STORY], one_story=True)
+        observer = scorer.observer()
         spool = Spool(tempfile.TemporaryFile(dir=folder))
         rows = blocks(open_posts([corpus]))
         kept = []
@@ -56,10 +57,10 @@ def measured(posts: int) -> dict[str, float]:
             kept.append(block)
         for block in spool:
             clocked(
-                "first pass, from the ids", lambda b=block: scorer.observe(b.content)
+                "first pass, from the ids", lambda b=block: observer.observe(b.content)
             )
-        clocked("feedback and smoothing", scorer.settle)
-        second = StreamPool((), spool=spool).parts(scorer, 1, Window(), None)
+        learned = clocked("feedback and smoothing", observer.settle)
+        second = StreamPool((), spool=spool).parts(learned, 1, Window(), None)
         clocked("second pass, from the spool", lambda: list(second))
         fresh: Any = open_scorer(model, [STORY], one_story=True)
         again = [post for block in kept for post in block]

@@ -171,7 +171,7 @@ class ModelSystem:
         """See `System`."""
         scorer = open_scorer(self.model, articles, **self._options)
         started = time.process_time()
-        observe_all(scorer, posts)
+        scorer = observe_all(scorer, posts)
         scores = scorer.scores(posts)
         return scores, time.process_time() - started
 
@@ -196,7 +196,7 @@ class Beside(ModelSystem):
         scorer = open_scorer(self._external, articles, **self._options)
         seconds = self._encode.seconds(posts)
         started = time.process_time()
-        observe_all(scorer, posts)
+        scorer = observe_all(scorer, posts)
         scores = scorer.scores(posts)
         return scores, seconds + time.process_time() - started
 
@@ -218,7 +218,7 @@ class LookAgain(ModelSystem):
         """See `System`; a post that several articles have among their best is read once."""
         scores, seconds = super().__call__(articles, posts)
         scorer = open_scorer(self.model, articles, **self._options)
-        observe_all(scorer, posts)
+        scorer = observe_all(scorer, posts)
         scales = scorer.scales()
         agreed = scorer.agreement()
         seeds = Seeds(

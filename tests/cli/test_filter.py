@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from copy import copy
 
 import pytest
 from typer.testing import CliRunner
@@ -169,33 +170,44 @@ def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
 @pytest.mark.parametrize("dies", [0, 3, 9, 10, 14, 19, 20])
 def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     """A scorer that learns from the pool and then scores otherwise."""
+    from siamese_news.scoring import Observer
     from siamese_news.scoring.cosine import CosineScorer
     from siamese_news.search import filter as filter_module
     from siamese_news.search import opening
 
     class Learning(CosineScorer):
-        seen, learning = 0, adapts
+        seen = 0
 
-        @property
-        def observing(self):
-            return self.learning
+        def observer(self):
+            return Counting(self) if adapts else None
+
+        def scores(self, posts):
+            return super().scores(posts) - self.seen / 10_000
+
+        def state(self):
+            return json.dumps(self.seen).encode()
+
+        def restored(self, state):
+            other = copy(self)
+            other.seen = json.loads(state)
+            return other
+
+    class Counting(Observer):
+        def __init__(self, scorer):
+            self.scorer, self.seen = scorer, 0
 
         def observe(self, posts):
             mark()
             self.seen += len(posts)
 
         def settle(self):
-            self.learning = False
-            return "because"
-
-        def scores(self, posts):
-            return super().scores(posts) - self.seen / 10_000
+            return self.scorer.restored(self.state())
 
         def state(self):
-            return json.dumps([self.seen, self.learning]).encode()
+            return json.dumps(self.seen).encode()
 
-        def restore(self, state):
-            self.seen, self.learning = json.loads(state)
+        def merge(self, state):
+            self.seen += json.loads(state)
 
     def mark():
         calls.append(1)

@@ -16,7 +16,7 @@ from siamese_news.cli import app
 from siamese_news.lexical_head.options import RocchioFeedback
 from siamese_news.model.loading import open_model
 from siamese_news.scoring import observe_all, rules
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import mixture_scorer
 from siamese_news.text import languages
 from siamese_news.text.languages import other_language
 
@@ -268,8 +268,8 @@ def test_posts_with_names_lead_to_those_of_their_language_without_any():
         changed = replace(
             options, feedback=replace(options.feedback, foreign_posts=foreign)
         )
-        scorer = MixtureScorer(model, [STORM], about="event", options=changed)
-        observe_all(scorer, posts)
+        scorer = mixture_scorer(model, [STORM], about="event", options=changed)
+        scorer = observe_all(scorer, posts)
         scores = scorer.scores(posts)[0]
         assert min(scores[: len(NAMED)]) > max(scores[len(NAMED) + 1 :])
         ranks.append(scores[len(NAMED)] - max(scores[len(NAMED) + 1 :]))

@@ -173,7 +173,7 @@ def test_filter_takes_the_event_and_rank_what_the_pool_suggests(tmp_path):
 @pytest.mark.parametrize("dies", [2, 5, 9])
 def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
     """Wherever it stops: while the pool is observed, or while it is scored."""
-    from siamese_news.scoring.mixture import MixtureScorer
+    from siamese_news.scoring.mixture import MixturePass, MixtureScorer
     from siamese_news.search import scan
 
     monkeypatch.setattr(scan, "BLOCK", 60)
@@ -189,8 +189,8 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
         )
 
     assert run("whole.jsonl").exit_code == 0
-    for name in ("observe", "scores"):
-        plain = getattr(MixtureScorer, name)
+    for kind, name in ((MixturePass, "observe"), (MixtureScorer, "scores")):
+        plain = getattr(kind, name)
 
         def dying(self, posts, plain=plain):
             calls.append(1)
@@ -198,7 +198,7 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
                 raise KeyboardInterrupt
             return plain(self, posts)
 
-        monkeypatch.setattr(MixtureScorer, name, dying)
+        monkeypatch.setattr(kind, name, dying)
     assert run("out.jsonl").exit_code == 130
     done = run("out.jsonl", "--resume")
     assert done.exit_code == 0, done.output

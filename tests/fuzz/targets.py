@@ -255,7 +255,7 @@ def model(data: bytes) -> None:
         loaded.trained_on.has_articles("x", ["a1"])
         posts = ["flood in the town", "a bridge", "river", ""]
         scorer = open_scorer(loaded, ["The river floods the town."])
-        observe_all(scorer, posts)
+        scorer = observe_all(scorer, posts)
         assert scorer.scores(posts).shape == (1, 4)
 
 

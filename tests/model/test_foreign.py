@@ -87,7 +87,7 @@ def test_alone_its_scores_are_cosines(folder):
     found = scorer.scores(["flood", "fire", ""])[0]
     np.testing.assert_allclose(found, [2 / 5**0.5, 0, 0], atol=1e-6)
     assert found.dtype == np.float32
-    assert not scorer.observing
+    assert scorer.observer() is None
     if library_of(folder) == "sentence_transformers":
         assert Counting.given["trust_remote_code"] is False
 
@@ -130,9 +130,10 @@ def test_beside_our_words_its_cosines_are_mixed_in(folder):
     posts = ["flood", "fire", "", "The river flooded"]
     scorer = open_scorer(model, ["flood flood river"])
     assert isinstance(scorer, MixtureScorer)
-    assert scorer.observing
+    assert scorer.observer() is not None
     ours = open_scorer(open_model(), ["flood flood river"], fusion="words")
-    (scale,), surface = ours.scales(), ours.surface(ours.token_ids(posts))
+    (scale,), surface = ours.scales(), np.zeros((1, len(posts)), np.float32)
+    ours.basis.surface.add(surface, ours.token_ids(posts))
     words = ours.scores(posts) - surface
     cosines = open_scorer(model, ["flood flood river"], fusion="vectors").scores(posts)
     share = model.options.dense
@@ -159,15 +160,15 @@ def test_its_scores_do_not_depend_on_the_order_or_the_parts(order, cut):
     """Posts of the same words with other vectors are other posts, and parts can be merged."""
     seeds = ["flood flood river in the town", "fire and smoke"]
     whole = open_scorer(Other(), seeds)
-    observe_all(whole, POOL)
+    whole = observe_all(whole, POOL)
     texts = [POOL[place] for place in order]
-    first, second = open_scorer(Other(), seeds), open_scorer(Other(), seeds)
+    first, second = (open_scorer(Other(), seeds).observer() for _ in "ab")
     first.observe(texts[:cut])
     second.observe(texts[cut:])
     first.merge(second.state())
-    restored = open_scorer(Other(), seeds)
-    restored.restore(first.state())
-    restored.settle()
+    merged = open_scorer(Other(), seeds).observer()
+    merged.merge(first.state())
+    restored = merged.settle()
     assert restored.parts_of(POOL[1], 0).neighbors
     np.testing.assert_allclose(restored.scores(POOL), whole.scores(POOL), atol=1e-6)
 
@@ -175,7 +176,7 @@ def test_its_scores_do_not_depend_on_the_order_or_the_parts(order, cut):
 def test_every_post_is_encoded_once():
     encoder = Other()
     scorer = open_scorer(encoder, ["flood in the river"])
-    observe_all(scorer, POOL)
+    scorer = observe_all(scorer, POOL)
     scorer.scores(POOL)
     scorer.matched_terms(POOL[:3])
     assert encoder.texts == len(set(POOL))

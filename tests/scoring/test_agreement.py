@@ -8,7 +8,7 @@ import pytest
 from siamese_news import InputError, open_model
 from siamese_news.lexical_head.options import Agreement, TermOptions
 from siamese_news.scoring import observe_all, rules
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import mixture_scorer
 
 STORY = "Court hears the appeal of the comedian. A jury had found him guilty of assault last year."
 REPLIES = [f"he was guilty of it and the jury knew, reader {n}" for n in range(25)]
@@ -57,7 +57,7 @@ def scorer_of(model, articles, **options):
         **{"low": -2.0, "high": -1.0, "few": 0.0, "many": 0.001} | options
     )
     agreement = dataclasses.replace(agreement, weak=2.0, strong=3.0)
-    return MixtureScorer(
+    return mixture_scorer(
         model,
         articles,
         options=dataclasses.replace(model.terms.options, agreement=agreement),
@@ -66,9 +66,10 @@ def scorer_of(model, articles, **options):
 
 def test_an_open_gate_raises_the_weight_of_the_cosine_and_moves_the_vector(model):
     posts = REPLIES + OTHERS
-    shut, open_ = (scorer_of(model, [STORY], weight=weight) for weight in (0.03, 0.5))
-    for scorer in (shut, open_):
-        observe_all(scorer, posts)
+    shut, open_ = (
+        observe_all(scorer_of(model, [STORY], weight=weight), posts)
+        for weight in (0.03, 0.5)
+    )
     assert shut.agreement().tolist() == [0.0] and open_.agreement().tolist() == [1.0]
     before, after = shut.scores(posts)[0], open_.scores(posts)[0]
     assert (
@@ -85,17 +86,16 @@ def test_the_gate_of_an_article_does_not_depend_on_others_or_on_parts(model):
         scorer_of(model, articles, weight=0.5)
         for articles in ([STORY], [STORY, "rain"])
     )
-    halves = [scorer_of(model, [STORY], weight=0.5) for _ in range(2)]
-    observe_all(alone, posts)
-    observe_all(both, posts)
+    halves = [scorer_of(model, [STORY], weight=0.5).observer() for _ in range(2)]
+    alone = observe_all(alone, posts)
+    both = observe_all(both, posts)
     halves[0].observe(posts[70:])
     halves[1].observe(posts[:70])
     halves[0].merge(halves[1].state())
-    halves[0].settle()
-    again = scorer_of(model, [STORY], weight=0.5)
-    again.restore(halves[0].state())
+    merged = halves[0].settle()
+    again = scorer_of(model, [STORY], weight=0.5).restored(merged.state())
     expected = alone.scores(posts)
-    for scorer in (both, halves[0], again):
+    for scorer in (both, merged, again):
         np.testing.assert_array_equal(scorer.scores(posts)[:1], expected)
 
 

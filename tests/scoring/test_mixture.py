@@ -31,7 +31,7 @@ from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.candidates import Candidates, content_keys
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import PostReader
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import MixtureScorer, mixture_scorer
 from siamese_news.text import Vocabulary
 
 WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")
@@ -140,18 +140,30 @@ def test_counters_hold_how_many_texts_have_a_pair():
     assert (counters > 0).sum() == 3
 
 
+def test_a_pool_changes_no_scorer(two_heads):
+    """The scorer before a pool stays as it is, and so does that of an earlier pool."""
+    before = open_scorer(two_heads, ARTICLES)
+    plain = before.scores(POSTS)
+    first = observe_all(before, ["flood river town"] * 6 + POSTS)
+    scores = first.scores(POSTS)
+    observe_all(before, ["fire smoke night"] * 9)
+    np.testing.assert_array_equal(before.scores(POSTS), plain)
+    np.testing.assert_array_equal(first.scores(POSTS), scores)
+    assert before.learned == "" != first.learned
+    assert before.state() == b"" and before.decisions() == []
+
+
 def test_a_scorer_goes_on_from_its_state(two_heads):
     posts = ["flood river town"] * 6 + POSTS
-    whole = open_scorer(two_heads, ARTICLES)
-    whole.observe(posts)
-    first = open_scorer(two_heads, ARTICLES)
+    before = open_scorer(two_heads, ARTICLES)
+    whole = observe_all(before, posts)
+    first, later = before.observer(), before.observer()
     first.observe(posts[:4])
-    second = open_scorer(two_heads, ARTICLES)
-    second.restore(first.state())
-    second.observe(posts[4:])
-    assert whole.settle() == second.settle() != ""
-    third = open_scorer(two_heads, ARTICLES)
-    third.restore(second.state())
+    later.merge(first.state())
+    later.observe(posts[4:])
+    second = later.settle()
+    third = before.restored(second.state())
+    assert whole.learned == second.learned == third.learned != ""
     assert third.decisions() == whole.decisions()
     for scorer in (second, third):
         np.testing.assert_array_equal(scorer.scores(posts), whole.scores(posts))
@@ -262,8 +274,8 @@ def test_a_dense_model_has_cosines(tiny_model):
     np.testing.assert_allclose(scorer.scores(POSTS), expected, atol=1e-6)
     one_by_one = np.hstack([scorer.scores([post]) for post in POSTS])
     np.testing.assert_array_equal(scorer.scores(POSTS), one_by_one)
-    assert not scorer.observing
-    assert scorer.settle() == ""
+    assert scorer.observer() is None
+    assert observe_all(scorer, POSTS) is scorer
 
 
 def test_the_mixture_is_the_sum_of_its_heads(two_heads):
@@ -337,9 +349,7 @@ def test_blocks_do_not_matter(two_heads):
 
 
 def settled(model, posts, articles=ARTICLES, **options):
-    scorer = open_scorer(model, articles, **options)
-    observe_all(scorer, posts)
-    return scorer
+    return observe_all(open_scorer(model, articles, **options), posts)
 
 
 def test_a_pool_about_the_story_is_seen_and_another_is_not(two_heads):
@@ -349,7 +359,6 @@ def test_a_pool_about_the_story_is_seen_and_another_is_not(two_heads):
     found = about.scores(["flood river town"])
     assert not np.allclose(found[0], before[0])
     np.testing.assert_allclose(found[1], before[1], atol=1e-6)
-    assert about.settle() == ""
     other = settled(two_heads, ["flood river town"] + ["vote mayor street"] * 20)
     assert other.decisions() == ["event", "event"]
     assert settled(two_heads, ["flood river town"]).decisions() == ["event", "event"]
@@ -449,12 +458,12 @@ def test_a_pool_can_be_observed_in_parts_and_in_any_order(two_heads, data):
     whole = settled(two_heads, posts)
     mixed = data.draw(st.permutations(posts))
     cut = data.draw(st.integers(0, len(posts)))
-    first, second = open_scorer(two_heads, ARTICLES), open_scorer(two_heads, ARTICLES)
+    first, second = (open_scorer(two_heads, ARTICLES).observer() for _ in "ab")
     first.observe(mixed[cut:])
     second.observe(mixed[:cut])
     first.merge(second.state())
-    first.settle()
-    np.testing.assert_allclose(first.scores(posts), whole.scores(posts), atol=2e-6)
+    merged = first.settle()
+    np.testing.assert_allclose(merged.scores(posts), whole.scores(posts), atol=2e-6)
 
 
 @pytest.mark.parametrize("posts", [["flood"], ["flood"] * 10, [""] * 10, ["zzz"] * 10])
@@ -529,7 +538,7 @@ OTHER = ["vote mayor street"] * 30
 
 def test_feedback_is_the_mean_of_the_best_posts(two_heads):
     options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3, alike=0.0)
-    scorer = MixtureScorer(
+    scorer = mixture_scorer(
         two_heads,
         ARTICLES[:1],
         vectors=False,
@@ -537,9 +546,8 @@ def test_feedback_is_the_mean_of_the_best_posts(two_heads):
     )
     before = scorer.scores([*FOUND, *OTHER])
     assert (before[0, : len(FOUND)] > options.score).all()
-    scorer.observe([*FOUND, *OTHER])
-    assert "best posts" in scorer.settle()
-    assert scorer.settle() == ""
+    scorer = observe_all(scorer, [*FOUND, *OTHER])
+    assert "best posts" in scorer.learned
     vector, columns = naive_feedback(two_heads, ARTICLES[0], FOUND, options.weight)
     terms = two_heads.terms
     posts = [*FOUND, *OTHER, "bridge bridge floods"]
@@ -552,16 +560,16 @@ def test_feedback_is_the_mean_of_the_best_posts(two_heads):
 def test_feedback_moves_the_dense_head_as_well(two_heads):
     feedback = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.3, alike=0.0)
     two_heads.terms.options = options(dense=1.0)
-    scorer = MixtureScorer(
+    scorer = mixture_scorer(
         two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback)
     )
     # All cosines are high.
     two_heads.embedding.matrix[:] = two_heads.embedding.matrix.abs()
-    scorer = MixtureScorer(
+    scorer = mixture_scorer(
         two_heads, ARTICLES[:1], options=with_feedback(two_heads, feedback)
     )
-    scorer.observe(FOUND)
-    assert scorer.settle()
+    scorer = observe_all(scorer, FOUND)
+    assert scorer.learned
     article = two_heads.encode_articles(ARTICLES[:1])
     posts = two_heads.encode_posts(FOUND)
     mean = posts.sum(axis=0) / np.linalg.norm(posts.sum(axis=0))
@@ -610,8 +618,8 @@ def test_feedback_weighs_as_much_as_the_best_posts_are_alike(two_heads, smooth):
             posts=2, focused_posts=2, least=2, score=0.05, alike=alike
         )
         options = replace(with_feedback(two_heads, options), smoothing=smoothing)
-        scorer = MixtureScorer(two_heads, ARTICLES[:1], vectors=False, options=options)
-        observe_all(scorer, [*FOUND, *OTHER[:1] * (size - len(FOUND))])
+        scorer = mixture_scorer(two_heads, ARTICLES[:1], vectors=False, options=options)
+        scorer = observe_all(scorer, [*FOUND, *OTHER[:1] * (size - len(FOUND))])
         large = min(size / 2000, 1)
         weight = options.feedback.weight
         expected = 1 - weight * min(max(1 / (factor * large) - 1, 1 - large, 0), 1)
@@ -623,11 +631,11 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
         RocchioFeedback(posts=5, least=4, score=0.05),
         RocchioFeedback(least=2, score=2.0),
     ):
-        scorer = MixtureScorer(
+        scorer = mixture_scorer(
             two_heads, ARTICLES, options=with_feedback(two_heads, options)
         )
         before = scorer.scores([*FOUND, *OTHER])
-        observe_all(scorer, [*FOUND, *OTHER])
+        scorer = observe_all(scorer, [*FOUND, *OTHER])
         assert scorer.article_weight(0) == scorer.article_weight(1) == 1.0
         np.testing.assert_array_equal(scorer.scores([*FOUND, *OTHER]), before)
 
@@ -635,11 +643,12 @@ def test_too_few_or_too_weak_posts_change_nothing(two_heads):
 def test_a_story_that_is_not_meant_gets_no_feedback(two_heads):
     posts = [*FOUND, "fire fire smoke", "fire at night", "smoke at night", *OTHER]
     options = RocchioFeedback(posts=3, least=2, score=0.05, weight=0.5, alike=0.0)
-    scorer = MixtureScorer(
+    scorer = mixture_scorer(
         two_heads, ARTICLES, positives=1, options=with_feedback(two_heads, options)
     )
     before = scorer.scores(posts)
-    assert observe_all(scorer, posts)
+    scorer = observe_all(scorer, posts)
+    assert scorer.learned
     assert [scorer.article_weight(0), scorer.article_weight(1)] == [0.5, 1.0]
     np.testing.assert_allclose(scorer.scores(posts)[1], before[1], atol=1e-6)
 
@@ -690,8 +699,8 @@ def test_a_texts_key_is_its_words_in_their_order():
 
 
 def test_one_head_alone(two_heads):
-    scorer = MixtureScorer(two_heads, ARTICLES)
-    lexical, dense = scorer._articles.heads(scorer._read(POSTS))
+    scorer = mixture_scorer(two_heads, ARTICLES)
+    lexical, dense = scorer.basis.articles.heads(scorer.setting.read(POSTS))
     words = open_scorer(two_heads, ARTICLES, fusion="words")
     vectors = open_scorer(two_heads, ARTICLES, fusion="vectors")
     np.testing.assert_allclose(words.scores(POSTS), lexical, atol=1e-6)

@@ -10,7 +10,7 @@ import pytest
 from siamese_news import open_model
 from siamese_news.lexical_head.options import Passages
 from siamese_news.scoring import candidates, observe_all
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import mixture_scorer
 
 FILLER = "The council met on Tuesday and talked about roads, schools, taxes and a new library. "
 QUOTE = "Drinking hot lemon water every morning cures zzqqxy fever within three days"
@@ -36,7 +36,7 @@ def scorer_of(model, articles, **options):
     passages = Passages(
         **{"weight": 1.0, "words": 12, "rank": 2, "posts": 50} | options
     )
-    return MixtureScorer(
+    return mixture_scorer(
         model,
         articles,
         options=dataclasses.replace(model.terms.options, passages=passages),
@@ -48,7 +48,7 @@ def added(model, articles, posts, **options):
     found = []
     for weight in (1.0, 0.0):
         scorer = scorer_of(model, articles, **options | {"weight": weight})
-        observe_all(scorer, posts)
+        scorer = observe_all(scorer, posts)
         found.append(scorer.scores(posts))
     return (found[0] - found[1]) / scorer.scales()[:, None]
 
@@ -143,9 +143,9 @@ def test_articles_that_are_read_together_change_nothing(model, monkeypatch):
 
 def test_parts_add_up(model):
     scorer = scorer_of(model, [ARTICLE])
-    observe_all(scorer, POSTS)
+    scorer = observe_all(scorer, POSTS)
     without = scorer_of(model, [ARTICLE], weight=0.0)
-    observe_all(without, POSTS)
+    without = observe_all(without, POSTS)
     for post in POSTS[:3]:
         more, less = scorer.parts_of(post, 0), without.parts_of(post, 0)
         gained = float((scorer.scores([post]) - without.scores([post]))[0, 0])
@@ -159,15 +159,14 @@ def test_parts_add_up(model):
 
 def test_the_state_of_parts_gives_the_scores_of_the_whole(model):
     whole = scorer_of(model, [ARTICLE])
-    observe_all(whole, POSTS)
-    halves = [scorer_of(model, [ARTICLE]) for _ in range(2)]
+    whole = observe_all(whole, POSTS)
+    halves = [scorer_of(model, [ARTICLE]).observer() for _ in range(2)]
     halves[0].observe(POSTS[:3])
     halves[1].observe(POSTS[3:])
     halves[1].merge(halves[0].state())
-    restored = scorer_of(model, [ARTICLE])
-    restored.restore(halves[1].state())
-    restored.settle()
+    merged = scorer_of(model, [ARTICLE]).observer()
+    merged.merge(halves[1].state())
+    restored = merged.settle()
     np.testing.assert_array_equal(restored.scores(POSTS), whole.scores(POSTS))
-    again = scorer_of(model, [ARTICLE])
-    again.restore(restored.state())
+    again = scorer_of(model, [ARTICLE]).restored(restored.state())
     np.testing.assert_array_equal(again.scores(POSTS), whole.scores(POSTS))

@@ -23,7 +23,7 @@ def test_words_common_among_posts_that_are_not_near_say_little_of_a_foreign_seed
     scorer = open_scorer(
         open_model(), [seed, "The fire in the old town of Dresden burns on"]
     )
-    observe_all(scorer, posts)
+    scorer = observe_all(scorer, posts)
     assert scorer.decisions() == ["event", "event"]
     foreign = scorer.scores(posts)[0]
     assert foreign[270:].min() > foreign[:270].max()

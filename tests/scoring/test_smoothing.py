@@ -94,9 +94,7 @@ def model(tiny_model):
 
 
 def settled(model, posts, **options):
-    scorer = open_scorer(model, [ARTICLE, "Fire at night"], **options)
-    observe_all(scorer, posts)
-    return scorer
+    return observe_all(open_scorer(model, [ARTICLE, "Fire at night"], **options), posts)
 
 
 def test_a_post_takes_on_the_score_of_the_posts_like_it(model):

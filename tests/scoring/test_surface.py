@@ -12,8 +12,9 @@ from siamese_news import open_model, open_scorer
 from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
 from siamese_news.lexical_head.options import Surface, TermOptions
 from siamese_news.scoring import observe_all
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import mixture_scorer
 from siamese_news.scoring.surface import compact, word_grams
+from siamese_news.search.index.scorer import IndexedScorer
 from siamese_news.text import Vocabulary
 
 ARTICLE = "Hochwasserschutz: Überschwemmungen treffen Grünwaldtal. Überschwemmung, Flüsse steigen"
@@ -45,11 +46,14 @@ def scorer_of(model, articles):
     """A scorer whose surface has the weight 1, and the IDF of the pool once it has seen one."""
     alone = Surface(weight=1.0, unknown=1.0, background=1.0)
     options = dataclasses.replace(model.terms.options, surface=alone)
-    return MixtureScorer(model, articles, about="article", options=options)
+    return mixture_scorer(model, articles, about="article", options=options)
 
 
 def surface(scorer, posts):
-    return scorer.surface(scorer.token_ids(posts)) / scorer.scales()[:, None]
+    """The additions of the surface, before the scale."""
+    found = np.zeros((len(scorer.scales()), len(posts)), np.float32)
+    scorer.basis.surface.add(found, scorer.token_ids(posts))
+    return found / scorer.scales()[:, None]
 
 
 def test_with_the_idf_of_the_pool_it_is_the_cosine_of_scikit_learn(model, monkeypatch):
@@ -59,7 +63,7 @@ def test_with_the_idf_of_the_pool_it_is_the_cosine_of_scikit_learn(model, monkey
     monkeypatch.setattr(model.terms, "options", options)
     scorer = scorer_of(model, [ARTICLE, "Z", ""])
     pool = [*POSTS, "überschwemmung, überschwemmungen! Überschwemmung im Tal, im Tal"]
-    observe_all(scorer, POSTS)
+    scorer = observe_all(scorer, POSTS)
     options = {"analyzer": "char_wb", "ngram_range": (4, 4), "sublinear_tf": True}
     posts = [" ".join(model.tokens(text)) for text in pool]
     articles = [" ".join(model.tokens(text)) for text in (ARTICLE, "Z", "")]
@@ -123,25 +127,26 @@ def test_it_is_the_same_by_whatever_blocks_and_workers_the_pool_came(model):
         "Five words are all here",
     ]
     whole = open_scorer(model, articles)
-    observe_all(whole, MIXED)
+    whole = observe_all(whole, MIXED)
     expected = whole.scores(MIXED)
     assert np.isfinite(expected).all()
     order = np.random.default_rng(0).permutation(len(MIXED))
-    halves = [open_scorer(model, articles) for _ in range(2)]
+    before = open_scorer(model, articles)
+    halves = [before.observer() for _ in range(2)]
     for place, start in enumerate(range(0, len(MIXED), 7)):
         some = [MIXED[row] for row in order[start : start + 7]]
-        halves[place % 2].observe(halves[0].token_ids(some) if place % 3 else some)
-    merged = open_scorer(model, articles)
-    merged.restore(halves[1].state())
-    merged.merge(halves[0].state())
-    merged.settle()
+        halves[place % 2].observe(before.token_ids(some) if place % 3 else some)
+    observer = before.observer()
+    for half in reversed(halves):
+        observer.merge(half.state())
+    merged = observer.settle()
     assert merged.state() == whole.state()
     found = [merged.scores([post])[:, 0] for post in MIXED]
     np.testing.assert_array_equal(np.stack(found, axis=1), expected)
     # A seed's list is its own.
     for number, article in enumerate(articles):
         alone = open_scorer(model, [article])
-        observe_all(alone, MIXED)
+        alone = observe_all(alone, MIXED)
         np.testing.assert_array_equal(alone.scores(MIXED)[0], expected[number])
 
 
@@ -161,10 +166,10 @@ def test_posts_that_do_not_resemble_each_other_are_not_near(model):
             feedback=dataclasses.replace(options.feedback, **feedback),
             surface=dataclasses.replace(options.surface, near=near),
         )
-        scorer = MixtureScorer(
+        scorer = mixture_scorer(
             model, ["A river floods a town\nFloods"], options=options
         )
-        observe_all(scorer, posts)
+        scorer = observe_all(scorer, posts)
         return scorer.scores(posts)
 
     unlike = scores(1.0, alike=1.0)
@@ -179,7 +184,7 @@ def test_words_that_share_inside_what_no_vocabulary_has_are_found(model):
         "neues telefon gekauft",
         *["heute ist montag"] * 20,
     ]
-    observe_all(scorer, posts)
+    scorer = observe_all(scorer, posts)
     first, second, *_ = scorer.scores(posts)[0]
     assert first > second + 0.1
     parts = scorer.parts_of(posts[0], 0)
@@ -193,8 +198,8 @@ def test_without_weight_there_is_none(model):
     plain["surface"]["weight"] = 0
     options = TermOptions.of(plain)
     assert options.surface.weight == 0
-    scorer = MixtureScorer(model, [ARTICLE], options=options)
-    assert scorer.scales() == 1 and not scorer.surface(scorer.token_ids(POSTS)).any()
+    scorer = mixture_scorer(model, [ARTICLE], options=options)
+    assert scorer.scales() == 1 and scorer.basis.surface is None
     assert not scorer.scores(["überschwemmt"]).any()
 
 
@@ -204,18 +209,18 @@ def test_an_article_s_scale_undoes_the_weight_of_its_own_surface(model):
         "The river Elbe floods the old town, and people leave their houses by boat"
     )
     articles = [english, ARTICLE, f"{english} {ARTICLE}"]
-    scorer = MixtureScorer(model, articles, options=model.terms.options)
+    scorer = mixture_scorer(model, articles, options=model.terms.options)
     lacking = [
         np.mean([token not in model.vocabulary for token in model.tokens(article)])
         for article in articles
     ]
     assert lacking[0] < lacking[2] < lacking[1] == 1
-    surface = model.terms.options.surface
-    weights = surface.weight * (1 + (surface.unknown - 1) * np.array(lacking))
+    options = model.terms.options.surface
+    weights = options.weight * (1 + (options.unknown - 1) * np.array(lacking))
     np.testing.assert_allclose(scorer.scales(), 1 / (1 + 1.2 * weights), rtol=1e-6)
     # The n-grams of a copy have the cosine 1 under either IDF, so these alone give scale * weight.
-    copies = scorer.surface(scorer.token_ids([ARTICLE]))
-    assert copies[1, 0] / scorer.scales()[1] == pytest.approx(weights[1], rel=0.05)
+    copies = surface(scorer, [ARTICLE])
+    assert copies[1, 0] == pytest.approx(weights[1], rel=0.05)
     assert scorer.scores([ARTICLE])[1, 0] < 1
 
 
@@ -262,16 +267,17 @@ def test_the_surface_is_at_most_the_root_of_a_sum_over_words(model):
     ):
         scorer = scorer_of(model, articles)
         if learned:
-            observe_all(scorer, MIXED)
+            scorer = observe_all(scorer, MIXED)
         ids = scorer.token_ids([*MIXED, "flooded", "überschwemmung", "zzqqxyz"])
         known = len(model.vocabulary)
         unknown = sorted(ids.unknown)
-        squares = scorer.surface_squares(
+        indexed = IndexedScorer.of(scorer)
+        squares = indexed.surface_squares(
             word_grams([ids.unknown[id] for id in unknown], 4)
         )
         assert squares.shape == (known + len(unknown),) and squares.min() >= 0
         place = {id: known + number for number, id in enumerate(unknown)}
-        found = scorer.surface(ids)
+        found = indexed.surface(ids)
         for number, text in enumerate(ids):
             words = [place.get(id, id) for id in text.tolist()]
             most = np.sqrt(squares[words].astype(float).sum())

@@ -11,7 +11,7 @@ from scipy import sparse
 from siamese_news import InputError, open_model
 from siamese_news.lexical_head.options import Smoothing, TermOptions, Widening
 from siamese_news.scoring import observe_all, rules
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import mixture_scorer
 from siamese_news.scoring.smoothing import Neighbors
 
 STORY = "Court hears the appeal of the comedian\nA jury had found him guilty of assault last year."
@@ -61,13 +61,11 @@ def model():
 
 def scorer_of(model, articles, widening):
     options = dataclasses.replace(model.terms.options, widening=widening)
-    return MixtureScorer(model, articles, options=options)
+    return mixture_scorer(model, articles, options=options)
 
 
 def settled(model, articles, widening, posts=POSTS):
-    scorer = scorer_of(model, articles, widening)
-    observe_all(scorer, posts)
-    return scorer
+    return observe_all(scorer_of(model, articles, widening), posts)
 
 
 def test_the_gate_is_a_product_of_three_ramps():
@@ -151,25 +149,25 @@ def test_a_language_without_background_keeps_its_close_neighbors(model):
 
 def test_the_gate_of_an_article_does_not_depend_on_others_or_on_parts(model):
     expected = settled(model, [STORY], OPEN).scores(POSTS)
-    halves = [scorer_of(model, [STORY], OPEN) for _ in range(2)]
+    halves = [scorer_of(model, [STORY], OPEN).observer() for _ in range(2)]
     halves[0].observe(POSTS[70:])
     halves[1].observe(POSTS[:70])
     halves[0].merge(halves[1].state())
-    halves[0].settle()
-    restored = scorer_of(model, [STORY], OPEN)
-    restored.restore(halves[0].state())
+    merged = halves[0].settle()
+    restored = scorer_of(model, [STORY], OPEN).restored(merged.state())
     both = settled(model, [STORY, "Rain in the hills"], OPEN)
-    for scorer in (both, halves[0], restored):
+    for scorer in (both, merged, restored):
         np.testing.assert_array_equal(scorer.scores(POSTS)[:1], expected)
 
 
-def test_articles_of_the_same_candidates_have_their_own_gates(model):
+def test_articles_of_the_same_candidates_have_their_own_gates(model, monkeypatch):
     """The neighbors that such articles share are not those of the other's gate."""
-    both = settled(model, [STORY, STORY], OPEN)
-    both._gates[:] = 1.0, 0.0
-    both._apply()
-    wide, narrow = both.scores(POSTS)
-    np.testing.assert_array_equal(wide, settled(model, [STORY], OPEN).scores(POSTS)[0])
+    expected = settled(model, [STORY], OPEN).scores(POSTS)[0]
+    gates = iter((1.0, 0.0))
+    monkeypatch.setattr(rules, "widening", lambda *_: next(gates))
+    wide, narrow = settled(model, [STORY, STORY], OPEN).scores(POSTS)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(wide, expected)
     np.testing.assert_array_equal(
         narrow, settled(model, [STORY], SHUT).scores(POSTS)[0]
     )
@@ -177,14 +175,14 @@ def test_articles_of_the_same_candidates_have_their_own_gates(model):
 
 def test_the_parts_of_a_score_add_up_where_the_gate_is_open(model):
     options = model.terms.options
-    unsmoothed = MixtureScorer(
+    unsmoothed = mixture_scorer(
         model,
         [STORY],
         options=dataclasses.replace(
             options, smoothing=dataclasses.replace(options.smoothing, weight=0.0)
         ),
     )
-    observe_all(unsmoothed, POSTS)
+    unsmoothed = observe_all(unsmoothed, POSTS)
     scorer = settled(model, [STORY], OPEN)
     scale, scores = float(scorer.scales()[0]), scorer.scores(POSTS)[0]
     for place in (0, len(NAMING), len(NAMING) + 2):

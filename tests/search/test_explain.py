@@ -213,7 +213,7 @@ def test_what_adds_nothing_is_exactly_zero(mixture):
 
 def test_a_pool_that_was_looked_at_counts(mixture):
     scorer = open_scorer(mixture, [STORY.full_text])
-    observe_all(scorer, ["flood of qwertz", "flood river qwertz bridge"] * 5)
+    scorer = observe_all(scorer, ["flood of qwertz", "flood river qwertz bridge"] * 5)
     assert scorer.decisions() == ["article"]
     plain, adapted = (explain(mixture, STORY, POSTS[:1], s)[0] for s in (None, scorer))
     assert adapted.score == pytest.approx(float(scorer.scores([POSTS[0].text])[0, 0]))
@@ -438,8 +438,8 @@ def test_what_the_best_posts_add_is_told_apart(mixture):
     )
     scorer = open_scorer(mixture, ["lake", STORY.full_text], about="event")
     found = ["qwertz bridge boat", "flood of qwertz smoke"]
-    learned = observe_all(scorer, [*found, *["vote mayor street"] * 30])
-    assert "best posts" in learned
+    scorer = observe_all(scorer, [*found, *["vote mayor street"] * 30])
+    assert "best posts" in scorer.learned
     one = explain(mixture, STORY, POSTS[:1], scorer, 1)[0]
     assert one.score == pytest.approx(
         float(scorer.scores([POSTS[0].text])[1, 0]), abs=1e-6

@@ -124,7 +124,7 @@ def test_the_evidence_tells_an_event_from_a_claim(searcher):
     found = {}
     for name, posts in {"event": event + others, "claim": event[:1] + others}.items():
         scorer = open_scorer(searcher.model, [STORY])
-        observe_all(scorer, posts)
+        scorer = observe_all(scorer, posts)
         (found[name],) = scorer.evidence([0])
     assert found["event"].shared > 2 * found["claim"].shared
     assert found["event"].tenth > 0.8 * found["event"].best

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
+from siamese_news.scoring import Observer, Scorer
 from siamese_news.search import rank, scan
 from siamese_news.search.filter import _order
 from siamese_news.search.histogram import ScoreCounts
@@ -32,7 +33,7 @@ A, B, C = (Article(name, f"story {name}") for name in "abc")
 def test_the_top_lists_are_those_of_a_sort(blocks, size, slack):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rank, "_SLACK", slack)
-        found = Ranking(Seeds([A, B]), size)
+        found = Ranking(Once(), Seeds([A, B]), size)
         pairs = []
         for block in blocks:
             # Ids that sort otherwise than they come.
@@ -164,28 +165,34 @@ def test_a_histogram_of_nothing_has_its_shape():
     assert (len(found["edges"]), sum(found["counts"])) == (101, 0)
 
 
-class Once:
-    """A scorer that wants to see the pool first."""
+class Once(Scorer, Observer):
+    """A scorer that wants to see the pool first, and its pass over it."""
 
     kind = "test"
 
-    def __init__(self, *_):
-        self.seen, self.calls = [], []
-        self.observing = True
+    def __init__(self):
+        self.seen, self.calls, self.score = [], [], 0.1
 
-    def token_ids(self, posts):
-        return None
+    def observer(self):
+        return self
+
+    @property
+    def learned(self):
+        return "because"
 
     def observe(self, posts):
         self.seen.append(list(posts))
 
     def settle(self):
-        self.observing = False
-        return "because"
+        self.score = 0.9
+        return self
+
+    def merge(self, state):
+        raise AssertionError
 
     def scores(self, posts):
         self.calls.append(list(posts))
-        return np.full((1, len(posts)), 0.1 if self.observing else 0.9)
+        return np.full((1, len(posts)), self.score)
 
 
 def test_an_iterator_is_read_a_second_time_from_a_copy(monkeypatch):
@@ -231,7 +238,7 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     said, done = [], []
     pool = StreamPool(posts)
     pool.again = said.append
-    pool.observe(scorer, window, done=1, report=done.append)
+    pool.observe(scorer, window, done=1, report=lambda blocks, _: done.append(blocks))
     assert done == [2, 3]
     assert said == ["because"]
     turn = StreamPool(posts).parts(scorer, 1, window, None)

@@ -114,5 +114,5 @@ def test_nothing_is_left_in_the_folder(tmp_path, model):
     there = []
     scorer = open_scorer(model, SEEDS.texts)
     pool = StreamPool(POSTS, folder=tmp_path)
-    pool.observe(scorer, Window(), report=lambda _: there.extend(tmp_path.iterdir()))
+    pool.observe(scorer, Window(), report=lambda *_: there.extend(tmp_path.iterdir()))
     assert not there and pool._spool.posts == len(POSTS)

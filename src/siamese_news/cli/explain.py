@@ -93,10 +93,10 @@ def explain(
     if query.index is not None:
         index = open_index_of(query.index, model)
         posts_by_id = index.find(wanted)
-        index.observe(scorer, Window())
+        scorer = index.observe(scorer, Window())
         pool = posts_in_blocks(index.read_again())
     elif query.posts:
-        pool, posts_by_id = _searched(query, scorer, set(wanted))
+        scorer, pool, posts_by_id = _searched(query, scorer, set(wanted))
     if missing := [id for id in wanted if id not in posts_by_id]:
         source = query.index or query.posts[0]
         shown = ", ".join(map(repr, missing[:3]))
@@ -119,8 +119,8 @@ def explain(
 
 def _searched(
     query: Query, scorer: "Scorer", wanted: set[str]
-) -> "tuple[Iterable[Block], dict[str, Post]]":
-    """The blocks that the scorer has observed, and the wanted posts by id."""
+) -> "tuple[Scorer, Iterable[Block], dict[str, Post]]":
+    """The scorer that has learned from the posts, their blocks, and the wanted ones by id."""
     from siamese_news.search.pool import Window
 
     posts_by_id: dict[str, Post] = {}
@@ -130,9 +130,8 @@ def _searched(
             posts_by_id.setdefault(post.id, post)
 
     pool = file_pool(replace(query, out=None), note)
-    if not scorer.observing:
+    if scorer.observer() is None:
         for _ in pool:
             if len(posts_by_id) == len(wanted):
                 break
-    pool.observe(scorer, Window())
-    return pool.observed(), posts_by_id
+    return pool.observe(scorer, Window()), pool.observed(), posts_by_id

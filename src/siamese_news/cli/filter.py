@@ -129,15 +129,14 @@ def _alone(
     try:
         if part.progress.blocks:
             echo(f"{part.path}: continues after block {part.progress.blocks}")
-        scorer = opened.scorer()
         before = part.progress.scored
-        filtered = filter_posts(opened, scorer, pool, part)
+        filtered = filter_posts(opened, pool, part)
         opened.languages.note(pool.sample())
         summary = pool.summary(max(filtered.scored - before, 0))
-        say_found(summary, opened.decided(scorer), opened.window)
+        say_found(summary, opened.decided(filtered.scorer), opened.window)
         searched = pool.searched(filtered.scored)
         for remark in write_filtered(
-            opened, part.path, scorer, filtered, searched, pool.counts(), pool.remarks()
+            opened, part.path, filtered, searched, pool.counts(), pool.remarks()
         ):
             echo(remark)
         part.remove()

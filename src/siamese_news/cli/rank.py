@@ -80,11 +80,10 @@ def rank(
         # A missing library is better reported before the search.
         second_look = opened.second_look
         pool = open_pool(query, opened.model)
-        scorer = opened.scorer()
         if scores_only:
             with open_output(out, format) as (stream, _):
-                scored, scores = write_scores(
-                    stream, format, scorer, seeds, pool, opened.window
+                scorer, scored, scores = write_scores(
+                    stream, format, opened.scorer(), seeds, pool, opened.window
                 )
             remarks = _report(opened, scorer, pool, scored, [])
             opened.write_meta(
@@ -94,7 +93,7 @@ def rank(
             return
         bare = format == "trec"
         ranking = search(
-            scorer,
+            opened.scorer(),
             seeds,
             pool,
             top=query.top,
@@ -103,8 +102,9 @@ def rank(
             second_look=second_look,
             calibration=None if bare else opened.calibration,
         )
+        scorer = ranking.scorer
         remarks = _report(opened, scorer, pool, ranking.seen, ranking.remarks())
-        rows = ranking_rows(ranking, opened, scorer)
+        rows = ranking_rows(ranking, opened)
         with open_output(out, format) as (stream, terminal):
             write_rows(
                 stream,

@@ -87,7 +87,7 @@ def model_blocks(
             lambda start, stop: sides[0] @ sides[1][start:stop].T, len(texts)
         )
     scorer = open_scorer(model, seeds, one_story=one_story, about=about)
-    observe_all(scorer, texts)
+    scorer = observe_all(scorer, texts)
 
     def blocks() -> Iterator[tuple[int, np.ndarray]]:
         for start in range(0, len(texts), BLOCK):

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import FIRST_BIGRAM, bigram_ids
+from siamese_news.lexical_head.features import FIRST_BIGRAM
 from siamese_news.lexical_head.head import TermHead, mean_vectors
 from siamese_news.lexical_head.weights import PoolCounts, TermWeights
-from siamese_news.model.base import TextModel
 from siamese_news.scoring.features import PostReader, Posts
 from siamese_news.scoring.rules import rarity
 
@@ -63,114 +63,146 @@ class Group:
                     values[group] *= before / after
 
 
-class ArticleVectors:
-    """The vectors of A articles, by a model with a lexical head and its background weights.
+@dataclass(frozen=True, slots=True)
+class ReadArticles:
+    """A articles as both heads read them, whatever the pool; stop words are left out of each.
 
-    Stop words are left out of each article, and of what its best posts add.
+    Attributes:
+        terms: the lexical head.
+        background: the weights of its words before any pool.
+        reader: what reads the posts.
+        ids: each article's word ids.
+        dense: (A, D) their vectors.
+        factors: of their words, from the encoder; None is 1 for all.
+    """
+
+    terms: TermHead
+    background: TermWeights
+    reader: PostReader
+    ids: list[Ids]
+    dense: NDArray[np.float32]
+    factors: Any
+
+    @classmethod
+    def of(
+        cls, terms: TermHead, reader: PostReader, texts: Sequence[str]
+    ) -> "ReadArticles":
+        """Read the full texts of articles."""
+        return cls(terms, terms.background(), reader, *reader.articles(texts))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """The posts of a pool that expand A articles.
+
+    Attributes:
+        lists: A lists of posts, each its word ids.
+        cached_vectors: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
+        shares: (A,) the weight of the posts of each list that has some.
+    """
+
+    lists: Sequence[Sequence[Ids]]
+    cached_vectors: NDArray[np.float16] | None
+    shares: NDArray[np.float64]
+
+
+class ArticleVectors:
+    """The vectors of A articles under both heads, before a pool or by one.
+
+    Args:
+        articles: as they are read.
+        pool: document frequencies; None where no degree is above 0.
+        degrees: (A,) how far each article's weights follow these (`TermHead.focused`); None: 0.
+        feedback: the posts that expand the articles; None: none.
+        rests: by article, the posts among which words that are common count less.
+        leaders: by article, the vectors (n, D) of posts towards whose mean its own vector moves, and
+            the weight of that.
 
     Attributes:
         groups: the articles by the weights that they are scored under.
         columns: sorted ids of the features that some article has.
         kept: (A,) the weight of each article's own vectors.
         kept_dense: (A,) the same in the vectors that the cosines are of.
-        ids: each article's word ids.
+        moved: (A, D) the vectors that the cosines are of.
+        texts: the word ids of each article and of each post that expands one.
     """
 
     def __init__(
         self,
-        model: TextModel,
-        texts: Sequence[str],
-        reader: PostReader,
-        background: TermWeights,
-    ) -> None:
-        assert model.terms is not None
-        self._background = background
-        self._terms, self._read = model.terms, reader
-        self.ids, self._dense, self._factors = reader.articles(texts)
-        features = [self._terms.features(ids) for ids in self.ids]
-        self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
-        self.kept = np.ones(len(texts), np.float32)
-        self.use(
-            None, np.zeros(len(texts)), [[] for _ in texts], None, np.zeros(len(texts))
-        )
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def use(
-        self,
-        pool: PoolCounts | None,
-        degrees: NDArray[np.float64],
-        lists: Sequence[Sequence[Ids]],
-        cached_vectors: NDArray[np.float16] | None,
-        shares: NDArray[np.float64],
+        articles: ReadArticles,
+        *,
+        pool: PoolCounts | None = None,
+        degrees: NDArray[np.float64] | None = None,
+        feedback: Feedback | None = None,
         rests: Mapping[int, Rest] | None = None,
+        leaders: Mapping[int, tuple[NDArray[np.float32], float]] | None = None,
     ) -> None:
-        """Recompute the vectors.
-
-        Args:
-            pool: document frequencies; None where no degree is above 0.
-            degrees: (A,) how far each article's weights follow these (`TermHead.focused`).
-            lists: A lists of feedback posts, each its word ids.
-            cached_vectors: (N, D) the vectors of these N posts, if an encoder of whole texts gave them.
-            shares: (A,) the weight of the posts of each list that has some.
-            rests: by article, the posts among which words that are common count less.
-        """
+        self._articles = articles
+        if degrees is None:
+            degrees = np.zeros(len(articles))
+        lists = [[]] * len(articles) if feedback is None else feedback.lists
         posts = [post for article_posts in lists for post in article_posts]
-        self._posts = posts
-        features = [self._terms.features(post) for post in posts]
-        self.columns = np.unique(np.concatenate([self.columns, *features]))
+        self.texts = [*articles.ids, *posts]
+        features = [articles.terms.features(text) for text in self.texts]
+        self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
         owner = np.repeat(
             np.arange(len(lists)), [len(article_posts) for article_posts in lists]
         )
-        vectors, factors = (
-            self._read.of_best(posts, cached_vectors) if posts else (None, None)
-        )
-        by_list = None
-        if factors is not None:
-            by_list = [
-                [factors[n] for n in np.flatnonzero(owner == row)]
-                for row in range(len(self))
-            ]
-        self.kept[:] = 1 - np.where(
-            [bool(article_posts) for article_posts in lists], shares, 0.0
-        )
+        self.kept = np.ones(len(articles), np.float32)
+        vectors, by_list = None, None
+        if feedback is not None and posts:
+            vectors, factors = articles.reader.of_best(posts, feedback.cached_vectors)
+            if factors is not None:
+                by_list = [
+                    [factors[n] for n in np.flatnonzero(owner == row)]
+                    for row in range(len(self))
+                ]
+            expanded = [bool(article_posts) for article_posts in lists]
+            self.kept[:] = 1 - np.where(expanded, feedback.shares, 0.0)
         self.groups = []
         for degree in np.unique(degrees).tolist():
             rows = np.flatnonzero(degrees == degree)
-            weights = self._background
+            weights = articles.background
             if degree:
                 assert pool is not None
-                weights = self._terms.focused(pool, degree)
+                weights = articles.terms.focused(pool, degree)
             group = self._group(weights, rows, lists, by_list)
             for article, rest in (rests or {}).items():
                 if article in rows:
-                    rare = rest.rarity(self._terms, self.columns)
+                    rare = rest.rarity(articles.terms, self.columns)
                     group.weaken(
                         int(np.searchsorted(rows, article)), rare, self.columns
                     )
             self.groups.append(group)
-        self._moved = self._dense.astype(np.float64)
+        self.moved = articles.dense.astype(np.float64)
         if vectors is not None:
-            sums = np.zeros_like(self._moved)
+            sums = np.zeros_like(self.moved)
             np.add.at(sums, owner, vectors)
             lengths = np.linalg.norm(sums, axis=1, keepdims=True)
             sums /= np.where(lengths > 0, lengths, 1.0)
-            self._moved = (
-                self.kept[:, None] * self._moved + (1 - self.kept[:, None]) * sums
+            self.moved = (
+                self.kept[:, None] * self.moved + (1 - self.kept[:, None]) * sums
             )
         self.kept_dense = self.kept.copy()
+        for article, (leading, share) in (leaders or {}).items():
+            self._lead(article, leading, share)
 
-    def lead(self, article: int, vectors: NDArray[np.float32], share: float) -> None:
+    def __len__(self) -> int:
+        return len(self._articles)
+
+    def _lead(self, article: int, vectors: NDArray[np.float32], share: float) -> None:
         """Move an article's vector by a share of the mean of some posts' vectors (n, D)."""
         means = vectors.astype(np.float64).mean(axis=0)
-        moved = self._moved[article] / (np.linalg.norm(self._moved[article]) or 1.0)
+        moved = self.moved[article] / (np.linalg.norm(self.moved[article]) or 1.0)
         moved = moved + share * means / (np.linalg.norm(means) or 1.0)
-        length = (np.linalg.norm(self._moved[article]) or 1.0) * (
+        length = (np.linalg.norm(self.moved[article]) or 1.0) * (
             np.linalg.norm(moved) or 1.0
         )
         self.kept_dense[article] /= length
-        self._moved[article] = moved / (np.linalg.norm(moved) or 1.0)
+        self.moved[article] = moved / (np.linalg.norm(moved) or 1.0)
 
     def _group(
         self,
@@ -179,18 +211,21 @@ class ArticleVectors:
         lists: Sequence[Sequence[Ids]],
         factors: list[list[NDArray[np.float32]]] | None,
     ) -> Group:
+        articles = self._articles
         of_rows = (
-            None if self._factors is None else [self._factors[row] for row in rows]
+            None
+            if articles.factors is None
+            else [articles.factors[row] for row in rows]
         )
         matrix = weights.articles(
-            [self.ids[row] for row in rows], self.columns, of_rows
+            [articles.ids[row] for row in rows], self.columns, of_rows
         )
         moving = np.array([bool(lists[row]) for row in rows], bool)
         if not moving.any():
             return Group(weights, rows, matrix, matrix)
         some = [lists[row] for row in rows[moving]]
         of_posts = None if factors is None else [factors[row] for row in rows[moving]]
-        means = mean_vectors(self._terms, weights, some, self.columns, of_posts)
+        means = mean_vectors(articles.terms, weights, some, self.columns, of_posts)
         spread = sparse.csr_matrix(
             (np.ones(len(some)), (np.flatnonzero(moving), np.arange(len(some)))),
             shape=(len(rows), len(some)),
@@ -199,32 +234,6 @@ class ArticleVectors:
         moved = sparse.diags_array(kept_shares) @ matrix
         moved = moved + sparse.diags_array(1 - kept_shares) @ (spread @ means)
         return Group(weights, rows, matrix, sparse.csr_matrix(moved, dtype=np.float32))
-
-    def form(self) -> tuple[sparse.csr_matrix, Ids, NDArray[np.float64]] | None:
-        """What the scores of both heads are sums of, where all articles have background weights.
-
-        Returns:
-            (A, C) the addition of a feature to a lexical score, times the scale of the post
-            (`TermWeights.scales`); (3, n) the pairs of words that may be among the features: their
-            ids, left and right word; (A, D) the vectors. None where weights follow the pool, or a
-            word's weight depends on its text.
-        """
-        if self._factors is not None or any(
-            g.weights is not self._background for g in self.groups
-        ):
-            return None
-        (group,) = self.groups
-        values = sparse.diags_array(self._background.of(self.columns))
-        pairs = [
-            (bigram_ids(text), text[:-1], text[1:])
-            for text in (*self.ids, *self._posts)
-        ]
-        joined = np.concatenate([np.stack(pair) for pair in pairs], axis=1)
-        return (
-            sparse.csr_matrix(group.vectors @ values),
-            np.unique(joined, axis=1),
-            self._moved,
-        )
 
     def term_shares(self, article: int) -> dict[int, float]:
         """How much of an article's own vector each of its features is, by id; they sum to 1."""
@@ -272,5 +281,5 @@ class ArticleVectors:
     ) -> NDArray[np.float32]:
         """(a, P) the cosines of P posts' vectors with a of the articles."""
         # In double precision a cosine does not depend on which articles are asked for with it.
-        cosines = self._moved[articles] @ vectors.T.astype(np.float64)
+        cosines = self.moved[articles] @ vectors.T.astype(np.float64)
         return cosines.astype(np.float32)

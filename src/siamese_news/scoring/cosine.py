@@ -2,29 +2,28 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from typing_extensions import override
 
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel
-from siamese_news.scoring.scorer import Content, ScoreForm, ScoreParts, Scorer
+from siamese_news.scoring.scorer import Content, ScoreParts, Scorer
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 
 
 class CosineScorer(Scorer):
-    """Cosine similarities of a dense model with articles, unit vectors (A, D) float32."""
+    """Cosine similarities of a dense model with `articles`, unit vectors (A, D)."""
 
     kind = "cosine"
 
     def __init__(self, model: AnyModel, articles: np.ndarray) -> None:
         self._model = model
         # In double precision a cosine does not depend on which posts are asked for with it.
-        self._articles = articles.astype(np.float64)
+        self.articles = articles.astype(np.float64)
 
     @override
     def scales(self) -> NDArray[np.float32]:
-        return np.ones(len(self._articles), np.float32)
+        return np.ones(len(self.articles), np.float32)
 
     @override
     def scores(self, posts: Content) -> np.ndarray:
@@ -34,24 +33,7 @@ class CosineScorer(Scorer):
         else:
             check_texts(posts, "scores: posts")
             vectors = self._model.encode_posts(posts)
-        return (self._articles @ vectors.T.astype(np.float64)).astype(np.float32)
-
-    def form(self) -> ScoreForm:
-        """A cosine and nothing else."""
-        nothing = np.zeros(len(self._articles))
-        return ScoreForm(
-            columns=np.zeros(0, np.int64),
-            terms=sparse.csr_matrix((len(nothing), 0)),
-            pairs=np.zeros((3, 0), np.int64),
-            vectors=self._articles,
-            lexical=nothing,
-            cosine=np.ones(len(nothing)),
-            excess=nothing,
-            quantiles=nothing,
-            about=1.0,
-            quantile=None,
-            exact=True,
-        )
+        return (self.articles @ vectors.T.astype(np.float64)).astype(np.float32)
 
     def parts_of(self, post: str, article: int) -> ScoreParts:
         """The whole score is the product of two vectors."""

@@ -9,7 +9,7 @@ from siamese_news.model.base import BLOCK
 from siamese_news.model.loading import AnyModel, ExternalModel
 from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import EncodedOnce
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import mixture_scorer
 from siamese_news.scoring.scorer import Scorer
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About, Fusion, check_choice
@@ -26,7 +26,7 @@ def open_scorer(
     expand: bool | None = None,
     smooth: bool | None = None,
 ) -> Scorer:
-    """The scorer of a model for A articles.
+    """The scorer of a model for A articles, before any pool.
 
     Args:
         model: any model. One of another library scores with the words of the model that ships
@@ -94,7 +94,7 @@ def open_scorer(
     options = model.options if isinstance(model, ExternalModel) else words.terms.options
     feedback = replace(options.feedback, weight=_weight(options.feedback, expand))
     smoothing = replace(options.smoothing, weight=_weight(options.smoothing, smooth))
-    return MixtureScorer(
+    return mixture_scorer(
         words,
         articles,
         positives=positives,
@@ -113,27 +113,27 @@ def _weight(part: RocchioFeedback | Smoothing, wanted: bool | None) -> float:
     return (part.weight or type(part)().weight) if wanted else 0.0
 
 
-def observe_all(scorer: Scorer, posts: Sequence[str]) -> str:
-    """Show a scorer a pool that is in memory.
+def observe_all(scorer: Scorer, posts: Sequence[str]) -> Scorer:
+    """The scorer of a pool that is in memory.
 
     Args:
-        scorer: any scorer.
+        scorer: any scorer before a pool.
         posts: all posts of the pool.
 
     Returns:
-        What was learned, in words; empty if nothing was.
+        The scorer that learned from the pool, or the same one if it learns nothing from any.
 
     Example:
         >>> from siamese_news import open_model, open_scorer
         >>> from siamese_news.scoring import observe_all
         >>> scorer = open_scorer(open_model(), ["A river floods a town."])
-        >>> observe_all(scorer, ["the river is in my cellar", "new phone today"])
+        >>> posts = ["the river is in my cellar", "new phone today"]
+        >>> observe_all(scorer, posts).learned
         'scores are smoothed over similar posts'
-        >>> scorer.observing
-        False
     """
-    if not scorer.observing:
-        return ""
+    observer = scorer.observer()
+    if observer is None:
+        return scorer
     for start in range(0, len(posts), BLOCK):
-        scorer.observe(posts[start : start + BLOCK])
-    return scorer.settle()
+        observer.observe(posts[start : start + BLOCK])
+    return observer.settle()

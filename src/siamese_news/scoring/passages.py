@@ -43,7 +43,7 @@ class Words:
 class PassageScores:
     """What the passages of A articles, by word ids, add to the scores of their best posts.
 
-    It needs their surface after `SurfaceScores.use`.
+    It needs their surface over the pool (`SurfaceScores.over`).
     """
 
     def __init__(

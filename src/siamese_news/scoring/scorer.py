@@ -1,11 +1,12 @@
 """What every scorer can do."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from siamese_news.model.calibration import Evidence
 from siamese_news.text.token_ids import TokenIds
@@ -13,40 +14,6 @@ from siamese_news.text.tokens import check_texts
 
 Content = Sequence[str] | TokenIds
 """Posts as their texts, or as what `Scorer.token_ids` returned for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreForm:
-    """Scores before smoothing, ``lexical L + cosine D + excess max(0, D - quantile)``.
-
-    L is the sum over a post's different words of ``terms / word scale`` plus that over its
-    different pairs of ``terms / pair scale`` (`TermWeights.scales`), D its cosine.
-
-    Attributes:
-        columns: (C,) sorted ids of words and pairs.
-        terms: (A, C).
-        pairs: (3, n) ids, left and right words of the pairs that may be among the columns.
-        vectors: (A, D).
-        lexical: (A,).
-        cosine: (A,).
-        excess: (A,).
-        quantiles: (A,).
-        about: the L above which a post is about an article's story.
-        quantile: which of each article's cosines has to be known of the pool; None for none.
-        exact: whether these sums are the scores: nothing is smoothed or learned from a pool.
-    """
-
-    columns: NDArray[np.int64]
-    terms: sparse.csr_matrix
-    pairs: NDArray[np.int64]
-    vectors: NDArray[np.float64]
-    lexical: NDArray[np.float64]
-    cosine: NDArray[np.float64]
-    excess: NDArray[np.float64]
-    quantiles: NDArray[np.float64]
-    about: float
-    quantile: float | None
-    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,67 +63,41 @@ class ScoreParts:
 
 
 class Scorer:
-    """Scores posts, a block at a time, for the articles it was made with.
+    """Scores posts, a block at a time, for the articles it was made with; it never changes.
 
-    If it is `observing`, the whole pool must be given to `observe`, in any order and any number of
-    parts, and `settle` be called; after that `scores` are those of this pool. `scores` can be asked
-    for at any time and changes nothing: before a pool was observed they are those without one.
+    A scorer that learns from a pool has an `observer`. The whole pool is given to it, in any order
+    and any number of parts, and `Observer.settle` returns the scorer of this pool. Before that
+    `scores` are those without a pool.
 
-    A scorer that learns nothing from a pool and knows nothing of words defines `scores` and
-    `parts_of` alone.
+    A scorer that learns nothing from a pool and knows nothing of words defines `scores`, `scales`
+    and `parts_of` alone.
 
     Attributes:
         kind: what the scores are: ``cosine``, ``mixture``, …
     """
 
-    kind: str
+    kind: ClassVar[str]
 
     @property
-    def observing(self) -> bool:
-        """Whether the pool is still to be observed."""
-        return False
+    def learned(self) -> str:
+        """What it learned from a pool, in words; or nothing."""
+        return ""
+
+    def observer(self) -> "Observer | None":
+        """A new pass over a pool; None for a scorer that learns nothing from one."""
+        return None
 
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
         """The word ids of P posts, to be kept between the two passes; None where texts are read."""
         return None
 
-    def observe(self, posts: Content) -> None:
-        """Gather what P posts teach."""
-
-    def settle(self) -> str:
-        """End the observing; returns what was learned, in words, or nothing."""
-        return ""
-
     def scores(self, posts: Content) -> np.ndarray:
         """(A, P) float32 for P posts; they depend on the articles, the post and the pool alone."""
         raise NotImplementedError
 
-    def form(self) -> ScoreForm | None:
-        """What the scores before smoothing are sums of now; None where that is not known.
-
-        It is not known where a post's words weigh differently in one pool than in another, and
-        where its vector is of more than its words.
-        """
-        return None
-
     def scales(self) -> NDArray[np.float32]:
-        """(A,) the factor that the sums of `form` have in each article's scores."""
+        """(A,) the factor of each article's scores that words and vectors have in it."""
         raise NotImplementedError
-
-    def surface(self, posts: TokenIds) -> NDArray[np.float32]:
-        """The scores to add to the scaled sums of `form`: (A, P), or (1, 1) for all.
-
-        Only asked for where there is a form.
-        """
-        return np.zeros((1, 1), np.float32)
-
-    def surface_squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
-        """Bounds of `surface` by word: (V + U,); the root of a post's sum is at least `surface`.
-
-        `words` are the n-grams (U, BUCKETS) of words outside the vocabulary. The result is None
-        where no such bound is known, or it would be too large.
-        """
-        return None
 
     def evidence(self, articles: Sequence[int]) -> list[Evidence] | None:
         """The evidence of each of some articles' lists, once a pool was observed.
@@ -195,15 +136,36 @@ class Scorer:
         return 1.0
 
     def state(self) -> bytes:
-        """What the scorer has observed so far; empty where it learns nothing."""
+        """What the scorer learned from a pool, for `restored`; empty if nothing."""
         return b""
 
-    def restore(self, state: bytes, of: Sequence[int] | None = None) -> None:
-        """Continue from the `state` of a scorer of the same model.
+    def restored(self, state: bytes, of: Sequence[int] | None = None) -> "Scorer":
+        """The scorer of these articles with the `state` of another one of the same model.
 
         `of` has for each article of this scorer the number of the same article in that one; None
         means that the articles are the same.
         """
+        return self
 
+
+class Observer(ABC):
+    """A pass over a pool, from which a scorer learns.
+
+    Every post is observed once, in any order; after `settle` nothing more is.
+    """
+
+    @abstractmethod
+    def observe(self, posts: Content) -> None:
+        """Gather what P posts teach."""
+
+    @abstractmethod
+    def settle(self) -> Scorer:
+        """End the pass: the scorer of the pool."""
+
+    @abstractmethod
+    def state(self) -> bytes:
+        """What was observed so far, for `merge`."""
+
+    @abstractmethod
     def merge(self, state: bytes) -> None:
-        """Add the `state` of another unsettled scorer of the same articles, of other posts."""
+        """Add the `state` of another pass for the same articles, over other posts."""

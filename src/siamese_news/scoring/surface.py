@@ -17,6 +17,7 @@ the background does not know, and where the question is the article itself, it i
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -117,29 +118,15 @@ class View:
         weights = rows.data * self.weights[rows.indices].astype(np.float64)
         owners = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         squares = np.bincount(owners, weights**2, rows.shape[0]).astype(np.float64)
-        return self._among(rows, weights), squares
+        return self.among(rows, weights), squares
 
-    def _among(self, rows: sparse.csr_matrix, values: Floats) -> sparse.csr_matrix:
+    def among(self, rows: sparse.csr_matrix, values: Floats) -> sparse.csr_matrix:
         """The values of the n-grams (W, BUCKETS) that the articles have: (W, C)."""
         columns = self.columns[rows.indices]
         inside = columns >= 0
         ends = np.concatenate([[0], np.cumsum(inside)])[rows.indptr]
         shape = (rows.shape[0], self.vectors.shape[0])
         return sparse.csr_matrix((values[inside], columns[inside], ends), shape=shape)
-
-    def most_squared(self, words: sparse.csr_matrix, counting: Bools) -> Floats:
-        """What `SurfaceScores.squares` sums for each word, of those outside the vocabulary too."""
-        rows, lengths = self.products(words)
-        products = np.concatenate([self.known[0], np.asarray(rows @ self.vectors)])
-        lengths = np.concatenate([self.known[1], lengths])
-        bounds: Floats = products**2 / np.maximum(lengths, 1e-12)[:, None]
-        if counting.any():
-            every = sparse.csr_matrix(sparse.vstack([self.words, words]))
-            vectors = sparse.csr_matrix(self.vectors).power(2)[
-                :, np.flatnonzero(counting)
-            ]
-            bounds[:, counting] = (self._among(every, every.data) @ vectors).toarray()
-        return bounds
 
     def counted(self, grams: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Floats]:
         """Posts as articles are, from counts (P, BUCKETS): (P, C), and the lengths (P,)."""
@@ -158,7 +145,9 @@ class SurfaceScores:
             weight of its surface. With it, a threshold keeps about as many posts at about the
             same precision whatever share of the article's words the vocabulary lacks.
         weights: (A,) of the surface in each article's score, scaled.
-        pool: (BUCKETS,) the pool's ``idf ** power`` of n-grams; the background's before `use`.
+        pool: (BUCKETS,) the pool's ``idf ** power`` of n-grams; the background's before a pool.
+        counting: (A,) whether a post's n-grams are counted.
+        vocabulary_size: the number of its words.
     """
 
     def __init__(
@@ -169,8 +158,8 @@ class SurfaceScores:
         options: Surface,
     ) -> None:
         self._options, self._power = options, terms.options.power
-        self._words = len(vocabulary)
-        self.counters = self._words + BUCKETS
+        self.vocabulary_size = len(vocabulary)
+        self.counters = self.vocabulary_size + BUCKETS
         self._known = _grams_of(vocabulary, options.characters)
         frequencies = terms.frequencies.astype(np.float64)
         self._of_grams = self._known.T @ frequencies
@@ -181,18 +170,24 @@ class SurfaceScores:
         ones = np.ones(len(places))
         self._counts = sparse.csr_matrix((ones, (articles.rows, places)), shape=shape)
         unknown = np.bincount(
-            articles.rows, weights=articles.flat >= self._words, minlength=len(articles)
+            articles.rows,
+            weights=articles.flat >= self.vocabulary_size,
+            minlength=len(articles),
         )
         self._foreign: Floats = unknown / np.maximum(articles.lengths, 1)
         weights = options.weight * (1 + (options.unknown - 1) * self._foreign)
         self.scales: Floats = 1 / (1 + _SHIFT * weights)
         self.weights: Floats = self.scales * weights
-        # (A,) whether a post's n-grams are.
-        self._counting: Bools = self._foreign >= _LACKING
+        self.counting: Bools = self._foreign >= _LACKING
         shares = self._foreign + self._background_shares(self._foreign)
-        self._views = [self._view(self._background, shares)]
+        self._shares = [(self._background, shares)]
         self.pool, self._posts = self._background, terms.texts
         self._of_words = frequencies
+
+    @cached_property
+    def views(self) -> list["View"]:
+        """The articles under each IDF that counts for some of them."""
+        return [self._view(idf, shares) for idf, shares in self._shares]
 
     def _background_shares(self, pool: Floats) -> Floats:
         """(A,) what the background's IDF counts where the pool's counts `pool`."""
@@ -227,50 +222,54 @@ class SurfaceScores:
 
     def count(self, posts: TokenIds, counts: Ids) -> None:
         """Add to (V + BUCKETS,) counts of the vocabulary's words and of other words' n-grams."""
-        is_word = posts.flat < self._words
-        counts[: self._words] += np.bincount(posts.flat[is_word], minlength=self._words)
+        size = self.vocabulary_size
+        is_word = posts.flat < size
+        counts[:size] += np.bincount(posts.flat[is_word], minlength=size)
         ids, gram_counts = np.unique(posts.flat[~is_word], return_counts=True)
         rows = self.rows(ids, posts.unknown)
         np.add.at(
-            counts[self._words :],
+            counts[size:],
             rows.indices,
             np.repeat(gram_counts, np.diff(rows.indptr)),
         )
 
-    def use(self, counts: Ids, posts: int, near: Floats, degrees: Floats) -> None:
-        """Score by a pool from now on, of so many `posts` with these counts (`count`).
+    def over(
+        self, counts: Ids, posts: int, near: Floats, degrees: Floats
+    ) -> "SurfaceScores":
+        """The surface of the same articles by a pool of so many `posts` with these counts (`count`).
 
         As many as `near` (A,) are near each article, as far as these are alike; the degrees (A,)
         tell how much an article's question is about itself.
         """
         few = 1 / (1 + near / self._options.near)
         shares = np.maximum(1 - (1 - few) * (1 - self._foreign), degrees)
-        of_words, unknown = np.split(counts.astype(np.float64), [self._words])
-        self._of_words, self._posts = of_words, posts
-        self._of_grams = self._known.T @ of_words + unknown
-        self.pool = self._idf(self._of_grams, posts)
+        of_words, unknown = np.split(counts.astype(np.float64), [self.vocabulary_size])
+        surface = copy(self)
+        surface.__dict__.pop("views", None)
+        surface._of_words, surface._posts = of_words, posts
+        surface._of_grams = self._known.T @ of_words + unknown
+        surface.pool = surface._idf(surface._of_grams, posts)
         both = (
-            (self.pool, shares),
+            (surface.pool, shares),
             (self._background, self._background_shares(shares)),
         )
-        self._views = [
-            self._view(weights, view_grams)
-            for weights, view_grams in both
-            if view_grams.any()
+        surface._shares = [
+            (idf, idf_shares) for idf, idf_shares in both if idf_shares.any()
         ]
+        return surface
 
     def add(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         """Add the surface's share to the scores (A, P) of P posts."""
-        if not self._counting.all():
+        if not self.counting.all():
             self._add_words(scores, posts)
-        if self._counting.any():
+        if self.counting.any():
             self._add_grams(scores, posts)
 
     def _add_words(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         owners, ids, count = distinct(posts)
         # Most words are in the vocabulary, where a word is its place.
-        is_word = ids < self._words
-        present = np.zeros(self._words, bool)
+        is_word = ids < self.vocabulary_size
+        present = np.zeros(self.vocabulary_size, bool)
         present[ids[is_word]] = True
         place = np.cumsum(present) - 1
         unknown, others = np.unique(ids[~is_word], return_inverse=True)
@@ -283,10 +282,10 @@ class SurfaceScores:
             (np.ones(len(ids)), places, ends), (count, len(words))
         )
         articles = len(self.weights)
-        few = articles * self._words <= _CELLS
+        few = articles * self.vocabulary_size <= _CELLS
         rows = self.rows(unknown if few else words, posts.unknown)
         step = articles if few else max(1, _CELLS // max(len(words), count, 1))
-        for view in self._views:
+        for view in self.views:
             products, squares = view.products(rows)
             if few:  # the words of the vocabulary are multiplied once for all blocks
                 known_products, known_squares = view.known
@@ -297,7 +296,7 @@ class SurfaceScores:
                 squares = np.concatenate([known_squares[mine], squares])
             lengths = np.sqrt(of_word @ squares)
             lengths[lengths == 0] = 1.0
-            shares = self.weights * view.shares * ~self._counting
+            shares = self.weights * view.shares * ~self.counting
             for start in range(0, articles, step):
                 some = slice(start, start + step)
                 word_scores = products if few else products @ view.vectors[:, some]
@@ -314,37 +313,14 @@ class SurfaceScores:
         ends = np.searchsorted(owners, np.arange(count + 1))
         of_word = sparse.csr_matrix((times, places, ends), (count, len(words)))
         grams = sparse.csr_matrix(of_word @ self.rows(words, posts.unknown))
-        for view in self._views:
+        for view in self.views:
             vectors, lengths = view.counted(grams)
-            shares = self.weights * view.shares * self._counting
+            shares = self.weights * view.shares * self.counting
             gram_scores = vectors @ view.vectors
             gram_scores = (
                 gram_scores.toarray() if sparse.issparse(gram_scores) else gram_scores
             )
             scores += (gram_scores / lengths[:, None] * shares).T
-
-    def squares(self, words: sparse.csr_matrix) -> NDArray[np.float32] | None:
-        """The root of their sum over a post's words is at least what `add` adds: (V + U,).
-
-        With f the product of a word's vector with the article's and s its length, a post that is
-        the sum of its words has ``sum f / root(sum s^2)``, at most ``root(sum (f / s)^2)`` (Cauchy
-        and Schwarz), which is a sum over words. One whose n-grams are counted has at most the root
-        of the sum of the article's squares over the n-grams of its words. The same inequality
-        joins the two IDFs. `words` are the n-grams (U, BUCKETS) of words outside the vocabulary;
-        None if the table would be too large.
-        """
-        if len(self.weights) * self._words > _CELLS:
-            return None
-        squares = np.zeros((self._words + words.shape[0], len(self.weights)))
-        total = np.zeros(len(self.weights))
-        for view in self._views:
-            share = self.weights * view.shares
-            squares += share * view.most_squared(words, self._counting)
-            total += share
-        most: NDArray[np.float32] = (
-            (total * squares).max(axis=1, initial=0.0).astype(np.float32)
-        )
-        return most
 
     def parts(
         self, post: TokenIds, article: int
@@ -358,7 +334,7 @@ class SurfaceScores:
         rows, of_post = self.rows(ids, post.unknown), np.zeros(len(ids))
         vectors = rows  # whose squared lengths add up to that of the post
         # Each occurrence of an n-gram has the same share in it.
-        if self._counting[article]:
+        if self.counting[article]:
             grams = np.maximum(rows.T @ times, 1)
             shares = sparse.diags_array((1 + np.log(grams)) / grams)
             rows = sparse.csr_matrix(sparse.diags_array(times * 1.0) @ rows @ shares)
@@ -366,7 +342,7 @@ class SurfaceScores:
         of_article = np.zeros(len(self._ids))
         counts = np.asarray(self._counts[[article]].todense())[0]
         times = np.maximum(self._grams.T @ counts, 1.0)
-        for view in self._views:
+        for view in self.views:
             products, (_, squares) = view.products(rows)[0], view.products(vectors)
             scale = (
                 self.weights[article]
@@ -383,7 +359,7 @@ class SurfaceScores:
 
     def rows(self, words: Ids, unknown: Mapping[int, str]) -> sparse.csr_matrix:
         """The n-grams of W sorted word ids: (W, BUCKETS) of ones; `unknown` has unknown words."""
-        words_there = int(np.searchsorted(words, self._words))
+        words_there = int(np.searchsorted(words, self.vocabulary_size))
         texts = [unknown[id] for id in words[words_there:].tolist()]
         parts = [
             self._known[words[:words_there]],
@@ -397,7 +373,7 @@ class SurfaceScores:
         A word outside the vocabulary is not counted by itself; it occurs at most as often as the
         rarest of its n-grams.
         """
-        words_there = int(np.searchsorted(words, self._words))
+        words_there = int(np.searchsorted(words, self.vocabulary_size))
         rare = np.minimum.reduceat(self._of_grams[grams.indices], grams.indptr[:-1])
         counts = np.concatenate(
             [self._of_words[words[:words_there]], rare[words_there:]]

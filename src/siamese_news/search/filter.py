@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from siamese_news.data.records import Post
-from siamese_news.scoring import Content, Scorer
+from siamese_news.scoring import Content, Observer, Scorer
 from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery
@@ -29,32 +29,27 @@ from siamese_news.utils.files import atomic_write
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The outcome of a filter: numbers of posts scored and kept, the counts of scores, the cut."""
+    """The outcome of a filter.
 
+    Attributes:
+        scorer: the one that has learned from the pool.
+        scored: how many posts were scored.
+        kept: how many the cut keeps.
+        scores: the counts of the scores.
+        cut: which posts are kept.
+    """
+
+    scorer: Scorer
     scored: int
     kept: int
     scores: ScoreCounts
     cut: Cut
 
 
-def filter_posts(
-    opened: OpenQuery, scorer: Scorer, pool: Pool, part: PartialResults
-) -> Filtered:
+def filter_posts(opened: OpenQuery, pool: Pool, part: PartialResults) -> Filtered:
     """Write the rows at or over the threshold into the part file, from its progress on."""
-    if part.progress.scorer:
-        scorer.restore(part.progress.scorer)
+    scorer = _learned(opened, pool, part)
     counts = ScoreCounts(part.progress.histogram)
-
-    def observed(blocks: int) -> None:
-        part.progress.blocks = blocks
-        if part.due:
-            _save(part, scorer, counts)
-
-    learns = scorer.observing
-    pool.observe(scorer, opened.window, done=part.progress.blocks, report=observed)
-    if learns:
-        part.progress.blocks = 0  # of the second pass
-        _save(part, scorer, counts)
     cut = opened.cut(scorer)
     for block, scores, lines in kept_rows(
         opened, scorer, pool, cut, done=part.progress.blocks
@@ -65,9 +60,37 @@ def filter_posts(
         if block.last:
             part.progress.blocks = block.number + 1
             if part.due:
-                _save(part, scorer, counts)
-    _save(part, scorer, counts)
-    return Filtered(part.progress.scored, part.progress.rows, counts, cut)
+                _save(part, counts)
+    _save(part, counts)
+    return Filtered(scorer, part.progress.scored, part.progress.rows, counts, cut)
+
+
+def _learned(opened: OpenQuery, pool: Pool, part: PartialResults) -> Scorer:
+    """The scorer that has learned from the pool, of which it may have observed a part."""
+    progress = part.progress
+    scorer = opened.scorer()
+    if progress.observed:
+        return scorer.restored(progress.state)
+
+    def observed(blocks: int, observer: Observer) -> None:
+        progress.blocks = blocks
+        if part.due:
+            progress.state = observer.state()
+            part.save()
+
+    before = scorer
+    scorer = pool.observe(
+        before,
+        opened.window,
+        done=progress.blocks,
+        state=progress.state,
+        report=observed,
+    )
+    if scorer is not before:
+        progress.blocks = 0  # of the second pass
+        progress.state, progress.observed = scorer.state(), True
+        part.save()
+    return scorer
 
 
 def kept_rows(
@@ -84,9 +107,8 @@ def kept_rows(
         yield block, scores, _lines(scorer, opened, block, cut, scores[0], best)
 
 
-def _save(part: PartialResults, scorer: Scorer, counts: ScoreCounts) -> None:
+def _save(part: PartialResults, counts: ScoreCounts) -> None:
     part.progress.histogram = counts.plain()
-    part.progress.scorer = scorer.state()
     part.save()
 
 
@@ -144,7 +166,6 @@ def rows_over(
 def write_filtered(
     opened: OpenQuery,
     rows: Path,
-    scorer: Scorer,
     filtered: Filtered,
     searched: int,
     read: Mapping[str, int],
@@ -159,7 +180,7 @@ def write_filtered(
     assert query.out is not None and format is not None
     with atomic_write(query.out, "wb" if format in BINARY else "w") as target:
         relevance: list[float] = []
-        rows_of = _noted(filtered_rows(rows, opened, scorer), relevance)
+        rows_of = _noted(filtered_rows(rows, opened, filtered.scorer), relevance)
         titles = opened.titles
         write_rows(
             target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom
@@ -176,7 +197,9 @@ def write_filtered(
         )
     remarks = opened.remarks(*more)
     done = {"scored": filtered.scored, "kept": filtered.kept}
-    opened.write_meta(scorer, read, done, filtered.scores, remarks, filtered.cut)
+    opened.write_meta(
+        filtered.scorer, read, done, filtered.scores, remarks, filtered.cut
+    )
     return remarks
 
 

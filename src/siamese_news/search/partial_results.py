@@ -75,7 +75,8 @@ class Progress:
     """The progress of a search: finished blocks of this pass, and what belongs to them.
 
     `size` and `rows` are the bytes and rows of the part file; `scored` posts are counted in the
-    `histogram` (`ScoreCounts.plain`); `scorer` is the state that has observed them.
+    `histogram` (`ScoreCounts.plain`). `state` is that of the pass over the pool (`Observer.state`),
+    or where all of it is `observed` that of the scorer (`Scorer.state`).
     """
 
     blocks: int = 0
@@ -83,7 +84,8 @@ class Progress:
     rows: int = 0
     scored: int = 0
     histogram: dict[str, int] = field(default_factory=dict)
-    scorer: bytes = b""
+    state: bytes = b""
+    observed: bool = False
 
 
 class PartialResults:
@@ -130,7 +132,7 @@ class PartialResults:
         self._rows.sync()
         self.progress.size = self._rows.size
         state = asdict(self.progress)
-        state["scorer"] = base64.b64encode(self.progress.scorer).decode()
+        state["state"] = base64.b64encode(self.progress.state).decode()
         with atomic_write(self._state) as stream:
             # Not json.dump: each call leaves a reference cycle.
             stream.write(json_text({"job": self._job, "progress": state}))
@@ -151,14 +153,14 @@ class PartialResults:
 
     @property
     def _nothing(self) -> bool:
-        return not self.progress.blocks and not self.progress.scorer
+        return not self.progress.blocks and not self.progress.state
 
     def _continue(self, resume: bool) -> None:
         try:
             state = json.loads(self._state.read_text(encoding="utf-8"))
             job = dict(state["job"])
             values = state["progress"]
-            values["scorer"] = base64.b64decode(values["scorer"])
+            values["state"] = base64.b64decode(values["state"])
             self.progress = Progress(**values)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(

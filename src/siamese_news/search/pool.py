@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from siamese_news.data.readers.values import iso_date
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
-from siamese_news.scoring import Content, Scorer
+from siamese_news.scoring import Content, Observer, Scorer
 from siamese_news.search.seeds import MILLION
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-Report = Callable[[int], None]
-"""Takes the number of finished blocks."""
+Report = Callable[[int, Observer], None]
+"""Takes the number of finished blocks, and the pass that has observed them."""
 
 
 @dataclass(slots=True)
@@ -167,18 +167,21 @@ class Pool(ABC):
         window: Window,
         *,
         done: int = 0,
+        state: bytes = b"",
         report: Report | None = None,
-    ) -> None:
-        """Let a scorer observe the pool, if it has not, before it scores.
+    ) -> Scorer:
+        """The scorer that has learned from this pool; the same one if it learns from none.
 
-        It has observed the first `done` blocks already. The window counts all posts.
+        The first `done` blocks were observed already, and their `state` is that of an earlier
+        `Observer`. The window counts all posts.
         """
 
-    def _settle(self, scorer: Scorer) -> None:
-        """End the observing."""
-        reason = scorer.settle()
-        if reason and self.again is not None:
-            self.again(reason)
+    def _settled(self, observer: Observer) -> Scorer:
+        """End a pass, and say why the posts are scored once more."""
+        scorer = observer.settle()
+        if scorer.learned and self.again is not None:
+            self.again(scorer.learned)
+        return scorer
 
     @abstractmethod
     def parts(

@@ -25,15 +25,20 @@ _SLACK, _ALL_SLACK = 8192, 1 << 22
 
 
 class Ranking:
-    """The `top` posts of each list of a search; ties go by post id, descending.
+    """The `top` posts of each list of a search by a scorer; ties go by post id, descending.
 
     Only posts that some list may still need are kept, with their scores in numpy arrays, so lists
     as long as the pool cost little more than the pool. Iterating makes one list at a time.
     """
 
     def __init__(
-        self, seeds: Seeds, top: int, relevance: ListRelevance | None = None
+        self,
+        scorer: Scorer,
+        seeds: Seeds,
+        top: int,
+        relevance: ListRelevance | None = None,
     ) -> None:
+        self.scorer = scorer
         self.seeds = seeds
         self._top = top
         self.scores = ScoreCounts()
@@ -84,13 +89,10 @@ class Ranking:
             self._cut(number)
         return self._floors.copy()
 
-    def look_again(self, second_look: SecondLook, top: int, scorer: Scorer) -> None:
-        """Raise posts of each list by a second look at the best of them, and keep `top` of it.
-
-        `scorer` is that of the first look.
-        """
-        scales = scorer.scales()
-        agreed = scorer.agreement()
+    def look_again(self, second_look: SecondLook, top: int) -> None:
+        """Raise posts of each list by a second look at the best of them, and keep `top` of it."""
+        scales = self.scorer.scales()
+        agreed = self.scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
             first = order[: second_look.count(number, scores, agreed)]
             texts = [self._posts[row][0].text for row in rows[first].tolist()]
@@ -219,9 +221,9 @@ def search(
     """
     window = window or Window()
     texts = texts or second_look is not None
-    pool.observe(scorer, window)
+    scorer = pool.observe(scorer, window)
     deep = top if second_look is None else max(top, second_look.most)
-    ranking = Ranking(seeds, deep, list_relevance(scorer, seeds, calibration))
+    ranking = Ranking(scorer, seeds, deep, list_relevance(scorer, seeds, calibration))
     wanted = Wanted(seeds.at_most, ranking.least)
     for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)
@@ -239,7 +241,7 @@ def search(
         )
         raise InputError(f"no posts to rank{reason}")
     if second_look is not None:
-        ranking.look_again(second_look, top, scorer)
+        ranking.look_again(second_look, top)
     return ranking
 
 
@@ -250,14 +252,16 @@ def write_scores(
     seeds: Seeds,
     pool: Pool,
     window: Window,
-) -> tuple[int, ScoreCounts]:
+) -> tuple[Scorer, int, ScoreCounts]:
     """Write the columns ``post`` and ``score`` of every post, in the order of the posts.
 
     If each seed has its own list, ``article`` comes first and every pair is a row. One block of
     posts is in memory at a time. `stream` takes bytes for the format ``parquet`` and text for
-    ``jsonl`` and ``csv``. Returns the number of posts scored and the counts of the scores.
+    ``jsonl`` and ``csv``. Returns the scorer that has learned from the pool, the number of posts
+    scored and the counts of the scores.
     """
     columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
+    scorer = pool.observe(scorer, window)
     scanned = 0
     counts = ScoreCounts()
 
@@ -271,7 +275,6 @@ def write_scores(
             for number, line in enumerate(scores):
                 yield seeds.articles[number].id, ids, line / MILLION
 
-    pool.observe(scorer, window)
     if format == "parquet":
         _write_score_table(stream, columns, blocks())
     else:
@@ -283,7 +286,7 @@ def write_scores(
         write_rows(stream, rows, format, columns=columns)
     if not scanned:
         raise InputError("no posts to rank: expected at least one")
-    return scanned, counts
+    return scorer, scanned, counts
 
 
 def _write_score_table(

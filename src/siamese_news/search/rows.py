@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from siamese_news.data.records import Post
-from siamese_news.scoring import Scorer
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import row_of
@@ -60,15 +59,13 @@ def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
     ]
 
 
-def ranking_rows(
-    ranking: Ranking, opened: OpenQuery, scorer: Scorer
-) -> Iterator[dict[str, Any]]:
+def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[dict[str, Any]]:
     """The rows of a ranking, with the columns that the query asks for."""
     query = opened.query
     posts = ranking.posts()
     terms: dict[str, list[str]] = {}
     for block in () if query.format == "trec" else blocks(posts):
-        matched = scorer.matched_terms([post.text for post in block])
+        matched = ranking.scorer.matched_terms([post.text for post in block])
         terms.update(zip((post.id for post in block), matched, strict=True))
 
     def row_for(item: RankedPost) -> dict[str, Any]:

@@ -172,11 +172,15 @@ class StreamPool(Pool):
         window: Window,
         *,
         done: int = 0,
+        state: bytes = b"",
         report: Report | None = None,
-    ) -> None:
+    ) -> Scorer:
         """See `Pool`; the posts are kept in the spool meanwhile."""
-        if not scorer.observing:
-            return
+        observer = scorer.observer()
+        if observer is None:
+            return scorer
+        if state:
+            observer.merge(state)
         self._spool = spool = None
         # A file without a name, which disappears however the process ends.
         with suppress(OSError):
@@ -188,11 +192,11 @@ class StreamPool(Pool):
             except OSError:
                 spool = None
             if block.number >= done:
-                scorer.observe(block.content)
+                observer.observe(block.content)
                 if report is not None:
-                    report(block.number + 1)
+                    report(block.number + 1, observer)
         self._spool = spool
-        self._settle(scorer)
+        return self._settled(observer)
 
     def parts(
         self,

@@ -201,9 +201,8 @@ class Searcher:
         opened = self._opened(query, articles, negatives)
         second_look = opened.second_look
         pool = self._pool(posts)
-        scorer = opened.scorer()
         ranking = search(
-            scorer,
+            opened.scorer(),
             opened.seeds,
             pool,
             top=top,
@@ -211,8 +210,8 @@ class Searcher:
             second_look=second_look,
             calibration=opened.calibration,
         )
-        self._say(opened, scorer, pool, ranking.remarks)
-        return _records(ranking_rows(ranking, opened, scorer), query)
+        self._say(opened, ranking.scorer, pool, ranking.remarks)
+        return _records(ranking_rows(ranking, opened), query)
 
     @one_thread_of_products()
     def filter(
@@ -250,19 +249,21 @@ class Searcher:
         opened = self._opened(query, articles, negatives)
         _ = opened.second_look  # a missing library is better reported before the search
         pool = self._pool(posts)
-        scorer = opened.scorer()
         with (
             TemporaryDirectory() as folder,
             closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
         ):
-            filtered = filter_posts(opened, scorer, pool, part)
+            filtered = filter_posts(opened, pool, part)
             searched = pool.searched(filtered.scored)
             if not searched:
                 raise InputError("no posts to filter: expected at least one")
             self._say(
-                opened, scorer, pool, lambda: filter_remarks(opened, filtered, searched)
+                opened,
+                filtered.scorer,
+                pool,
+                lambda: filter_remarks(opened, filtered, searched),
             )
-            return _records(filtered_rows(part.path, opened, scorer), query)
+            return _records(filtered_rows(part.path, opened, filtered.scorer), query)
 
     @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:

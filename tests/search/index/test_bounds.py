@@ -8,10 +8,11 @@ import pytest
 
 from siamese_news import open_model, open_scorer
 from siamese_news.lexical_head.features import bigram_ids
-from siamese_news.scoring import surface
+from siamese_news.search.index import scorer
 from siamese_news.search.index.bounds import Bounds
 from siamese_news.search.index.chunks import Chosen, Chunk
 from siamese_news.search.index.pool import open_index
+from siamese_news.search.index.scorer import IndexedScorer
 from siamese_news.search.index.segment import Codes
 
 from .conftest import SEEDS, WORDS, rows_of, run
@@ -33,8 +34,7 @@ def texts() -> list[str]:
 
 def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() -> None:
     model = open_model()
-    form = open_scorer(model, list(SEEDS.values())).form()
-    assert form is not None
+    form = IndexedScorer.of(open_scorer(model, list(SEEDS.values()))).form
     ids = model.token_ids(texts())
     codes = Codes.of(len(model.vocabulary), 4)
     scales = (
@@ -72,7 +72,8 @@ def test_bounds_are_above_the_scores_and_hardly_above_where_nothing_repeats() ->
     np.testing.assert_allclose(bounds.roughly(chunk(50, 120)), rough[50:120], rtol=1e-6)
     some = bounds.lexical(segment, np.array([7, 50, 119]))
     np.testing.assert_allclose(some, found[:, [7, 50, 119]], rtol=1e-6)
-    alone = Bounds(open_scorer(model, [SEEDS[next(iter(SEEDS))]]).form(), codes)
+    one_seed = open_scorer(model, [SEEDS[next(iter(SEEDS))]])
+    alone = Bounds(IndexedScorer.of(one_seed).form, codes)
     words_alone = alone.lexical(segment, np.arange(len(ids)))[0]
     assert (alone.roughly(chunk(0, len(ids))) >= words_alone * (1 - 1e-6)).all()
 
@@ -100,7 +101,7 @@ def test_what_is_counted_of_posts_is_what_a_scorer_counts(pool) -> None:
             if kept
         ]
         counts = np.zeros_like(chosen.counted())
-        scorer._surface.count(model.token_ids(kept), counts)
+        scorer.basis.surface.count(model.token_ids(kept), counts)
         np.testing.assert_array_equal(chosen.counted(), counts)
     assert counts[len(model.vocabulary) :].sum() > 100
 
@@ -114,6 +115,6 @@ def test_a_search_without_a_table_of_squares_finds_the_same(pool, monkeypatch) -
         pool / "posts.index",
     )
     run(*ask, "--top", 7, "--out", pool / "by_table.jsonl")
-    monkeypatch.setattr(surface, "_CELLS", 1)
+    monkeypatch.setattr(scorer, "_CELLS", 1)
     run(*ask, "--top", 7, "--out", pool / "by_posts.jsonl")
     assert rows_of(pool / "by_table.jsonl") == rows_of(pool / "by_posts.jsonl")

@@ -107,7 +107,8 @@ def test_any_changes_leave_what_a_scan_finds(
     def ranked(pool):
         scorer = open_scorer(shipped, seeds.texts)
         found = search(scorer, seeds, pool, top=top)
-        return [[(row.post.id, row.score) for row in part] for part in found], scorer
+        lists = [[(row.post.id, row.score) for row in part] for part in found]
+        return lists, found.scorer
 
     (ours, pruned), (theirs, whole) = ranked(index), ranked(StreamPool(live))
     assert ours == theirs
@@ -119,12 +120,10 @@ def test_what_a_scorer_learns_of_an_index_is_what_it_learns_of_the_posts(
 ):
     pool = [Post(row["id"], row["text"]) for row in posts(400, seed=5)]
     build(tmp_path / "x.index", pool, shipped, name="x")
-    ours, theirs = (
-        open_scorer(shipped, list(SEEDS.values()), about="event") for _ in "ab"
-    )
+    scorer = open_scorer(shipped, list(SEEDS.values()), about="event")
     index = open_index(tmp_path / "x.index", shipped)
-    index.observe(ours, Window())
-    observe_all(theirs, [post.text for post in pool])
+    ours = index.observe(scorer, Window())
+    theirs = observe_all(scorer, [post.text for post in pool])
     texts = [post.text for post in pool]
     assert np.array_equal(ours.scores(texts), theirs.scores(texts))
     assert len(list(index.read_again())) < len(pool)

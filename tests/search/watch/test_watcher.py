@@ -6,6 +6,7 @@ import random
 import pytest
 
 from siamese_news.errors import InputError
+from siamese_news.scoring import observe_all
 from siamese_news.search.opening import open_query
 from siamese_news.search.query import FILTER
 from siamese_news.search.seeds import MILLION, Seeds
@@ -33,8 +34,7 @@ def naive(posts, seeds, window, threshold=0.05, warm=(), parts=10):
         first = min(bound for bound in bounds if bound >= position - window)
         if position > first:
             learned = stream[first + len(warm) : position + len(warm)]
-            scorer.observe([post.text for post in learned])
-            scorer.settle()
+            scorer = observe_all(scorer, [post.text for post in learned])
         end = min(next_settling(position, window), len(posts))
         for post in posts[position:end]:
             scores, best = opened.seeds.combine(scorer.scores([post.text]))

@@ -176,17 +176,14 @@ def explain(
     """Explain the scores of posts for an article.
 
     `scorer` is one of the model for this article, the `number`-th from 0, and any others, and has
-    observed the pool; with None, scores without a pool are explained.
+    learned from the pool; with None, scores without a pool are explained.
     """
     if not posts:
         raise InputError("no posts to explain; expected at least one")
     learned = scorer.state() if scorer is not None else b""
 
     def opened(articles: Sequence[str]) -> Scorer:
-        other = open_scorer(model, articles)
-        if learned:
-            other.restore(learned, [number] * len(articles))
-        return other
+        return open_scorer(model, articles).restored(learned, [number] * len(articles))
 
     texts = [post.text for post in posts]
     article_reader = opened([article.full_text])

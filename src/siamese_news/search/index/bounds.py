@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.lexical_head.features import FIRST_BIGRAM
-from siamese_news.scoring.scorer import ScoreForm
 from siamese_news.search.index.arrays import ragged
 from siamese_news.search.index.chunks import Chunk
+from siamese_news.search.index.scorer import ScoreForm
 from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.search.pool import Floats, Ints
 

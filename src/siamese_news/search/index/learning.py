@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.model.base import BLOCK
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.basis import unsmoothed
+from siamese_news.scoring.learning import decided_degrees
+from siamese_news.scoring.mixture import MixturePass
 from siamese_news.scoring.pool import BINS, cosine_bins
-from siamese_news.scoring.scorer import ScoreForm
 from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import CELLS, Chosen, Chunk, ahead
+from siamese_news.search.index.scorer import ScoreForm
 from siamese_news.search.pool import Floats, Ints, floors_of
 from siamese_news.text.token_ids import TokenIds
 
@@ -89,10 +91,59 @@ def _cosines(bounds: Bounds, chunk: Chunk) -> tuple[Floats, Floats]:
     return chunk.of_live(cosines), chunk.of_live(errors)
 
 
-def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | None:
-    """Let a new scorer learn from a pool; None if it has to observe every post of it."""
+class _Candidates:
+    """A pass that takes note of posts that may be among an article's best, and of these alone."""
+
+    def __init__(self, observer: MixturePass) -> None:
+        self._observer = observer
+
+    def add(self, posts: TokenIds) -> Ints:
+        """Take note of posts; (A,) the least score in millionths that is still of use."""
+        basis, candidates = self._observer.basis, self._observer.pool.candidates
+        for _, read in self._observer.setting.blocks(posts, "candidates"):
+            scores = unsmoothed(basis.articles, basis.weights, read)
+            candidates.add(scores, read.ids)
+        return candidates.least()
+
+    def cosines(self, posts: TokenIds, article: int) -> Floats:
+        """(P,) the cosines of P posts with an article."""
+        vectors, _ = self._observer.setting.read.of_best(posts, None)
+        return self._observer.basis.articles.cosines(vectors, np.array([article]))[0]
+
+    def conclude(
+        self,
+        posts: int,
+        about: Ints,
+        cosines: NDArray[np.int32] | None,
+        counted: Callable[[], Ints],
+    ) -> bool:
+        """Add the statistics of the whole pool of so many posts, if they are enough.
+
+        At most `about` (A,) of them are about an article's story. `cosines` (A, bins) are those of
+        `PoolState`, of which only the place of the quantile has to be right; None where no quantile
+        counts. `counted` returns what `SurfaceScores.count` counts. Where this is not enough, the
+        result is False, and every post has to be observed.
+        """
+        setting, pool = self._observer.setting, self._observer.pool
+        degrees = decided_degrees(setting, about, posts, np.ones(len(setting)))
+        if setting.foreign.any() or degrees.any():
+            return False
+        pool.counts.posts, pool.about = posts, about
+        if cosines is not None:
+            pool.cosines = cosines
+        if self._observer.basis.surface is not None:
+            pool.surface += counted()
+        return True
+
+
+def learn(observer: MixturePass, form: ScoreForm, posts: Chosen) -> Learned | None:
+    """Observe the posts of a pool that can matter; None if every post has to be observed.
+
+    `form` is that of the scorer before the pool.
+    """
     bounds = Bounds(form, posts.codes)
-    best = _Best(scorer, posts)
+    candidates_of = _Candidates(observer)
+    best = _Best(candidates_of, posts)
 
     def bounded(chunk: Chunk) -> tuple[Ints, Floats, Floats, NDArray[np.intp], Floats]:
         cosines, errors = _cosines(bounds, chunk)
@@ -121,8 +172,8 @@ def learn(scorer: MixtureScorer, form: ScoreForm, posts: Chosen) -> Learned | No
         best.add(rows[candidates], most)
         highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
-    counts = _counts(scorer, form, bounds, posts, tails)
-    if not scorer.conclude(len(posts), about, counts, posts.counted):
+    counts = _counts(candidates_of, form, bounds, posts, tails)
+    if not candidates_of.conclude(len(posts), about, counts, posts.counted):
         return None
     return Learned(np.sort(np.concatenate(best.scored)), form.vectors, highest)
 
@@ -134,13 +185,13 @@ class _Best:
     score is high, and few of the others are left.
     """
 
-    def __init__(self, scorer: MixtureScorer, posts: Chosen) -> None:
-        self._scorer, self._posts = scorer, posts
+    def __init__(self, candidates: _Candidates, posts: Chosen) -> None:
+        self._candidates, self._posts = candidates, posts
         self.scored = [np.zeros(0, np.int64)]
         self._waiting: list[tuple[Ints, Floats]] = []
         # The first posts do not wait: they set the lowest useful score.
         self._cells = self._limit = 0
-        self.floors = floors_of(scorer.candidates(TokenIds.of([])))
+        self.floors = floors_of(candidates.add(TokenIds.of([])))
 
     def add(self, rows: Ints, most: Floats) -> None:
         """Take note of posts: their rows over all segments, and upper bounds on their scores."""
@@ -171,8 +222,8 @@ class _Best:
             some = rows[now]
             for start in range(0, len(some), BLOCK):
                 part = some[start : start + BLOCK]
-                candidates = self._scorer.candidates(self._posts.token_ids(part))
-                self.floors = floors_of(candidates)
+                least = self._candidates.add(self._posts.token_ids(part))
+                self.floors = floors_of(least)
                 self.scored.append(part)
             rows = rows[~now]
             most = most[:, ~now]
@@ -182,7 +233,7 @@ class _Best:
 
 
 def _counts(
-    scorer: MixtureScorer,
+    candidates: _Candidates,
     form: ScoreForm,
     bounds: Bounds,
     posts: Chosen,
@@ -196,7 +247,7 @@ def _counts(
     for article, tail in enumerate(tails):
 
         def exact(rows: Ints, article: int = article) -> Floats:
-            return scorer.cosines(posts.token_ids(rows), article)
+            return candidates.cosines(posts.token_ids(rows), article)
 
         counts = tail.counted(exact)
         while counts is None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,13 @@ from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK, TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import Scorer
-from siamese_news.scoring.mixture import MixtureScorer
+from siamese_news.scoring.mixture import MixturePass
 from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.fingerprint import check_model, indexable
 from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import NAME, Manifest
+from siamese_news.search.index.scorer import IndexedScorer
 from siamese_news.search.index.segment import Segment
 from siamese_news.search.index.writing import codes_of
 from siamese_news.search.pool import Floats, Ints, Pool, Report, Scored, Wanted, Window
@@ -105,33 +106,35 @@ class PostIndex(Pool):
         manifest = (self.path / NAME).stat()
         return [[str(self.path), manifest.st_size, manifest.st_mtime_ns]]
 
+    @override
     def observe(
         self,
         scorer: Scorer,
         window: Window,
         *,
         done: int = 0,
+        state: bytes = b"",
         report: Report | None = None,
-    ) -> None:
+    ) -> Scorer:
         """See `Pool`: the scorer observes only posts that can matter, where that is known."""
         posts = self._chosen(window)
-        form = scorer.form()
-        self._observed = (
-            np.zeros(0, np.int64) if form is not None and form.exact else None
-        )
+        indexed = IndexedScorer.of(scorer)
         self._learned = None
-        if not scorer.observing:
-            return
-        if form is not None:
-            # No other scorer observes by a form.
-            self._learned = learn(cast(MixtureScorer, scorer), form, posts)
+        observer = scorer.observer()
+        if observer is None:
+            exact = indexed is not None and indexed.form.exact
+            self._observed = np.zeros(0, np.int64) if exact else None
+            return scorer
+        if indexed is not None and isinstance(observer, MixturePass):
+            self._learned = learn(observer, indexed.form, posts)
         if self._learned is not None:
             self._observed = self._learned.rows
         else:
+            self._observed = None
             for segment, mask in zip(posts.segments, posts.masks, strict=True):
                 for rows in row_blocks(mask):
-                    scorer.observe(segment.token_ids(rows))
-        self._settle(scorer)
+                    observer.observe(segment.token_ids(rows))
+        return self._settled(observer)
 
     def read_again(self) -> Iterator[Post]:
         """The posts that the scorer of the last search observed."""
@@ -155,13 +158,13 @@ class PostIndex(Pool):
             return
         posts = self._chosen(window)
         self.scored = 0
-        form = scorer.form()
+        indexed = IndexedScorer.of(scorer)
         first = self._observed
-        if form is None or wanted is None or first is None:
+        if indexed is None or wanted is None or first is None:
             scores = all_scores(scorer, posts, articles)
         else:
-            bounds = Bounds(form, self.manifest.codes, self._learned)
-            scores = best_scores(scorer, bounds, posts, first, wanted)
+            bounds = Bounds(indexed.form, self.manifest.codes, self._learned)
+            scores = best_scores(indexed, bounds, posts, first, wanted)
         for part in scores:
             self.scored += len(part.posts)
             yield part
@@ -218,7 +221,7 @@ def row_blocks(mask: NDArray[np.bool_], articles: int = 1) -> Iterator[Ints]:
 
 
 def best_scores(
-    scorer: Scorer, bounds: Bounds, posts: Chosen, first: Ints, wanted: Wanted
+    indexed: IndexedScorer, bounds: Bounds, posts: Chosen, first: Ints, wanted: Wanted
 ) -> Iterator[Scored]:
     """The scores of the posts that can matter, by a scorer that has observed the pool.
 
@@ -228,15 +231,15 @@ def best_scores(
     for number in range(len(posts.segments)):
         rows = posts.rows_of(number, first)
         for start in range(0, len(rows), BLOCK):
-            yield _part(scorer, posts, number, rows[start : start + BLOCK])
+            yield _part(indexed.scorer, posts, number, rows[start : start + BLOCK])
 
     # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
-    scales = scorer.scales()[:, None]
-    surface = scorer.surface(TokenIds.of([]))
+    scales = indexed.scorer.scales()[:, None]
+    surface = indexed.surface(TokenIds.of([]))
 
     @lru_cache(maxsize=2)  # the segments come in their order
     def table(segment: Segment) -> Floats | None:
-        squares = scorer.surface_squares(segment.grams)
+        squares = indexed.surface_squares(segment.grams)
         return None if squares is None else segment.by_code(squares)
 
     def possible(asked: tuple[Chunk, Floats]) -> Ints:
@@ -261,7 +264,7 @@ def best_scores(
         elif surface.size:
             above = below = np.broadcast_to(surface, (1, len(rows)))
         else:
-            above = below = scorer.surface(segment.token_ids(rows))
+            above = below = indexed.surface(segment.token_ids(rows))
         in_reach = reach(
             *bounds.without_vectors(chunk.number, rows, lexical), above, below
         )
@@ -283,7 +286,7 @@ def best_scores(
             rows = rows[in_reach]
             most = most[:, in_reach]
             least = least[:, in_reach]
-            above = scorer.surface(segment.token_ids(rows))
+            above = indexed.surface(segment.token_ids(rows))
             in_reach = reach(most, least, above, above)
         return rows[in_reach]
 
@@ -292,7 +295,9 @@ def best_scores(
         possible, ((chunk, wanted.floors()) for chunk in chunks)
     ):
         for begin in range(0, len(rows), BLOCK):
-            yield _part(scorer, posts, chunk.number, rows[begin : begin + BLOCK])
+            yield _part(
+                indexed.scorer, posts, chunk.number, rows[begin : begin + BLOCK]
+            )
 
 
 def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:

@@ -104,6 +104,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Read the posts, observe them, and keep them with their token ids."""
     query = opened.query
     scorer = opened.scorer()
+    observer = scorer.observer()
     rejected = folder.file(index, "rejected.jsonl")
     rejected.unlink(missing_ok=True)
     stream = open_posts(
@@ -136,15 +137,16 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             block_window = window(rows)
             block = Block(number, block_window, content_of(scorer, block_window))
             spool.add(block)
-            if scorer.observing:
-                scorer.observe(block.content)
+            if observer is not None:
+                observer.observe(block.content)
     spool.close()
     # The hashes of the ids, sorted, each with its place in the input, a checksum of the text, and
     # its number here.
     keys = np.array([hashes, places, texts], np.int64)
     order = np.argsort(keys[0], kind="stable")
     np.save(folder.file(index, "keys.npy"), np.vstack([keys[:, order], order]))
-    _write_bytes(folder.file(index, "observed"), scorer.state())
+    state = b"" if observer is None else observer.state()
+    _write_bytes(folder.file(index, "observed"), state)
     done = {
         "blocks": spool.index,
         "counts": asdict(stream.counts),
@@ -180,9 +182,7 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 
 def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
     """A scorer with the observations of all parts."""
-    scorer = opened.scorer()
-    scorer.restore(folder.pool.read_bytes())
-    return scorer
+    return opened.scorer().restored(folder.pool.read_bytes())
 
 
 _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
@@ -201,13 +201,15 @@ def merge(
     if not counts.read:
         raise InputError(f"{opened.query.posts[0]}: no post in the files; {counts}")
     opened.window.check()
-    scorer = opened.scorer()
-    if scorer.observing:
+    state = b""
+    if (observer := opened.scorer().observer()) is not None:
         for index in range(folder.shards):
-            scorer.merge(folder.file(index, "observed").read_bytes())
-        if reason := scorer.settle():
-            say(reason)
-    _write_bytes(folder.pool, scorer.state())
+            observer.merge(folder.file(index, "observed").read_bytes())
+        scorer = observer.settle()
+        if scorer.learned:
+            say(scorer.learned)
+        state = scorer.state()
+    _write_bytes(folder.pool, state)
     return []
 
 
@@ -242,11 +244,14 @@ def finish(
             scored = scored + part["scored"]
             kept_posts = kept_posts + part["kept"]
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
-    filtered = Filtered(scored, kept_posts, ScoreCounts(scores), opened.cut(scorer))
+    counts_of_scores = ScoreCounts(scores)
+    filtered = Filtered(
+        scorer, scored, kept_posts, counts_of_scores, opened.cut(scorer)
+    )
     decided = opened.decided(scorer)
     read = plain_counts(counts)
     remarks = write_filtered(
-        opened, rows, scorer, filtered, filtered.scored, read, stream.remarks()
+        opened, rows, filtered, filtered.scored, read, stream.remarks()
     )
     _write_rejected(folder, stream, opened.query.out)
     shutil.rmtree(folder.path)

@@ -68,8 +68,8 @@ class PostWindow:
         saved: Mapping[str, Any] | None = None,
     ) -> None:
         self._folder = folder
-        self._opened = opened
         self._posts = posts
+        self._before = opened.scorer()
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         saved = saved or {"position": 0, "chunks": [], "growing": asdict(Chunk(0, 0))}
@@ -103,7 +103,7 @@ class PostWindow:
 
     def content(self, posts: Sequence[Post]) -> Content:
         """The form of posts that the scorers of this window read."""
-        return content_of(self._observer, posts)
+        return content_of(self._before, posts)
 
     def add(self, posts: Sequence[Post], content: Content) -> None:
         """Add posts of the stream, at most `room`."""
@@ -123,12 +123,12 @@ class PostWindow:
 
     def scorer(self) -> Scorer:
         """A scorer that has observed the finished chunks."""
-        scorer = self._opened.scorer()
-        if scorer.observing and self.chunks:
-            for chunk in self.chunks:
-                scorer.merge(self._state(chunk).read_bytes())
-            scorer.settle()
-        return scorer
+        observer = self._before.observer()
+        if observer is None or not self.chunks:
+            return self._before
+        for chunk in self.chunks:
+            observer.merge(self._state(chunk).read_bytes())
+        return observer.settle()
 
     def sync(self) -> None:
         """Put the posts on the disk."""
@@ -158,7 +158,7 @@ class PostWindow:
         self._file.close()
 
     def _take(self, posts: Sequence[Post], content: Content) -> None:
-        if self._observer.observing:
+        if self._observer is not None:
             self._observer.observe(content)
         self.known.update(post.id for post in posts)
 
@@ -166,7 +166,7 @@ class PostWindow:
         self.growing = chunk
         remedy = "start over with another --out"
         self._file = GrowingFile(self._path(chunk), chunk.size, remedy)
-        self._observer = self._opened.scorer()
+        self._observer = self._before.observer()
 
     def _close(self) -> None:
         chunk = self.growing
@@ -174,7 +174,7 @@ class PostWindow:
         self._file.close()
         chunk.size = self._file.size
         with atomic_write(self._state(chunk), "wb") as stream:
-            stream.write(self._observer.state())
+            stream.write(b"" if self._observer is None else self._observer.state())
         self.chunks.append(chunk)
         self._begin(Chunk(chunk.number + 1, self.position))
 

@@ -1,0 +1,178 @@
+"""What the scores of a mixture are computed from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.lexical_head.options import DenseExcess, TermOptions
+from siamese_news.model.base import TextModel
+from siamese_news.scoring import rules
+from siamese_news.scoring.articles import ArticleVectors, ReadArticles
+from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
+from siamese_news.scoring.passages import PassageScores
+from siamese_news.scoring.pool import PoolState
+from siamese_news.scoring.scorer import Content
+from siamese_news.scoring.smoothing import SmoothedScores
+from siamese_news.scoring.surface import SurfaceScores
+from siamese_news.scoring.weights import MixtureWeights
+from siamese_news.text.languages import BACKGROUND, language_of_seed
+from siamese_news.text.token_ids import TokenIds
+from siamese_news.text.tokens import check_texts
+from siamese_news.text.vocabulary import Vocabulary
+from siamese_news.utils.choices import About
+
+_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is the same for A articles whatever the pool.
+
+    Attributes:
+        options: the numbers; without the dense head, those of it are 0.
+        about: with `one_story` and `positives` as in `open_scorer`.
+        vocabulary: of the model.
+        read: reads posts for both heads, `read_words` for the lexical head alone.
+        articles: as both heads read them.
+        words: their word ids, with the words outside the vocabulary.
+        foreign: (A,) whether the vocabulary lacks an article's language.
+        languages: of the articles.
+    """
+
+    options: TermOptions
+    about: About
+    one_story: bool
+    positives: int
+    vocabulary: Vocabulary
+    read: PostReader
+    read_words: PostReader
+    articles: ReadArticles
+    words: TokenIds
+    foreign: NDArray[np.bool_]
+    languages: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        model: TextModel,
+        texts: Sequence[str],
+        options: TermOptions,
+        *,
+        positives: int | None,
+        one_story: bool,
+        about: About,
+        vectors: bool,
+        encoder: EncodedOnce | None,
+    ) -> "Setting":
+        """Read the articles; see `mixture_scorer`."""
+        assert model.terms is not None
+        if not vectors:
+            options = replace(options, dense=0.0, excess=DenseExcess(weight=0.0))
+        dense = bool(options.dense or options.excess.weight)
+        read = PostReader(model, dense=dense, encoder=encoder)
+        articles = ReadArticles.of(model.terms, read, texts)
+        lacking = [np.sum(ids >= len(model.vocabulary)) for ids in articles.ids]
+        lengths = [max(len(ids), 1) for ids in articles.ids]
+        unknown = model.token_ids(texts).unknown if options.surface.weight else {}
+        return cls(
+            options=options,
+            about=about,
+            one_story=one_story,
+            positives=len(texts) if positives is None else positives,
+            vocabulary=model.vocabulary,
+            read=read,
+            read_words=PostReader(model, dense=False),
+            articles=articles,
+            words=replace(TokenIds.of(articles.ids), unknown=unknown),
+            foreign=np.array(lacking) / lengths >= rules.FOREIGN,
+            languages=[language_of_seed(text) or BACKGROUND for text in texts],
+        )
+
+    def __len__(self) -> int:
+        return len(self.articles)
+
+    def blocks(self, posts: Content, method: str) -> Iterator[tuple[int, Posts]]:
+        """Posts of which all articles are scored at once, and the place of the first of them."""
+        if not isinstance(posts, TokenIds):
+            check_texts(posts, f"{method}: posts")
+        step = max(1, _CELLS // max(len(self), 1))
+        for start in range(0, len(posts), step):
+            yield start, self.read(posts[start : start + step])
+
+    def new_pool(self, counters: int) -> PoolState:
+        """The statistics of a pool without posts, with so many counters of the surface."""
+        options = self.options
+        best = options.smoothing.posts if options.smoothing.weight else 0
+        if options.excess.weight:
+            best = max(best, rules.STRONGEST)
+        feedback = options.feedback
+        if feedback.weight:
+            around = rules.AROUND if feedback.alike else 0
+            best = max(best, feedback.posts, feedback.focused_posts, around)
+        if options.surface.weight:
+            best = max(best, rules.COUNTED)
+            if options.passages.weight:
+                best = max(best, options.passages.posts)
+        return PoolState(len(self.vocabulary), len(self), best, counters)
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What scores are computed from: the same for every post.
+
+    Attributes:
+        articles: the vectors of the articles.
+        weights: those of words and vectors.
+        surface: None where n-grams inside words do not count.
+        passages: None before a pool, and where they do not count.
+        smoothed: the same.
+    """
+
+    articles: ArticleVectors
+    weights: MixtureWeights
+    surface: SurfaceScores | None
+    passages: PassageScores | None = None
+    smoothed: SmoothedScores | None = None
+
+    @classmethod
+    def before_pool(cls, setting: Setting) -> "Basis":
+        """That of articles which have seen no pool."""
+        options, articles = setting.options, setting.articles
+        surface = None
+        if options.surface.weight:
+            surface = SurfaceScores(
+                articles.terms, setting.vocabulary, setting.words, options.surface
+            )
+        weights = MixtureWeights.before_pool(options.dense, len(articles))
+        return cls(ArticleVectors(articles), weights, surface)
+
+    @property
+    def scales(self) -> NDArray[np.float32]:
+        """(A,) the factor of each article's scores before the surface is added."""
+        if self.surface is None:
+            return np.ones(len(self.articles), np.float32)
+        return self.surface.scales.astype(np.float32)
+
+    def scores(self, posts: Posts) -> NDArray[np.float32]:
+        """(A, P) the scores of posts."""
+        scores = unsmoothed(self.articles, self.weights, posts)
+        if self.smoothed is not None:
+            self.smoothed.put(scores, posts)
+        if self.surface is not None:
+            scores *= self.scales[:, None]
+            self.surface.add(scores, posts.ids)
+        if self.passages is not None:
+            self.passages.add(scores, posts)
+        return scores
+
+
+def unsmoothed(
+    vectors: ArticleVectors,
+    weights: MixtureWeights,
+    posts: Posts,
+    articles: Sequence[int] | None = None,
+) -> NDArray[np.float32]:
+    """The scores before smoothing, for some articles or all."""
+    return weights.mixed(*vectors.heads(posts, articles), articles)

@@ -1,0 +1,280 @@
+"""What a pool teaches a mixture: everything that is decided from its statistics."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.scoring import rules
+from siamese_news.scoring.articles import ArticleVectors, Feedback, Rest
+from siamese_news.scoring.basis import Basis, Setting, unsmoothed
+from siamese_news.scoring.evidence import FIRST, shared_words
+from siamese_news.scoring.features import Posts
+from siamese_news.scoring.passages import PassageScores
+from siamese_news.scoring.pool import PoolState
+from siamese_news.scoring.smoothing import SmoothedScores, likeness
+from siamese_news.scoring.weights import MixtureWeights
+from siamese_news.text.languages import other_language
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a mixture has learned from a pool, next to its new `Basis`.
+
+    Attributes:
+        pool: the statistics, whose candidates are each article's best posts.
+        degrees: (A,) how much each article's question is about itself (`rules.article_degrees`).
+        alike: (A,) how far each article's best posts resemble each other, from 0 to 1.
+        agreed: (A,) how far vectors decide (`rules.agreement`).
+        words: what was learned, in words; or nothing.
+    """
+
+    pool: PoolState
+    degrees: Floats
+    alike: Floats
+    agreed: Floats
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _WordViews:
+    """What each article's best posts share with it by words, and what that decides."""
+
+    gates: Floats  # (A,) how far its scores lean on less similar posts too
+    agreed: Floats  # (A,) how far vectors decide
+    # By article, the vectors (n, D) of the posts that its own vector moves towards.
+    leaders: dict[int, NDArray[np.float32]]
+
+
+def learn(
+    setting: Setting, before: Basis, pool: PoolState, degrees: Floats | None = None
+) -> tuple[Basis, Lesson]:
+    """What articles are scored by, once a pool was observed.
+
+    `before` is their basis before it. The pool decides the degrees (`Lesson.degrees`) unless they
+    are given.
+    """
+    options, posts = setting.options, pool.counts.posts
+    alike, trust = _likeness(setting, pool)
+    views = _word_views(setting, before.articles, pool, alike)
+    if degrees is None:
+        degrees = decided_degrees(setting, pool.about, posts, trust)
+    feedback = _feedback(setting, pool, degrees, trust)
+    towards = options.agreement.feedback
+    articles = ArticleVectors(
+        setting.articles,
+        pool=pool.counts,
+        degrees=degrees,
+        feedback=feedback,
+        rests=_rests(setting, pool, degrees, trust),
+        leaders={
+            article: (vectors, float(views.agreed[article]) * towards)
+            for article, vectors in views.leaders.items()
+        },
+    )
+    weights = _weights(setting, pool, views)
+    surface = passages = smoothed = None
+    if before.surface is not None:
+        near = [rules.near(pool.candidates.best(a)[1]) for a in range(len(setting))]
+        surface = before.surface.over(pool.surface, posts, trust * near, degrees)
+        if options.passages.weight:
+            passages = PassageScores(
+                surface, setting.words, pool.candidates, options.passages
+            )
+    if options.smoothing.weight:
+        smoothed = SmoothedScores(
+            pool.candidates,
+            setting.read,
+            partial(unsmoothed, articles, weights),
+            setting.articles.background,
+            options.smoothing,
+            options.widening,
+            views.gates,
+        )
+    words = rules.what_was_learned(
+        degrees[: setting.positives] if setting.about == "auto" else np.zeros(0),
+        feedback=any(map(len, feedback.lists)),
+        smoothed=smoothed is not None,
+    )
+    return (
+        Basis(articles, weights, surface, passages, smoothed),
+        Lesson(pool, degrees, alike, views.agreed, words),
+    )
+
+
+def decided_degrees(
+    setting: Setting, about: NDArray[np.int64], posts: int, trust: Floats
+) -> Floats:
+    """How much an article's question is about itself (`FocusedPool`), by the pool: (A,).
+
+    Of so many `posts`, `about` (A,) are about an article's story.
+    """
+    wanted = setting.about
+    if wanted == "auto" and setting.one_story and setting.positives > 1:
+        wanted = "event"
+    # In these languages function words alone lift posts above the rule's score, so posts that
+    # resemble each other are about an event.
+    about = np.where(setting.foreign & (trust >= rules.EVENT), 0, about)
+    rule = setting.options.focused_pool
+    return rules.article_degrees(rule, wanted, about, posts, setting.positives)
+
+
+def best_posts(setting: Setting, pool: PoolState, keys: list[int]) -> Posts:
+    """Some of the candidates, by their keys."""
+    candidates = pool.candidates
+    return setting.read.of_ids(
+        list(map(candidates.text, keys)), candidates.vectors(keys)
+    )
+
+
+def _likeness(setting: Setting, pool: PoolState) -> tuple[Floats, Floats]:
+    """(A,) how far each article's best posts resemble each other, and how far they may lead it."""
+    options, count = setting.options, len(setting)
+    alike, trust = np.zeros(count), np.ones(count)
+    leads = bool(options.feedback.weight) or bool(options.surface.weight)
+    if leads or options.smoothing.weight:
+        alike = np.array([_alike(setting, pool, article) for article in range(count)])
+    if leads and options.feedback.alike:
+        posts = pool.counts.posts
+        trust = np.array([rules.trust(options.feedback, near, posts) for near in alike])
+    return alike, trust
+
+
+def _alike(setting: Setting, pool: PoolState, article: int) -> float:
+    """How far an article's best posts resemble each other, from 0 to 1."""
+    options = setting.options
+    any_number = replace(options.feedback, weight=1.0, least=1)
+    keys, scores = pool.candidates.best(article)
+    good = len(rules.feedback_posts(any_number, keys, scores, False))
+    if not good:
+        return 0.0
+    posts = best_posts(setting, pool, keys[: rules.AROUND].tolist())
+    return likeness(posts, setting.articles.background, options.smoothing, good)
+
+
+def _word_views(
+    setting: Setting, articles: ArticleVectors, pool: PoolState, alike: Floats
+) -> _WordViews:
+    """What the best posts share with their article by words, and what it decides.
+
+    That is how far the vectors confirm it and may decide, and how widely to smooth.
+    """
+    options, candidates = setting.options, pool.candidates
+    views = _WordViews(np.zeros(len(setting)), np.zeros(len(setting)), {})
+    confirms = setting.read.dense and options.agreement.weight > options.dense
+    smooths = bool(options.smoothing.weight)
+    if not (confirms or smooths):
+        return views
+    every = range(len(setting))
+    for some, union, lists in candidates.together(every, options.agreement.posts):
+        posts = best_posts(setting, pool, union.tolist())
+        lexical, dense = articles.heads(posts, some)
+        for row, (article, keys) in enumerate(zip(some, lists, strict=True)):
+            places = np.searchsorted(union, keys)
+            words = lexical[row, places]
+            if smooths and not setting.foreign[article]:
+                best = keys[:FIRST].tolist()
+                views.gates[article] = rules.widening(
+                    options.widening,
+                    words,
+                    float(alike[article]),
+                    partial(_shared, setting, pool, article, best),
+                )
+            if confirms:
+                assert dense is not None and posts.vectors is not None
+                cosines = dense[row, places]
+                agreed = rules.agreement(options.agreement, words, cosines)
+                if agreed:
+                    weight = np.float32(
+                        options.agreement.weight / (1 - options.agreement.weight)
+                    )
+                    total = np.round(words + weight * cosines, 6)
+                    first = np.argsort(-total, kind="stable")[: rules.BEST]
+                    views.leaders[article] = posts.vectors[places][first]
+                    views.agreed[article] = agreed
+    return views
+
+
+def _shared(setting: Setting, pool: PoolState, article: int, keys: list[int]) -> float:
+    """`Evidence.shared` of an article by the keys of its best posts."""
+    articles = setting.articles
+    features = articles.terms.features(articles.ids[article])
+    posts = best_posts(setting, pool, keys)
+    return shared_words(posts, features, articles.background)
+
+
+def _weights(setting: Setting, pool: PoolState, views: _WordViews) -> MixtureWeights:
+    """How much words, vectors and the excess of a cosine weigh."""
+    options, excess = setting.options, setting.options.excess
+    more = options.agreement.weight - options.dense
+    shares = np.full(len(setting), options.dense, np.float32)
+    for article in views.leaders:
+        shares[article] = options.dense + float(views.agreed[article]) * more
+    excesses = quantiles = np.zeros(len(setting), np.float32)
+    if excess.weight and pool.counts.posts:
+        best = [pool.candidates.best(article)[1] for article in range(len(setting))]
+        weights = [rules.excess_weight(excess, scores) for scores in best]
+        excesses = np.array(weights, np.float32)
+        quantiles = pool.cosine_quantiles(excess.quantile)
+    return MixtureWeights(shares, excesses, quantiles)
+
+
+def _rests(
+    setting: Setting, pool: PoolState, degrees: Floats, trust: Floats
+) -> dict[int, Rest]:
+    """The posts that are not near each article of a language that the background lacks.
+
+    What is common among them says nothing about the article: there the function words of its
+    language are told from the words of its story.
+    """
+    candidates, rests = pool.candidates, {}
+    if pool.counts.posts < setting.options.focused_pool.posts:
+        return {}
+    for article in np.flatnonzero(setting.foreign & (degrees == 0)).tolist():
+        keys, scores = candidates.best(article)
+        # Where function words lift most posts, few of these are near.
+        most = min(rules.near(scores), pool.counts.posts // 4)
+        near = [candidates.text(key) for key in keys[:most].tolist()]
+        rests[article] = Rest(pool.counts, near, float(trust[article]))
+    return rests
+
+
+def _feedback(
+    setting: Setting, pool: PoolState, degrees: Floats, trust: Floats
+) -> Feedback:
+    """The posts that expand each article."""
+    rule, candidates, best = setting.options.feedback, pool.candidates, []
+    language = _languages(setting, pool)
+    for article, degree in enumerate(degrees.tolist()):
+        mine: list[int] = []
+        if article < setting.positives and trust[article]:
+            keys, scores = candidates.best(article)
+            mine = rules.feedback_posts(rule, keys, scores, bool(degree))
+            if not degree:
+                of_post = partial(language, setting.languages[article])
+                mine = mine + rules.foreign_posts(rule, keys, scores, of_post)
+        best.append(list(dict.fromkeys(mine)))
+    lists = [[candidates.text(key) for key in keys] for keys in best]
+    vectors = candidates.vectors([key for keys in best for key in keys])
+    return Feedback(lists, vectors, rule.weight * trust)
+
+
+def _languages(setting: Setting, pool: PoolState) -> Callable[[str, int], str | None]:
+    """The function that tells a candidate's language by an article's and the candidate's key.
+
+    The result is None where it may be the article's own.
+    """
+    words, candidates = setting.vocabulary.words, pool.candidates
+
+    @cache
+    def language(of_article: str, key: int) -> str | None:
+        ids = candidates.text(key).tolist()
+        unknown = candidates.unknown
+        text = [words[id] if id < len(words) else unknown.get(id, "") for id in ids]
+        return other_language(text, of_article)
+
+    return language
