@@ -549,10 +549,11 @@ def test_a_model_of_vectors_alone_cannot_expand(files):
 
 
 def test_every_field_of_a_query_has_its_option():
-    from siamese_news.cli import options
-    from siamese_news.search.query import Query
+    from siamese_news.search.query import OPTIONS, Query
 
-    assert {one.name for one in fields(Query)} == set(options.SEARCH)
+    assert [one.name for one in fields(Query)] == list(OPTIONS)
+    assert all(option.help.endswith((".", ")")) for option in OPTIONS.values())
+    assert Query.flag("negatives") == "--not"
 
 
 def test_a_query_is_the_options_that_ask_for_it():

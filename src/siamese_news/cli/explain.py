@@ -29,9 +29,22 @@ if TYPE_CHECKING:
 
 @search_command(
     Query(),
-    "articles posts index model one_story about smooth format out text_field id_field threads",
-    needs="articles",
-    formats="table jsonl",
+    [
+        "articles",
+        "posts",
+        "index",
+        "model",
+        "one_story",
+        "about",
+        "smooth",
+        "format",
+        "out",
+        "text_field",
+        "id_field",
+        "threads",
+    ],
+    required=["articles"],
+    formats=["table", "jsonl"],
     helps={"posts": "The posts that were searched."},
 )
 def explain(

@@ -12,7 +12,18 @@ from siamese_news.cli.reading import open_files, open_pool, read_seeds, say_foun
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import PartialResults, output_lock
-from siamese_news.search.query import FILTER, Query, check_cut
+from siamese_news.search.query import (
+    CUT,
+    DATES,
+    FILTER,
+    OUTPUT,
+    READING,
+    SCORING,
+    SECOND_LOOK,
+    SHARED,
+    Query,
+    check_cut,
+)
 from siamese_news.utils.exits import ending
 from siamese_news.utils.terminal import counted, echo
 
@@ -24,8 +35,23 @@ if TYPE_CHECKING:
 @ending("run the same command with --resume to continue")
 @search_command(
     FILTER,
-    needs="articles out",
-    without="top one_story distinct rivals",
+    [
+        "articles",
+        "posts",
+        "index",
+        "model",
+        *CUT,
+        *SCORING,
+        *DATES,
+        "dedupe",
+        *OUTPUT,
+        *SHARED,
+        "map",
+        *SECOND_LOOK,
+        *READING,
+        "threads",
+    ],
+    required=["articles", "out"],
     helps={
         "out": "File to write.",
         "format": "Output format (default: by the file name).",

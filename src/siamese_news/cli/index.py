@@ -10,7 +10,7 @@ from siamese_news.cli.reading import open_files
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
-from siamese_news.search.query import Query
+from siamese_news.search.query import READING, Query
 from siamese_news.utils.exits import ending
 from siamese_news.utils.terminal import counted, echo
 
@@ -18,8 +18,8 @@ from siamese_news.utils.terminal import counted, echo
 @ending("the index is unchanged")
 @search_command(
     Query(),
-    "out posts model reading threads",
-    needs="out posts",
+    ["out", "posts", "model", *READING, "threads"],
+    required=["out", "posts"],
     helps={"out": "Folder of the index."},
 )
 def index(

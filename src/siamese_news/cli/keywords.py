@@ -22,9 +22,9 @@ from siamese_news.utils.terminal import counted, echo
 
 @search_command(
     Query(),
-    "posts format out text_field id_field encoding strict",
-    needs="posts",
-    formats="table jsonl csv",
+    ["posts", "format", "out", "text_field", "id_field", "encoding", "strict"],
+    required=["posts"],
+    formats=["table", "jsonl", "csv"],
     helps={"posts": "The posts that were searched."},
 )
 def keywords(

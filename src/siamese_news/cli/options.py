@@ -1,8 +1,8 @@
-"""The options of a search, and the commands that take them."""
+"""Commands that take options of a search."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +11,9 @@ import typer
 from siamese_news.cli.outputs import check_output
 from siamese_news.errors import InputError
 from siamese_news.search.query import (
+    OPTIONS,
     READING,
+    TYPES,
     Query,
     read_key,
     read_relevance,
@@ -19,143 +21,55 @@ from siamese_news.search.query import (
 )
 from siamese_news.utils.extras import postpone
 
-SEARCH = {
-    "articles": "Seed articles: text files, saved web pages, JSON, JSON lines or CSV; one or more "
-    "files, folders or globs, or - for standard input.",
-    "posts": "Posts: exports from any known platform, JSON lines, CSV or Parquet; one or more "
-    "files, folders or globs, or - for standard input.",
-    "index": "Search this index (from siamese-news index) instead of --posts.",
-    "model": "Model folder from training (default: the built-in model). A sentence-transformers or "
-    "model2vec folder replaces only the vectors of the built-in model.",
-    "threshold": "Keep posts with at least this relevance, from 0 to 1; 0.5 keeps those that are "
-    "more likely relevant than not.",
-    "min_score": "Keep posts with at least this score, such as that of a certificate; unlike a "
-    "relevance, it means something else on each pool.",
-    "top": "Number of posts to list for each article.",
-    "one_story": "Treat the seeds as one story: one list for all of them instead of one for each.",
-    "distinct": "Treat the seeds as different stories: a post falls in the lists of all seeds but "
-    "the one it fits best.",
-    "rivals": "Lower posts that fit an unrelated seed better (default: where several seeds have a "
-    "list each).",
-    "aggregate": "How to combine the scores for several seeds: close to any of them (max), or to "
-    "all of them (mean).",
-    "negatives": "Articles about a different story; their score is subtracted.",
-    "about": "Find posts about the event or about the article itself. auto: the event for several "
-    "seeds of one story, otherwise as the posts suggest.",
-    "fusion": "Combine words and vectors by a weighted sum, or use only one of them (default: as "
-    "set in the model).",
-    "expand": "Pseudo-relevance feedback: expand each article with its best posts (one more pass; "
-    "default: as set in the model, on in the built-in one).",
-    "smooth": "Smooth scores over similar posts (default: as set in the model).",
-    "after": "Keep posts from this date on (UTC) and undated posts.",
-    "before": "Keep posts before this date (UTC) and undated posts.",
-    "dated_only": "Leave out undated posts.",
-    "dedupe": "Show only the best of near-duplicates, with their number.",
-    "format": "Output format (default: by the file name, or a table).",
-    "out": "File to write (default: the terminal).",
-    "bom": "Write a UTF-8 byte order mark for Excel.",
-    "ids_only": "Write no text of the posts, so that the file can be shared.",
-    "author": "Write the authors, too.",
-    "key": "Write the authors as HMAC-SHA256 with this secret key. Names inside texts and ids "
-    "(Bluesky) are not replaced.",
-    "map": "Add map coordinates x and y for the best 2,000 posts, for a viewer such as "
-    "embedding-atlas.",
-    "text_field": "Field with the text of a post, or several, whose texts are joined.",
-    "id_field": "Field with the id of a post; 'line' numbers the rows.",
-    "date_field": "Field with the date of a post.",
-    "encoding": "Encoding of the files of posts, such as utf-16 or cp1252 (default: detected).",
-    "strict": "Stop at the first bad row instead of skipping it.",
-    "second_look": "A sentence-transformers or model2vec folder, or a cross-encoder, that reads "
-    "each list's best posts and raises those near the seeds.",
-    "second_look_posts": "With --second-look: posts of each list (default: twice as many as score "
-    ".1 or more, from 200 to 5,000).",
-    "threads": "CPU threads.",
-}
-"""The help text of the option of each field of a `Query`."""
-
-_NAMES = {"negatives": "--not", "key": "--pseudonymize"}
-_MORE: dict[str, dict[str, Any]] = {
-    "threshold": {"metavar": "RELEVANCE"},
-    "min_score": {"metavar": "SCORE"},
-    "top": {"min": 1},
-    "negatives": {"metavar": "ARTICLE"},
-    "after": {"metavar": "DATE"},
-    "before": {"metavar": "DATE"},
-    "key": {"metavar": "KEYFILE"},
-    "second_look": {"metavar": "FOLDER"},
-    "second_look_posts": {"min": 1},
-    "threads": {"min": 1},
-}
+# Types that a command line has another one for.
 _TYPES: dict[Any, Any] = {
     Sequence[str]: list[str] | None,
     str | Sequence[str] | None: list[str] | None,
     bytes | None: Path | None,
     float | None: str | None,
 }
+_LAST = (*READING, "threads")  # below the options that a command has of its own
 
 
 def search_command(
     default: Query,
-    only: str = "",
+    fields: Sequence[str],
     *,
-    needs: str = "",
-    without: str = "",
-    formats: str = "",
+    required: Sequence[str] = (),
+    formats: Sequence[str] = (),
     helps: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Turn a function of a `Query` and its own options into a command.
+    """Turn a function of a `Query` and of further options into a command.
 
     Args:
         default: the query without any options.
-        only: the fields that have an option, with spaces between them; ``reading`` means all
-            that say how files of posts are read. Empty: all fields.
-        needs: fields whose options are required.
-        without: fields that have no option.
+        fields: those of the query that have an option, in the order of the help.
+        required: those whose option is required.
         formats: those of the output; empty: all.
         helps: other help texts, by field.
     """
-    names = only.replace("reading", " ".join(READING)).split()
-    types = {member.name: member.type for member in fields(Query)}
-    options = [name for name in names or SEARCH if name not in without.split()]
-    texts = SEARCH | dict(helps or {})
 
     def parameter(name: str) -> inspect.Parameter:
-        unset: Any = ... if name in needs.split() else getattr(default, name)
-        kind = _TYPES.get(types[name], types[name])
-        if name == "format" and formats:
-            kind = Literal[tuple(formats.split())] | None
-        flag = f"--{name.replace('_', '-')}"
-        flag = f"{flag}/--no-{name}" if kind == bool | None else _NAMES.get(name, flag)
-        option = typer.Option(
-            None if unset == () else unset,
-            flag,
-            help=texts[name],
-            **_MORE.get(name, {}),
+        option, kind = OPTIONS[name], TYPES[name]
+        flag = Query.flag(name)
+        unset = getattr(default, name)
+        value: Any = typer.Option(
+            ... if name in required else None if unset == () else unset,
+            f"{flag}/--no-{name}" if kind == bool | None else flag,
+            help=(helps or {}).get(name, option.help),
+            metavar=option.metavar,
+            min=option.least,
         )
+        kind = _TYPES.get(kind, kind)
+        if name == "format" and formats:
+            kind = Literal[tuple(formats)] | None
         keyword = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(name, keyword, default=option, annotation=kind)
+        return inspect.Parameter(name, keyword, default=value, annotation=kind)
 
     def command(function: Callable[..., None]) -> Callable[..., None]:
         def run(**values: Any) -> None:
-            query_values = {name: values.pop(name) for name in options}
-            query_values = {
-                name: value for name, value in query_values.items() if value is not None
-            }
-            if "out" in query_values and not query_values["out"].name:
-                raise InputError(
-                    f"--out {query_values['out']}: expected the name of a file or new folder"
-                )
-            if "threshold" in query_values:
-                query_values["threshold"] = read_relevance(query_values["threshold"])
-            if "min_score" in query_values:
-                query_values["min_score"] = read_score(query_values["min_score"])
-            if "key" in query_values:
-                # The command checks the rest.
-                check_output(query_values.get("out"), [query_values["key"]], force=True)
-                query_values["key"] = read_key(query_values["key"])
-            # scipy imports all of numpy, of which these two take as long as scipy itself.
-            postpone("numpy.f2py", "numpy.testing")
-            query = replace(default, **query_values)
+            typed = {name: values.pop(name) for name in fields}
+            query = _query(default, typed)
             try:
                 function(query, **values)
             except MemoryError as error:
@@ -166,17 +80,36 @@ def search_command(
                     "continues with --resume"
                 ) from error
 
-        _, *own_parameters = inspect.signature(function).parameters.values()
-        files = (*READING, "threads")  # these options come last
-        parameters = [parameter(name) for name in options if name not in files]
-        parameters += [
-            member.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for member in own_parameters
+        _, *further = inspect.signature(function).parameters.values()
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            *(parameter(name) for name in fields if name not in _LAST),
+            *(member.replace(kind=keyword) for member in further),
+            *(parameter(name) for name in fields if name in _LAST),
         ]
-        parameters += [parameter(name) for name in options if name in files]
         run.__name__ = function.__name__
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
 
     return command
+
+
+def _query(default: Query, typed: Mapping[str, Any]) -> Query:
+    """The query of the values that a command line has; None where an option is missing."""
+    values = {name: value for name, value in typed.items() if value is not None}
+    if "out" in values and not values["out"].name:
+        raise InputError(
+            f"--out {values['out']}: expected the name of a file or new folder"
+        )
+    if "threshold" in values:
+        values["threshold"] = read_relevance(values["threshold"])
+    if "min_score" in values:
+        values["min_score"] = read_score(values["min_score"])
+    if "key" in values:
+        # The command checks the rest.
+        check_output(values.get("out"), [values["key"]], force=True)
+        values["key"] = read_key(values["key"])
+    # scipy imports all of numpy, of which these two take as long as scipy itself.
+    postpone("numpy.f2py", "numpy.testing")
+    return replace(default, **values)

@@ -16,7 +16,16 @@ from siamese_news.cli.reading import open_pool, read_seeds, say_found
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
-from siamese_news.search.query import Query
+from siamese_news.search.query import (
+    DATES,
+    LISTS,
+    OUTPUT,
+    READING,
+    SCORING,
+    SECOND_LOOK,
+    SHARED,
+    Query,
+)
 from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
@@ -25,7 +34,27 @@ if TYPE_CHECKING:
     from siamese_news.search.pool import Pool
 
 
-@search_command(Query(), needs="articles", without="threshold min_score")
+@search_command(
+    Query(),
+    [
+        "articles",
+        "posts",
+        "index",
+        "model",
+        "top",
+        *LISTS,
+        *SCORING,
+        *DATES,
+        "dedupe",
+        *OUTPUT,
+        *SHARED,
+        "map",
+        *SECOND_LOOK,
+        *READING,
+        "threads",
+    ],
+    required=["articles"],
+)
 def rank(
     query: Query,
     force: ForceOption = False,

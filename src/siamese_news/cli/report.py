@@ -10,7 +10,7 @@ from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_output, files_read, write_meta
 from siamese_news.cli.reading import open_files
 from siamese_news.errors import InputError
-from siamese_news.search.query import Query
+from siamese_news.search.query import READING, Query
 from siamese_news.utils.files import atomic_write
 from siamese_news.utils.plugins import report_part
 from siamese_news.utils.terminal import counted, echo
@@ -18,8 +18,8 @@ from siamese_news.utils.terminal import counted, echo
 
 @search_command(
     Query(),
-    "posts out reading",
-    needs="out",
+    ["posts", "out", *READING],
+    required=["out"],
     helps={
         "posts": "With --by: the posts that were searched, for their columns and the share of each "
         "group that was found.",

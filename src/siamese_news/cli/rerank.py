@@ -19,8 +19,8 @@ from siamese_news.utils.terminal import counted, echo
 
 @search_command(
     Query(),
-    "model posts top format out threads",
-    needs="model posts",
+    ["model", "posts", "top", "format", "out", "threads"],
+    required=["model", "posts"],
     helps={
         "model": "Model folder from training with task=rerank, or a folder of several: "
         "their mean probability.",

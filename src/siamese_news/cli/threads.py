@@ -14,15 +14,15 @@ from siamese_news.cli.outputs import (
     write_meta,
 )
 from siamese_news.cli.reading import file_pool
-from siamese_news.search.query import Query
+from siamese_news.search.query import READING, Query
 from siamese_news.utils.provenance import command
 from siamese_news.utils.terminal import echo
 
 
 @search_command(
     Query(),
-    "posts out reading",
-    needs="posts out",
+    ["posts", "out", *READING],
+    required=["posts", "out"],
     helps={"out": "File to write: .jsonl, .csv or .parquet."},
 )
 def threads(

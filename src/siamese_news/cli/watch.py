@@ -13,7 +13,7 @@ from siamese_news.cli.reading import open_files, open_index_of, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
-from siamese_news.search.query import FILTER, Query, check_cut
+from siamese_news.search.query import CUT, FILTER, SCORING, SHARED, Query, check_cut
 from siamese_news.utils.exits import ending
 from siamese_news.utils.files import is_stream
 from siamese_news.utils.terminal import counted, echo
@@ -27,9 +27,20 @@ if TYPE_CHECKING:
 @ending("run the same command again to continue")
 @search_command(
     FILTER,
-    needs="articles out",
-    without="posts index top one_story distinct rivals strict after before dated_only dedupe map "
-    "bom format second_look second_look_posts",
+    [
+        "articles",
+        "model",
+        *CUT,
+        *SCORING,
+        "out",
+        *SHARED,
+        "text_field",
+        "id_field",
+        "date_field",
+        "encoding",
+        "threads",
+    ],
+    required=["articles", "out"],
     helps={"out": "File to write (.jsonl)."},
 )
 def watch(

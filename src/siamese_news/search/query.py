@@ -4,12 +4,20 @@ import hashlib
 import hmac
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypedDict,
+    get_args,
+    get_origin,
+)
 
 from siamese_news.data.columns import RANKED
 from siamese_news.errors import InputError
@@ -18,9 +26,6 @@ from siamese_news.utils.choices import About, Aggregate, Format, Fusion, check_c
 if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
     from siamese_news.data.records import Post
     from siamese_news.search.pool import Window
-
-READING = ("text_field", "id_field", "date_field", "encoding", "strict")
-"""The fields of a query that say how files of posts are read, as `open_posts` names them."""
 
 _KEPT = (
     "aggregate",
@@ -34,15 +39,7 @@ _KEPT = (
     "dated_only",
 )
 _KEY_BYTES = 16
-_OPTIONS = {"negatives": "not"}  # fields whose option has another name
 _LISTS = ("articles", "posts", "negatives")
-_READERS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("top", "second_look_posts", "threads"), int),
-    **dict.fromkeys(("index", "second_look", "model", "out"), Path),
-    "threshold": float,
-    "min_score": float,
-}
-_CHOICES = {"about": About, "fusion": Fusion, "aggregate": Aggregate, "format": Format}
 
 
 class SearchOptions(TypedDict, total=False):
@@ -81,50 +78,215 @@ class SearchOptions(TypedDict, total=False):
     second_look_posts: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a field of a `Query` is for people who type it.
+
+    Attributes:
+        help: what it does.
+        name: of its option, if it is not that of the field.
+        metavar: the name of its value, if that is not its type.
+        least: the least value.
+    """
+
+    help: str
+    name: str = ""
+    metavar: str | None = None
+    least: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A search request, checked; `cli/options.py` describes the option of each field."""
+    """A search request, checked; each field has its `Option`."""
 
-    articles: Sequence[str] = ()
-    posts: Sequence[str] = ()
-    negatives: Sequence[str] = ()
-    index: Path | None = None
-    top: int = 100
-    threshold: float | None = None
-    min_score: float | None = None
-    one_story: bool = False
-    distinct: bool = False
-    rivals: bool | None = None
-    aggregate: Aggregate = "max"
-    fusion: Fusion | None = None
-    expand: bool | None = None
-    smooth: bool | None = None
-    after: str | None = None
-    before: str | None = None
-    about: About = "auto"
-    text_field: str | Sequence[str] | None = None
-    id_field: str | None = None
-    date_field: str | None = None
-    encoding: str | None = None
-    strict: bool = False
-    dated_only: bool = False
-    dedupe: bool = False
-    map: bool = False
-    ids_only: bool = False
-    author: bool = False
-    key: bytes | None = field(default=None, repr=False)
-    format: Format | None = None
-    bom: bool = False
-    second_look: Path | None = None
-    second_look_posts: int | None = None
-    threads: int | None = None
-    model: Path | None = None
-    out: Path | None = None
+    articles: Annotated[
+        Sequence[str],
+        Option(
+            "Seed articles: text files, saved web pages, JSON, JSON lines or CSV; one "
+            "or more files, folders or globs, or - for standard input."
+        ),
+    ] = ()
+    posts: Annotated[
+        Sequence[str],
+        Option(
+            "Posts: exports from any known platform, JSON lines, CSV or Parquet; one or"
+            " more files, folders or globs, or - for standard input."
+        ),
+    ] = ()
+    negatives: Annotated[
+        Sequence[str],
+        Option(
+            "Articles about a different story; their score is subtracted.",
+            name="not",
+            metavar="ARTICLE",
+        ),
+    ] = ()
+    index: Annotated[
+        Path | None,
+        Option("Search this index (from siamese-news index) instead of --posts."),
+    ] = None
+    top: Annotated[
+        int, Option("Number of posts to list for each article.", least=1)
+    ] = 100
+    threshold: Annotated[
+        float | None,
+        Option(
+            "Keep posts with at least this relevance, from 0 to 1; 0.5 keeps those that"
+            " are more likely relevant than not.",
+            metavar="RELEVANCE",
+        ),
+    ] = None
+    min_score: Annotated[
+        float | None,
+        Option(
+            "Keep posts with at least this score, such as that of a certificate; unlike"
+            " a relevance, it means something else on each pool.",
+            metavar="SCORE",
+        ),
+    ] = None
+    one_story: Annotated[
+        bool,
+        Option(
+            "Treat the seeds as one story: one list for all of them instead of one for "
+            "each."
+        ),
+    ] = False
+    distinct: Annotated[
+        bool,
+        Option(
+            "Treat the seeds as different stories: a post falls in the lists of all "
+            "seeds but the one it fits best."
+        ),
+    ] = False
+    rivals: Annotated[
+        bool | None,
+        Option(
+            "Lower posts that fit an unrelated seed better (default: where several "
+            "seeds have a list each)."
+        ),
+    ] = None
+    aggregate: Annotated[
+        Aggregate,
+        Option(
+            "How to combine the scores for several seeds: close to any of them (max), "
+            "or to all of them (mean)."
+        ),
+    ] = "max"
+    fusion: Annotated[
+        Fusion | None,
+        Option(
+            "Combine words and vectors by a weighted sum, or use only one of them "
+            "(default: as set in the model)."
+        ),
+    ] = None
+    expand: Annotated[
+        bool | None,
+        Option(
+            "Pseudo-relevance feedback: expand each article with its best posts (one "
+            "more pass; default: as set in the model, on in the built-in one)."
+        ),
+    ] = None
+    smooth: Annotated[
+        bool | None,
+        Option("Smooth scores over similar posts (default: as set in the model)."),
+    ] = None
+    after: Annotated[
+        str | None,
+        Option("Keep posts from this date on (UTC) and undated posts.", metavar="DATE"),
+    ] = None
+    before: Annotated[
+        str | None,
+        Option("Keep posts before this date (UTC) and undated posts.", metavar="DATE"),
+    ] = None
+    about: Annotated[
+        About,
+        Option(
+            "Find posts about the event or about the article itself. auto: the event "
+            "for several seeds of one story, otherwise as the posts suggest."
+        ),
+    ] = "auto"
+    text_field: Annotated[
+        str | Sequence[str] | None,
+        Option("Field with the text of a post, or several, whose texts are joined."),
+    ] = None
+    id_field: Annotated[
+        str | None, Option("Field with the id of a post; 'line' numbers the rows.")
+    ] = None
+    date_field: Annotated[str | None, Option("Field with the date of a post.")] = None
+    encoding: Annotated[
+        str | None,
+        Option(
+            "Encoding of the files of posts, such as utf-16 or cp1252 (default: "
+            "detected)."
+        ),
+    ] = None
+    strict: Annotated[
+        bool, Option("Stop at the first bad row instead of skipping it.")
+    ] = False
+    dated_only: Annotated[bool, Option("Leave out undated posts.")] = False
+    dedupe: Annotated[
+        bool, Option("Show only the best of near-duplicates, with their number.")
+    ] = False
+    map: Annotated[
+        bool,
+        Option(
+            "Add map coordinates x and y for the best 2,000 posts, for a viewer such as"
+            " embedding-atlas."
+        ),
+    ] = False
+    ids_only: Annotated[
+        bool, Option("Write no text of the posts, so that the file can be shared.")
+    ] = False
+    author: Annotated[bool, Option("Write the authors, too.")] = False
+    key: Annotated[
+        bytes | None,
+        Option(
+            "Write the authors as HMAC-SHA256 with this secret key. Names inside texts "
+            "and ids (Bluesky) are not replaced.",
+            name="pseudonymize",
+            metavar="KEYFILE",
+        ),
+    ] = field(default=None, repr=False)
+    format: Annotated[
+        Format | None, Option("Output format (default: by the file name, or a table).")
+    ] = None
+    bom: Annotated[bool, Option("Write a UTF-8 byte order mark for Excel.")] = False
+    second_look: Annotated[
+        Path | None,
+        Option(
+            "A sentence-transformers or model2vec folder, or a cross-encoder, that "
+            "reads each list's best posts and raises those near the seeds.",
+            metavar="FOLDER",
+        ),
+    ] = None
+    second_look_posts: Annotated[
+        int | None,
+        Option(
+            "With --second-look: posts of each list (default: twice as many as score .1"
+            " or more, from 200 to 5,000).",
+            least=1,
+        ),
+    ] = None
+    threads: Annotated[int | None, Option("CPU threads.", least=1)] = None
+    model: Annotated[
+        Path | None,
+        Option(
+            "Model folder from training (default: the built-in model). A sentence-"
+            "transformers or model2vec folder replaces only the vectors of the built-in"
+            " model."
+        ),
+    ] = None
+    out: Annotated[Path | None, Option("File to write (default: the terminal).")] = None
+
+    @classmethod
+    def flag(cls, name: str) -> str:
+        """The option of a field as a person types it."""
+        return f"--{(OPTIONS[name].name or name).replace('_', '-')}"
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
+        for name, choices, optional in _CHOICES:
             value = getattr(self, name)
-            if value is not None or name in ("about", "aggregate"):
+            if value is not None or not optional:
                 check_choice(name, value, choices)
         if self.one_story and self.distinct:
             raise InputError(
@@ -139,9 +301,8 @@ class Query:
         for name in _LISTS:
             # An unset variable of the shell would mean this folder.
             if "" in getattr(self, name):
-                option = _OPTIONS.get(name, name)
                 raise InputError(
-                    f"--{option} has an empty name; expected files, folders or globs"
+                    f"{self.flag(name)} has an empty name; expected files, folders or globs"
                 )
         for name in ("top", "second_look_posts"):
             count = getattr(self, name)
@@ -220,8 +381,7 @@ class Query:
         arguments: list[str] = []
         for spec in fields(self):
             value = getattr(self, spec.name)
-            name = _OPTIONS.get(spec.name, spec.name)
-            option = f"--{name.replace('_', '-')}"
+            option = self.flag(spec.name)
             if value == getattr(unsaid, spec.name):
                 continue
             if isinstance(value, bool):
@@ -243,11 +403,8 @@ class Query:
         Raises:
             InputError: there is none; the words may be anybody's.
         """
-        names = {
-            f"--{_OPTIONS.get(spec.name, spec.name).replace('_', '-')}": spec.name
-            for spec in fields(cls)
-            if spec.name != "key"  # the secret of a file, which is no word
-        }
+        names = {cls.flag(name): name for name in OPTIONS}
+        del names[cls.flag("key")]  # the secret of a file, which is no word
         values: dict[str, Any] = {}
         left = list(words)
         try:
@@ -259,7 +416,9 @@ class Query:
                 ):
                     values[name] = not option.startswith("--no-")
                     continue
-                value = _READERS.get(name, str)(text if joined else left.pop(0))
+                kind, *_ = get_args(TYPES[name]) or [TYPES[name]]
+                read = kind if kind in (int, float, Path) else str
+                value = read(text if joined else left.pop(0))
                 several = name in (*_LISTS, "text_field")
                 values[name] = (*values.get(name, ()), value) if several else value
             if len(values.get("text_field", ())) == 1:
@@ -275,6 +434,33 @@ class Query:
             )
         return query
 
+
+_ANNOTATED: dict[str, tuple[Any, Option]] = {
+    spec.name: get_args(spec.type) for spec in fields(Query)
+}
+TYPES = {name: kind for name, (kind, _) in _ANNOTATED.items()}
+"""The type of each field of a query."""
+OPTIONS = {name: option for name, (_, option) in _ANNOTATED.items()}
+"""The option of each field of a query."""
+
+_CHOICES = [
+    (name, several, kind is not several)
+    for name, kind in TYPES.items()
+    for several in (kind, *get_args(kind))
+    if get_origin(several) is Literal
+]
+"""The fields that take one of several words: these, and whether the field can be left open."""
+
+# Fields that several commands take, in the order of their help.
+LISTS = ("one_story", "distinct", "rivals")
+CUT = ("threshold", "min_score")
+SCORING = ("aggregate", "negatives", "about", "fusion", "expand", "smooth")
+DATES = ("after", "before", "dated_only")
+OUTPUT = ("format", "out", "bom")
+SHARED = ("ids_only", "author", "key")
+SECOND_LOOK = ("second_look", "second_look_posts")
+READING = ("text_field", "id_field", "date_field", "encoding", "strict")
+"""The fields of a query that say how files of posts are read, as `open_posts` names them."""
 
 FILTER = Query(one_story=True, about="event")
 """The query of ``filter`` without options."""

@@ -22,7 +22,7 @@ from siamese_news.data.readers.inputs import plain_suffix
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
 from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
-from siamese_news.search.query import READING, Query
+from siamese_news.search.query import DATES, READING, Query
 from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.records import fitting
 from siamese_news.utils.unicode import normalized
@@ -39,16 +39,19 @@ _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with
 FIELDS = READING[:4]
 """The options that say how a file of posts is read."""
 
-_FORM = Query(min_score=0.1, about="event", map=True)
-_ASKED = ("aggregate", "after", "before", "dated_only", "fusion", "map", "about")
-_OPTIONS: dict[str, Any] = (
-    {"threshold": _FORM.min_score}
-    | {  # an empty text means not set
+ASKED = ("aggregate", *DATES, "fusion", "map", "about", "dedupe", *FIELDS)
+"""The fields of a query that the form has, by their names."""
+
+_FORM = Query(about="event", map=True)
+_OPTIONS: dict[str, Any] = {
+    "threshold": 0.1,
+    **{
         name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
-        for name in (*_ASKED, "dedupe", *FIELDS)
-    }
-    | {"second_look": True}
-)
+        for name in ASKED
+    },
+    "second_look": True,
+}
+"""An empty text means not set."""
 
 
 class _Machine(TypedDict):

@@ -13,10 +13,10 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
-from siamese_news.search.query import FILTER, Query, read_score
+from siamese_news.search.query import FILTER, READING, TYPES, Query, read_score
 from siamese_news.utils.processes import PROGRESS, start_python
 from siamese_news.utils.terminal import clean
-from siamese_news_desk.page.project import FIELDS, Project, read_json
+from siamese_news_desk.page.project import ASKED, Project, read_json
 
 _QUIET = 2.0  # seconds without output after which the last progress is out of date
 _STOPPED = (
@@ -31,14 +31,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
     for kind, what in (("articles", "a news article"), ("posts", "a file of posts")):
         if not named[kind]:
             raise InputError(f"add {what} first")
-    chosen: dict[str, Any] = {name: value or None for name, value in options.items()}
-    for name in FIELDS:
-        chosen[name] = str(options[name]).strip()[:100] or None
-    for name in ("dated_only", "dedupe", "map"):
-        chosen[name] = bool(options[name])
-    del chosen["threshold"]
-    chosen["min_score"] = options["threshold"]  # the threshold of the page is a score
-    chosen["second_look"] = project.second_look if options["second_look"] else None
+    chosen = {name: typed(name, options[name]) for name in ASKED}
     return Query(
         articles=named["articles"],
         posts=named["posts"],
@@ -46,8 +39,18 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         model=project.model,
         one_story=True,
         out=out.relative_to(project.folder),
+        min_score=options["threshold"],  # the threshold of the page is a score
+        second_look=project.second_look if options["second_look"] else None,
         **chosen,
     )
+
+
+def typed(name: str, value: Any) -> Any:
+    """What a field of the form has, as the field of a query of that name takes it."""
+    if TYPES[name] is bool:
+        return bool(value)
+    text = str(value or "").strip()
+    return (text[:100] if name in READING else text) or None
 
 
 class Search:
