@@ -1,17 +1,15 @@
 """``siamese-news filter``."""
 
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import ForceOption, check_query_output, format_of
-from siamese_news.cli.reading import open_files, open_pool, read_seeds, say_found
+from siamese_news.cli.reading import open_files, open_pool, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
-from siamese_news.search.partial_results import PartialResults, output_lock
+from siamese_news.search.partial_results import output_lock
 from siamese_news.search.query import (
     CUT,
     DATES,
@@ -26,10 +24,6 @@ from siamese_news.search.query import (
 )
 from siamese_news.utils.exits import ending
 from siamese_news.utils.terminal import counted, echo
-
-if TYPE_CHECKING:
-    from siamese_news.search.filter import Filtered
-    from siamese_news.search.seeds import Seeds
 
 
 @ending("run the same command with --resume to continue")
@@ -90,7 +84,7 @@ def filter(
     """
     check_cut(query)
     ray = engine == "ray"
-    together = workers > 1 or engine == "ray"
+    together = workers > 1 or ray
     if together and not ray:
         from siamese_news.utils.processes import importing
 
@@ -111,18 +105,30 @@ def filter(
     echo(_kept_by(query))
     with output_lock(out):
         if together:
-            filtered = _together(
-                query, seeds, out, workers, resume=resume, ray=ray, address=address
+            from siamese_news.search.sharding.workers import Engine, filter_together
+
+            stream = open_files(query)
+            outcome = filter_together(
+                query,
+                seeds,
+                stream,
+                Engine(workers, ray, address),
+                resume=resume,
+                say=echo,
             )
-            searched = filtered.scored
         else:
-            filtered, searched = _alone(query, seeds, out, resume=resume)
-    share = f" ({filtered.kept / searched:.2%})" if searched else ""
-    scores = filtered.scores
+            from siamese_news.search.filter import filter_to_file
+            from siamese_news.search.opening import open_query
+
+            opened = open_query(query, seeds)
+            pool = open_pool(query, opened.model)
+            outcome = filter_to_file(opened, pool, resume=resume, say=echo)
+    listed, searched, scores = outcome.listed or 0, outcome.searched, outcome.scores
+    share = f" ({listed / searched:.2%})" if searched else ""
     # An index omits posts of low scores.
-    sure = scores.total and (filtered.kept or scores.of_all)
+    sure = scores.total and (listed or scores.of_all)
     highest = f"; the highest score is {scores.highest:.3f}" if sure else ""
-    echo(f"{out}: {filtered.kept:,} of {counted(searched, 'post')}{share}{highest}")
+    echo(f"{out}: {listed:,} of {counted(searched, 'post')}{share}{highest}")
 
 
 def _kept_by(query: Query) -> str:
@@ -134,86 +140,3 @@ def _kept_by(query: Query) -> str:
     if query.min_score is not None:
         conditions.append(f"a score of {query.min_score:g} or more")
     return f"keeping posts with {' and '.join(conditions)}"
-
-
-def _alone(
-    query: Query, seeds: "Seeds", out: Path, *, resume: bool
-) -> "tuple[Filtered, int]":
-    """Filter in this process: the results, and how many posts were searched."""
-    from siamese_news.search.filter import filter_posts, write_filtered
-    from siamese_news.search.opening import open_query
-
-    opened = open_query(query, seeds)
-    _ = opened.second_look  # a missing library is better reported before the search
-    pool = open_pool(query, opened.model)
-    if resume and not pool.job():
-        raise InputError(
-            "--resume: the posts come through a pipe, which cannot be checked to be the same; save "
-            "them to a file and start over"
-        )
-    part = PartialResults(out, opened.job(pool.job()), resume=resume)
-    try:
-        if part.progress.blocks:
-            echo(f"{part.path}: continues after block {part.progress.blocks}")
-        before = part.progress.scored
-        filtered = filter_posts(opened, pool, part)
-        opened.languages.note(pool.sample())
-        summary = pool.summary(max(filtered.scored - before, 0))
-        say_found(summary, opened.decided(filtered.scorer), opened.window)
-        searched = pool.searched(filtered.scored)
-        for remark in write_filtered(
-            opened, part.path, filtered, searched, pool.counts(), pool.remarks()
-        ):
-            echo(remark)
-        part.remove()
-    finally:
-        part.close()
-    return filtered, searched
-
-
-def _together(
-    query: Query,
-    seeds: "Seeds",
-    out: Path,
-    workers: int,
-    *,
-    resume: bool,
-    ray: bool,
-    address: str | None,
-) -> "Filtered":
-    """Filter in parts, by workers."""
-    from siamese_news.search.files import file_versions
-    from siamese_news.search.opening import open_query
-    from siamese_news.search.sharding import workers as sharding
-    from siamese_news.search.sharding.steps import ShardFolder
-
-    if ray:
-        sharding.ray()
-        query = replace(query, out=out.resolve())
-    folder = ShardFolder(out.resolve() if ray else out)
-    if folder.path.exists() and not resume:
-        raise InputError(
-            f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
-            "to start over"
-        )
-    stream = open_files(query)
-    if stream.total_bytes is None:
-        raise InputError(
-            "--workers: the posts come through a pipe; save them to a file first"
-        )
-    use_threads(query.threads or 1)
-    opened = open_query(query, seeds)
-    _ = opened.second_look
-    shards = sharding.parts_for(workers, stream.total_bytes)
-    folder.start(opened.job(file_versions(stream)), shards)
-    job = (query, seeds, folder)
-    with (
-        sharding.ray_workers(workers, job, address)
-        if ray
-        else sharding.local_workers(min(workers, folder.shards), job)
-    ) as run:
-        filtered, decided, lines = sharding.run_together(
-            opened, folder, stream, run, echo
-        )
-    say_found(lines, decided, opened.window)
-    return filtered

@@ -1,6 +1,5 @@
 """``siamese-news rank``."""
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ from siamese_news.cli.outputs import (
     format_of,
     open_output,
 )
-from siamese_news.cli.reading import open_pool, read_seeds, say_found
+from siamese_news.cli.reading import open_pool, read_seeds
 from siamese_news.errors import InputError
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.partial_results import output_lock
@@ -29,8 +28,7 @@ from siamese_news.search.query import (
 from siamese_news.utils.terminal import counted, echo
 
 if TYPE_CHECKING:
-    from siamese_news.scoring import Scorer
-    from siamese_news.search.opening import OpenQuery
+    from siamese_news.search.opening import OpenQuery, Outcome
     from siamese_news.search.pool import Pool
 
 
@@ -76,15 +74,12 @@ def rank(
     --dedupe merges near-duplicates among the --top posts of a list.
     """
     from siamese_news.search.opening import open_query
-    from siamese_news.search.output import write_rows
-    from siamese_news.search.rank import search, write_scores
+    from siamese_news.search.rank import rank_posts, write_scores
     from siamese_news.search.rows import ranking_rows
 
     use_threads(query.threads)
     query = format_of(query, "table")
-    out = query.out
-    format = query.format
-    assert format is not None
+    out, format = query.out, str(query.format)
     more = query.dedupe or query.map or query.author or query.second_look
     if scores_only and (
         out is None or format not in ("parquet", "jsonl", "csv") or more
@@ -101,65 +96,34 @@ def rank(
         )
         rule = "each by itself" if query.rivals is False else apart
         echo(f"a list for each seed, {rule}; --one-story makes one list")
-    with ExitStack() as held:
-        if out is not None:
-            held.enter_context(output_lock(out))
+    with output_lock(out):
         opened = open_query(query, seeds)
-        seeds = opened.seeds  # which know their rivals
-        # A missing library is better reported before the search.
-        second_look = opened.second_look
         pool = open_pool(query, opened.model)
         if scores_only:
             with open_output(out, format) as (stream, _):
-                scorer, scored, scores = write_scores(
-                    stream, format, opened.scorer(), seeds, pool, opened.window
-                )
-            remarks = _report(opened, scorer, pool, scored, [])
-            opened.write_meta(
-                scorer, pool.counts(), {"scored": scored}, scores, remarks
-            )
-            echo(f"{out}: the scores of {counted(scored, 'post')}")
-            return
-        bare = format == "trec"
-        ranking = search(
-            opened.scorer(),
-            seeds,
-            pool,
-            top=query.top,
-            window=opened.window,
-            texts=not bare or query.dedupe,
-            second_look=second_look,
-            calibration=None if bare else opened.calibration,
-        )
-        scorer = ranking.scorer
-        remarks = _report(opened, scorer, pool, ranking.seen, ranking.remarks())
-        rows = ranking_rows(ranking, opened)
-        with open_output(out, format) as (stream, terminal):
-            write_rows(
-                stream,
-                rows,
-                format,
-                terminal=terminal,
-                columns=query.columns,
-                titles=opened.titles,
-                bom=query.bom,
-            )
-        if out is not None:
-            ranked_posts = len(ranking.posts())
-            done = {"scored": ranking.seen, "kept": ranked_posts}
-            opened.write_meta(scorer, pool.counts(), done, ranking.scores, remarks)
-            posts = counted(ranked_posts, "different post")
-            lists = counted(len(seeds.articles), "seed")
-            echo(f"{out}: {posts} for {lists}")
+                outcome = write_scores(stream, opened, pool)
+            remarks = _report(opened, pool, outcome, [])
+            echo(f"{out}: the scores of {counted(outcome.scored, 'post')}")
+        else:
+            ranking = rank_posts(opened, pool)
+            outcome = ranking.outcome
+            remarks = _report(opened, pool, outcome, ranking.remarks())
+            with open_output(out, format) as (stream, terminal):
+                rows = ranking_rows(ranking, opened)
+                opened.write_rows(stream, rows, terminal=terminal)
+            if out is not None:
+                posts = counted(outcome.listed or 0, "different post")
+                echo(f"{out}: {posts} for {counted(len(seeds.articles), 'seed')}")
+        opened.write_meta(outcome, pool.counts(), remarks)
 
 
 def _report(
-    opened: "OpenQuery", scorer: "Scorer", pool: "Pool", scored: int, more: list[str]
+    opened: "OpenQuery", pool: "Pool", outcome: "Outcome", more: list[str]
 ) -> list[str]:
     """Print what the search looked for, and print and return the remarks for a reader."""
     opened.languages.note(pool.sample())
-    say_found(pool.summary(scored), opened.decided(scorer), opened.window)
     remarks = opened.remarks(*pool.remarks(), *more)
-    for remark in remarks:
-        echo(remark)
+    findings = opened.findings(pool.summary(outcome.scored), outcome.scorer)
+    for line in (*findings, *remarks):
+        echo(line)
     return remarks

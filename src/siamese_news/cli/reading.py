@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from siamese_news.model.loading import AnyModel
     from siamese_news.search.files import FilePool
     from siamese_news.search.index.pool import PostIndex
-    from siamese_news.search.pool import Pool, Window
+    from siamese_news.search.pool import Pool
     from siamese_news.search.seeds import Seeds
 
 _SHOWN = 10
@@ -173,18 +173,6 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
             "--add"
         )
     return index
-
-
-def say_found(summary: Sequence[str], decided: str, window: "Window") -> None:
-    """Report the counts, the decisions of the search, and the number of posts without a date."""
-    for line in summary:
-        echo(line)
-    if decided:
-        echo(decided)
-    if window.undated:
-        total = window.undated + window.dated
-        what = "left out" if window.dated_only else "kept; --dated-only leaves them out"
-        echo(f"{window.undated:,} of {total:,} posts have no readable date: {what}")
 
 
 def _first(lines: Sequence[str], more: str, most: int = _SHOWN) -> list[str]:

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,12 @@ import numpy as np
 import orjson
 
 from siamese_news.data.records import Post
+from siamese_news.errors import InputError
 from siamese_news.scoring import Content, Observer, Scorer
 from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.opening import OpenQuery
-from siamese_news.search.output import BINARY, write_rows
+from siamese_news.search.opening import OpenQuery, Outcome
+from siamese_news.search.output import BINARY
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.records import post_columns
@@ -27,26 +27,39 @@ from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.files import atomic_write
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
-    """The outcome of a filter.
+def filter_to_file(
+    opened: OpenQuery, pool: Pool, *, resume: bool, say: Callable[[str], None]
+) -> Outcome:
+    """Run a query, or `resume` it, and write all posts that it keeps, best first."""
+    out = opened.query.out
+    assert out is not None
+    if resume and not pool.job():
+        raise InputError(
+            "--resume: the posts come through a pipe, which cannot be checked to be the same; save "
+            "them to a file and start over"
+        )
+    part = PartialResults(out, opened.job(pool.job()), resume=resume)
+    try:
+        if part.progress.blocks:
+            say(f"{part.path}: continues after block {part.progress.blocks}")
+        before = part.progress.scored
+        outcome = filter_posts(opened, pool, part)
+        opened.languages.note(pool.sample())
+        summary = pool.summary(max(outcome.scored - before, 0))
+        for line in opened.findings(summary, outcome.scorer):
+            say(line)
+        remarks = pool.remarks()
+        for remark in write_filtered(
+            opened, part.path, outcome, pool.counts(), remarks
+        ):
+            say(remark)
+        part.remove()
+    finally:
+        part.close()
+    return outcome
 
-    Attributes:
-        scorer: the one that has learned from the pool.
-        scored: how many posts were scored.
-        kept: how many the cut keeps.
-        scores: the counts of the scores.
-        cut: which posts are kept.
-    """
 
-    scorer: Scorer
-    scored: int
-    kept: int
-    scores: ScoreCounts
-    cut: Cut
-
-
-def filter_posts(opened: OpenQuery, pool: Pool, part: PartialResults) -> Filtered:
+def filter_posts(opened: OpenQuery, pool: Pool, part: PartialResults) -> Outcome:
     """Write the rows at or over the threshold into the part file, from its progress on."""
     scorer = _learned(opened, pool, part)
     counts = ScoreCounts(part.progress.histogram)
@@ -62,7 +75,9 @@ def filter_posts(opened: OpenQuery, pool: Pool, part: PartialResults) -> Filtere
             if part.due:
                 _save(part, counts)
     _save(part, counts)
-    return Filtered(scorer, part.progress.scored, part.progress.rows, counts, cut)
+    scored = part.progress.scored
+    searched = pool.searched(scored)
+    return Outcome(scorer, scored, searched, counts, part.progress.rows, cut)
 
 
 def _learned(opened: OpenQuery, pool: Pool, part: PartialResults) -> Scorer:
@@ -166,47 +181,41 @@ def rows_over(
 def write_filtered(
     opened: OpenQuery,
     rows: Path,
-    filtered: Filtered,
-    searched: int,
+    outcome: Outcome,
     read: Mapping[str, int],
     remarks: Sequence[str],
 ) -> list[str]:
     """Write partial results, best first, and their meta file; returns remarks for the user.
 
-    `searched` and `read` are the counts of the pool, and `remarks` about its posts.
+    `read` are the counts of the pool, and `remarks` about its posts.
     """
     query = opened.query
-    format = opened.query.format
-    assert query.out is not None and format is not None
-    with atomic_write(query.out, "wb" if format in BINARY else "w") as target:
-        relevance: list[float] = []
-        rows_of = _noted(filtered_rows(rows, opened, filtered.scorer), relevance)
-        titles = opened.titles
-        write_rows(
-            target, rows_of, format, columns=query.columns, titles=titles, bom=query.bom
-        )
+    assert query.out is not None and outcome.cut is not None
+    assert outcome.listed is not None
+    relevance: list[float] = []
+    with atomic_write(query.out, "wb" if query.format in BINARY else "w") as target:
+        rows_of = _noted(filtered_rows(rows, opened, outcome.scorer), relevance)
+        opened.write_rows(target, rows_of)
     more = [
         *remarks,
-        *filter_remarks(opened, filtered, searched),
-        *filtered.cut.remarks(relevance),
+        *filter_remarks(opened, outcome),
+        *outcome.cut.remarks(relevance),
     ]
-    if filtered.kept > CLUSTERED and not query.dedupe:
+    if outcome.listed > CLUSTERED and not query.dedupe:
         more.append(
             f"More than {CLUSTERED:,} posts were kept, too many to look for near-duplicates and "
             "languages; --dedupe finds the former."
         )
     remarks = opened.remarks(*more)
-    done = {"scored": filtered.scored, "kept": filtered.kept}
-    opened.write_meta(
-        filtered.scorer, read, done, filtered.scores, remarks, filtered.cut
-    )
+    opened.write_meta(outcome, read, remarks)
     return remarks
 
 
-def filter_remarks(opened: OpenQuery, filtered: Filtered, searched: int) -> list[str]:
-    """Remarks on the scores, and on the share of the `searched` posts that was kept."""
+def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
+    """Remarks on the scores, and on the share of the posts that was kept."""
     query = opened.query
-    cut = filtered.cut
+    cut = outcome.cut
+    assert cut is not None and outcome.listed is not None
     named = (
         f"{query.min_score:g}" if query.threshold is None else f"{query.threshold:g}"
     )
@@ -215,10 +224,10 @@ def filter_remarks(opened: OpenQuery, filtered: Filtered, searched: int) -> list
             "no score here" if cut.score is None else f"a score of {cut.score:.3f} here"
         )
         named = f"{named} ({here})"
-    shares = share_remarks(filtered.kept, searched, named, filtered.scores)
+    scores = outcome.scores
     return [
-        *shares,
-        *order_remarks(filtered.scores, {"the seeds": filtered.scores.highest}),
+        *share_remarks(outcome.listed, outcome.searched, named, scores),
+        *order_remarks(scores, {"the seeds": scores.highest}),
     ]
 
 

@@ -3,10 +3,10 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import IO, Any
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
@@ -19,6 +19,7 @@ from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.cpu_threads import thread_count
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.languages import SearchLanguages
+from siamese_news.search.output import Row, write_rows
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
 from siamese_news.search.relevance import Cut, ListRelevance, cut_of, list_relevance
@@ -33,6 +34,27 @@ _WANTED = {
     "article": "about the very article",
     "between": "between the event and the very article",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a search did.
+
+    Attributes:
+        scorer: the one that has learned from the pool.
+        scored: how many posts were scored.
+        searched: of how many posts it found the best; an index need not score them all.
+        scores: the counts of the scores.
+        listed: how many different posts are in the results; None for all.
+        cut: which these are; None where that is not decided by a score.
+    """
+
+    scorer: Scorer
+    scored: int
+    searched: int
+    scores: ScoreCounts
+    listed: int | None = None
+    cut: Cut | None = None
 
 
 class OpenQuery:
@@ -126,6 +148,22 @@ class OpenQuery:
         )
         return f"Looking for posts {', '.join(decisions)}{why} (--about)."
 
+    def findings(self, summary: Sequence[str], scorer: Scorer) -> list[str]:
+        """The summary of a pool, what was looked for, and the number of posts without a date."""
+        lines = [*summary, self.decided(scorer)]
+        window = self.window
+        if window.undated:
+            total = window.undated + window.dated
+            what = (
+                "left out"
+                if window.dated_only
+                else "kept; --dated-only leaves them out"
+            )
+            lines.append(
+                f"{window.undated:,} of {total:,} posts have no readable date: {what}"
+            )
+        return [line for line in lines if line]
+
     def remarks(self, *more: str) -> list[str]:
         """All remarks for the reader of the results, with `more` on the posts and results."""
         remarks = [*self.languages.remarks(), *more]
@@ -150,25 +188,36 @@ class OpenQuery:
             "options": {"negatives": len(self.seeds.negatives), **self.query.job()},
         }
 
+    def write_rows(
+        self, stream: IO[Any], rows: Iterable[Row], *, terminal: bool = False
+    ) -> None:
+        """Write results in the format of the query."""
+        query = self.query
+        assert query.format is not None
+        write_rows(
+            stream,
+            rows,
+            query.format,
+            terminal=terminal,
+            columns=query.columns,
+            titles=self.titles,
+            bom=query.bom,
+        )
+
     def write_meta(
-        self,
-        scorer: Scorer,
-        read: Mapping[str, int],
-        done: Mapping[str, int],
-        scores: ScoreCounts,
-        remarks: Sequence[str],
-        cut: Cut | None = None,
+        self, outcome: Outcome, read: Mapping[str, int], remarks: Sequence[str]
     ) -> None:
         """Write ``<out>.meta.json``: how the results were made, and their hash.
 
-        Nothing is written if the output is a pipe or a device. `read` are the counts of the pool,
-        `done` those of the search, `scores` those of all posts that were scored, and `cut` says
-        which were kept.
+        Nothing is written if the output is a pipe or a device. `read` are the counts of the pool.
         """
         out = self.query.out
         if out is None or is_stream(out):
             return
-        kind = scorer.kind
+        kind, cut = outcome.scorer.kind, outcome.cut
+        done = {"scored": outcome.scored}
+        if outcome.listed is not None:
+            done["kept"] = outcome.listed
         models: dict[str, Any] = {"model": self.which}
         if second_look := self.query.second_look:
             kind = f"{kind}, second look"
@@ -183,10 +232,10 @@ class OpenQuery:
             "threshold": None if cut is None else cut.score,
             "relevance": self.query.threshold,
             "counts": {**read, **self.window.counts(), **done},
-            "histogram": scores.histogram(),
+            "histogram": outcome.scores.histogram(),
             "titles": self.titles,
             "languages": self.languages.plain(),
-            "about": dict(zip(self.titles, scorer.decisions(), strict=False)),
+            "about": dict(zip(self.titles, outcome.scorer.decisions(), strict=False)),
             "remarks": [*self.seeds.remarks(), *remarks],
             "sha256": file_sha256(out),
         }
@@ -199,5 +248,7 @@ class OpenQuery:
 
 
 def open_query(query: Query, seeds: Seeds) -> OpenQuery:
-    """Load the model of a query, in any process."""
-    return OpenQuery(query, seeds, *open_named(query.model))
+    """Load the models of a query; a missing library is reported before the search."""
+    opened = OpenQuery(query, seeds, *open_named(query.model))
+    _ = opened.second_look
+    return opened

@@ -17,14 +17,14 @@ _RECORD = 0.02  # a record that takes longer than this, in seconds, makes record
 
 
 @contextmanager
-def output_lock(out: Path) -> Iterator[None]:
-    """Hold an output file, unless it is a pipe or a device, so that no other run writes it.
+def output_lock(out: Path | None) -> Iterator[None]:
+    """Hold an output file so that no other run writes it, unless it is a stream (None: the terminal).
 
     Folders made for it are removed again if they stay empty.
     """
     from filelock import FileLock, Timeout
 
-    if is_stream(out):
+    if out is None or is_stream(out):
         yield
         return
     made = [folder for folder in out.parents if not folder.exists()]

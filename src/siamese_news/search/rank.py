@@ -12,6 +12,7 @@ from siamese_news.metrics.ranking import id_ranks
 from siamese_news.model.calibration import Calibration
 from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.opening import OpenQuery, Outcome
 from siamese_news.search.output import write_rows
 from siamese_news.search.pool import Ints, Pool, Wanted, Window
 from siamese_news.search.records import RankedPost
@@ -175,6 +176,12 @@ class Ranking:
             else [*remarks, *self._relevance.remarks()]
         )
 
+    @property
+    def outcome(self) -> Outcome:
+        """What the search did, before and after the posts of the lists are written."""
+        ranked = len(self.posts())
+        return Outcome(self.scorer, self.seen, self.seen, self.scores, ranked)
+
     def __iter__(self) -> Iterator[list[RankedPost]]:
         articles = self.seeds.articles
         together = self.seeds.one_story
@@ -245,23 +252,33 @@ def search(
     return ranking
 
 
-def write_scores(
-    stream: IO[Any],
-    format: str,
-    scorer: Scorer,
-    seeds: Seeds,
-    pool: Pool,
-    window: Window,
-) -> tuple[Scorer, int, ScoreCounts]:
+def rank_posts(opened: OpenQuery, pool: Pool) -> Ranking:
+    """Run a query: the posts of a pool ranked."""
+    query = opened.query
+    bare = query.format == "trec"
+    return search(
+        opened.scorer(),
+        opened.seeds,
+        pool,
+        top=query.top,
+        window=opened.window,
+        texts=not bare or query.dedupe,
+        second_look=opened.second_look,
+        calibration=None if bare else opened.calibration,
+    )
+
+
+def write_scores(stream: IO[Any], opened: OpenQuery, pool: Pool) -> Outcome:
     """Write the columns ``post`` and ``score`` of every post, in the order of the posts.
 
     If each seed has its own list, ``article`` comes first and every pair is a row. One block of
     posts is in memory at a time. `stream` takes bytes for the format ``parquet`` and text for
-    ``jsonl`` and ``csv``. Returns the scorer that has learned from the pool, the number of posts
-    scored and the counts of the scores.
+    ``jsonl`` and ``csv``.
     """
+    seeds, window, format = opened.seeds, opened.window, opened.query.format
+    assert format is not None
     columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
-    scorer = pool.observe(scorer, window)
+    scorer = pool.observe(opened.scorer(), window)
     scanned = 0
     counts = ScoreCounts()
 
@@ -286,7 +303,7 @@ def write_scores(
         write_rows(stream, rows, format, columns=columns)
     if not scanned:
         raise InputError("no posts to rank: expected at least one")
-    return scorer, scanned, counts
+    return Outcome(scorer, scanned, scanned, counts)
 
 
 def _write_score_table(

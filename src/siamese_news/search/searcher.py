@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Unpack
 
-from siamese_news.data.columns import MAPPED
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel, ExternalModel, explainable, open_model
@@ -31,12 +30,11 @@ from siamese_news.search.inputs import (
 )
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery
-from siamese_news.search.output import write_rows
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
 from siamese_news.search.query import FILTER, Query, SearchOptions, check_cut
-from siamese_news.search.rank import search
-from siamese_news.search.report import read_results, write_report
+from siamese_news.search.rank import rank_posts
+from siamese_news.search.report import results_of, write_report
 from siamese_news.search.rows import ranking_rows
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
@@ -199,17 +197,8 @@ class Searcher:
         base = Query(top=top, one_story=one_story, distinct=distinct, rivals=rivals)
         query = _query(base, options)
         opened = self._opened(query, articles, negatives)
-        second_look = opened.second_look
         pool = self._pool(posts)
-        ranking = search(
-            opened.scorer(),
-            opened.seeds,
-            pool,
-            top=top,
-            window=opened.window,
-            second_look=second_look,
-            calibration=opened.calibration,
-        )
+        ranking = rank_posts(opened, pool)
         self._say(opened, ranking.scorer, pool, ranking.remarks)
         return _records(ranking_rows(ranking, opened), query)
 
@@ -247,23 +236,17 @@ class Searcher:
         )
         check_cut(query)
         opened = self._opened(query, articles, negatives)
-        _ = opened.second_look  # a missing library is better reported before the search
         pool = self._pool(posts)
         with (
             TemporaryDirectory() as folder,
             closing(PartialResults(Path(folder) / "found", {}, resume=False)) as part,
         ):
-            filtered = filter_posts(opened, pool, part)
-            searched = pool.searched(filtered.scored)
-            if not searched:
+            outcome = filter_posts(opened, pool, part)
+            if not outcome.searched:
                 raise InputError("no posts to filter: expected at least one")
-            self._say(
-                opened,
-                filtered.scorer,
-                pool,
-                lambda: filter_remarks(opened, filtered, searched),
-            )
-            return _records(filtered_rows(part.path, opened, filtered.scorer), query)
+            remarks = partial(filter_remarks, opened, outcome)
+            self._say(opened, outcome.scorer, pool, remarks)
+            return _records(filtered_rows(part.path, opened, outcome.scorer), query)
 
     @one_thread_of_products()
     def explain(self, articles: Articles, posts: Posts | Pool) -> Records:
@@ -340,27 +323,39 @@ class Searcher:
         Raises:
             InputError: there are no records, or one lacks a field that the page needs.
         """
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / (Path(out).stem + ".jsonl")
-            with file.open("w", encoding="utf-8") as stream:
-                rows = (
-                    {_IN_FILES.get(name, name): row[name] for name in row}
-                    for row in results
-                )
-                write_rows(stream, rows, "jsonl", columns=MAPPED)
-            write_report(Path(out), read_results(file, title=title or None))
+        rows = [
+            (f"record {number}", {_IN_FILES.get(name, name): row[name] for name in row})
+            for number, row in enumerate(results, 1)
+        ]
+        if not rows:
+            raise InputError(
+                "there are no records to report; expected those of a search"
+            )
+        path = Path(out)
+        data = results_of(
+            lambda: rows,
+            "the records",
+            {},
+            made_by={"results": "records in Python"},
+            title=title or None,
+            name=path.stem,
+        )
+        write_report(path, data)
 
     def _opened(
         self, query: Query, articles: Articles, negatives: Articles
     ) -> OpenQuery:
-        articles_given = articles_of(articles), articles_of(negatives)
-        return OpenQuery(
-            query,
-            Seeds(
-                *articles_given, query.one_story, query.aggregate, (), query.distinct
-            ),
-            self.model,
+        seeds = Seeds(
+            articles_of(articles),
+            articles_of(negatives),
+            query.one_story,
+            query.aggregate,
+            (),
+            query.distinct,
         )
+        opened = OpenQuery(query, seeds, self.model)
+        _ = opened.second_look  # a missing library is reported before the search
+        return opened
 
     def _say(
         self,

@@ -7,6 +7,7 @@ from siamese_news.search.report.results import (
     ReportPost,
     Seed,
     read_results,
+    results_of,
 )
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "Seed",
     "read_results",
     "render",
+    "results_of",
     "write_report",
 ]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
 from pathlib import Path
@@ -122,45 +123,83 @@ def read_results(
     those that the page cannot show have an empty text, unless `all_texts` are wanted.
     """
     source = Path(path)
-    checked = (_checked(row, where) for where, row in found_rows(source))
-    many = _is_long(source)
+    rows = partial(found_rows, source)
+    next(rows())  # without one, that is the error
+    made_by = {
+        "results": source.name,
+        "sha256 of the results": file_sha256(source),
+    }
+    meta = result_meta(source)
+    data = results_of(
+        rows,
+        str(source),
+        meta,
+        made_by=made_by,
+        title=title,
+        name=name or source.name,
+        all_texts=all_texts,
+    )
+    if meta:
+        return data
+    remark = (
+        f"There is no {source.name}.meta.json next to the results, so this page shows the "
+        "command that made the report, and the numbers of posts read and rejected are unknown."
+    )
+    return replace(data, remarks=[remark, *data.remarks])
+
+
+Rows = Callable[[], Iterable[tuple[str, Mapping[str, Any]]]]
+"""Returns the rows of results, which can be read several times, each with its place."""
+
+
+def results_of(
+    read: Rows,
+    where: str,
+    meta: Mapping[str, Any],
+    *,
+    made_by: Mapping[str, str],
+    title: str | None = None,
+    name: str = "",
+    all_texts: bool = False,
+) -> ReportData:
+    """The report of rows of results; see `read_results`.
+
+    `where` they are is named in errors, `meta` is what is said about the search that found them,
+    and `made_by` is added to its provenance.
+    """
+    checked = (_checked(row, place) for place, row in read())
+    many = _is_long(read)
     rows: list[dict[str, Any]] = []
     threaded = clustered = False
     if many:
-        posts = _posts_alone(checked, source, all_texts=all_texts)
+        posts = _posts_alone(checked, where, all_texts=all_texts)
     else:
         rows.extend(checked)
         results = [row for row in rows if row["role"] == "found"]
         if not results:
             raise InputError(
-                f"{source}: no row has the role 'found'; expected all rows of the file"
+                f"{where}: no row has the role 'found'; expected all rows of the file"
             )
         threaded = "thread" in results[0]
         clustered = "cluster" in results[0]
         if any(("thread" in row) != threaded for row in rows):
             raise InputError(
-                f"{source}: some rows have a 'thread_rank'; expected it in all or in none"
+                f"{where}: some rows have a 'thread_rank'; expected it in all or in none"
             )
         posts = _posts(results)
-    meta = result_meta(source)
     for counted, count in (meta.get("counts") or {}).items():
-        _whole(count, f"{source}.meta.json: field 'counts': '{counted}'")
+        _whole(count, f"{where}.meta.json: field 'counts': '{counted}'")
     if meta.get("histogram"):
-        histogram = _histogram(meta["histogram"], f"{source}.meta.json")
+        histogram = _histogram(meta["histogram"], f"{where}.meta.json")
         note = "It covers all posts that the search scanned, kept or not."
     else:
         histogram = _counted([post.score for post in posts])
         note = "It covers the posts in the results only; the scores of the others are unknown."
     threshold = meta.get("threshold")
     if threshold is not None:
-        threshold = _number(threshold, f"{source}.meta.json: field 'threshold'")
+        threshold = _number(threshold, f"{where}.meta.json: field 'threshold'")
     made = provenance()
     remarks = list(map(str, meta.get("remarks") or []))
-    if not meta:
-        remarks.append(
-            f"There is no {source.name}.meta.json next to the results, so this page shows the "
-            "command that made the report, and the numbers of posts read and rejected are unknown."
-        )
     if many:
         remarks.append(
             f"There are more than {CLUSTERED:,} posts, too many to look for near-duplicates."
@@ -176,14 +215,13 @@ def read_results(
     ]
     story = seeds[0].title if len(seeds) == 1 else ""
     story = shorten(story, 120, placeholder="…")
-    about = f"about “{story}”" if story else f"in {name or source.name}"
+    about = f"about “{story}”" if story else f"in {name}"
     return ReportData(
         title=title or f"{'Threads' if threaded else 'Posts'} {about}",
         command=str(meta.get("command") or command()),
         provenance={
             **(meta.get("provenance") or made),
-            "results": source.name,
-            "sha256 of the results": file_sha256(source),
+            **made_by,
             "report": f"{made['date']}, siamese-news {made['versions']['siamese-news']}",  # type: ignore[index]
         },
         seeds=seeds,
@@ -197,10 +235,10 @@ def read_results(
     )
 
 
-def _is_long(source: Path) -> bool:
-    """Whether a file has too many posts to be clustered, and none is in a cluster or a thread."""
+def _is_long(read: Rows) -> bool:
+    """Whether results have too many posts to be clustered, and none is in a cluster or a thread."""
     count = 0
-    for _, row in islice(found_rows(source), CLUSTERED + 1):
+    for _, row in islice(read(), CLUSTERED + 1):
         if not _is_alone(row):
             return False
         count += 1
@@ -214,7 +252,7 @@ def _is_alone(row: Mapping[str, Any]) -> bool:
 
 
 def _posts_alone(
-    rows: Iterable[dict[str, Any]], source: Path, *, all_texts: bool
+    rows: Iterable[dict[str, Any]], where: str, *, all_texts: bool
 ) -> list[ReportPost]:
     """The posts of a long file, each in a cluster of its own; see `read_results`.
 
@@ -225,7 +263,7 @@ def _posts_alone(
     for number, row in enumerate(rows):
         if {"cluster", "thread"} & row.keys() or row["role"] != "found":
             raise InputError(
-                f"{source}: its row {number + 1:,} has a cluster, a thread or a role, which the "
+                f"{where}: its row {number + 1:,} has a cluster, a thread or a role, which the "
                 "rows before it lack; expected them in all rows or in none"
             )
         row["seed"] = intern(row["seed"])

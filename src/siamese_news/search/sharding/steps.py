@@ -25,9 +25,9 @@ from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.files import empty_remarks, plain_counts
-from siamese_news.search.filter import Filtered, kept_rows, write_filtered
+from siamese_news.search.filter import kept_rows, write_filtered
 from siamese_news.search.histogram import ScoreCounts
-from siamese_news.search.opening import OpenQuery
+from siamese_news.search.opening import OpenQuery, Outcome
 from siamese_news.search.partial_results import check_job, read_state
 from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
@@ -215,10 +215,10 @@ def merge(
 
 def finish(
     opened: OpenQuery, folder: ShardFolder, stream: PostStream
-) -> tuple[Filtered, str, list[str]]:
+) -> tuple[Outcome, list[str]]:
     """Write the results, once all parts are scored, and remove the folder.
 
-    Returns them, what the search looked for, and remarks for the user.
+    Returns what the search did, and the counts and remarks for the user.
     """
     scorer = _scorer(opened, folder)
     counts = _counted(opened, folder)
@@ -244,18 +244,14 @@ def finish(
             scored = scored + part["scored"]
             kept_posts = kept_posts + part["kept"]
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
-    counts_of_scores = ScoreCounts(scores)
-    filtered = Filtered(
-        scorer, scored, kept_posts, counts_of_scores, opened.cut(scorer)
-    )
-    decided = opened.decided(scorer)
-    read = plain_counts(counts)
+    cut = opened.cut(scorer)
+    outcome = Outcome(scorer, scored, scored, ScoreCounts(scores), kept_posts, cut)
     remarks = write_filtered(
-        opened, rows, filtered, filtered.scored, read, stream.remarks()
+        opened, rows, outcome, plain_counts(counts), stream.remarks()
     )
     _write_rejected(folder, stream, opened.query.out)
     shutil.rmtree(folder.path)
-    return filtered, decided, [str(counts), *empty_remarks(counts), *remarks]
+    return outcome, [str(counts), *empty_remarks(counts), *remarks]
 
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:

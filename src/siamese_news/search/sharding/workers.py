@@ -8,15 +8,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import chdir, contextmanager
+from contextlib import AbstractContextManager, chdir, contextmanager
+from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from siamese_news.data.readers import PostStream
 from siamese_news.errors import InputError
+from siamese_news.model.loading import open_named
 from siamese_news.search.cpu_threads import use_threads
-from siamese_news.search.filter import Filtered
-from siamese_news.search.opening import OpenQuery, open_query
+from siamese_news.search.files import file_versions
+from siamese_news.search.opening import OpenQuery, Outcome, open_query
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
@@ -40,13 +42,65 @@ def parts_for(workers: int, size: int) -> int:
     return workers * max(1, min(_PARTS, -(-size // (_PART * workers))))
 
 
-def run_together(
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What runs the parts: so many processes of this machine, or actors of Ray."""
+
+    workers: int
+    ray: bool = False
+    address: str | None = None
+
+    def run(self, parts: int, job: "Job") -> "AbstractContextManager[Run]":
+        """Workers for so many parts, until the end of the block."""
+        if self.ray:
+            return ray_workers(self.workers, job, self.address)
+        return local_workers(min(self.workers, parts), job)
+
+
+def filter_together(
+    query: Query,
+    seeds: Seeds,
+    stream: PostStream,
+    engine: Engine,
+    *,
+    resume: bool,
+    say: Callable[[str], None],
+) -> Outcome:
+    """Run a query in parts, or `resume` it, and write all posts that it keeps, best first."""
+    out = query.out
+    assert out is not None
+    if engine.ray:
+        ray()
+        out = out.resolve()
+        query = replace(query, out=out)
+    folder = ShardFolder(out)
+    if folder.path.exists() and not resume:
+        raise InputError(
+            f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
+            "to start over"
+        )
+    if stream.total_bytes is None:
+        raise InputError(
+            "--workers: the posts come through a pipe; save them to a file first"
+        )
+    use_threads(query.threads or 1)
+    opened = open_query(query, seeds)
+    shards = parts_for(engine.workers, stream.total_bytes)
+    folder.start(opened.job(file_versions(stream)), shards)
+    with engine.run(folder.shards, (query, seeds, folder)) as run:
+        outcome, lines = _run(opened, folder, stream, run, say)
+    for line in opened.findings(lines, outcome.scorer):
+        say(line)
+    return outcome
+
+
+def _run(
     opened: OpenQuery,
     folder: ShardFolder,
     stream: PostStream,
     run: Run,
     say: Callable[[str], None],
-) -> tuple[Filtered, str, list[str]]:
+) -> tuple[Outcome, list[str]]:
     """Do every step of every unfinished part, merge, and write the results; see `finish`."""
     while True:
         for index, done in run(folder.missing(step_of(folder)[0])):
@@ -77,7 +131,9 @@ class Worker:
         """Do the next step of a part: the part, and a report."""
         use_threads(self._query.threads or 1)
         try:
-            self._opened = self._opened or open_query(self._query, self._seeds)
+            if self._opened is None:
+                model = open_named(self._query.model)
+                self._opened = OpenQuery(self._query, self._seeds, *model)
             _, step = step_of(self._folder)
             return part, step(self._opened, self._folder, part)
         except OSError as error:
