@@ -318,7 +318,7 @@ def test_keywords_and_a_report_of_what_was_found(tiny_model, tmp_path):
     assert '<h1 dir="auto">Floods</h1>' in page
     assert 'id="map"' not in page and "#map" not in page
     assert ".meta.json" not in page and "records in Python" in page
-    with pytest.raises(InputError, match="record 1: 'text' is missing"):
+    with pytest.raises(InputError, match="record 1: 'rank' is missing"):
         searcher.report([{"article_id": "0", "post_id": "a"}], tmp_path / "page.html")
     with pytest.raises(InputError, match="no records to report"):
         searcher.report([], tmp_path / "page.html")

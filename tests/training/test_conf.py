@@ -8,7 +8,9 @@ from hydra import compose, initialize_config_module
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from siamese_news import open_model
 from siamese_news.encoders import ENCODERS
+from siamese_news.lexical_head.options import TermOptions
 from siamese_news.training.build import plain_config
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -94,3 +96,10 @@ def test_trainer_options_are_the_trainers_own(option):
 def test_an_unknown_option_lists_the_choices():
     with pytest.raises(Exception, match="Available options in 'encoder'"):
         compose("train", overrides=["encoder=lstm"])
+
+
+def test_the_lexical_head_has_the_same_numbers_wherever_they_are_spelled():
+    """An option for Hydra, the defaults in Python, and the record in the shipped model."""
+    terms = compose("train", overrides=["terms=default"]).terms
+    assert OmegaConf.to_container(terms) == TermOptions().plain()
+    assert open_model().terms.options == TermOptions()
