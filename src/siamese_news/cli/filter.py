@@ -105,14 +105,15 @@ def filter(
     echo(_kept_by(query))
     with output_lock(out):
         if together:
-            from siamese_news.search.sharding.workers import Engine, filter_together
+            from siamese_news.search.sharding.workers import filter_together
 
-            stream = open_files(query)
             outcome = filter_together(
                 query,
                 seeds,
-                stream,
-                Engine(workers, ray, address),
+                open_files(query),
+                workers,
+                on_ray=ray,
+                address=address,
                 resume=resume,
                 say=echo,
             )

@@ -15,7 +15,7 @@ from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import Content
 from siamese_news.scoring.smoothing import SmoothedScores
-from siamese_news.scoring.surface import SurfaceScores
+from siamese_news.scoring.surface import BUCKETS, SurfaceScores
 from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.token_ids import TokenIds
@@ -101,9 +101,9 @@ class Setting:
         for start in range(0, len(posts), step):
             yield start, self.read(posts[start : start + step])
 
-    def new_pool(self, counters: int) -> PoolState:
-        """The statistics of a pool without posts, with so many counters of the surface."""
-        options = self.options
+    def new_pool(self) -> PoolState:
+        """The statistics of a pool without posts."""
+        options, words, counters = self.options, len(self.vocabulary), 0
         best = options.smoothing.posts if options.smoothing.weight else 0
         if options.excess.weight:
             best = max(best, rules.STRONGEST)
@@ -112,10 +112,11 @@ class Setting:
             around = rules.AROUND if feedback.alike else 0
             best = max(best, feedback.posts, feedback.focused_posts, around)
         if options.surface.weight:
+            counters = words + BUCKETS
             best = max(best, rules.COUNTED)
             if options.passages.weight:
                 best = max(best, options.passages.posts)
-        return PoolState(len(self.vocabulary), len(self), best, counters)
+        return PoolState(words, len(self), best, counters)
 
 
 @dataclass(frozen=True, slots=True)

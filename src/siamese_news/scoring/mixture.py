@@ -19,7 +19,6 @@ from siamese_news.scoring.basis import Basis, Setting
 from siamese_news.scoring.evidence import COMPARED, apart, highest, shared_words
 from siamese_news.scoring.features import EncodedOnce, Posts
 from siamese_news.scoring.learning import Lesson, best_posts, learn
-from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import (
     Content,
     Neighbor,
@@ -257,10 +256,11 @@ class MixtureScorer(Scorer):
     def restored(self, state: bytes, of: Sequence[int] | None = None) -> Scorer:
         if not state:
             return self
-        pool = self.observer().pool
+        pool = self.setting.new_pool()
         saved_degrees = pool.restore(state, of)["degrees"]
         which = range(len(saved_degrees)) if of is None else of
-        return settled(self.setting, self.basis, pool, saved_degrees[list(which)])
+        learned = learn(self.setting, self.basis, pool, saved_degrees[list(which)])
+        return MixtureScorer(self.setting, *learned)
 
 
 def mixture_scorer(
@@ -311,8 +311,7 @@ class MixturePass(Observer):
 
     def __init__(self, setting: Setting, basis: Basis) -> None:
         self.setting, self.basis = setting, basis
-        counters = 0 if basis.surface is None else basis.surface.counters
-        self.pool = setting.new_pool(counters)
+        self.pool = setting.new_pool()
 
     @override
     def observe(self, posts: Content) -> None:
@@ -338,7 +337,7 @@ class MixturePass(Observer):
 
     @override
     def settle(self) -> MixtureScorer:
-        return settled(self.setting, self.basis, self.pool)
+        return MixtureScorer(self.setting, *learn(self.setting, self.basis, self.pool))
 
     @override
     def state(self) -> bytes:
@@ -346,20 +345,9 @@ class MixturePass(Observer):
 
     @override
     def merge(self, state: bytes) -> None:
-        counters = len(self.pool.surface)
-        other = self.setting.new_pool(counters)
+        other = self.setting.new_pool()
         other.restore(state)
         self.pool.merge(other)
-
-
-def settled(
-    setting: Setting,
-    basis: Basis,
-    pool: PoolState,
-    degrees: NDArray[np.float64] | None = None,
-) -> MixtureScorer:
-    """The scorer of a pool; the `basis` is that before it, and `degrees` as for `learn`."""
-    return MixtureScorer(setting, *learn(setting, basis, pool, degrees))
 
 
 def _total(parts: Iterable[dict[int, float]]) -> dict[int, float]:

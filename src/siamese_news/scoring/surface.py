@@ -140,7 +140,6 @@ class SurfaceScores:
     """The surface of A articles, given by their word ids with their unknown words.
 
     Attributes:
-        counters: how many `count` needs.
         scales: (A,) the factor of each article's whole score, ``1 / (1 + 1.2 s)`` where s is the
             weight of its surface. With it, a threshold keeps about as many posts at about the
             same precision whatever share of the article's words the vocabulary lacks.
@@ -159,7 +158,6 @@ class SurfaceScores:
     ) -> None:
         self._options, self._power = options, terms.options.power
         self.vocabulary_size = len(vocabulary)
-        self.counters = self.vocabulary_size + BUCKETS
         self._known = _grams_of(vocabulary, options.characters)
         frequencies = terms.frequencies.astype(np.float64)
         self._of_grams = self._known.T @ frequencies

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, chdir, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import chdir, contextmanager
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -42,34 +42,24 @@ def parts_for(workers: int, size: int) -> int:
     return workers * max(1, min(_PARTS, -(-size // (_PART * workers))))
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What runs the parts: so many processes of this machine, or actors of Ray."""
-
-    workers: int
-    ray: bool = False
-    address: str | None = None
-
-    def run(self, parts: int, job: "Job") -> "AbstractContextManager[Run]":
-        """Workers for so many parts, until the end of the block."""
-        if self.ray:
-            return ray_workers(self.workers, job, self.address)
-        return local_workers(min(self.workers, parts), job)
-
-
 def filter_together(
     query: Query,
     seeds: Seeds,
     stream: PostStream,
-    engine: Engine,
+    workers: int,
     *,
+    on_ray: bool,
+    address: str | None,
     resume: bool,
     say: Callable[[str], None],
 ) -> Outcome:
-    """Run a query in parts, or `resume` it, and write all posts that it keeps, best first."""
+    """Run a query in parts, or `resume` it, and write all posts that it keeps, best first.
+
+    So many `workers` are processes of this machine, or actors of the Ray cluster of an address.
+    """
     out = query.out
     assert out is not None
-    if engine.ray:
+    if on_ray:
         ray()
         out = out.resolve()
         query = replace(query, out=out)
@@ -85,9 +75,14 @@ def filter_together(
         )
     use_threads(query.threads or 1)
     opened = open_query(query, seeds)
-    shards = parts_for(engine.workers, stream.total_bytes)
+    shards = parts_for(workers, stream.total_bytes)
     folder.start(opened.job(file_versions(stream)), shards)
-    with engine.run(folder.shards, (query, seeds, folder)) as run:
+    job = (query, seeds, folder)
+    with (
+        ray_workers(workers, job, address)
+        if on_ray
+        else local_workers(min(workers, folder.shards), job)
+    ) as run:
         outcome, lines = _run(opened, folder, stream, run, say)
     for line in opened.findings(lines, outcome.scorer):
         say(line)
