@@ -146,6 +146,8 @@ def test_a_pool_changes_no_scorer(two_heads):
     plain = before.scores(POSTS)
     first = observe_all(before, ["flood river town"] * 6 + POSTS)
     scores = first.scores(POSTS)
+    again = observe_all(first, ["flood river town"] * 6 + POSTS)
+    np.testing.assert_array_equal(again.scores(POSTS), scores)
     observe_all(before, ["fire smoke night"] * 9)
     np.testing.assert_array_equal(before.scores(POSTS), plain)
     np.testing.assert_array_equal(first.scores(POSTS), scores)

@@ -1,23 +1,21 @@
 """What the scores of a mixture are computed from."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.lexical_head.options import DenseExcess, TermOptions
-from siamese_news.model.base import TextModel
+from siamese_news.lexical_head.options import TermOptions
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors, ReadArticles
-from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
+from siamese_news.scoring.features import PostReader, Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import BUCKETS, SurfaceScores
 from siamese_news.scoring.weights import MixtureWeights
-from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.text.vocabulary import Vocabulary
@@ -52,43 +50,6 @@ class Setting:
     words: TokenIds
     foreign: NDArray[np.bool_]
     languages: list[str]
-
-    @classmethod
-    def of(
-        cls,
-        model: TextModel,
-        texts: Sequence[str],
-        options: TermOptions,
-        *,
-        positives: int | None,
-        one_story: bool,
-        about: About,
-        vectors: bool,
-        encoder: EncodedOnce | None,
-    ) -> "Setting":
-        """Read the articles; see `mixture_scorer`."""
-        assert model.terms is not None
-        if not vectors:
-            options = replace(options, dense=0.0, excess=DenseExcess(weight=0.0))
-        dense = bool(options.dense or options.excess.weight)
-        read = PostReader(model, dense=dense, encoder=encoder)
-        articles = ReadArticles.of(model.terms, read, texts)
-        lacking = [np.sum(ids >= len(model.vocabulary)) for ids in articles.ids]
-        lengths = [max(len(ids), 1) for ids in articles.ids]
-        unknown = model.token_ids(texts).unknown if options.surface.weight else {}
-        return cls(
-            options=options,
-            about=about,
-            one_story=one_story,
-            positives=len(texts) if positives is None else positives,
-            vocabulary=model.vocabulary,
-            read=read,
-            read_words=PostReader(model, dense=False),
-            articles=articles,
-            words=replace(TokenIds.of(articles.ids), unknown=unknown),
-            foreign=np.array(lacking) / lengths >= rules.FOREIGN,
-            languages=[language_of_seed(text) or BACKGROUND for text in texts],
-        )
 
     def __len__(self) -> int:
         return len(self.articles)

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from typing_extensions import override
 
-from siamese_news.lexical_head.options import TermOptions
+from siamese_news.lexical_head.options import DenseExcess, TermOptions
 from siamese_news.model.base import TextModel
 from siamese_news.model.calibration import Evidence
 from siamese_news.scoring import rules
+from siamese_news.scoring.articles import ReadArticles
 from siamese_news.scoring.basis import Basis, Setting
 from siamese_news.scoring.evidence import COMPARED, apart, highest, shared_words
-from siamese_news.scoring.features import EncodedOnce, Posts
+from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.learning import Lesson, best_posts, learn
 from siamese_news.scoring.scorer import (
     Content,
@@ -27,7 +28,11 @@ from siamese_news.scoring.scorer import (
     Scorer,
 )
 from siamese_news.scoring.surface import by_id
-from siamese_news.text.languages import BACKGROUND, function_words
+from siamese_news.text.languages import (
+    BACKGROUND,
+    function_words,
+    language_of_seed,
+)
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
@@ -70,7 +75,14 @@ class MixtureScorer(Scorer):
 
     @override
     def observer(self) -> "MixturePass":
-        return MixturePass(self.setting, self.basis)
+        return MixturePass(self.setting, self._before)
+
+    @property
+    def _before(self) -> Basis:
+        """The basis before a pool: what was learned from one says nothing about another."""
+        if self.lesson is None:
+            return self.basis
+        return Basis.before_pool(self.setting)
 
     @override
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
@@ -259,7 +271,7 @@ class MixtureScorer(Scorer):
         pool = self.setting.new_pool()
         saved_degrees = pool.restore(state, of)["degrees"]
         which = range(len(saved_degrees)) if of is None else of
-        learned = learn(self.setting, self.basis, pool, saved_degrees[list(which)])
+        learned = learn(self.setting, self._before, pool, saved_degrees[list(which)])
         return MixtureScorer(self.setting, *learned)
 
 
@@ -287,15 +299,27 @@ def mixture_scorer(
         encoder: a dense model of another library, whose cosines take the place of the model's own.
     """
     assert model.terms is not None
-    setting = Setting.of(
-        model,
-        articles,
-        model.terms.options if options is None else options,
-        positives=positives,
-        one_story=one_story,
+    options = model.terms.options if options is None else options
+    if not vectors:
+        options = replace(options, dense=0.0, excess=DenseExcess(weight=0.0))
+    dense = bool(options.dense or options.excess.weight)
+    reader = PostReader(model, dense=dense, encoder=encoder)
+    read = ReadArticles.of(model.terms, reader, articles)
+    lacking = [np.sum(ids >= len(model.vocabulary)) for ids in read.ids]
+    lengths = [max(len(ids), 1) for ids in read.ids]
+    unknown = model.token_ids(articles).unknown if options.surface.weight else {}
+    setting = Setting(
+        options=options,
         about=about,
-        vectors=vectors,
-        encoder=encoder,
+        one_story=one_story,
+        positives=len(articles) if positives is None else positives,
+        vocabulary=model.vocabulary,
+        read=reader,
+        read_words=PostReader(model, dense=False),
+        articles=read,
+        words=replace(TokenIds.of(read.ids), unknown=unknown),
+        foreign=np.array(lacking) / lengths >= rules.FOREIGN,
+        languages=[language_of_seed(text) or BACKGROUND for text in articles],
     )
     return MixtureScorer(setting, Basis.before_pool(setting))
 
