@@ -152,6 +152,13 @@ class Observer(ABC):
     """A pass over a pool, from which a scorer learns.
 
     Every post is observed once, in any order; after `settle` nothing more is.
+
+    Example:
+        >>> from siamese_news import open_model, open_scorer
+        >>> observer = open_scorer(open_model(), ["A river floods a town."]).observer()
+        >>> observer.observe(["the river is in my cellar", "new phone today"])
+        >>> observer.settle().learned
+        'scores are smoothed over similar posts'
     """
 
     @abstractmethod
