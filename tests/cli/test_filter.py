@@ -307,17 +307,17 @@ def test_two_runs_do_not_write_one_output(files, name):
 
 
 def test_a_full_disk_leaves_the_old_output_and_can_be_resumed(files, monkeypatch):
-    from siamese_news.search import filter as filter_module
+    from siamese_news.search import opening
 
     (files / "out.jsonl").write_text("old")
-    write = filter_module.write_rows
+    write = opening.write_rows
 
     def full(stream, rows, *format, **options):
         write(stream, [next(iter(rows))], *format, **options)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(filter_module, "write_rows", full)
+        patch.setattr(opening, "write_rows", full)
         done = run(files, "--force")
     assert done.exit_code == 1
     assert (
