@@ -15,16 +15,11 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from siamese_news.utils.markdown import markdown_table
-from siamese_news_desk.decide import learning
+from siamese_news_desk.decide import learning_judgment
 from siamese_news_desk.decide.bounds.hypergeometric import interval
-from siamese_news_desk.decide.learning import (
-    CHOSEN,
-    Feedback,
-    PostWords,
-    TooFewLabels,
-    learn,
-    next_posts,
-)
+from siamese_news_desk.decide.learning import Feedback, learn, next_posts
+from siamese_news_desk.decide.learning_examples import CHOSEN, TooFewLabels
+from siamese_news_desk.decide.learning_views import PostWords
 
 _POSTS = 2400
 SIZES = (20, 50, 100, 300)
@@ -107,7 +102,9 @@ def main() -> None:
     )
     parser.add_argument("--margin", type=float, default=CHOSEN.margin)
     options = parser.parse_args()
-    learning.CHOSEN = replace(CHOSEN, wider=options.wider, margin=options.margin)
+    learning_judgment.CHOSEN = replace(
+        CHOSEN, wider=options.wider, margin=options.margin
+    )
     all_states = coverage(range(options.seed, options.seed + options.pools))
     rows = []
     for size in (*SIZES, None):

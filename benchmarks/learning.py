@@ -35,16 +35,16 @@ from benchmarks.dev_collections import big_pools
 from benchmarks.promises import optimum, random_positives
 from siamese_news.data.sources import open_posts_of, open_source
 from siamese_news.search.searcher import Searcher
-from siamese_news_desk.decide import learning
+from siamese_news_desk.decide import learning_judgment
 from siamese_news_desk.decide.learning import (
     MIX,
     Feedback,
-    PostWords,
-    TooFewLabels,
     learn,
     next_posts,
     unjudged,
 )
+from siamese_news_desk.decide.learning_examples import CHOSEN, TooFewLabels
+from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.stopping import LearnThenRandom, learned_order
 
 SIZES = (20, 50, 100, 300)
@@ -606,7 +606,7 @@ def main() -> None:
     if "speed" in options.parts:
         speed()
     # The interval decides nothing.
-    learning.CHOSEN = replace(learning.CHOSEN, resamples=2)
+    learning_judgment.CHOSEN = replace(CHOSEN, resamples=2)
     if "learning" in options.parts:
         table(options.lists, options.mix, options.seeds)
     if "reading" in options.parts:

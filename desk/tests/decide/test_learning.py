@@ -9,9 +9,14 @@ from scipy.optimize import approx_fprime
 from sklearn.metrics import average_precision_score
 
 from siamese_news.errors import InputError
-from siamese_news_desk.decide import learning
 from siamese_news_desk.decide.bounds.hypergeometric import interval
-from siamese_news_desk.decide.learning import PostWords, TooFewLabels, learn, next_posts
+from siamese_news_desk.decide.learning import learn, next_posts
+from siamese_news_desk.decide.learning_examples import TooFewLabels
+from siamese_news_desk.decide.learning_judgment import (
+    agreement_by_chance,
+    represented_by,
+)
+from siamese_news_desk.decide.learning_views import PostWords, shares_of
 
 
 def made(seed, *, telling, size=2400):
@@ -100,7 +105,7 @@ def test_a_machine_that_knows_nothing_agrees_by_chance_as_rarely_as_promised(cut
     values[generator.random(values.shape) < 0.2] = np.nan
     if cut:
         values = np.where(np.isnan(values), np.nan, values < 0.4)
-    found = [learning._by_chance(row, said, np.arange(50)) for row in values]
+    found = [agreement_by_chance(row, said, np.arange(50)) for row in values]
     for share in (0.01, 0.05, 0.2):
         least = trials * share + 4 * math.sqrt(trials * share * (1 - share))
         assert np.sum(np.array(found) < share) <= least
@@ -109,12 +114,12 @@ def test_a_machine_that_knows_nothing_agrees_by_chance_as_rarely_as_promised(cut
 def test_copies_agree_once_and_a_machine_without_a_verdict_or_a_second_kind_not_at_all():
     said = np.arange(40) < 20
     agrees, alone = said.astype(float), np.arange(40)
-    assert learning._by_chance(agrees, said, alone) < 1e-6
-    assert learning._by_chance(agrees, said, np.where(said, 0, 1)) > 0.1
-    assert learning._by_chance(1 - agrees, said, alone) > 0.99
-    assert learning._by_chance(np.full(40, np.nan), said, alone) == 1
-    assert learning._by_chance(np.ones(40), said, alone) == 1
-    assert learning._by_chance(agrees[:20], said[:20], alone[:20]) == 1
+    assert agreement_by_chance(agrees, said, alone) < 1e-6
+    assert agreement_by_chance(agrees, said, np.where(said, 0, 1)) > 0.1
+    assert agreement_by_chance(1 - agrees, said, alone) > 0.99
+    assert agreement_by_chance(np.full(40, np.nan), said, alone) == 1
+    assert agreement_by_chance(np.ones(40), said, alone) == 1
+    assert agreement_by_chance(agrees[:20], said[:20], alone[:20]) == 1
 
 
 def coins(seeds, size=1200, count=50):
@@ -180,7 +185,7 @@ def test_weights_are_where_the_loss_is_least():
     judged, said = generator.normal(size=(60, 3)), generator.random(60) < 0.4
     judged += said[:, None]
     weights, far = generator.random(60), 20
-    found = learning._shares(judged, said, weights, far)
+    found = shares_of(judged, said, weights, far)
     fewer = min(said.sum(), 60 - said.sum() - far)
     prior = [(1.0, 1.0), (0.0, 1.0), (0.0, 30 / fewer)]
 
@@ -203,7 +208,7 @@ def test_labels_represent_the_posts_around_them():
     below = generator.choice(3000, 2000, replace=False)
     rows = generator.choice(3000, 80, replace=False)
     below = np.setdiff1d(below, rows)
-    found = learning._represented(scores, rows, below, 500)
+    found = represented_by(scores, rows, below, 500)
     ranks = np.argsort(np.argsort(-scores)).tolist()
     part = [int(math.log2(rank / 100 + 1)) for rank in ranks]
     far = set(below.tolist())

@@ -71,7 +71,7 @@ def feedback(
     To certify the new order, make a new plan with siamese-news sample.
     """
     from siamese_news.utils.provenance import command
-    from siamese_news_desk.decide.learning import TooFewLabels
+    from siamese_news_desk.decide.learning_examples import TooFewLabels
     from siamese_news_desk.decide.new_order import (
         LabeledResults,
         read_verdicts,

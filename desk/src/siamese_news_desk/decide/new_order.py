@@ -13,14 +13,9 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, write_json
 from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.agreement import machine_lines
-from siamese_news_desk.decide.learning import (
-    Feedback,
-    PostWords,
-    TooFewLabels,
-    learn,
-    next_posts,
-    unjudged,
-)
+from siamese_news_desk.decide.learning import Feedback, learn, next_posts, unjudged
+from siamese_news_desk.decide.learning_examples import TooFewLabels
+from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.labels.journal import (
     CONFLICT,
     NO,

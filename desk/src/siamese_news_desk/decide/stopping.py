@@ -25,7 +25,9 @@ from siamese_news_desk.decide.bounds.sequential import (
     most_relevant,
     prior_posterior,
 )
-from siamese_news_desk.decide.learning import PostWords, TooFewLabels, learn
+from siamese_news_desk.decide.learning import learn
+from siamese_news_desk.decide.learning_examples import TooFewLabels
+from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.plan.design import share_of
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan

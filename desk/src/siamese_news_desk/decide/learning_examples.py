@@ -1,0 +1,170 @@
+"""What an order is learned from: labeled posts, and far ones that are taken as not relevant."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.errors import InputError
+
+LEAST = 3
+"""The fewest relevant labeled posts, with different texts, to learn from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The numbers of the learner.
+
+    Where no other source is named, they were chosen on the development lists of ``python -m
+    benchmarks.learning``.
+
+    Attributes:
+        folds: of the cross-validation.
+        strength: C of the regression on words.
+        far_posts: random posts that are taken as not relevant ...
+        far_rank: ... from below a third of the pool, or from below this rank.
+        far_weight: their total weight: that of the labeled posts not relevant, or at least this.
+        far_relevant: they are not used if a larger share of the labeled posts there is relevant.
+        finest: ranks of the first band in which labels represent each other; then 200, 400 ...
+        search: mean and strength of the normal prior of the weight of the search.
+        machine: those of a machine: it counts nothing until labels bear it out.
+        words: those of the words; the strength is divided by the labels of the rarer kind.
+        most: the largest weight of words or a machine relative to the search.
+        nats: by which an order must explain labels better (Akaike's criterion for one weight).
+        chance: below this probability of agreeing by chance, a machine may count.
+        loss: of average precision that counts as noise, if both orders are nearly perfect.
+        resamples: of the bootstrap behind the interval.
+        wider: factor by which the interval is wider than that of the bootstrap, which neither
+            learns anew nor knows how unlike the labeled posts the others are ...
+        margin: ... and what is added on both sides. Both were chosen on generated pools, on which
+            ``python -m benchmarks.feedback_interval`` measures how often the interval holds.
+    """
+
+    folds: int = 5
+    strength: float = 3.0
+    far_posts: int = 1500
+    far_rank: int = 8000
+    far_weight: float = 10.0
+    far_relevant: float = 0.05
+    finest: int = 100
+    search: tuple[float, float] = (1.0, 1.0)
+    machine: tuple[float, float] = (0.0, 1.0)
+    words: tuple[float, float] = (0.0, 30.0)
+    most: float = 4.0
+    nats: float = 1.0
+    chance: float = 0.01
+    loss: float = 0.005
+    resamples: int = 400
+    wider: float = 2.5
+    margin: float = 0.03
+
+
+CHOSEN = Constants()
+
+
+class TooFewLabels(InputError):
+    """Labels that are too few to learn from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Labeled posts, then far ones that are taken as not relevant.
+
+    Attributes:
+        rows: (n,) places of the posts.
+        relevant: (n,) bool.
+        weights: (n,) in learning.
+        groups: (n,) clusters of near-duplicates, numbered from 0.
+        labels: number of labeled posts, which come first.
+        below: places of all posts from which the far ones were drawn.
+    """
+
+    rows: NDArray[np.int64]
+    relevant: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+    groups: NDArray[np.int64]
+    labels: int
+    below: NDArray[np.int64]
+
+    @property
+    def far(self) -> int:
+        """Number of far posts."""
+        return len(self.rows) - self.labels
+
+
+def examples_of(
+    scores: NDArray[np.float64],
+    verdicts: Mapping[int, bool],
+    groups: NDArray[np.int64],
+    generator: np.random.Generator,
+) -> Examples:
+    """The posts to learn from; a `TooFewLabels` if they cannot teach."""
+    labeled = np.array(sorted(verdicts), np.int64)
+    is_relevant = np.array([verdicts[row] for row in labeled.tolist()], bool)
+    below = far_places(scores, labeled, is_relevant)
+    far = generator.choice(below, min(CHOSEN.far_posts, len(below)), replace=False)
+    other = int((~is_relevant).sum())
+    if (different := len(np.unique(groups[labeled][is_relevant]))) < LEAST:
+        raise TooFewLabels(
+            f"different texts labeled relevant: {different}; expected at least {LEAST}: label more "
+            "first"
+        )
+    if not len(far) and other < LEAST:
+        raise TooFewLabels(
+            f"posts labeled not relevant: {other}; expected at least {LEAST}: label more first"
+        )
+    rows = np.concatenate([labeled, far])
+    weights = np.ones(len(rows))
+    weights[len(labeled) :] = max(other, CHOSEN.far_weight) / max(len(far), 1)
+    return Examples(
+        rows,
+        np.concatenate([is_relevant, np.zeros(len(far), bool)]),
+        weights,
+        np.unique(groups[rows], return_inverse=True)[1],
+        len(labeled),
+        below,
+    )
+
+
+def far_places(
+    scores: NDArray[np.float64],
+    labeled: NDArray[np.int64],
+    is_relevant: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Posts from far down without labels; none if labels show that many are relevant there."""
+    below = np.argsort(-scores, kind="stable")[min(len(scores) // 3, CHOSEN.far_rank) :]
+    there = is_relevant[np.isin(labeled, below)]
+    if len(there) >= 2 * LEAST and there.sum() > max(
+        1, CHOSEN.far_relevant * len(there)
+    ):
+        return below[:0]
+    return np.setdiff1d(below, labeled)
+
+
+def folds_of(
+    is_relevant: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    generator: np.random.Generator,
+) -> NDArray[np.int64]:
+    """The fold (n,) in which each post is judged; near-duplicates share a fold."""
+    relevant = np.zeros(int(groups.max()) + 1, bool)
+    relevant[groups[is_relevant]] = True
+    part = np.zeros(len(relevant), np.int64)
+    for kind in (relevant, ~relevant):
+        part[generator.permutation(np.flatnonzero(kind))] = (
+            np.arange(kind.sum()) % CHOSEN.folds
+        )
+    return part[groups]
+
+
+def standardized(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """The values (N,), standardized over the posts that have one; 0 for NaN."""
+    there = ~np.isnan(values)
+    given_values = values[there]
+    standardized = np.zeros(len(values))
+    standardized[there] = (given_values - given_values.mean()) / (
+        given_values.std() or 1.0
+    )
+    return standardized

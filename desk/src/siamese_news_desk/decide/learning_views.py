@@ -1,0 +1,187 @@
+"""The views of a post that an order is learned from, and how much each counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.errors import InputError
+from siamese_news.text.tokens import Tokenizer
+from siamese_news.utils.extras import needs
+from siamese_news_desk.decide.learning_examples import (
+    CHOSEN,
+    Examples,
+    TooFewLabels,
+    standardized,
+)
+
+_SHOWN = 8  # words for and against a post
+
+
+@dataclass(frozen=True, slots=True)
+class PostWords:
+    """The words of posts: sparse TF-IDF `features` (N, V), and the V `names`."""
+
+    features: Any
+    names: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "PostWords":
+        """Read texts.
+
+        Raises:
+            InputError: no text has a word.
+        """
+        with needs("learn", "learning from labels"):
+            from sklearn.feature_extraction.text import TfidfVectorizer
+
+        words = TfidfVectorizer(
+            analyzer=Tokenizer(), sublinear_tf=True, dtype=np.float32
+        )
+        try:
+            features = words.fit_transform(texts)
+        except ValueError as error:
+            raise InputError(
+                "the posts have no words; expected results with texts"
+            ) from error
+        return cls(features, words.get_feature_names_out())
+
+
+@dataclass(frozen=True, slots=True)
+class WordView:
+    """What was learned from words: the `columns` that examples have, the `prediction` (N,)."""
+
+    columns: NDArray[np.int64]
+    prediction: NDArray[np.float64]
+
+
+def learn_words(
+    words: PostWords, examples: Examples
+) -> tuple[WordView, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The prediction for the whole pool, and the words that count most for and against a post."""
+    # Other words have no weight.
+    columns = np.unique(words.features[examples.rows].indices)
+    prediction, coefficients = _fit_words(
+        words.features[:, columns], examples.rows, examples.relevant, examples.weights
+    )
+    names = words.names[columns]
+    order = np.argsort(coefficients, kind="stable")
+    typical = (
+        tuple(str(names[n]) for n in order[::-1][:_SHOWN] if coefficients[n] > 0),
+        tuple(str(names[n]) for n in order[:_SHOWN] if coefficients[n] < 0),
+    )
+    return WordView(columns, prediction), typical
+
+
+def unseen_words(
+    features: Any, examples: Examples, folds: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The words' prediction (n,) for each example, learned from the other folds."""
+    unseen = np.zeros(len(examples.rows))
+    for fold in range(int(folds.max()) + 1):
+        train = folds != fold
+        relevant = examples.relevant[train]
+        if relevant.all() or not relevant.any():
+            raise TooFewLabels(
+                "the labeled posts are copies of a few texts; expected different texts among the "
+                "relevant and the other ones: label more first"
+            )
+        prediction, _ = _fit_words(
+            features, examples.rows[train], relevant, examples.weights[train]
+        )
+        unseen[~train] = prediction[examples.rows[~train]]
+    return unseen
+
+
+def _fit_words(
+    features: Any,
+    rows: NDArray[np.int64],
+    is_relevant: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The standardized prediction (N,) for the whole pool from the words, and its coefficients."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=CHOSEN.strength, max_iter=300, tol=1e-3)
+    model.fit(features[rows], is_relevant, sample_weight=weights)
+    return standardized(model.decision_function(features)), model.coef_[0]
+
+
+def columns_of(
+    views: Sequence[NDArray[np.float64]],
+    rows: NDArray[np.int64],
+    unseen: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The views (n, v) of the examples, the words last."""
+    return np.stack([*(view[rows] for view in views), unseen], axis=1)
+
+
+def shares_of(
+    judged: NDArray[np.float64],
+    is_relevant: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    far: int,
+) -> NDArray[np.float64]:
+    """Intercept and weights of the views: the search first, the words last, a machine between.
+
+    `judged` (n, v) holds the views; the words' is of posts that they were not learned from. The
+    last `far` of the n posts do not show what words are worth near the top.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    machine = [CHOSEN.machine] * (judged.shape[1] - 2)
+    fewer = min(is_relevant.sum(), len(is_relevant) - is_relevant.sum() - far)
+    words = CHOSEN.words[0], CHOSEN.words[1] / max(fewer, 1)
+    mean, strength = np.array([CHOSEN.search, *machine, words][: judged.shape[1]]).T
+
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = values[0] + judged @ values[1:]
+        away = values[1:] - mean
+        total = (
+            weights @ (np.logaddexp(0, logits) - is_relevant * logits)
+            + strength @ away**2 / 2
+        )
+        rest = weights * (expit(logits) - is_relevant)
+        return float(total), np.concatenate(
+            [[rest.sum()], judged.T @ rest + strength * away]
+        )
+
+    bounds = [(None, None), (0.05, None)] + [(0.0, None)] * (judged.shape[1] - 1)
+    values = minimize(loss, np.concatenate([[-2.0], mean]), jac=True, bounds=bounds).x
+    values[2:] = np.minimum(values[2:], CHOSEN.most * values[1])
+    return np.asarray(values)
+
+
+def cross_validated(
+    examples: Examples, folds: NDArray[np.int64], judged: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Logits and scores (n,) of each example by views (n, v), weighted by the other folds."""
+    odds = np.zeros(len(judged))
+    scores = np.zeros(len(judged))
+    for fold in range(int(folds.max()) + 1):
+        train = folds != fold
+        intercept, *shares = shares_of(
+            judged[train],
+            examples.relevant[train],
+            examples.weights[train],
+            int(train[examples.labels :].sum()),
+        )
+        odds[~train] = intercept + judged[~train] @ shares
+        scores[~train] = judged[~train] @ (np.array(shares) / shares[0])
+    return odds, scores
+
+
+def surprise_of(
+    examples: Examples,
+    folds: NDArray[np.int64],
+    views: Sequence[NDArray[np.float64]],
+    unseen: NDArray[np.float64],
+) -> float:
+    """The surprise of the examples by views and words, in nats."""
+    odds, _ = cross_validated(examples, folds, columns_of(views, examples.rows, unseen))
+    return float(
+        np.logaddexp(0, np.where(examples.relevant, -odds, odds)) @ examples.weights
+    )
