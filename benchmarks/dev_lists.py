@@ -18,9 +18,9 @@ from siamese_news.search.searcher import Searcher
 from siamese_news.utils.files import atomic_write
 from siamese_news_desk.decide.simulation import LabeledPool
 
-_FEWEST = 60
+FEWEST = 60
 _ARTICLES, _DRAWS = 100, 3
-_SPLITS = {
+SPLITS = {
     "fox-comments": "test",
     "dast-da": "test",
     "claims-dev": "test",
@@ -62,18 +62,18 @@ def dev_lists(folder: Path) -> Iterator[DevList]:
 
 def _search(folder: Path) -> None:
     searcher = Searcher()
-    for group, split in _SPLITS.items():
+    for group, split in SPLITS.items():
         source = open_source(group)
         qrels = source.split(split)
         posts = [{"id": post.id, "text": post.text} for post in source.posts.values()]
-        for name, seeds in _questions(group, sorted(qrels)):
+        for name, seeds in questions_of(group, sorted(qrels)):
             relevant = {
                 post
                 for seed in seeds
                 for post, grade in qrels[seed].items()
                 if grade > 0
             }
-            if len(relevant) < _FEWEST:
+            if len(relevant) < FEWEST:
                 continue
             articles = [source.articles[seed].full_text for seed in seeds]
             rows = searcher.filter(articles, posts, threshold=None, min_score=-4)
@@ -86,7 +86,7 @@ def _search(folder: Path) -> None:
                 )
 
 
-def _questions(group: str, seeds: list[str]) -> Iterator[tuple[str, list[str]]]:
+def questions_of(group: str, seeds: list[str]) -> Iterator[tuple[str, list[str]]]:
     """The names and the seeds of the lists of a collection."""
     if group == "claims-dev":
         for language in sorted({seed[:3] for seed in seeds}):

@@ -97,13 +97,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pools", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0, help="of the first pool")
-    parser.add_argument(
-        "--wider", type=float, default=CHOSEN.wider, help="1: the bootstrap"
-    )
     parser.add_argument("--margin", type=float, default=CHOSEN.margin)
+    parser.add_argument("--scarcity", type=float, default=CHOSEN.scarcity)
     options = parser.parse_args()
     learning_judgment.CHOSEN = replace(
-        CHOSEN, wider=options.wider, margin=options.margin
+        CHOSEN, margin=options.margin, scarcity=options.scarcity
     )
     all_states = coverage(range(options.seed, options.seed + options.pools))
     rows = []

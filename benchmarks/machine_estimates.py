@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.learning import ERRORS, made, ranked_pools
+from benchmarks.learning import ERRORS, FIRST_GROUPS, made, ranked_pools
 from benchmarks.measure import machine as this_machine
 from siamese_news_desk.decide.bounds.hypergeometric import lower_bound, upper_bound
 from siamese_news_desk.decide.learning import unjudged
@@ -86,7 +86,7 @@ def main() -> None:
     print(this_machine())
     promised: dict[tuple[str, float, int, str], list[float]] = defaultdict(list)
     counted: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-    for pool in ranked_pools(arguments.lists):
+    for pool in ranked_pools(arguments.lists, FIRST_GROUPS):
         if pool.group == "crisislex-boston":
             continue
         for name in MACHINES:

@@ -1,22 +1,36 @@
 """What the learner weighs, against naive loops, and that it leaves a good order alone."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from benchmarks.feedback_interval import coverage
 from scipy.optimize import approx_fprime
+from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score
 
 from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.learning import learn, next_posts
-from siamese_news_desk.decide.learning_examples import TooFewLabels
+from siamese_news_desk.decide.learning_examples import (
+    CHOSEN,
+    TooFewLabels,
+    examples_of,
+    folds_of,
+    standardized,
+)
 from siamese_news_desk.decide.learning_judgment import (
     agreement_by_chance,
+    coincidence_of,
     represented_by,
 )
-from siamese_news_desk.decide.learning_views import PostWords, shares_of
+from siamese_news_desk.decide.learning_views import (
+    PostWords,
+    Prediction,
+    corrected,
+    shares_of,
+)
 
 
 def made(seed, *, telling, size=2400):
@@ -161,6 +175,135 @@ def test_the_interval_holds_the_gain_on_posts_without_a_label():
         and interval(held, len(found))[1] >= 0.95
         and held >= 0.9 * len(found)
     )
+
+
+def dealt_at_random(seeds, count, share):
+    """In how many pools labels dealt at random to the posts of a sheet change the order."""
+    used = 0
+    for seed in seeds:
+        words, scores, relevant = made(seed, telling=seed % 2, size=1200)
+        rows = list(labeled(scores, relevant, count, seed))
+        generator = np.random.default_rng([2, seed])
+        verdicts = {row: bool(generator.random() < share) for row in rows}
+        try:
+            used += learn(words, scores, verdicts, np.arange(1200), seed=seed).helps
+        except TooFewLabels:
+            continue
+    return used
+
+
+def test_labels_dealt_at_random_leave_the_order():
+    assert dealt_at_random(range(20), 50, 0.5) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [20, 50, 200])
+def test_labels_dealt_at_random_change_the_order_in_at_most_a_twentieth(count):
+    used = dealt_at_random(range(100), count, 0.5)
+    used += dealt_at_random(range(100), count, 0.2)
+    print(used)
+    assert interval(used, 200)[0] <= 0.05
+
+
+def test_coincidence_is_the_share_of_orders_of_the_labels_that_go_with_words_as_well():
+    generator = np.random.default_rng(0)
+    features = np.abs(generator.normal(size=(9, 5))) * (generator.random((9, 5)) < 0.5)
+    features /= np.maximum(np.linalg.norm(features, axis=1), 1e-9)[:, None]
+    relevant = np.array([True] * 4 + [False] * 5)
+    features[:4, 0] += 1  # the relevant posts share a word
+    similar = features @ features.T
+
+    def together(labels):
+        centered = labels - labels.mean()
+        pairs = itertools.permutations(range(9), 2)
+        return sum(centered[a] * centered[b] * similar[a, b] for a, b in pairs)
+
+    real = together(relevant.astype(float))
+    every = [
+        together(np.isin(np.arange(9), rows).astype(float))
+        for rows in itertools.combinations(range(9), 4)
+    ]
+    exact = np.mean(np.array(every) >= real - 1e-9)
+    drawn = coincidence_of(csr_array(features), relevant, np.arange(9), generator)
+    assert 0.01 < exact < 0.5
+    assert drawn == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 999))
+
+
+def test_copies_and_labels_of_a_single_kind_cannot_go_with_words():
+    features = csr_array(np.eye(6)[[0, 0, 0, 3, 4, 5]])
+    relevant = np.array([True, True, True, False, False, False])
+    generator = np.random.default_rng(0)
+    assert coincidence_of(features, relevant, np.arange(6), generator) < 0.2
+    copies = np.array([0, 0, 0, 3, 4, 5])
+    assert coincidence_of(features, relevant, copies, generator) == 1
+    alike = np.ones(6, bool)
+    assert coincidence_of(features, alike, np.arange(6), generator) == 1
+
+
+def test_the_correction_is_where_its_loss_is_least():
+    """Against the loss written out, at the multiple and the strength that were chosen."""
+    words, scores, relevant = made(0, telling=True, size=600)
+    verdicts = labeled(scores, relevant, 60)
+    generator = np.random.default_rng(0)
+    examples = examples_of(scores, verdicts, np.arange(600), generator)
+    folds = folds_of(examples.relevant, examples.groups, generator)
+    base = standardized(scores)
+    prediction = corrected(words.features, base, examples, folds)
+    features = words.features[examples.rows].toarray()
+
+    def loss(values, strength):
+        total = values[1:] @ values[1:] / (2 * strength)
+        for row, kind, weight, place in zip(
+            features, examples.relevant, examples.weights, examples.rows, strict=True
+        ):
+            value = values[0] + row @ values[1:] + prediction.slope * base[place]
+            total += weight * math.log(1 + math.exp(-value if kind else value))
+        return total
+
+    # The coefficients, from odds that are linear in the words.
+    correction = prediction.odds - prediction.slope * base - prediction.intercept
+    values = np.linalg.lstsq(words.features.toarray(), correction, rcond=None)[0]
+    values = np.concatenate([[prediction.intercept], values])
+    slopes = [
+        np.abs(approx_fprime(values, loss, 1e-6, strength)).max()
+        for strength in CHOSEN.corrections
+    ]
+    assert min(slopes) < 0.05
+
+
+def test_a_mixture_believes_the_prediction_that_expects_held_out_labels():
+    _, scores, relevant = made(0, telling=True, size=600)
+    verdicts = labeled(scores, relevant, 60)
+    generator = np.random.default_rng(0)
+    examples = examples_of(scores, verdicts, np.arange(600), generator)
+    truth = np.where(examples.relevant, 4.0, -4.0)
+    right, wrong = (
+        Prediction(np.full(600, sign), sign * truth, sign, 1.0) for sign in (1.0, -1.0)
+    )
+    for mixture in (
+        right.mixed_with(wrong, examples),
+        wrong.mixed_with(right, examples),
+    ):
+        assert mixture.intercept == pytest.approx(1, abs=1e-6)
+        np.testing.assert_allclose(mixture.held_out, truth, atol=1e-6)
+    even = right.mixed_with(right, examples)
+    np.testing.assert_allclose(even.odds, right.odds)
+
+
+def test_the_same_labels_give_the_same_order():
+    words, scores, relevant = made(3, telling=True, size=900)
+    verdicts = labeled(scores, relevant, 50)
+    first, second = (learn(words, scores, verdicts, np.arange(900)) for _ in range(2))
+    np.testing.assert_array_equal(first.scores, second.scores)
+    assert first.plain() == second.plain()
+
+
+def test_without_a_post_labeled_not_relevant_the_order_stays():
+    words, scores, relevant = made(1, telling=True)
+    verdicts = dict.fromkeys(np.flatnonzero(relevant)[:30].tolist(), True)
+    feedback = learn(words, scores, verdicts, np.arange(len(scores)))
+    assert not feedback.helps
+    assert "no post is labeled not relevant" in feedback.sentence()
 
 
 def test_relevant_posts_with_one_text_teach_nothing():

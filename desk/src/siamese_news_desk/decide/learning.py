@@ -1,17 +1,21 @@
 """A new order learned from labels and a machine's verdicts, and whether it is better.
 
-A logistic regression (L2) on the words of posts predicts which posts are like the relevant ones.
 Labels mostly come from the top, where a word may count against a post although further down it
 counts for it; so random posts from far down, which are almost all not relevant, are also used to
-learn and to judge. A second, small regression determines how much the words and the machine add to
-the score of the search, on posts that the words were not learned from; without evidence they add
-nothing.
+learn. Two views of the words are mixed, by how likely they make labels that were not learned from:
+
+- a regression on the words alone, whose prediction is added to the score of the search with a
+  weight that is nothing without evidence;
+- a regression on the words next to the score of the search, so that they only correct it.
+
+The order is used if it explains labels better than the search, and if labels go with words better
+than labels dealt at random would.
 """
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,9 +35,11 @@ from siamese_news_desk.decide.learning_judgment import (
 )
 from siamese_news_desk.decide.learning_views import (
     PostWords,
+    added_up,
     columns_of,
+    corrected,
+    cross_validated,
     learn_words,
-    shares_of,
     surprise_of,
     unseen_words,
 )
@@ -63,12 +69,14 @@ class Feedback:
         odds: (N,) logits that the posts are relevant.
         far: random posts from far down that were taken as not relevant.
         before: average precision of the search's order on the labeled and the far posts; NaN, like
-            the next four, if there are too few labels to judge.
+            the next five, if there are too few labels to judge.
         after: the same of the learned order, where no post is judged by what was learned from it.
-        low: to `high`, the 95% interval of the difference on posts without a label (paired
-            bootstrap over texts, widened; see `Constants`).
+        gain: the estimate of the difference on the posts without a label.
+        low: to `high`, its 95% interval.
         information: log-likelihood gained over the odds of the search, in nats, on posts that were
             not learned from.
+        coincidence: probability that labels dealt at random to the same posts would go with their
+            words this well.
         chance: probability that an uninformed machine ranks the relevant labeled posts this far
             above the others (Mann and Whitney, one-sided, each text once); 1 without a machine.
         added: log-likelihood that the machine adds to search and words, in nats; 0 without one.
@@ -85,9 +93,11 @@ class Feedback:
     far: int = 0
     before: float = math.nan
     after: float = math.nan
+    gain: float = math.nan
     low: float = math.nan
     high: float = math.nan
     information: float = math.nan
+    coincidence: float = math.nan
     chance: float = 1.0
     added: float = 0.0
     uses_machine: bool = False
@@ -104,8 +114,9 @@ class Feedback:
         """Whether the learned order is better on posts that it was not learned from."""
         if not self.judged:
             return True
-        gain = self.after - self.before
-        return self.other > 0 and self.information > CHOSEN.nats and gain > -CHOSEN.loss
+        explains = self.other > 0 and self.information > CHOSEN.gained
+        machine_helps = self.uses_machine and self.after > self.before
+        return explains and (self.coincidence <= CHOSEN.coincidence or machine_helps)
 
     def sentence(self) -> str:
         """The result of cross-validation in words."""
@@ -121,14 +132,25 @@ class Feedback:
             f"Average precision on {labels} labeled posts ({self.relevant:,} relevant)"
             f"{far if self.far else ''}: {self.before:.3f} in the order of the search, "
             f"{self.after:.3f} learned{f' with {self.machine}' if self.uses_machine else ''} "
-            f"(cross-validated; difference {self.after - self.before:+z.3f}, 95% interval "
-            f"{self.low:+z.3f} to {self.high:+z.3f}).{self._machine_sentence()}"
-            + (
-                ""
-                if self.helps
-                else " This is not a sure gain: the order stays the same."
-            )
+            "(cross-validated). Estimated gain on the posts without a label: "
+            f"{self.gain:+z.3f} (95% interval {self.low:+z.3f} to {self.high:+z.3f})."
+            f"{self._machine_sentence()}{'' if self.helps else self._refusal()}"
         )
+
+    def _refusal(self) -> str:
+        if not self.other:
+            reason = "no post is labeled not relevant"
+        elif self.information <= CHOSEN.gained:
+            reason = (
+                f"the new order explains the labels by {self.information:.1f} nats better; "
+                f"expected more than {CHOSEN.gained:g}"
+            )
+        else:
+            reason = (
+                "labels dealt at random would go with the words as well with a probability of "
+                f"{self.coincidence:.2g}; expected at most {CHOSEN.coincidence:g}"
+            )
+        return f" This is not a sure gain, so the order stays the same: {reason}."
 
     def _machine_sentence(self) -> str:
         if not self.machine:
@@ -162,9 +184,11 @@ class Feedback:
                 for name in (
                     "before",
                     "after",
+                    "gain",
                     "low",
                     "high",
                     "information",
+                    "coincidence",
                     "chance",
                     "added",
                 )
@@ -200,31 +224,28 @@ def learn(
     """
     generator = np.random.default_rng(seed)
     examples = examples_of(scores, verdicts, groups, generator)
-    learned, typical = learn_words(words, examples)
     folds = folds_of(examples.relevant, examples.groups, generator)
-    unseen = unseen_words(words.features[:, learned.columns], examples, folds)
+    learned, typical = learn_words(words, examples)
+    features = words.features[:, learned.columns]
+    unseen = unseen_words(features, examples, folds)
     trial = _trial(machine, scores, examples, folds, unseen)
-    intercept, *shares = shares_of(
-        columns_of(trial.views, examples.rows, unseen),
-        examples.relevant,
-        examples.weights,
-        examples.far,
-    )
-    joint = np.stack([*trial.views, learned.prediction], axis=1) @ shares
+    added, shares = added_up(trial.views, learned.prediction, unseen, examples, folds)
+    base = np.stack(trial.views, axis=1) @ (shares / shares[0])
+    prediction = added.mixed_with(corrected(features, base, examples, folds), examples)
     judgment = judgment_of(
-        examples, folds, trial.views, unseen, scores, joint, generator
+        features, examples, folds, trial.views[0], prediction, generator
     )
     return Feedback(
-        int(examples.relevant.sum()),
-        examples.labels - int(examples.relevant.sum()),
-        joint / shares[0],
-        joint + intercept,
-        examples.far,
-        *judgment,
-        trial.chance,
-        trial.added,
-        len(trial.views) > 1,
-        typical,
+        relevant=int(examples.relevant.sum()),
+        other=examples.labels - int(examples.relevant.sum()),
+        scores=(prediction.odds - prediction.intercept) / prediction.slope,
+        odds=prediction.odds,
+        far=examples.far,
+        **asdict(judgment),
+        chance=trial.chance,
+        added=trial.added,
+        uses_machine=len(trial.views) > 1,
+        words=typical,
     )
 
 
@@ -254,11 +275,15 @@ def _trial(
         examples.groups[: examples.labels],
     )
     joined = [*views, standardized(machine)]
-    added = surprise_of(examples, folds, views, unseen) - surprise_of(
-        examples, folds, joined, unseen
+    without, with_it = (
+        surprise_of(
+            examples,
+            cross_validated(examples, folds, columns_of(seen, examples.rows, unseen)),
+        )
+        for seen in (views, joined)
     )
-    counts = chance < CHOSEN.chance and added > CHOSEN.nats
-    return _Trial(joined if counts else views, chance, added)
+    counts = chance < CHOSEN.chance and without - with_it > CHOSEN.nats
+    return _Trial(joined if counts else views, chance, without - with_it)
 
 
 def unjudged(

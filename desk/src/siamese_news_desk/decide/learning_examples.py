@@ -32,14 +32,19 @@ class Constants:
         machine: those of a machine: it counts nothing until labels bear it out.
         words: those of the words; the strength is divided by the labels of the rarer kind.
         most: the largest weight of words or a machine relative to the search.
-        nats: by which an order must explain labels better (Akaike's criterion for one weight).
+        slopes: weights of the search that the words which correct it are learned with ...
+        corrections: ... and values of C; cross-validation chooses both.
+        nats: by which a machine must explain labels better (Akaike's criterion for one weight).
+        gained: nats by which an order must explain labels better, on posts not learned from.
+        coincidence: up to this probability that labels go with words by chance, words may count;
+            with `chance`, labels dealt at random change less than a twentieth of orders.
+        shuffles: of the labels, behind that probability.
         chance: below this probability of agreeing by chance, a machine may count.
-        loss: of average precision that counts as noise, if both orders are nearly perfect.
-        resamples: of the bootstrap behind the interval.
-        wider: factor by which the interval is wider than that of the bootstrap, which neither
-            learns anew nor knows how unlike the labeled posts the others are ...
-        margin: ... and what is added on both sides. Both were chosen on generated pools, on which
-            ``python -m benchmarks.feedback_interval`` measures how often the interval holds.
+        draws: of the labels that are lacking, behind the interval of the gain.
+        margin: what is added to that interval on both sides, because its model is wrong as well as
+            uncertain, and learning from all labels gives more than cross-validation shows ...
+        scarcity: ... and what is added to that, divided by the root of the labels of the rarer
+            kind. ``python -m benchmarks.feedback_interval`` measures how often the interval holds.
     """
 
     folds: int = 5
@@ -53,12 +58,16 @@ class Constants:
     machine: tuple[float, float] = (0.0, 1.0)
     words: tuple[float, float] = (0.0, 30.0)
     most: float = 4.0
+    slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 3.0)
+    corrections: tuple[float, ...] = (3.0, 10.0)
     nats: float = 1.0
+    gained: float = 0.5
+    coincidence: float = 0.03
+    shuffles: int = 999
     chance: float = 0.01
-    loss: float = 0.005
-    resamples: int = 400
-    wider: float = 2.5
-    margin: float = 0.03
+    draws: int = 200
+    margin: float = 0.02
+    scarcity: float = 0.15
 
 
 CHOSEN = Constants()

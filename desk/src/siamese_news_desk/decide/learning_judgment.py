@@ -1,44 +1,63 @@
 """Whether an order learned from labels is better, on posts that it was not learned from."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news_desk.decide.learning_examples import CHOSEN, Examples
-from siamese_news_desk.decide.learning_views import columns_of, cross_validated
+from siamese_news_desk.decide.learning_views import (
+    Prediction,
+    cross_validated,
+    surprise_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """The fields of the same names of `Feedback`."""
+
+    before: float
+    after: float
+    gain: float
+    low: float
+    high: float
+    information: float
+    coincidence: float
 
 
 def judgment_of(
+    features: Any,
     examples: Examples,
     folds: NDArray[np.int64],
-    views: Sequence[NDArray[np.float64]],
-    unseen: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    joint: NDArray[np.float64],
+    search: NDArray[np.float64],
+    learned: Prediction,
     generator: np.random.Generator,
-) -> tuple[float, float, float, float, float]:
-    """The fields before, after, low, high and information of `Feedback`."""
-    relevant = examples.relevant
+) -> Judgment:
+    """Compare the learned order with the search, whose standardized scores are `search` (N,)."""
     rows = examples.rows
     labels = examples.labels
-    judged = columns_of(views, rows, unseen)
-    search, _ = cross_validated(examples, folds, judged[:, :1])
-    odds, learned = cross_validated(examples, folds, judged)
-    represented = represented_by(joint, rows[:labels], examples.below, examples.far)
-    weights = examples.weights.copy()
-    weights[:labels] = represented[:labels] / represented[:labels].mean()
-    surprise = [
-        np.logaddexp(0, np.where(relevant, -o, o)) @ weights for o in (search, odds)
-    ]
+    alone = cross_validated(examples, folds, search[rows][:, None])
+    represented = represented_by(
+        learned.odds, rows[:labels], examples.below, examples.far
+    )
     before, after = (
-        float(_weighted(relevant, order, represented[None])[0])
-        for order in (scores[rows], learned)
+        _weighted(examples.relevant, order, represented)
+        for order in (search[rows], learned.held_out)
     )
-    low, high = _interval(
-        relevant, scores[rows], learned, examples.groups, represented, generator
+    return Judgment(
+        before,
+        after,
+        *_gain(examples, search, learned, generator),
+        surprise_of(examples, alone) - surprise_of(examples, learned.held_out),
+        coincidence_of(
+            features[rows[:labels]],
+            examples.relevant[:labels],
+            examples.groups[:labels],
+            generator,
+        ),
     )
-    return before, after, low, high, float(surprise[0] - surprise[1])
 
 
 def represented_by(
@@ -64,43 +83,127 @@ def represented_by(
     return np.concatenate([represented, np.full(far, len(below) / max(far, 1))])
 
 
-def _interval(
-    is_relevant: NDArray[np.bool_],
-    before: NDArray[np.float64],
-    after: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    represented: NDArray[np.float64],
+def _gain(
+    examples: Examples,
+    search: NDArray[np.float64],
+    learned: Prediction,
     generator: np.random.Generator,
-) -> tuple[float, float]:
-    """The 95% interval of the difference; the texts are resampled with replacement."""
-    count = int(groups.max()) + 1
-    drawn = generator.multinomial(count, np.full(count, 1 / count), CHOSEN.resamples)[
-        :, groups
-    ]
-    times = np.concatenate([represented[None], drawn * represented])
-    gain, *resampled = _weighted(is_relevant, after, times) - _weighted(
-        is_relevant, before, times
+) -> tuple[float, float, float]:
+    """The gain in average precision on the posts without a label, and its 95% interval.
+
+    A regression of the examples on their held-out odds and on the search says how likely each
+    other post is relevant. Its weights are drawn anew (Laplace's approximation), and with each draw
+    the labels that are lacking, on which both orders are compared.
+    """
+    from scipy.special import expit
+
+    rest = np.delete(np.arange(len(search)), examples.rows[: examples.labels])
+    others = np.stack([learned.odds[rest], search[rest]], axis=1)
+    mean, covariance = _calibration(
+        np.stack([learned.held_out, search[examples.rows]], axis=1), examples
     )
-    ends = np.nanquantile(resampled, [0.025, 0.975])
-    wide = gain + CHOSEN.wider * (ends - gain) + CHOSEN.margin * np.array([-1, 1])
-    low, high = np.clip(wide, -1, 1)
-    return float(low), float(high)
+    orders = [np.argsort(-view, kind="stable") for view in others.T]
+    gains = []
+    for weights in generator.multivariate_normal(mean, covariance, CHOSEN.draws):
+        relevant = generator.random(len(rest)) < expit(
+            weights[0] + others @ weights[1:]
+        )
+        if relevant.any():
+            after, before = (_average_precision(relevant[order]) for order in orders)
+            gains.append(after - before)
+    if not gains:
+        return 0.0, -1.0, 1.0
+    relevant_labels = int(examples.relevant.sum())
+    rarer = max(1, min(relevant_labels, examples.labels - relevant_labels))
+    margin = CHOSEN.margin + CHOSEN.scarcity / np.sqrt(rarer)
+    low, middle, high = np.quantile(gains, [0.025, 0.5, 0.975])
+    return float(middle), max(-1.0, low - margin), min(1.0, high + margin)
+
+
+def _calibration(
+    views: NDArray[np.float64], examples: Examples
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and covariance of intercept and weights of views (n, 2): odds to believe, the search.
+
+    The prior is that the odds are right (mean 1) and the search tells nothing more (mean 0).
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    prior = np.array([0.0, 1.0, 0.0])
+    strength = np.array([0.001, 1.0, 1.0])
+    design = np.column_stack([np.ones(len(views)), views])
+
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = design @ values
+        away = values - prior
+        surprise = np.logaddexp(0, logits) - examples.relevant * logits
+        rest = examples.weights * (expit(logits) - examples.relevant)
+        return (
+            float(examples.weights @ surprise + strength @ away**2 / 2),
+            design.T @ rest + strength * away,
+        )
+
+    values = np.asarray(minimize(loss, prior, jac=True).x)
+    chance = expit(design @ values)
+    curvature = design.T @ (
+        design * (examples.weights * chance * (1 - chance))[:, None]
+    )
+    return values, np.linalg.inv(curvature + np.diag(strength))
+
+
+def _average_precision(relevant: NDArray[np.bool_]) -> float:
+    hits = np.flatnonzero(relevant)
+    return float(np.mean(np.arange(1, len(hits) + 1) / (hits + 1)))
 
 
 def _weighted(
     is_relevant: NDArray[np.bool_],
     scores: NDArray[np.float64],
     times: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Average precision (R,) when each post counts `times` (R, n)."""
+) -> float:
+    """Average precision when each post counts `times` (n,)."""
     order = np.argsort(-scores, kind="stable")
-    times = times[:, order]
-    hits = times * is_relevant[order]
-    precision = np.cumsum(hits, axis=1) / np.maximum(np.cumsum(times, axis=1), 1e-9)
-    total = hits.sum(axis=1)
-    return np.where(
-        total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan
-    )
+    hits = times[order] * is_relevant[order]
+    return float(hits @ (np.cumsum(hits) / np.cumsum(times[order])) / hits.sum())
+
+
+def coincidence_of(
+    features: Any,
+    is_relevant: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    generator: np.random.Generator,
+) -> float:
+    """The probability that labels dealt at random go with the words of the posts this well.
+
+    That similar posts have the same label is measured by the sum over pairs of the product of their
+    labels, centered, and their similarity; the same labels in random orders show what is usual. So
+    the probability is exact for any words, and whatever share of the labels says relevant.
+
+    Args:
+        features: (n, V) words of the labeled posts, each row with length 1 or 0.
+        is_relevant: (n,)
+        groups: (n,) clusters of near-duplicates, of which the first counts.
+        generator: of the orders.
+    """
+    first = np.unique(groups, return_index=True)[1]
+    labels = is_relevant[first].astype(np.float64)
+    words = features[first].astype(np.float64)
+    centered = labels - labels.mean()
+    if not centered.any():
+        return 1.0
+    squares = np.asarray(words.multiply(words).sum(axis=1)).ravel()
+
+    def together(dealt: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.square(words.T @ dealt.T).sum(axis=0) - np.square(dealt) @ squares
+
+    (real,) = together(centered[None])
+    reached = 0
+    for begin in range(0, CHOSEN.shuffles, 100):
+        count = min(100, CHOSEN.shuffles - begin)
+        dealt = generator.permuted(np.tile(centered, (count, 1)), axis=1)
+        reached += int((together(dealt) >= real - 1e-9).sum())
+    return (1 + reached) / (1 + CHOSEN.shuffles)
 
 
 def agreement_by_chance(

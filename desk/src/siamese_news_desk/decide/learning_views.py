@@ -157,10 +157,9 @@ def shares_of(
 
 def cross_validated(
     examples: Examples, folds: NDArray[np.int64], judged: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Logits and scores (n,) of each example by views (n, v), weighted by the other folds."""
+) -> NDArray[np.float64]:
+    """Logits (n,) of each example by views (n, v), weighted by the other folds."""
     odds = np.zeros(len(judged))
-    scores = np.zeros(len(judged))
     for fold in range(int(folds.max()) + 1):
         train = folds != fold
         intercept, *shares = shares_of(
@@ -170,18 +169,146 @@ def cross_validated(
             int(train[examples.labels :].sum()),
         )
         odds[~train] = intercept + judged[~train] @ shares
-        scores[~train] = judged[~train] @ (np.array(shares) / shares[0])
-    return odds, scores
+    return odds
 
 
-def surprise_of(
-    examples: Examples,
-    folds: NDArray[np.int64],
-    views: Sequence[NDArray[np.float64]],
-    unseen: NDArray[np.float64],
-) -> float:
-    """The surprise of the examples by views and words, in nats."""
-    odds, _ = cross_validated(examples, folds, columns_of(views, examples.rows, unseen))
+def surprise_of(examples: Examples, odds: NDArray[np.float64]) -> float:
+    """The surprise of the examples by logits (n,), in nats."""
     return float(
         np.logaddexp(0, np.where(examples.relevant, -odds, odds)) @ examples.weights
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How likely posts are relevant.
+
+    Attributes:
+        odds: (N,) logits of all posts.
+        held_out: (n,) logits of the examples, learned from the other folds.
+        intercept: of the odds.
+        slope: weight of the search, standardized, in the odds.
+    """
+
+    odds: NDArray[np.float64]
+    held_out: NDArray[np.float64]
+    intercept: float
+    slope: float
+
+    def mixed_with(self, other: "Prediction", examples: Examples) -> "Prediction":
+        """The mean of two predictions, each weighted by the likelihood of the held-out examples."""
+        from scipy.special import expit
+
+        less_surprised = surprise_of(examples, other.held_out) - surprise_of(
+            examples, self.held_out
+        )
+        mine = float(expit(less_surprised))
+        rest = 1 - mine
+        return Prediction(
+            mine * self.odds + rest * other.odds,
+            mine * self.held_out + rest * other.held_out,
+            mine * self.intercept + rest * other.intercept,
+            mine * self.slope + rest * other.slope,
+        )
+
+
+def added_up(
+    views: Sequence[NDArray[np.float64]],
+    words: NDArray[np.float64],
+    unseen: NDArray[np.float64],
+    examples: Examples,
+    folds: NDArray[np.int64],
+) -> tuple[Prediction, NDArray[np.float64]]:
+    """The sum of the views (N,) and the words' prediction (N,), with learned weights.
+
+    `unseen` (n,) is the words' prediction for the examples, by the other folds. Also returns the
+    weights of the views.
+    """
+    judged = columns_of(views, examples.rows, unseen)
+    intercept, *shares = shares_of(
+        judged, examples.relevant, examples.weights, examples.far
+    )
+    odds = intercept + np.stack([*views, words], axis=1) @ shares
+    held_out = cross_validated(examples, folds, judged)
+    prediction = Prediction(odds, held_out, float(intercept), float(shares[0]))
+    return prediction, np.array(shares[:-1])
+
+
+def corrected(
+    features: Any,
+    base: NDArray[np.float64],
+    examples: Examples,
+    folds: NDArray[np.int64],
+) -> Prediction:
+    """Words that correct the search: a regression whose fixed offset is a multiple of its score.
+
+    Words then need not explain what the score explains. Multiple and strength are those that make
+    held-out examples most likely.
+
+    Args:
+        features: (N, V) words of posts.
+        base: (N,) the score of the search, standardized, with a machine's verdicts if they count.
+        examples: n posts to learn from.
+        folds: (n,)
+    """
+    there = features[examples.rows].astype(np.float64)
+    best: tuple[float, float, float, NDArray[np.float64]] | None = None
+    for slope in CHOSEN.slopes:
+        offset = slope * base[examples.rows]
+        for strength in CHOSEN.corrections:
+            held_out = offset.copy()
+            start = None
+            for fold in range(int(folds.max()) + 1):
+                train = folds != fold
+                start = _fit_correction(
+                    there[train],
+                    examples.relevant[train],
+                    examples.weights[train],
+                    offset[train],
+                    strength,
+                    start,
+                )
+                held_out[~train] += start[0] + there[~train] @ start[1:]
+            surprise = surprise_of(examples, held_out)
+            if best is None or surprise < best[0]:
+                best = surprise, slope, strength, held_out
+    assert best is not None
+    _, slope, strength, held_out = best
+    offset = slope * base[examples.rows]
+    values = _fit_correction(
+        there, examples.relevant, examples.weights, offset, strength, None
+    )
+    odds = slope * base + values[0] + features @ values[1:]
+    return Prediction(odds, held_out, float(values[0]), slope)
+
+
+def _fit_correction(
+    features: Any,
+    is_relevant: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    strength: float,
+    start: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Intercept and coefficients of a logistic regression (L2) next to a fixed offset (n,)."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    columns = features.T.tocsr()
+
+    def loss(values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = features @ values[1:] + values[0] + offset
+        total = weights @ (np.logaddexp(0, logits) - is_relevant * logits) + values[
+            1:
+        ] @ values[1:] / (2 * strength)
+        rest = weights * (expit(logits) - is_relevant)
+        return float(total), np.concatenate(
+            [[rest.sum()], columns @ rest + values[1:] / strength]
+        )
+
+    if start is None:
+        start = np.zeros(features.shape[1] + 1)
+    options = {"maxiter": 60, "ftol": 1e-6, "gtol": 1e-2}
+    return np.asarray(
+        minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
     )
