@@ -18,6 +18,7 @@ from siamese_news.data.readers import open_posts
 from siamese_news.data.records import Article, Post
 from siamese_news.errors import InputError
 from siamese_news.search.inputs import articles_of, posts_of
+from siamese_news.search.query import TYPES, Query, SearchOptions
 
 STORY = "Flood in the town: the river took the bridge"
 TEXTS = ["vote for the mayor", "flood flood river", "a bridge in the flood", "🔥"]
@@ -304,6 +305,19 @@ def test_one_text_is_a_list_of_one_and_dates_choose(tiny_model):
     assert sorted(row["post_id"] for row in kept) == ["a", "b"]
     with pytest.raises(InputError, match="none of 1 posts has a readable date"):
         searcher.rank("flood", ["a post without a date"], after="2013")
+
+
+def test_the_options_in_python_are_those_of_a_query():
+    paths = {"second_look"}  # in Python, a path is a text as well
+    for name, kind in SearchOptions.__annotations__.items():
+        assert kind == TYPES[name] or name in paths
+        assert f"        {name}: " in SearchOptions.__doc__
+
+
+def test_a_number_of_posts_has_the_same_bounds_in_python_as_on_the_command_line():
+    for name in ("top", "second_look_posts", "threads"):
+        with pytest.raises(InputError, match=f"{name} is 0; .* from 1 on"):
+            Query(**{name: 0})
 
 
 def test_keywords_and_a_report_of_what_was_found(tiny_model, tmp_path):

@@ -29,6 +29,7 @@ _TYPES: dict[Any, Any] = {
     float | None: str | None,
 }
 _LAST = (*READING, "threads")  # below the options that a command has of its own
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def search_command(
@@ -63,13 +64,13 @@ def search_command(
         kind = _TYPES.get(kind, kind)
         if name == "format" and formats:
             kind = Literal[tuple(formats)] | None
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Parameter(name, keyword, default=value, annotation=kind)
+        return inspect.Parameter(name, _KEYWORD, default=value, annotation=kind)
 
     def command(function: Callable[..., None]) -> Callable[..., None]:
         def run(**values: Any) -> None:
-            typed = {name: values.pop(name) for name in fields}
-            query = _query(default, typed)
+            # scipy imports all of numpy, of which these two take as long as scipy itself.
+            postpone("numpy.f2py", "numpy.testing")
+            query = _query(default, {name: values.pop(name) for name in fields})
             try:
                 function(query, **values)
             except MemoryError as error:
@@ -81,10 +82,9 @@ def search_command(
                 ) from error
 
         _, *further = inspect.signature(function).parameters.values()
-        keyword = inspect.Parameter.KEYWORD_ONLY
         parameters = [
             *(parameter(name) for name in fields if name not in _LAST),
-            *(member.replace(kind=keyword) for member in further),
+            *(member.replace(kind=_KEYWORD) for member in further),
             *(parameter(name) for name in fields if name in _LAST),
         ]
         run.__name__ = function.__name__
@@ -110,6 +110,4 @@ def _query(default: Query, typed: Mapping[str, Any]) -> Query:
         # The command checks the rest.
         check_output(values.get("out"), [values["key"]], force=True)
         values["key"] = read_key(values["key"])
-    # scipy imports all of numpy, of which these two take as long as scipy itself.
-    postpone("numpy.f2py", "numpy.testing")
     return replace(default, **values)

@@ -304,16 +304,16 @@ class Query:
                 raise InputError(
                     f"{self.flag(name)} has an empty name; expected files, folders or globs"
                 )
-        for name in ("top", "second_look_posts"):
+        for name, fewest, optional in _COUNTS:
             count = getattr(self, name)
             whole = (
                 isinstance(count, Integral)
                 and not isinstance(count, bool)
-                and int(count) >= 1
+                and int(count) >= fewest
             )
-            if not whole and (count is not None or name == "top"):
+            if not whole and not (count is None and optional):
                 raise InputError(
-                    f"{name} is {count!r}; expected a whole number from 1 on"
+                    f"{name} is {count!r}; expected a whole number from {fewest} on"
                 )
         second_look_posts = self.second_look_posts
         if second_look_posts is not None and self.second_look is None:
@@ -449,7 +449,14 @@ _CHOICES = [
     for several in (kind, *get_args(kind))
     if get_origin(several) is Literal
 ]
-"""The fields that take one of several words: these, and whether the field can be left open."""
+"""The fields that take one of several words: these, and whether the field can be None."""
+
+_COUNTS = [
+    (name, option.least, TYPES[name] is not int)
+    for name, option in OPTIONS.items()
+    if option.least is not None
+]
+"""The fields that take a whole number: the least, and whether the field can be None."""
 
 # Fields that several commands take, in the order of their help.
 LISTS = ("one_story", "distinct", "rivals")
