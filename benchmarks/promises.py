@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.dev_lists import DevList, dev_lists
+from benchmarks.dev_lists import DevList, dev_lists, long_lists
 from benchmarks.line_chart import Line, line_chart
 from siamese_news.utils.markdown import markdown_table
 from siamese_news_desk.decide.bounds.hypergeometric import (
@@ -31,7 +31,12 @@ from siamese_news_desk.decide.bounds.hypergeometric import (
 )
 from siamese_news_desk.decide.forecast import chances_at
 from siamese_news_desk.decide.outlook import outlooks
-from siamese_news_desk.decide.plan.design import first_set, nested_sets, planned_nulls
+from siamese_news_desk.decide.plan.design import (
+    FIRST,
+    first_set,
+    nested_sets,
+    planned_nulls,
+)
 from siamese_news_desk.decide.simulation import (
     LabeledPool,
     Record,
@@ -204,7 +209,8 @@ def curve(
 ) -> list[tuple[int, float]]:
     """Mean number of posts in the list after each number of labels up to the budget."""
     share = Fraction(target)
-    sizes = nested_sets(pool.scores, first=first_set(budget))
+    first = first_set(budget, share, pool.relevance)
+    sizes = nested_sets(pool.scores, first=first)
     tables = tables_of(sizes, share, budget, error)
     total = np.zeros(budget + 1)
     for number in range(runs):
@@ -422,7 +428,8 @@ def labels_left(
     nothing = empty = wrong = 0
     for dev_list in lists:
         pool = dev_list.pool
-        sizes = nested_sets(pool.scores, first=first_set(budget))
+        first = first_set(budget, share, pool.relevance)
+        sizes = nested_sets(pool.scores, first=first)
         tables = tables_of(sizes, share, budget, error)
         for number in range(runs):
             ends = []
@@ -485,10 +492,12 @@ def outlook_row(
     widths = []
     for dev_list in lists:
         pool = dev_list.pool
+        assert pool.relevance is not None
         for found in outlooks(
-            pool.scores, dev_list.relevance, target, [budget], error=_ERROR
+            pool.scores, pool.relevance, target, [budget], error=_ERROR
         ):
-            sizes = nested_sets(pool.scores, first=first_set(budget))
+            first = first_set(budget, share, pool.relevance)
+            sizes = nested_sets(pool.scores, first=first)
             tables = tables_of(sizes, share, budget, _ERROR)
             for number in range(runs):
                 generator = generator_of(
@@ -513,6 +522,64 @@ def outlook_row(
         "shorter": f"{100 * np.mean(below):.0f}%",
         "off by a factor of": float(np.exp(np.median(errors))),
         "range": f"1 to {np.exp(np.mean(widths)):.1f}",
+    }
+
+
+def starts_row(
+    lists: Sequence[DevList],
+    target: str,
+    budget: int,
+    runs: int,
+    *,
+    error: float,
+    seed: int,
+) -> Record | None:
+    """Lists of one collection begun at the usual first set, and where the relevance says.
+
+    Only lists count on which the oracle returns at least `FIRST` posts; None if there are none.
+    """
+    share = Fraction(target)
+    able = [one.pool for one in lists if one.pool.oracle(share) >= FIRST]
+    if not able:
+        return None
+    posts: dict[bool, list[float]] = {False: [], True: []}
+    nothing = {False: 0, True: 0}
+    wrong = moved = 0
+    for pool in able:
+        firsts = {
+            False: first_set(budget),
+            True: first_set(budget, share, pool.relevance),
+        }
+        moved += firsts[True] > firsts[False]
+        for by_relevance, first in firsts.items():
+            sizes = nested_sets(pool.scores, first=first)
+            tables = tables_of(sizes, share, budget, error)
+            shares = []
+            for number in range(runs):
+                generator = generator_of(
+                    seed, "starts", pool.name, target, budget, number
+                )
+                order = random_order(sizes, generator, budget)
+                done = replay(tables, order, pool.relevant, target=share, budget=budget)
+                shares.append(min(1.0, done.posts / pool.oracle(share)))
+                nothing[by_relevance] += not done.size
+                wrong += by_relevance and done.misses(share)
+            posts[by_relevance].append(float(np.mean(shares)))
+    replays = runs * len(able)
+    low, high = interval(wrong, replays)
+    gains = np.subtract(posts[True], posts[False])
+    return {
+        "lists": f"{lists[0].group} ({len(able)})",
+        "target": target,
+        "labels": budget,
+        "begun further down": moved,
+        "usual": float(np.mean(posts[False])),
+        "by relevance": float(np.mean(posts[True])),
+        "least gain": f"{gains.min():+.3f}",
+        "nothing certified": f"{100 * nothing[False] / replays:.0f}%, "
+        f"{100 * nothing[True] / replays:.0f}%",
+        "false lists": f"{wrong} of {replays:,}",
+        "99% interval": _interval({"low": low, "high": high}),
     }
 
 
@@ -541,6 +608,9 @@ def main() -> None:
         "--outlook", action="store_true", help="of the development lists, alone"
     )
     parser.add_argument(
+        "--starts", type=Path, help="folder of the long lists; of all lists, alone"
+    )
+    parser.add_argument(
         "--families", type=int, default=0, help="corpora of each family"
     )
     parser.add_argument("--precision", nargs="*", default=[".8", ".9", ".95"])
@@ -558,6 +628,18 @@ def main() -> None:
             for budget in given.budget
         ]
         print(markdown_table(rows))
+        return
+    if given.starts:
+        every = [*dev_lists(given.lists), *long_lists(given.starts)]
+        options = {"error": _ERROR, "seed": given.seed}
+        for group in dict.fromkeys(dev_list.group for dev_list in every):
+            members = [dev_list for dev_list in every if dev_list.group == group]
+            cells = [
+                starts_row(members, target, budget, given.runs, **options)
+                for target in given.precision
+                for budget in given.budget
+            ]
+            print(markdown_table([cell for cell in cells if cell]), flush=True)
         return
     shown = ".9" if ".9" in given.precision else given.precision[0]
     promises: list[Record] = []

@@ -125,6 +125,29 @@ def test_claims_with_one_error_too_many(target, budget, start):
     assert interval(wrong, 2000)[0] <= 0.05
 
 
+@pytest.mark.parametrize("target", [".9", ".95"])
+def test_a_relevance_that_lies_makes_no_more_lists_false(target):
+    """Every post looks relevant, so the first set is as large as it can be; all sets are bad."""
+    share = Fraction(target)
+    first = first_set(100, share, np.ones(20_000))
+    assert first == 1000
+    sizes = nested_sets(-np.arange(20_000.0), first=first)
+    nulls = np.maximum.accumulate(planned_nulls(sizes, share, 100))
+    relevant = np.ones(20_000, bool)
+    start = 0
+    for end, errors in zip(sizes.tolist(), np.diff(nulls, prepend=0), strict=True):
+        relevant[end - errors : end] = False
+        assert end - errors >= start
+        start = end
+    tables = tables_of(sizes, share, 100, 0.05)
+    wrong = 0
+    for number in range(600):
+        order = random_order(sizes, generator_of(9, target, number), 100)
+        done = replay(tables, order, relevant, target=share, budget=100)
+        wrong += done.misses(share)
+    assert wrong <= 48  # 99.9% of binomial draws at .05 lie below
+
+
 def false_lists(target, budget, start, runs):
     """Of a corpus whose sets have one error too many each, but for the first ones, which have none.
 

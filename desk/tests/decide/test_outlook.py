@@ -11,7 +11,6 @@ from siamese_news_desk.decide.outlook import (
     RIGHT,
     outlook_sentence,
     outlooks,
-    relevance_of,
 )
 from siamese_news_desk.decide.plan.population import Population
 
@@ -63,7 +62,7 @@ def test_the_command_says_it_and_fixes_nothing(tmp_path):
     assert "with 100 labels about" in lines[0] and "with 1,000 labels about" in lines[0]
     assert sorted(tmp_path.iterdir()) == before
     population = Population(tmp_path / "scored.jsonl")
-    found = outlooks(population.scores, relevance_of(population), ".8")
+    found = outlooks(population.scores, population.relevance(), ".8")
     assert outlook_sentence(".8", found) == lines[0]
 
 

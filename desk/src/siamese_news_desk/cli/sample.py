@@ -132,7 +132,9 @@ def sample(
     first: Annotated[
         int | None,
         typer.Option(
-            min=10, help="Posts of the first set (default: 150 with 300 labels)."
+            min=10,
+            help="Posts of the first set (default: 150 with 300 labels; more where the "
+            "relevance that the search estimates promises a long list).",
         ),
     ] = None,
     ratio: Annotated[
@@ -238,7 +240,6 @@ def _say_outlook(
         LABELS,
         outlook_sentence,
         outlooks,
-        relevance_of,
     )
     from siamese_news_desk.decide.plan.design import share_of
     from siamese_news_desk.decide.plan.population import Population
@@ -247,7 +248,7 @@ def _say_outlook(
     for target in precision:
         share_of(target, "precision")
     population = Population(results)
-    relevance = relevance_of(population)
+    relevance = population.relevance()
     if relevance is None:
         raise InputError(
             f"{results}: has no relevance for every post, from which an outlook is made; expected "

@@ -35,6 +35,7 @@ from siamese_news_desk.decide.plan.design import (
     reserved_labels,
     share_of,
 )
+from siamese_news_desk.decide.plan.files import read_sealed
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import KnownVerdicts, Texts, distinct
@@ -56,7 +57,7 @@ class Settings:
         targets: precisions.
         confidence: of each target, or with `joint` of all of them together.
         budget: planned labels.
-        first: posts of the first set; None for `first_set`.
+        first: posts of the first set; None for `first_set` at the highest precision.
         false_positive: share of not relevant posts that the annotator may call relevant; None for a
             certificate about the annotator's own verdicts.
         false_negative: least share of relevant posts that the annotator calls not relevant.
@@ -166,6 +167,16 @@ class Settings:
             )
             for of_target in nulls
         ]
+
+
+def _first(path: Path, population: Population, settings: Settings) -> int:
+    """The posts of the first set of a new plan, or of the one that is in the file already."""
+    if path.exists():
+        first = read_sealed(path, "plan")["settings"].get("first")
+        if isinstance(first, int):
+            return first
+    target = max(map(Fraction, settings.targets))
+    return first_set(settings.budget, target, population.relevance())
 
 
 def _shown(looks: Sequence[int]) -> Iterable[int]:
@@ -308,7 +319,7 @@ class Certification(SamplingPlan):
         settings.check()
         population = Population(results)
         if settings.first is None:
-            settings = replace(settings, first=first_set(settings.budget))
+            settings = replace(settings, first=_first(path, population, settings))
         sizes = settings.sets(population.scores)
         noisy = settings.false_positive is not None
         texts = Texts(population, options.get("posts"))

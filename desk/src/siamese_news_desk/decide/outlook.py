@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news_desk.decide.plan.design import first_set, nested_sets
-from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.simulation import (
     generator_of,
     random_order,
@@ -35,7 +34,6 @@ _CENTER = 0.4  # mean shift of the logits: relevance is cautious
 _SHIFT = 1.3
 _STRETCH = 0.3
 _DRAWS = 40
-_LARGEST = 50_000  # posts from the top
 _LEAST = 1e-4  # relevance of a post, at least
 
 
@@ -56,16 +54,6 @@ class Outlook:
     middle: int
     high: int
     certified: float
-
-
-def relevance_of(population: Population) -> NDArray[np.float64] | None:
-    """The relevance of the best posts, best first; None if the results have none."""
-    rows = population.values(min(_LARGEST, len(population)), ["relevance"])
-    try:
-        relevance = np.array([float(row["relevance"]) for row in rows], np.float64)
-    except (KeyError, TypeError, ValueError):
-        return None
-    return relevance if ((relevance >= 0) & (relevance <= 1)).all() else None
 
 
 def outlooks(
@@ -95,7 +83,7 @@ def outlooks(
     for budget in labels:
         if budget >= len(scores):
             continue
-        sizes = nested_sets(scores, first=first_set(budget))
+        sizes = nested_sets(scores, first=first_set(budget, share, relevance))
         tables = tables_of(sizes, share, budget, error)
         posts, certified = [], 0
         for number in range(draws):

@@ -39,11 +39,18 @@ _NO_LIST = "no list has this precision"
 
 @dataclass(frozen=True, slots=True)
 class LabeledPool:
-    """A pool: scores (N,) in descending order, and whether each post is relevant (N,)."""
+    """A pool with known labels.
+
+    Attributes:
+        scores: (N,) in descending order.
+        relevant: (N,) whether each post is.
+        relevance: (M,) of the best posts, as the search estimated it, or None.
+    """
 
     name: str
     scores: NDArray[np.float64]
     relevant: NDArray[np.bool_]
+    relevance: NDArray[np.float64] | None = None
 
     def oracle(self, target: Fraction) -> int:
         """The most posts that a threshold can return at the target precision."""
@@ -84,7 +91,7 @@ def read_pool(results: Path, qrels: Path) -> LabeledPool:
             f"{qrels}: none of its posts is in {results}; expected qrels of that pool"
         )
     name = qrels.parent.parent.name if qrels.parent.name == "qrels" else results.stem
-    return LabeledPool(name, population.scores, is_relevant)
+    return LabeledPool(name, population.scores, is_relevant, population.relevance())
 
 
 def generator_of(seed: int, *parts: object) -> np.random.Generator:
@@ -300,7 +307,8 @@ def replay_cell(
     replays = []
     wrong_naive = 0
     oracle = pool.oracle(precision)
-    sizes = nested_sets(pool.scores, first=first_set(budget))
+    first = first_set(budget, precision, pool.relevance)
+    sizes = nested_sets(pool.scores, first=first)
     tables = tables_of(sizes, precision, budget, error)
     for number in range(runs):
         generator = generator_of(seed, pool.name, target, budget, number)

@@ -27,7 +27,7 @@ from siamese_news_desk.decide.certificate import (
 )
 from siamese_news_desk.decide.certificate_page import answers_html, page_of
 from siamese_news_desk.decide.certification import Certification, Claim, Settings
-from siamese_news_desk.decide.outlook import outlook_sentence, outlooks, relevance_of
+from siamese_news_desk.decide.outlook import outlook_sentence, outlooks
 from siamese_news_desk.decide.plan.design import Keys, Order, share_of
 from siamese_news_desk.decide.plan.files import SEAL, sibling
 from siamese_news_desk.decide.plan.ledger import plans_over
@@ -148,7 +148,7 @@ class Certificate(_Planned[Certification]):
         for target in targets:
             share_of(target, "precision")
         population = Population(self._project.require_results())
-        relevance = relevance_of(population)
+        relevance = population.relevance()
         if relevance is None:
             raise InputError(
                 "the results have no relevance, from which an outlook is made"

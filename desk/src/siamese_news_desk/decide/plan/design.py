@@ -21,6 +21,14 @@ FIRST = 100
 # (``python -m benchmarks.certify_design``).
 _FOUND, _FOUND_LESS = 2.5, 4.5
 
+# Chosen on the development lists (``python -m benchmarks.promises --starts``): from a larger part
+# on, more plans certify nothing.
+_MARGIN = Fraction(1, 2)  # part of the allowed errors that the estimate may expect
+_PART = 8  # the first set is this part of the posts that are estimated to be good
+_POSTS_A_LABEL = 10  # the most posts of the first set
+# With m labels and no error, about 3/m of a large set may be errors (confidence .95).
+_TELLING = 3
+
 _SMALLEST = 10  # posts of a first set that ends before many equal scores
 
 _JUMP = 1.25  # a next set that is larger by this factor is so because of equal scores
@@ -60,9 +68,27 @@ def least_errors(size: int, target: Fraction, removed: int = 0) -> int:
     return size - needed + 1
 
 
-def first_set(budget: int) -> int:
-    """The posts of the first set: 150 with 300 planned labels, 100 with fewer than 134."""
-    return max(FIRST, math.isqrt(75 * budget))
+def first_set(
+    budget: int,
+    target: Fraction | None = None,
+    relevance: NDArray[np.float64] | None = None,
+) -> int:
+    """The posts of the first set: 150 with 300 planned labels, 100 with fewer than 134.
+
+    A descent that starts there uses up few labels before it is beyond the posts of a large list, so
+    an estimate of the `relevance` (M,) of the best posts may name a larger set for a `target`: an
+    eighth of the best posts of which half as many are estimated to be errors as the target allows.
+    The estimate chooses where the tests begin and enters none of them: any first set is valid that
+    is fixed before the first label.
+    """
+    least = max(FIRST, math.isqrt(75 * budget))
+    if target is None or relevance is None or budget * (1 - target) < _TELLING:
+        return least
+    posts = np.arange(1, len(relevance) + 1)
+    wanted = float(1 - _MARGIN * (1 - target))
+    good = np.flatnonzero(np.cumsum(relevance) >= wanted * posts)
+    likely = int(good[-1]) + 1 if len(good) else 0
+    return max(least, min(likely // _PART, _POSTS_A_LABEL * budget))
 
 
 def planned_nulls(

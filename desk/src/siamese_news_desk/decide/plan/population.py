@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.results import Articles, read_columns, read_texts, read_values
+from siamese_news.data.results import (
+    Articles,
+    column_names,
+    read_columns,
+    read_texts,
+    read_values,
+)
 from siamese_news.errors import InputError
 from siamese_news.utils.strings import Strings
 from siamese_news_desk.decide.plan.design import keys_of
 from siamese_news_desk.labels.units import Unit
 
 _PIECE = 1 << 18  # names in memory at one time
+_LIKELY = 50_000  # best posts whose relevance is read
 
 SKETCH = 512
 """Hashes of a sketch: they estimate the part of a population that another one shares to within .02,
@@ -148,8 +155,24 @@ class Population:
         values_at: list[Mapping[str, Any]] = [{}] * size
         for row, values in enumerate(read_values(self.path, columns)):
             if row in rank_of:
-                values_at[rank_of[row]] = values
+                values_at[rank_of.pop(row)] = values
+            if not rank_of:  # a search writes the best posts first
+                break
         return values_at
+
+    def relevance(self) -> NDArray[np.float64] | None:
+        """The relevance of the best posts that the search estimated, best first.
+
+        None if the file has none, or not for each of them.
+        """
+        if "relevance" not in column_names(self.path):
+            return None
+        rows = self.values(min(_LIKELY, len(self)), ["relevance"])
+        try:
+            relevance = np.array([float(row["relevance"]) for row in rows], np.float64)
+        except (KeyError, TypeError, ValueError):
+            return None
+        return relevance if ((relevance >= 0) & (relevance <= 1)).all() else None
 
     def members(
         self, posts: Sequence[str]
