@@ -7,7 +7,7 @@ holds whichever other posts are labeled, and at every look.
 
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import count, islice, takewhile
@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.bounds.missing import FewMissing
 from siamese_news_desk.decide.bounds.sequential import (
     Values,
     most_relevant,
@@ -36,6 +37,9 @@ from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.units import Unit
 
 RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
+
+LOOKS, RATIO = "exact looks", "prior-posterior ratio"
+"""Tests of the random part of `LEARN_FIRST`."""
 
 Known = Mapping[int, int]
 """Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
@@ -172,24 +176,31 @@ class LearnThenRandom(Rule):
     long as this finds relevant posts. Any order is valid, because nothing is concluded from it. The
     second part labels random posts of the rest. With F relevant posts found, u posts left, and x of
     m random ones relevant, the rule stops when every number of relevant posts in the rest that
-    would break the recall is ruled out (`recall_shown`, valid at every look). If the random posts
+    would break the recall is ruled out (`missing.FewMissing`). If the random posts
     show instead that too many are missing, the next round begins and learns from them. The rounds
     share the error: the first may use .8 of it, the next .8 of what is left, and so on.
 
     For `recall`, `error` and `order` see `RandomPositives`; the `learner` returns the order of the
-    first part.
+    first part. `test` is that of the random part: the looks of `FewMissing`, or the ratio of plans
+    that were made before there were such looks.
 
     Attributes:
         requested: labels by rank, in the order in which the rule requested them; it ignores others.
     """
 
     def __init__(
-        self, recall: float, error: float, order: NDArray[np.int64], learner: Learner
+        self,
+        recall: float,
+        error: float,
+        order: NDArray[np.int64],
+        learner: Learner,
+        test: str = LOOKS,
     ) -> None:
         self._recall = recall
         self._error = error
         self._order = order
         self._learner = learner
+        self._test = test
         self._restart()
 
     def _restart(self) -> None:
@@ -253,17 +264,24 @@ class LearnThenRandom(Rule):
             rest = self._order[~np.isin(self._order, list(self.requested))]
             error = self._round_error = self._error * _FIRST * (1 - _FIRST) ** number
             breaks = top * (1 - self._recall) / self._recall
+            shown = self._shown(top, len(rest), error)
             for drawn in range(len(rest) + 1):
                 self._sample = top, len(rest), drawn, hits
-                if drawn == len(rest) or recall_shown(
-                    top, hits, drawn, len(rest), self._recall, error
-                ):
+                if drawn == len(rest) or shown(hits, drawn):
                     while True:
                         yield []
                 if hits >= _HITS and hits / drawn * len(rest) > breaks:
                     break
                 hits += yield rest[drawn:]
             self._sample = None
+
+    def _shown(self, top: int, rest: int, error: float) -> Callable[[int, int], bool]:
+        """Whether relevant posts among a number of random ones of the rest show the recall."""
+        if self._test == LOOKS:
+            return FewMissing(top, rest, self._recall, error).shown
+        return lambda hits, drawn: bool(
+            recall_shown(top, hits, drawn, rest, self._recall, error)
+        )
 
 
 def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
@@ -357,6 +375,7 @@ class Goal:
         find: number of relevant posts to find, or None.
         recall: share of all relevant posts to find, or None.
         positives: with `RANDOM_FIRST`: random relevant posts to wait for.
+        test: with `LEARN_FIRST`: of its random part; plans without the field have the `RATIO`.
     """
 
     find: int | None
@@ -365,6 +384,7 @@ class Goal:
     positives: int
     confidence: str
     seed: int
+    test: str = LOOKS
 
     def check(self) -> None:
         """Raise an `InputError` for a value that no pool allows."""
@@ -402,7 +422,7 @@ class Goal:
                 rules.append(RandomPositives(recall, error, self.positives, order))
             else:
                 learner = word_learner(population.scores, texts)
-                rules.append(LearnThenRandom(recall, error, order, learner))
+                rules.append(LearnThenRandom(recall, error, order, learner, self.test))
         if self.find is not None:
             rules.append(Find(self.find, size))
         return rules
@@ -414,7 +434,7 @@ class Stopping(SamplingPlan):
     kind = "stopping"
 
     def _prepare(self) -> None:
-        chosen = self.plan["settings"]
+        chosen = {"test": RATIO, **self.plan["settings"]}
         self.goal = Goal(**{field.name: chosen[field.name] for field in fields(Goal)})
         self.goal.check()
         self.rules = self.goal.rules(self.population, self.texts)
@@ -428,7 +448,7 @@ class Stopping(SamplingPlan):
         posts = options.get("posts")
         if path.exists():
             stopping = cls.resume(path, results=results, posts=posts)
-            if stopping.goal != goal:
+            if stopping.goal != replace(goal, test=stopping.goal.test):
                 raise InputError(
                     f"{path}: this file has another plan. What is fixed before the first label "
                     "cannot be changed afterwards: repeat its options, or use another --labels"
