@@ -408,7 +408,7 @@ class Goals(_Planned[Stopping]):
         """The options of `annotate` for these goals."""
         with self._guard:
             options = asdict(self._open().goal)
-            del options["seed"]
+            del options["seed"], options["test"]
             return options
 
 
