@@ -1,13 +1,31 @@
 """Every number of the lexical head."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Annotated, Any, get_args
 
 from siamese_news.errors import InputError
 
 # A number above this is a mistake: memory would be asked for it, or it would not fit.
 _MOST = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The numbers that an option takes, in words, and the limits."""
+
+    words: str
+    least: float
+    most: float = math.inf
+
+
+_ANY = Bounds("a number", -math.inf)
+Share = Annotated[float, Bounds("a number from 0 to 1", 0, 1)]
+Amount = Annotated[float, Bounds("0 or more", 0)]
+Positive = Annotated[float, Bounds("a number above 0", math.ulp(0.0))]
+Number = Annotated[int, Bounds("0 or more", 0)]
+Count = Annotated[int, Bounds("1 or more", 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +47,12 @@ class FocusedPool:
     """
 
     score: float = 0.03
-    share: float = 0.1
+    share: Amount = 0.1
     full: float = 0.15
     posts: int = 100
-    pool: float = 0.75
+    pool: Share = 0.75
     headline: int = 12
-    headline_weight: float = 0.5
+    headline_weight: Share = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +79,12 @@ class RocchioFeedback:
 
     posts: int = 20
     focused_posts: int = 5
-    least: int = 3
+    least: Count = 3
     score: float = 0.15
-    weight: float = 0.25
-    alike: float = 0.3
-    foreign_posts: int = 40
-    foreign_least: int = 5
+    weight: Share = 0.25
+    alike: Share = 0.3
+    foreign_posts: Number = 40
+    foreign_least: Count = 5
     foreign_score: float = 0.05
 
 
@@ -83,9 +101,9 @@ class DenseExcess:
         strong: and much from this on; between the two the weight is linear.
     """
 
-    quantile: float = 0.995
-    weight: float = 0.2
-    strong_weight: float = 0.1
+    quantile: Share = 0.995
+    weight: Share = 0.2
+    strong_weight: Amount = 0.1
     weak: float = 0.1
     strong: float = 0.3
 
@@ -113,10 +131,10 @@ class Agreement:
         strong: some do from here on.
     """
 
-    weight: float = 0.1
-    feedback: float = 0.5
-    first: int = 20
-    posts: int = 1000
+    weight: Share = 0.1
+    feedback: Amount = 0.5
+    first: Count = 20
+    posts: Count = 1000
     low: float = 1.75
     high: float = 2.5
     few: float = 0.04
@@ -144,13 +162,13 @@ class Smoothing:
         weight: of the neighbors; 0 for no smoothing.
     """
 
-    posts: int = 2000
-    neighbors: int = 20
-    least: float = 0.25
+    posts: Count = 2000
+    neighbors: Count = 20
+    least: Amount = 0.25
     exponent: float = 3.0
-    prior: float = 0.3
-    dense: float = 0.2
-    weight: float = 1.0
+    prior: Positive = 0.3
+    dense: Share = 0.2
+    weight: Share = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +196,10 @@ class Widening:
         shared: they have from here on.
     """
 
-    neighbors: int = 40
-    least: float = 0.1
+    neighbors: Count = 40
+    least: Amount = 0.1
     exponent: float = 1.5
-    first: int = 20
+    first: Count = 20
     few: float = 0.06
     many: float = 0.12
     unlike: float = 0.4
@@ -205,11 +223,11 @@ class Surface:
         background: weight of the background's IDF where the pool's has none, from 0 to 1.
     """
 
-    weight: float = 0.25
-    unknown: float = 8.0
-    characters: int = 4
-    near: float = 50.0
-    background: float = 0.25
+    weight: Amount = 0.25
+    unknown: Amount = 8.0
+    characters: Count = 4
+    near: Positive = 50.0
+    background: Share = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +241,10 @@ class Passages:
         posts: an article's best posts that are compared; each text counts once.
     """
 
-    weight: float = 2.6
-    words: int = 60
-    rank: int = 20
-    posts: int = 2000
+    weight: Amount = 2.6
+    words: Count = 60
+    rank: Count = 20
+    posts: Count = 2000
 
 
 _PARTS: dict[str, Any] = {
@@ -264,12 +282,12 @@ class TermOptions:
         passages: the bonus for closeness to one passage; needs the surface.
     """
 
-    power: float = 1.5
-    lead_half_life: float = 100.0
-    pivot: float = 0.6
-    article_tokens: int = 2000
-    bigram_weight: float = 0.5
-    dense: float = 0.03
+    power: Amount = 1.5
+    lead_half_life: Positive = 100.0
+    pivot: Share = 0.6
+    article_tokens: Count = 2000
+    bigram_weight: Share = 0.5
+    dense: Share = 0.03
     agreement: Agreement = field(default_factory=Agreement)
     excess: DenseExcess = field(default_factory=DenseExcess)
     focused_pool: FocusedPool = field(default_factory=FocusedPool)
@@ -281,12 +299,6 @@ class TermOptions:
 
     def __post_init__(self) -> None:
         values = dict(_checked_numbers(self, ""))
-        for names, expected, fits in _RANGES:
-            for name in names.split():
-                if not fits(values[name]):
-                    raise InputError(
-                        f"terms: {name}={values[name]}; expected {expected}"
-                    )
         for names, expected, fits in _RELATIONS:
             chosen = {name: values[name] for name in names.split()}
             if not fits(*chosen.values()):
@@ -304,36 +316,6 @@ class TermOptions:
         """As plain values."""
         return asdict(self)
 
-
-_RANGES: tuple[tuple[str, str, Callable[..., bool]], ...] = (
-    (
-        "pivot bigram_weight dense excess.weight excess.quantile focused_pool.pool "
-        "focused_pool.headline_weight smoothing.dense smoothing.weight surface.background "
-        "feedback.weight feedback.alike agreement.weight",
-        "a number from 0 to 1",
-        lambda value: 0 <= value <= 1,
-    ),
-    (
-        "power excess.strong_weight focused_pool.share smoothing.least surface.weight "
-        "widening.least "
-        "surface.unknown passages.weight feedback.foreign_posts agreement.feedback",
-        "0 or more",
-        lambda value: value >= 0,
-    ),
-    (
-        "lead_half_life smoothing.prior surface.near",
-        "a number above 0",
-        lambda value: value > 0,
-    ),
-    (
-        "article_tokens smoothing.posts smoothing.neighbors surface.characters passages.words "
-        "passages.rank passages.posts feedback.least feedback.foreign_least agreement.first "
-        "agreement.posts widening.neighbors widening.first",
-        "1 or more",
-        lambda value: value >= 1,
-    ),
-)
-"""Options, the values they take in words, and the check of one value."""
 
 _RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
     (
@@ -376,20 +358,23 @@ _RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
         lambda least, posts, focused: least <= min(posts, focused),
     ),
 )
-"""The same for options that depend on each other."""
+"""Options that depend on each other, the values they take in words, and the check."""
 
 
 def _checked_numbers(options: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Dotted names and values, all of the right type and finite."""
+    """Dotted names and values, all of the right type, finite and within their bounds."""
     for option in fields(options):
         value, name = getattr(options, option.name), f"{prefix}{option.name}"
         if is_dataclass(value):
             yield from _checked_numbers(value, f"{name}.")
             continue
-        kinds = (int,) if option.type is int else (int, float)
+        kind, bounds = get_args(option.type) or (option.type, _ANY)
+        kinds = (int,) if kind is int else (int, float)
         if type(value) not in kinds or not abs(value) <= _MOST:  # NaN is not <= either
-            number = "a whole number" if option.type is int else "a number"
+            number = "a whole number" if kind is int else "a number"
             raise InputError(
                 f"terms: {name}={value!r}; expected {number} up to {_MOST:,}"
             )
+        if not bounds.least <= value <= bounds.most:
+            raise InputError(f"terms: {name}={value}; expected {bounds.words}")
         yield name, value
