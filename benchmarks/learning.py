@@ -53,7 +53,12 @@ from siamese_news_desk.decide.learning import (
 )
 from siamese_news_desk.decide.learning_examples import CHOSEN, TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
-from siamese_news_desk.decide.stopping import LearnThenRandom, learned_order
+from siamese_news_desk.decide.stopping import (
+    LOOKS,
+    RATIO,
+    LearnThenRandom,
+    learned_order,
+)
 
 SIZES = (20, 50, 100, 300)
 BATCH = 10
@@ -565,12 +570,13 @@ def recalling(lists: Path) -> None:
                         (labels / best, short)
                     )
                 drawn = np.argsort(keys, kind="stable")
-                rule = LearnThenRandom(recall, 0.05, drawn, learner)
-                assert not rule.next(truth)
-                short = sum(rule.requested.values()) < recall * total
-                found[pool.group, recall, "learn-first"].append(
-                    (len(rule.requested) / best, short)
-                )
+                for test in (LOOKS, RATIO):
+                    rule = LearnThenRandom(recall, 0.05, drawn, learner, test)
+                    assert not rule.next(truth)
+                    short = sum(rule.requested.values()) < recall * total
+                    found[pool.group, recall, f"learn-first, {test}"].append(
+                        (len(rule.requested) / best, short)
+                    )
             if calculate_h0 is not None:
                 known: dict[int, int] = {}
                 while len(known) < size:
