@@ -41,6 +41,7 @@ def test_a_long_good_list_is_begun_further_down(tmp_path, name):
     # Half of a tenth may be errors: 4,210 posts, and the first set is an eighth of them.
     assert planned(tmp_path)["settings"]["first"] == 526
     assert planned(tmp_path)["sets"][0] == 526
+    assert "The first set has 526 posts in place of 100" in done.stdout + done.stderr
     finish(tmp_path, relevant)
     claim = certificate(tmp_path)["claims"][0]
     assert claim["posts"] > 526 and claim["taken_out"] < 10
@@ -61,8 +62,10 @@ def test_the_highest_of_several_precisions_decides(tmp_path):
 def test_a_plan_keeps_the_first_set_that_it_has(tmp_path):
     """One that was made before the relevance was asked, or with --first."""
     with_relevance(tmp_path / "scored.jsonl", lambda rank: 1.0)
-    assert start(tmp_path, "--budget", 100, "--first", 100).exit_code == 0
+    done = start(tmp_path, "--budget", 100, "--first", 100)
+    assert done.exit_code == 0, done.stderr
     before = planned(tmp_path)
+    assert "in place of" not in done.stdout + done.stderr
     (tmp_path / "sheet.csv").unlink()
     done = start(tmp_path, "--budget", 100)
     assert done.exit_code == 0, done.stderr

@@ -212,7 +212,7 @@ def sample(
         f"{out}: {counted(len(units), 'post')} to label of {len(work.population):,}; then: "
         f"siamese-news certify --labels {quote(str(out))}"
     )
-    for remark in work.remarks():
+    for remark in filter(None, [*work.remarks(), work.first_remark()]):
         echo(remark)
     if not any(unit.text for unit in units):
         source = (posts or [results])[0]

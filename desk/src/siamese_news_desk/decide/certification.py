@@ -374,6 +374,18 @@ class Certification(SamplingPlan):
             ]
         return []
 
+    def first_remark(self) -> str:
+        """What a large first set means for the plan; empty for the usual one."""
+        usual = first_set(self.settings.budget)
+        first = int(self.sizes[0])
+        if (self.settings.first or 0) <= usual or first <= usual:
+            return ""
+        return (
+            f"The first set has {first:,} posts in place of {usual}, so that the labels reach "
+            "further in a long list; if its precision is in doubt there, nothing is certified. "
+            f"--first {usual} is the surer choice, and the shorter list."
+        )
+
     @property
     def error(self) -> Fraction:
         """The largest probability of a wrong certificate, including earlier plans."""
