@@ -492,7 +492,7 @@ def table(pools: Iterator[RankedPool], mix: str, seeds: int) -> None:
                 gains = np.array([row.precision - row.search for row in those])
                 cells.append(
                     f"{np.mean([row.precision for row in those]):.3f} "
-                    f"{gains.mean():+.3f} ± {spread(gains):.3f} ({gains.min():+.3f}) "
+                    f"{gains.mean():+z.3f} ± {spread(gains):.3f} ({gains.min():+z.3f}) "
                     f"{np.mean([row.whole for row in those]):.3f}"
                 )
             print(f"| {name} | {' | '.join(cells)} |")
