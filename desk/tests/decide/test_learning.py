@@ -28,6 +28,7 @@ from siamese_news_desk.decide.learning_judgment import (
 from siamese_news_desk.decide.learning_views import (
     PostWords,
     Prediction,
+    _fit_words,
     corrected,
     shares_of,
 )
@@ -269,6 +270,20 @@ def test_the_correction_is_where_its_loss_is_least():
         for strength in CHOSEN.corrections
     ]
     assert min(slopes) < 0.05
+
+
+def test_a_word_seen_once_counts_for_a_post_by_naive_bayes():
+    """The odds of a word against counts written out; the regression is the same for both words."""
+    counts = csr_array(np.array([[2.0, 0, 1], [1, 0, 0], [0, 3, 1], [0, 1, 1]]))
+    relevant = np.array([True, True, False, False])
+    prediction, coefficients = _fit_words(counts, np.arange(4), relevant, np.ones(4))
+    pseudo = CHOSEN.smoothing
+    sums = [counts.toarray()[relevant == kind].sum(axis=0) for kind in (True, False)]
+    shares = [(row + pseudo) / (row.sum() + 3 * pseudo) for row in sums]
+    evidence = counts.toarray() @ np.log(shares[0] / shares[1])
+    regression = counts.toarray() @ coefficients
+    expected = standardized(standardized(regression) + standardized(evidence))
+    np.testing.assert_allclose(prediction, expected, atol=1e-9)
 
 
 def test_a_mixture_believes_the_prediction_that_expects_held_out_labels():

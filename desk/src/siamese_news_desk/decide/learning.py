@@ -4,8 +4,8 @@ Labels mostly come from the top, where a word may count against a post although 
 counts for it; so random posts from far down, which are almost all not relevant, are also used to
 learn. Two views of the words are mixed, by how likely they make labels that were not learned from:
 
-- a regression on the words alone, whose prediction is added to the score of the search with a
-  weight that is nothing without evidence;
+- a regression and naive Bayes on the words alone, whose prediction is added to the score of the
+  search with a weight that is nothing without evidence;
 - a regression on the words next to the score of the search, so that they only correct it.
 
 The order is used if it explains labels better than the search, and if labels go with words better

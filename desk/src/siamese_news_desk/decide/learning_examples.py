@@ -23,6 +23,7 @@ class Constants:
     Attributes:
         folds: of the cross-validation.
         strength: C of the regression on words.
+        smoothing: what naive Bayes adds to the weight of each word in both kinds of posts.
         far_posts: random posts that are taken as not relevant ...
         far_rank: ... from below a third of the pool, or from below this rank.
         far_weight: their total weight: that of the labeled posts not relevant, or at least this.
@@ -49,6 +50,7 @@ class Constants:
 
     folds: int = 5
     strength: float = 3.0
+    smoothing: float = 0.3
     far_posts: int = 1500
     far_rank: int = 8000
     far_weight: float = 10.0
