@@ -365,11 +365,11 @@ def test_export_with_open_batch_and_length(encoder, inputs, texts):
 @pytest.mark.parametrize(
     "name",
     [
-        "star",
+        "bag",
         *(
             pytest.param(name, marks=pytest.mark.slow)
             for name in NAMES
-            if name != "star"
+            if name != "bag"
         ),
     ],
 )

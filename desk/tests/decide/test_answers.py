@@ -83,6 +83,7 @@ def test_an_interval_has_the_numbers_that_the_labels_leave(size, data):
         assert low == high == hits
 
 
+@pytest.mark.slow
 def test_an_interval_holds_at_every_look():
     """Of 400 orders, at most 5% leave the truth at any of 120 looks."""
     generator, left = np.random.default_rng(2), 0

@@ -147,6 +147,7 @@ def test_the_place_is_safe_for_finite_pools():
             assert Fraction(ways, math.comb(total, positives)) <= Fraction(1, 20)
 
 
+@pytest.mark.slow
 def test_promises_are_kept():
     """Violations at most as often as allowed: four times the error breaks this bound."""
     size = 1500
