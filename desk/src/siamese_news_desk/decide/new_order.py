@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from siamese_news.data.results import read_table
 from siamese_news.errors import InputError
-from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.files import atomic_write, file_sha256, write_json
 from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.agreement import machine_lines
 from siamese_news_desk.decide.learning import Feedback, learn, next_posts, unjudged
@@ -232,5 +232,6 @@ def write_order(
         "provenance": provenance(),
         "feedback": feedback.plain()
         | {"of": read.path.name, "remarks": read.remarks()},
+        "sha256": file_sha256(path),
     }
     write_json(path.with_name(path.name + ".meta.json"), meta)

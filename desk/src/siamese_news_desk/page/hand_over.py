@@ -11,7 +11,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.output import write_rows
 from siamese_news.search.report import read_results, write_report
-from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.files import atomic_write, file_sha256, write_json
 from siamese_news_desk.decide.plan.files import sibling
 from siamese_news_desk.decide.plan.population import score_text
 from siamese_news_desk.page.desk import Desk
@@ -147,6 +147,7 @@ def _parquet(desk: Desk, path: Path) -> None:
     meta = desk.project.meta()
     counts = {**(meta.get("counts") or {}), "kept": count(desk)}
     meta |= {"threshold": desk.project.threshold, "counts": counts}
+    meta["sha256"] = file_sha256(path)
     write_json(path.with_name(path.name + ".meta.json"), meta)
 
 
