@@ -205,7 +205,7 @@ def test_vectors_alone_have_no_relevance(searcher):
 
 def test_what_to_keep_has_to_be_said(searcher):
     with pytest.raises(
-        InputError, match="expected --threshold with a relevance from 0 to 1"
+        InputError, match="expected --threshold .* with a relevance from 0 to 1"
     ):
         searcher.filter([STORY], POSTS)
     for value in (-0.1, 1.1, float("nan"), "0.5"):

@@ -332,10 +332,45 @@ def test_keywords_and_a_report_of_what_was_found(tiny_model, tmp_path):
     assert '<h1 dir="auto">Floods</h1>' in page
     assert 'id="map"' not in page and "#map" not in page
     assert ".meta.json" not in page and "records in Python" in page
-    with pytest.raises(InputError, match="record 1: 'rank' is missing"):
-        searcher.report([{"article_id": "0", "post_id": "a"}], tmp_path / "page.html")
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(found)
+    assert searcher.keywords(pandas.DataFrame(wanted), DATED) == terms
+    searcher.report(table, tmp_path / "table.html", title="Floods")
+    assert (tmp_path / "table.html").exists()
     with pytest.raises(InputError, match="no records to report"):
         searcher.report([], tmp_path / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        (None, "results is of type NoneType; expected the records"),
+        ("a page", "results is of type str"),
+        ([5], "item 0 is of type int"),
+        ([{"foo": 1}], "item 0 has no 'post_id'"),
+        ([{"post_id": float("nan")}], "item 0 has no 'post_id'"),
+    ],
+)
+def test_what_are_no_results_is_said(tiny_model, results, words):
+    with pytest.raises(InputError, match=words):
+        Searcher(tiny_model).keywords(results, DATED)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "3", None, True])
+def test_a_limit_is_a_whole_number(tiny_model, limit):
+    with pytest.raises(InputError, match="limit is .*; expected a whole number"):
+        Searcher(tiny_model).keywords([{"post_id": "a"}], DATED, limit=limit)
+
+
+def test_a_report_needs_the_fields_of_results_and_a_file(tiny_model, tmp_path):
+    searcher = Searcher(tiny_model)
+    found = searcher.rank("flood river", DATED, top=2)
+    lacking = [{"article_id": "0", "post_id": "a"}]
+    with pytest.raises(InputError, match="item 0 has no 'rank'"):
+        searcher.report(lacking, tmp_path / "page.html")
+    for out in (tmp_path, None, 5):
+        with pytest.raises(InputError, match="expected the path of a file"):
+            searcher.report(found, out)
 
 
 def test_progress_counts_the_posts(tiny_model, capsys):

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -73,6 +73,35 @@ def posts_of(inputs: Posts) -> Iterable[Post]:
     converters: dict[tuple[str, ...], Convert] = {}
     records = _Records(inputs, "posts", Post, partial(_post, converters=converters))
     return iter(records) if isinstance(inputs, Iterator) else records
+
+
+def results_of_search(results: Any, needed: Sequence[str]) -> list[dict[str, Any]]:
+    """Records of a search, or a table of them, each with the `needed` fields.
+
+    Raises:
+        InputError: it is something else, or a record lacks a field.
+    """
+    expected = "the records that rank or filter returned, or a table of them"
+    if isinstance(results, str | bytes | Mapping) or not (
+        isinstance(results, Iterable) or hasattr(results, "columns")
+    ):
+        raise InputError(
+            f"results is of type {type(results).__name__}; expected {expected}"
+        )
+    records = []
+    for place, item in enumerate(_rows(results)):
+        if not isinstance(item, Mapping):
+            raise InputError(
+                f"results, item {place} is of type {type(item).__name__}; expected {expected}"
+            )
+        record = {str(name): _plain(value) for name, value in item.items()}
+        for name in needed:
+            if record.get(name) is None:
+                raise InputError(
+                    f"results, item {place} has no {name!r}; expected {expected}"
+                )
+        records.append(record)
+    return records
 
 
 class CheckedPosts:

@@ -481,8 +481,9 @@ def check_cut(query: Query) -> None:
     """
     if query.threshold is None and query.min_score is None:
         raise InputError(
-            "expected --threshold with a relevance from 0 to 1, such as 0.5 to keep the posts that "
-            "are more likely relevant than not, or --min-score with a score"
+            "expected --threshold (in Python threshold=) with a relevance from 0 to 1, such as 0.5 "
+            "to keep the posts that are more likely relevant than not, or --min-score (min_score=) "
+            "with a score"
         )
 
 

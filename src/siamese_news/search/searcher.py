@@ -24,9 +24,11 @@ from siamese_news.search.index.pool import PostIndex, open_index
 from siamese_news.search.inputs import (
     Articles,
     CheckedPosts,
+    Frame,
     Posts,
     articles_of,
     posts_of,
+    results_of_search,
 )
 from siamese_news.search.keywords import find_keywords
 from siamese_news.search.opening import OpenQuery
@@ -35,6 +37,7 @@ from siamese_news.search.pool import Pool
 from siamese_news.search.query import FILTER, Query, SearchOptions, check_cut
 from siamese_news.search.rank import rank_posts
 from siamese_news.search.report import results_of, write_report
+from siamese_news.search.report.results import NEEDED
 from siamese_news.search.rows import ranking_rows
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
@@ -279,7 +282,7 @@ class Searcher:
 
     def keywords(
         self,
-        results: Iterable[Mapping[str, Any]],
+        results: Iterable[Mapping[str, Any]] | Frame,
         posts: Posts | Pool,
         *,
         limit: int = 20,
@@ -287,7 +290,7 @@ class Searcher:
         """Keywords that would have found these posts.
 
         Args:
-            results: records from `rank` or `filter`.
+            results: records from `rank` or `filter`, or a table of them.
             posts: the pool they were found in.
             limit: maximum number of terms.
 
@@ -296,9 +299,13 @@ class Searcher:
             it.
 
         Raises:
-            InputError: none of these posts is in the pool, or the pool has no others.
+            InputError: none of these posts is in the pool, or the pool has no others; the results
+                are no records of a search, or `limit` is no whole number from 1 on.
         """
-        texts = {str(row["post_id"]): str(row.get("text") or "") for row in results}
+        if type(limit) is not int or limit < 1:
+            raise InputError(f"limit is {limit!r}; expected a whole number from 1 on")
+        records = results_of_search(results, ("post_id",))
+        texts = {str(row["post_id"]): str(row.get("text") or "") for row in records}
         # Read twice if the texts of the results are others than those of the posts.
         pool = self._pool(list(posts) if isinstance(posts, Iterator) else posts)
         terms = find_keywords(pool, texts, limit=limit, texts=texts.values()).keywords
@@ -308,7 +315,7 @@ class Searcher:
 
     def report(
         self,
-        results: Iterable[Mapping[str, Any]],
+        results: Iterable[Mapping[str, Any]] | Frame,
         out: str | PathLike[str],
         *,
         title: str = "",
@@ -316,21 +323,25 @@ class Searcher:
         """Write results as one HTML page, as ``siamese-news report`` does.
 
         Args:
-            results: records from `rank` or `filter`.
+            results: records from `rank` or `filter`, or a table of them.
             out: the page; an existing file is replaced.
             title: of the page; by default the name of the file.
 
         Raises:
-            InputError: there are no records, or one lacks a field that the page needs.
+            InputError: there are no records, one lacks a field that the page needs, or `out` is no
+                path of a file.
         """
+        needed = [_IN_PYTHON.get(name, name) for name in NEEDED]
         rows = [
             (f"record {number}", {_IN_FILES.get(name, name): row[name] for name in row})
-            for number, row in enumerate(results, 1)
+            for number, row in enumerate(results_of_search(results, needed), 1)
         ]
         if not rows:
             raise InputError(
                 "there are no records to report; expected those of a search"
             )
+        if not isinstance(out, str | PathLike) or Path(out).is_dir():
+            raise InputError(f"out is {out!r}; expected the path of a file to write")
         path = Path(out)
         data = results_of(
             lambda: rows,
