@@ -79,7 +79,7 @@ def check_certificate(
     unchecked = ["when it was made, the command and the program's version"]
     if not complete:
         unchecked.append(
-            "how many verdicts were changed (the log of verdicts is not here)"
+            "how many verdicts were changed (the log of verdicts is not here, or lacks some)"
         )
     if not counts:
         unchecked.append(
