@@ -134,6 +134,63 @@ def test_items_with_one_text_share_a_label(tmp_path):
     assert len(set(labeled)) == len(labeled)
 
 
+class Unset:
+    """What pandas has for a missing text."""
+
+    def __bool__(self):
+        raise TypeError("boolean value of NA is ambiguous")
+
+    __eq__ = __ne__ = __bool__
+
+
+Unset.__name__ = "NAType"
+
+
+@pytest.mark.parametrize(
+    "missing", [None, float("nan"), np.float32("nan"), Unset(), "", " \n\t"]
+)
+def test_items_without_a_text_share_nothing(tmp_path, missing):
+    """A missing text is not known, so it is not that of another item."""
+    options = {"label": labeler(np.arange(2000) < 300), "budget": 60}
+    scores = np.arange(2000)[::-1]
+    without = certify_scores(scores, names(2000), tmp_path / "without", **options)
+    with_missing = certify_scores(
+        scores,
+        names(2000),
+        tmp_path / "with",
+        texts=[missing] * 2000,
+        another_plan=True,
+        **options,
+    )
+    assert with_missing.sets[0].rows.tolist() == without.sets[0].rows.tolist()
+    assert 0 < len(without.sets[0].rows) < 400
+
+
+def test_a_missing_text_among_others(tmp_path):
+    scores, relevant = ranked(600)
+    texts = [None if row % 2 else f"text {row // 4}" for row in range(600)]
+    asked = []
+    label = labeler(relevant, asked)
+    certify_scores(scores, names(600), tmp_path, label=label, texts=texts, budget=90)
+    labeled = [texts[row] for rows in asked for row in rows]
+    worded = [text for text in labeled if text is not None]
+    assert len(set(worded)) == len(worded)
+    assert labeled.count(None) > 1
+
+
+def test_texts_are_taken_by_position(tmp_path):
+    """A pandas Series looks up ``texts[row]`` in its index."""
+
+    class Series(list):
+        def __getitem__(self, label):
+            return super().__getitem__(len(self) - 1 - label)
+
+    texts = Series(f"text {row}" for row in range(300))
+    certify_scores(range(300), names(300), tmp_path, texts=texts, budget=20)
+    first = json.loads((tmp_path / "scores.jsonl").read_text().splitlines()[0])
+    assert first["text"] == "text 0"
+
+
 def test_undecided_items_count_as_not_relevant(tmp_path):
     scores, _ = ranked(500)
     done = certify_scores(
@@ -154,14 +211,78 @@ def test_another_list_needs_another_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"budget": 0}, "budget is 0; expected the number of labels"),
+        ({"budget": -1}, "budget is -1"),
+        ({"budget": "100"}, "budget is '100'"),
+        ({"budget": 1.5}, "budget is 1.5"),
+        ({"budget": True}, "budget is True"),
+        ({"budget": None}, "budget is None"),
+        ({"precision": 0}, "precision is 0; expected a share between 0 and 1"),
+        ({"precision": 1}, "precision is 1; expected a share between 0 and 1"),
+        ({"precision": 2.0}, "precision is 2.0; expected a share between 0 and 1"),
+        ({"precision": -0.5}, "precision is '-0.5'"),
+        ({"precision": float("nan")}, "precision is 'nan'"),
+        ({"precision": True}, "precision is True"),
+        ({"precision": None}, "precision is None"),
+        ({"precision": []}, "expected one or several precisions"),
+        ({"precision": [0.9, None]}, "precision is None"),
+        ({"precision": [0.9, "90%"]}, "the same target twice"),
+        ({"precision": "many"}, "precision is 'many'; expected a share such as .9 or"),
+        ({"confidence": 0}, "confidence is 0"),
+        ({"confidence": 1}, "confidence is 1"),
+        ({"confidence": 0.3}, "confidence is 0.3 for 1 target; expected at least .5"),
+        ({"confidence": None}, "confidence is None"),
+        ({"seed": "a"}, "seed is 'a'"),
+        ({"seed": None}, "seed is None"),
+        ({"criteria": None}, "criteria is None; expected a string"),
+        ({"annotator": 5}, "annotator is 5; expected a string"),
+        ({"label": 5}, "label is 5; expected a function"),
+        ({"labels": {"item 2": True}}, r"'item 2'.*ids\[2\] has the row 2"),
+        ({"labels": [1, 0]}, r"labels is \[1, 0\]; expected verdicts by row"),
+        ({"labels": {0: True}}, "row 0, which no call has asked for"),
+        ({"labels": {0: "yes"}}, "row 0 is 'yes'; expected True, False or None"),
+        ({"texts": "t" * 300}, "texts is 't.*expected a list"),
+        ({"texts": ["t", 5] * 150}, r"texts\[1\] is 5, of type int; expected a string"),
+        ({"texts": [b"t"] * 300}, r"texts\[0\] is b't', of type bytes"),
+    ],
+)
+def test_a_refused_argument_leaves_nothing(tmp_path, monkeypatch, options, message):
+    state = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    folder = tmp_path / "folder"
+    with pytest.raises(InputError, match=message):
+        certify_scores(range(300), names(300), folder, **options)
+    assert not folder.exists() and not state.exists()
+    assert certify_scores(range(300), names(300), folder, budget=20).next_rows
+
+
+@pytest.mark.parametrize("precision", [0.9, "90%", 90, 90.0, "0,9", np.float64(0.9)])
+def test_shares_are_read_as_on_the_command_line(tmp_path, precision):
+    done = certify_scores(
+        range(300),
+        names(300),
+        tmp_path,
+        precision=precision,
+        confidence="95%",
+        budget=np.int64(20),
+    )
+    settings = json.loads(done.plan.read_text())["settings"]
+    assert [float(target) for target in settings["targets"]] == [0.9]
+    assert settings["confidence"] == "0.95"
+    assert settings["budget"] == 20
+
+
+@pytest.mark.parametrize(
     "scores, ids, options, message",
     [
         ([], [], {}, r"scores has the shape \(0,\)"),
         ([[1.0]], ["a"], {}, r"shape \(1, 1\)"),
         ([1.0, float("nan")], ["a", "b"], {}, r"scores\[1\] is nan"),
-        ([1.0, 0.5], ["a"], {}, "ids has 1 values for 2 scores"),
+        ([1.0, 0.5], ["a"], {}, "ids has 1 value for 2 scores"),
         ([1.0, 0.5], ["a", "a"], {}, r"ids\[0\] and ids\[1\] are both 'a'"),
-        ([1.0, 0.5], ["a", "b"], {"texts": ["t"]}, "texts has 1 values"),
+        ([1.0, 0.5], ["a", "b"], {"texts": ["t"]}, "texts has 1 value for 2"),
         ([1.0, 0.5], ["a", "b"], {"precision": 1.5}, "precision"),
         ([1.0, 0.5], ["a", "b"], {"labels": {9: True}}, "row 9, which no call"),
         ([1.0, 0.5], ["a", "b"], {"label": lambda rows: []}, "returned 0 verdicts"),

@@ -1,27 +1,38 @@
 """A certificate for any ranking: from an array of scores, and labels that a function gives."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, json_text
+from siamese_news.utils.terminal import counted
+from siamese_news_desk.decide.array_arguments import (
+    Verdict,
+    expect_text,
+    folder_of,
+    names_of,
+    scores_of,
+    settings_of,
+    texts_of,
+    verdict_of,
+    verdicts_of,
+)
 from siamese_news_desk.decide.certificate import (
     certificate_of,
     sentence_of,
     write_files,
 )
 from siamese_news_desk.decide.certificate_page import page_of
-from siamese_news_desk.decide.certification import Certification, Claim, Settings
+from siamese_news_desk.decide.certification import Certification, Claim
 from siamese_news_desk.decide.plan.files import SEAL, sibling
 from siamese_news_desk.labels.journal import NO, SKIP, YES, LabelJournal
 from siamese_news_desk.labels.matching import labels_in
-
-Verdict = bool | None
-"""Whether an item is relevant; None for one that cannot be decided, which counts as not relevant."""
 
 # Rows that `label` is asked for at one time: a call of a model for each row would be slow.
 _BATCH = 25
@@ -73,7 +84,7 @@ def certify_scores(
     *,
     label: Callable[[list[int]], Sequence[Verdict]] | None = None,
     labels: Mapping[int, Verdict] | None = None,
-    texts: Sequence[str] | None = None,
+    texts: Sequence[str | None] | None = None,
     precision: float | str | Sequence[float | str] = "0.9",
     confidence: float | str = "0.95",
     budget: int = 300,
@@ -96,8 +107,9 @@ def certify_scores(
         label: called with the rows to label next until `budget` labels are given or no label would
             change the sets. Without it the rows are returned as ``next_rows``.
         labels: verdicts by row, for rows that an earlier call asked for.
-        texts: (n,) for the files; items with one text share one label.
-        precision: one target or several, each in (0, 1).
+        texts: (n,) for the files; items with one text share one label. A missing text (None, NaN or
+            blank) is unknown and shares none.
+        precision: one target or several, each in (0, 1); ``.9``, ``90`` and ``"90%"`` are the same.
         confidence: of each target.
         budget: labels to plan for.
         criteria: what counts as relevant, for the files.
@@ -107,9 +119,11 @@ def certify_scores(
         seed: of the random order in which items are labeled.
 
     Raises:
-        InputError: for arrays of other shapes, scores that are not finite, ids that repeat, targets
-            or a confidence outside (0, 1), a folder that holds another plan, labels of rows that
-            were not asked for, and a function that returns more or fewer verdicts than rows.
+        InputError: for arrays of other shapes, scores that are not finite, ids that repeat, texts
+            that are no strings, targets or a confidence outside (0, 1), a budget below 1, a folder
+            that holds another plan, labels of rows that were not asked for, and a function that
+            returns more or fewer verdicts than rows. Arguments are checked before anything is
+            written.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -126,42 +140,42 @@ def certify_scores(
         >>> 280 <= len(done.sets[0].rows) <= 333, done.next_rows
         (True, [])
     """
-    values = np.asarray(scores, np.float64)
-    names = list(map(str, ids))
-    _check(values, names, texts)
-    targets = (precision,) if isinstance(precision, float | str) else tuple(precision)
-    settings = Settings(tuple(map(str, targets)), str(confidence), budget, seed=seed)
-    sheet = Path(folder) / "sheet.jsonl"
-    results = sheet.with_name("scores.jsonl")
-    sheet.parent.mkdir(parents=True, exist_ok=True)
-    _write_scores(results, values, names, texts)
-    work = Certification.start(
-        results,
-        sibling(sheet, "plan.json"),
-        settings,
-        criteria=criteria,
-        another_plan=another_plan,
-    )
+    values = scores_of(scores)
+    names = names_of(ids, len(values))
+    texts = texts_of(texts, len(values))
+    settings = settings_of(precision, confidence, budget, seed)
+    verdicts_given = verdicts_of(labels, names)
+    expect_text(criteria, "criteria")
+    expect_text(annotator, "annotator")
+    if label is not None and not callable(label):
+        raise InputError(
+            f"label is {label!r}; expected a function from a list of rows to their verdicts"
+        )
+    sheet = folder_of(folder) / "sheet.jsonl"
+    plan = sibling(sheet, "plan.json")
+    if verdicts_given and not plan.exists():
+        _refuse_not_drawn(next(iter(verdicts_given)))
+    with _scores_in(sheet.with_name("scores.jsonl"), values, names, texts) as results:
+        work = Certification.start(
+            results,
+            plan,
+            settings,
+            criteria=criteria,
+            another_plan=another_plan,
+        )
     rows = {name: row for row, name in enumerate(names)}
     journal = LabelJournal(sheet, plan=work.plan[SEAL])
-    _add(journal, annotator, work, names, labels or {})
+    _add(journal, annotator, work, names, verdicts_given)
     while True:
         so_far = labels_in(journal, work.sampled)
-        left = max(1, budget - len(so_far.of))
+        left = max(1, settings.budget - len(so_far.of))
         ranks = work.next_posts(so_far, at_least=min(_BATCH, left) if label else 1)
         units = work.texts.units(ranks)
         work.sampled.draw(units)
         next_rows = [rows[unit.post] for unit in units]
         if label is None or not next_rows:
             break
-        verdicts = list(label(next_rows))
-        if len(verdicts) != len(next_rows):
-            raise InputError(
-                f"label returned {len(verdicts)} verdicts for {len(next_rows)} rows; expected one "
-                "for each: True, False or None"
-            )
-        verdicts_by_row = dict(zip(next_rows, verdicts, strict=True))
-        _add(journal, annotator, work, names, verdicts_by_row)
+        _add(journal, annotator, work, names, _asked(label, next_rows))
     work.log.look(so_far)
     claims = work.claims(so_far)
     content = certificate_of(work, claims, so_far, [sheet])
@@ -180,43 +194,22 @@ def certify_scores(
     )
 
 
-def _check(
-    scores: NDArray[np.float64], ids: Sequence[str], texts: Sequence[str] | None
-) -> None:
-    """Raise an `InputError` for arrays that do not fit together."""
-    if scores.ndim != 1 or not len(scores):
-        raise InputError(
-            f"scores has the shape {scores.shape}; expected one dimension and a number or more"
-        )
-    bad = np.flatnonzero(~np.isfinite(scores))
-    if len(bad):
-        raise InputError(
-            f"scores[{bad[0]}] is {scores[bad[0]]}; expected finite numbers"
-        )
-    for what, values in (("ids", ids), ("texts", texts)):
-        if values is not None and len(values) != len(scores):
-            raise InputError(
-                f"{what} has {len(values)} values for {len(scores)} scores; expected as many"
-            )
-    first: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        if first.setdefault(name, row) != row:
-            raise InputError(
-                f"ids[{first[name]}] and ids[{row}] are both {name!r}; expected distinct ids"
-            )
-
-
-def _write_scores(
+@contextmanager
+def _scores_in(
     path: Path,
     scores: NDArray[np.float64],
     names: Sequence[str],
     texts: Sequence[str] | None,
-) -> None:
-    """Write the scores once; an `InputError` if the folder has those of another list."""
+) -> Iterator[Path]:
+    """The file of the scores, written once; a refusal takes a new one away.
+
+    Raises:
+        InputError: the folder has those of another list, or cannot be written.
+    """
     lines = (
         json_text(
             {"post": name, "score": score}
-            | ({} if texts is None else {"text": str(texts[row])})
+            | ({} if texts is None else {"text": texts[row]})
         )
         + "\n"
         for row, (name, score) in enumerate(zip(names, scores.tolist(), strict=True))
@@ -231,9 +224,46 @@ def _write_scores(
                 f"{path}: holds other scores, ids or texts; expected those of the first call: name "
                 "another folder for another list"
             )
+        yield path
         return
-    with atomic_write(path) as stream:
-        stream.writelines(lines)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as stream:
+            stream.writelines(lines)
+    except OSError as error:
+        raise InputError(
+            f"{path.parent}: cannot be written ({error.strerror}); name another folder"
+        ) from error
+    try:
+        yield path
+    except InputError:
+        path.unlink()
+        with suppress(OSError):  # other files are in it
+            path.parent.rmdir()
+        raise
+
+
+def _asked(
+    label: Callable[[list[int]], Sequence[Verdict]], rows: list[int]
+) -> dict[int, Verdict]:
+    """The verdicts of a function by row; an `InputError` unless there is one for each."""
+    returned = label(list(rows))
+    expected = "expected one for each: True, False or None"
+    try:
+        verdicts = list(returned)
+    except TypeError:
+        raise InputError(
+            f"label returned {returned!r} for {counted(len(rows), 'row')}; {expected}"
+        ) from None
+    if len(verdicts) != len(rows):
+        raise InputError(
+            f"label returned {counted(len(verdicts), 'verdict')} for {counted(len(rows), 'row')}; "
+            f"{expected}"
+        )
+    return {
+        row: verdict_of(verdict, row)
+        for row, verdict in zip(rows, verdicts, strict=True)
+    }
 
 
 def _add(
@@ -243,23 +273,21 @@ def _add(
     names: Sequence[str],
     verdicts: Mapping[int, Verdict],
 ) -> None:
-    """Record verdicts that are new or have changed."""
+    """Record verdicts that are new or have changed: all, or none if one cannot be."""
+    for row in verdicts:
+        if not 0 <= row < len(names) or names[row] not in work.sampled.by_name:
+            _refuse_not_drawn(row)
     for row, verdict in verdicts.items():
-        name = names[row] if 0 <= row < len(names) else None
-        if name is None or name not in work.sampled.by_name:
-            raise InputError(
-                f"labels has row {row}, which no call has asked for; expected rows of next_rows: "
-                "other labels are no random sample"
-            )
-        if isinstance(verdict, np.bool_):
-            verdict = bool(verdict)
-        if verdict is not None and not isinstance(verdict, bool):
-            raise InputError(
-                f"the verdict of row {row} is {verdict!r}; expected True, False or None"
-            )
         value = _LABELS[verdict]
-        if journal.verdict(name) != value:
-            journal.add(name, value, annotator)
+        if journal.verdict(names[row]) != value:
+            journal.add(names[row], value, annotator)
+
+
+def _refuse_not_drawn(row: int) -> NoReturn:
+    raise InputError(
+        f"labels has row {row}, which no call has asked for; expected rows of next_rows: other "
+        "labels are no random sample"
+    )
 
 
 def _members(work: Certification, claim: Claim) -> Iterable[str]:

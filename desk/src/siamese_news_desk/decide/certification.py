@@ -81,6 +81,12 @@ class Settings:
         if len(targets) < len(self.targets):
             raise InputError("precision has the same target twice; expected each once")
         share_of(self.confidence, "confidence")
+        if isinstance(self.budget, bool) or not (
+            isinstance(self.budget, int) and self.budget > 0
+        ):
+            raise InputError(
+                f"budget is {self.budget!r}; expected the number of labels to plan for, such as 300"
+            )
         try:
             growing = exact(self.ratio) > 1
         except (ValueError, ZeroDivisionError):
@@ -100,6 +106,25 @@ class Settings:
                 f"{self.false_negative:g}; expected a sum below 1: such labels tell nothing, or "
                 "the opposite of the truth"
             )
+
+        self._tested_error()
+
+    def _tested_error(self) -> Fraction:
+        """The error budget of the tests of one target; an `InputError` if they have none."""
+        error = self.error
+        if self.false_positive is not None:
+            error -= RESERVED
+        if not 0 < error <= Fraction(1, 2):
+            raise InputError(
+                f"confidence is {self.confidence} for {counted(len(self.targets), 'target')}; "
+                "expected at least .5, and less than "
+                + (
+                    ".995, of which .005 pay for label noise"
+                    if self.false_positive
+                    else "1"
+                )
+            )
+        return error
 
     @property
     def error(self) -> Fraction:
@@ -147,19 +172,7 @@ class Settings:
         self, sizes: NDArray[np.int64], nulls: Sequence[Sequence[int]]
     ) -> list[Tables]:
         """The tables of each target."""
-        error = self.error
-        if self.false_positive is not None:
-            error -= RESERVED
-        if not 0 < error <= Fraction(1, 2):
-            raise InputError(
-                f"confidence is {self.confidence} for {len(self.targets)} targets; expected at "
-                "least .5, and less than "
-                + (
-                    ".995, of which .005 pay for label noise"
-                    if self.false_positive
-                    else "1"
-                )
-            )
+        error = self._tested_error()
         turn = turn_of(self.budget)
         return [
             Tables(
