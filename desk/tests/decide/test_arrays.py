@@ -1,6 +1,7 @@
 """A certificate from an array of scores and a function that labels."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from sheet_commands import run
 
 from siamese_news import InputError
 from siamese_news_desk import certify_scores
+from siamese_news_desk.decide.plan.files import read_sealed, write_sealed
 
 
 def ranked(posts, seed=0):
@@ -239,6 +241,8 @@ def test_another_list_needs_another_folder(tmp_path):
         ({"criteria": None}, "criteria is None; expected a string"),
         ({"annotator": 5}, "annotator is 5; expected a string"),
         ({"label": 5}, "label is 5; expected a function"),
+        ({"annotator": " "}, "annotator is ' '; expected a name"),
+        ({"labels": {True: True}}, "labels has the key True"),
         ({"labels": {"item 2": True}}, r"'item 2'.*ids\[2\] has the row 2"),
         ({"labels": [1, 0]}, r"labels is \[1, 0\]; expected verdicts by row"),
         ({"labels": {0: True}}, "row 0, which no call has asked for"),
@@ -256,6 +260,53 @@ def test_a_refused_argument_leaves_nothing(tmp_path, monkeypatch, options, messa
         certify_scores(range(300), names(300), folder, **options)
     assert not folder.exists() and not state.exists()
     assert certify_scores(range(300), names(300), folder, budget=20).next_rows
+
+
+@pytest.mark.parametrize(
+    "folder, message",
+    [
+        (None, "folder is None; expected the path of a folder"),
+        (5, "folder is 5"),
+        ("", "folder is ''"),
+        ("a\0b", "folder is 'a.x00b'"),
+        ("a file", "a file: is a file; expected the path of a folder"),
+        (
+            "a file/folder",
+            "a file/folder: cannot be written .Not a directory.; name another",
+        ),
+    ],
+)
+def test_what_is_no_folder(tmp_path, monkeypatch, folder, message):
+    monkeypatch.chdir(tmp_path)
+    Path("a file").write_text("mine")
+    with pytest.raises(InputError, match=message):
+        certify_scores(range(300), names(300), folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["a file"]
+    assert Path("a file").read_text() == "mine"
+
+
+def test_a_refused_plan_is_explained_in_arguments(tmp_path):
+    """Each way to a refusal that a command would explain in its options."""
+    scores, _ = ranked(300)
+
+    def refusal(folder, **options):
+        with pytest.raises(InputError) as refused:
+            certify_scores(scores, names(300), folder, **{"budget": 20, **options})
+        assert "--" not in str(refused.value)
+        return str(refused.value)
+
+    first = certify_scores(scores, names(300), tmp_path / "first", budget=20)
+    message = refusal(tmp_path / "second", budget=21)
+    assert "pass another_plan=True, which adds the error of the earlier" in message
+    assert "with its folder and its arguments" in message
+    assert "criteria= of their own" in message
+    assert not (tmp_path / "second" / "scores.jsonl").exists()
+    message = refusal(tmp_path / "first", budget=21)
+    assert "name another folder, or pass the arguments of the first call" in message
+    plan = read_sealed(first.plan, "plan")
+    write_sealed(first.plan, {**plan, "method": "another"})
+    message = refusal(tmp_path / "first")
+    assert "make a new plan in another folder with another_plan=True" in message
 
 
 @pytest.mark.parametrize("precision", [0.9, "90%", 90, 90.0, "0,9", np.float64(0.9)])
@@ -279,6 +330,30 @@ def test_shares_are_read_as_on_the_command_line(tmp_path, precision):
     [
         ([], [], {}, r"scores has the shape \(0,\)"),
         ([[1.0]], ["a"], {}, r"shape \(1, 1\)"),
+        (["a", "b"], ["a", "b"], {}, r"scores is \['a', 'b'\]; expected a list or an"),
+        (None, ["a", "b"], {}, r"scores has the shape \(\)"),
+        ([1j, 2j], ["a", "b"], {}, "complex numbers have no order"),
+        ([1.0, 0.5], None, {}, "ids is None; expected a list with a value for each of"),
+        ([1.0, 0.5], "ab", {}, "ids is 'ab'; expected a list"),
+        ([1.0, 0.5], {"a", "b"}, {}, "ids is {.*}; expected a list"),
+        (
+            [1.0, 0.5],
+            ["a", None],
+            {},
+            r"ids\[1\] is None; expected an id for each item",
+        ),
+        (
+            [1.0, 0.5],
+            ["a", "b\tc"],
+            {},
+            r"ids\[1\] is 'b.tc'; expected an id without tabs",
+        ),
+        (
+            [1.0, 0.5],
+            ["a", "b\ud83d"],
+            {},
+            r"ids\[1\] is .*; expected an id without tabs",
+        ),
         ([1.0, float("nan")], ["a", "b"], {}, r"scores\[1\] is nan"),
         ([1.0, 0.5], ["a"], {}, "ids has 1 value for 2 scores"),
         ([1.0, 0.5], ["a", "a"], {}, r"ids\[0\] and ids\[1\] are both 'a'"),
@@ -286,6 +361,12 @@ def test_shares_are_read_as_on_the_command_line(tmp_path, precision):
         ([1.0, 0.5], ["a", "b"], {"precision": 1.5}, "precision"),
         ([1.0, 0.5], ["a", "b"], {"labels": {9: True}}, "row 9, which no call"),
         ([1.0, 0.5], ["a", "b"], {"label": lambda rows: []}, "returned 0 verdicts"),
+        (
+            [1.0, 0.5],
+            ["a", "b"],
+            {"label": lambda rows: None},
+            "label returned None for 2",
+        ),
         (
             [1.0, 0.5],
             ["a", "b"],

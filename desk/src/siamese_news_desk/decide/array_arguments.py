@@ -15,6 +15,7 @@ from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.certification import Settings
+from siamese_news_desk.labels.journal import annotator_name
 from siamese_news_desk.labels.shares import typed_share
 
 Verdict = bool | None
@@ -108,7 +109,8 @@ def settings_of(
 
 def folder_of(folder: str | Path) -> Path:
     """The folder; an `InputError` if the path is none, or that of a file."""
-    if not isinstance(folder, str | os.PathLike) or not str(folder):
+    named = str(folder) if isinstance(folder, str | os.PathLike) else ""
+    if not named or "\0" in named:
         raise InputError(
             f"folder is {folder!r}; expected the path of a folder for the plan, the labels and the "
             "certificate"
@@ -151,6 +153,14 @@ def verdict_of(verdict: object, row: int) -> Verdict:
             f"the verdict of row {row} is {_brief(verdict)}; expected True, False or None"
         )
     return verdict
+
+
+def annotator_of(name: str) -> str:
+    """The annotator's name; an `InputError` without one."""
+    expect_text(name, "annotator")
+    if not annotator_name(name):
+        raise InputError(f"annotator is {name!r}; expected a name, such as 'ana'")
+    return name
 
 
 def expect_text(value: object, what: str) -> None:

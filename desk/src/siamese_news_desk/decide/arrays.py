@@ -14,6 +14,7 @@ from siamese_news.utils.files import atomic_write, json_text
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.array_arguments import (
     Verdict,
+    annotator_of,
     expect_text,
     folder_of,
     names_of,
@@ -37,6 +38,18 @@ from siamese_news_desk.labels.matching import labels_in
 # Rows that `label` is asked for at one time: a call of a model for each row would be slow.
 _BATCH = 25
 _LABELS = {True: YES, False: NO, None: SKIP}
+_ARGUMENTS = {
+    "Continue with the first plan (": "Continue with the first plan, with its folder and its "
+    "arguments (",
+    "To replace it, name it with --withdraw PLAN; to keep both, add --again. Either adds": "To "
+    "make a further one, pass another_plan=True, which adds",
+    " (with --withdraw, if only targets and confidence change, that of all targets together)": "",
+    "need --criteria of their own": "need criteria= of their own",
+    "use another --out": "name another folder, or pass the arguments of the first call",
+    "with another --seed and --again": "in another folder with another seed= and "
+    "another_plan=True",
+    "with sample --again": "in another folder with another_plan=True",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +159,7 @@ def certify_scores(
     settings = settings_of(precision, confidence, budget, seed)
     verdicts_given = verdicts_of(labels, names)
     expect_text(criteria, "criteria")
-    expect_text(annotator, "annotator")
+    annotator = annotator_of(annotator)
     if label is not None and not callable(label):
         raise InputError(
             f"label is {label!r}; expected a function from a list of rows to their verdicts"
@@ -155,7 +168,8 @@ def certify_scores(
     plan = sibling(sheet, "plan.json")
     if verdicts_given and not plan.exists():
         _refuse_not_drawn(next(iter(verdicts_given)))
-    with _scores_in(sheet.with_name("scores.jsonl"), values, names, texts) as results:
+    file = sheet.with_name("scores.jsonl")
+    with _in_python(), _scores_in(file, values, names, texts) as results:
         work = Certification.start(
             results,
             plan,
@@ -192,6 +206,18 @@ def certify_scores(
     return CertifiedScores(
         sets, next_rows, len(so_far.of), work.path, sibling(sheet, "certificate.json")
     )
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Name arguments in place of the options of ``siamese-news sample``, which fixes plans too."""
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        for option, argument in _ARGUMENTS.items():
+            message = message.replace(option, argument)
+        raise InputError(message) from error
 
 
 @contextmanager
