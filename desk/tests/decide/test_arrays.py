@@ -221,6 +221,8 @@ def test_another_list_needs_another_folder(tmp_path):
         ({"budget": 1.5}, "budget is 1.5"),
         ({"budget": True}, "budget is True"),
         ({"budget": None}, "budget is None"),
+        ({"budget": 10**30}, "settings.budget: Expected int <= "),
+        ({"seed": -(2**63) - 1}, "no plan can have this value .field settings.seed: "),
         ({"precision": 0}, "precision is 0; expected a share between 0 and 1"),
         ({"precision": 1}, "precision is 1; expected a share between 0 and 1"),
         ({"precision": 2.0}, "precision is 2.0; expected a share between 0 and 1"),

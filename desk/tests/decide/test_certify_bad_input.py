@@ -962,6 +962,8 @@ def test_packed_scores_that_are_cut_off(pool):
             "precision is '80,90'; expected a share such as .9 or 90%",
         ),
         (("--confidence", "9,5"), "confidence is 9.5"),
+        (("--budget", "2000000000000"), "settings.budget: Expected int <="),
+        (("--seed", "9223372036854775808"), "no plan can have this value"),
         (("--confidence", ".3"), "at least .5"),
         (("--false-negative-rate", ".1"), "--false-positive-rate"),
         (
@@ -973,6 +975,8 @@ def test_packed_scores_that_are_cut_off(pool):
 def test_options_that_cannot_be(pool, options, words):
     folder, _ = pool
     refused(start(folder, *options), words)
+    assert not (folder / "sheet.plan.json").exists()
+    assert start(folder).exit_code == 0
 
 
 def test_a_batch_that_was_left_out(pool):

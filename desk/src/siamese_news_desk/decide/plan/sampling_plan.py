@@ -13,6 +13,7 @@ from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
 from siamese_news.utils.files import file_sha256
 from siamese_news.utils.provenance import command
+from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan import ledger
 from siamese_news_desk.decide.plan.files import (
@@ -23,6 +24,7 @@ from siamese_news_desk.decide.plan.files import (
     write_sealed,
 )
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.records import PLANS
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.matching import SampledPosts, VerdictLog
 
@@ -127,6 +129,12 @@ class SamplingPlan:
             **(fields_of_kind or {}),
         }
         plan = plain_value(plan)  # names and arguments that are not UTF-8
+        try:  # a plan that cannot be read again must not enter the lists
+            fitting(plan, PLANS[cls.kind])
+        except ValueError as misfit:
+            raise InputError(
+                f"{path}: no plan can have this value ({misfit}); choose another"
+            ) from None
         if path.exists():
             old = read_sealed(path, "plan")
             if ledger.identity(old) != ledger.identity(plan):
