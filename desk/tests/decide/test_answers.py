@@ -293,6 +293,45 @@ def test_precision_and_recall_in_one_sentence(tmp_path):
     assert done.exit_code == 2 and "draw a new sample" in done.stderr
 
 
+def test_a_report_takes_the_certificate_of_its_own_posts_only(tmp_path):
+    relevant = results(tmp_path / "scored.jsonl")
+    start(tmp_path, "--budget", "60", precision=".8")
+    label_sheet(tmp_path / "sheet.csv", relevant)
+    assert certify(tmp_path).exit_code == 0
+    rows = [json.loads(line) for line in (tmp_path / "scored.jsonl").open()]
+
+    def report(*changed):
+        found = tmp_path / "found.jsonl"
+        found.write_text("".join(json.dumps(row) + "\n" for row in changed))
+        path = tmp_path / "sheet.certificate.json"
+        out = ("--out", tmp_path / "report.html", "--force")
+        return run("report", "--results", found, "--certificate", path, *out)
+
+    def page():
+        return plain((tmp_path / "report.html").read_text())
+
+    for part in (rows, rows[:5], rows[-5:]):
+        done = report(*part)
+        assert done.exit_code == 0, done.stderr
+        assert "on this page" not in page().split("What the list guarantees")[1]
+    (tmp_path / "report.html").unlink()
+    flood = [row | {"post": f"flood {n}"} for n, row in enumerate(rows[:5])]
+    done = report(*flood)
+    assert done.exit_code == 2, done.stderr
+    assert "none of the 5 posts of the results is among them" in done.stderr
+    # Another search over the same posts.
+    done = report(*[row | {"article": "flood", "score": 0.01} for row in rows[:5]])
+    assert done.exit_code == 2 and "other articles and other scores" in done.stderr
+    assert not (tmp_path / "report.html").exists()
+    done = report(*rows[:3], *flood[3:])
+    assert done.exit_code == 0, done.stderr
+    assert "2 of the 5 posts on this page are not among the 900 posts" in page()
+    done = report(*rows[:3], *[row | {"score": 0.01} for row in rows[3:5]])
+    assert (
+        done.exit_code == 0 and "2 of the 5 posts on this page have another" in page()
+    )
+
+
 def test_the_recall_of_a_list_of_labeled_posts(tmp_path):
     results(tmp_path / "scored.jsonl")
     relevant = {f"p{n}" for n in range(0, SIZE, 3)}

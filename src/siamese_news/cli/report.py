@@ -95,7 +95,9 @@ def report(
         check_output(written, files_read(query, results), force=force)
     data = read_results(results, title=title, all_texts=by is not None)
     if certificate is not None:
-        data = replace(data, answers=report_part("certificate")(certificate, audit))
+        listed = [(post.seed, post.id, post.score) for post in data.posts]
+        answers = report_part("certificate")(certificate, audit, posts=listed)
+        data = replace(data, answers=answers)
     if by is not None:
         if query.posts:
             column = None if by in TIMES else by

@@ -1,26 +1,40 @@
 """A certificate, and the recall of its list, as a part of the page of a report."""
 
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from siamese_news.data.results import read_columns
 from siamese_news.errors import InputError
 from siamese_news.utils.files import readable_name
+from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.certificate_page import answers_html
 from siamese_news_desk.decide.checking import check_certificate
 from siamese_news_desk.decide.plan.files import SEAL, read_sealed, seal_of
+from siamese_news_desk.decide.plan.population import Population
+
+_SAME = 1e-4  # scores of one search differ by less, whatever the format of its files
 
 
-def certificate_html(path: Path, audit: Path | None = None) -> str:
+def certificate_html(
+    path: Path,
+    audit: Path | None = None,
+    posts: Sequence[tuple[str, str, float]] = (),
+) -> str:
     """The claims and the answers of a certificate that holds, as HTML.
 
-    `audit` is the result of an audit below its list.
+    `audit` is the result of an audit below its list; `posts` are those of the page: the article,
+    the id and the score of each.
 
     Raises:
-        InputError: the certificate does not hold, or the audit is of another one.
+        InputError: the certificate does not hold or is about other posts than these, or the audit
+            is of another certificate.
     """
-    check_certificate(path)
+    work, _ = check_certificate(path)
+    remark = _of_these(path, work.population, posts) if posts else ""
     content = read_sealed(path, "certificate")
     recall = None if audit is None else _recall_of(audit, content[SEAL])
     from markupsafe import escape
@@ -29,9 +43,56 @@ def certificate_html(path: Path, audit: Path | None = None) -> str:
         f'<p class="claim">{escape(sentence_of(content, claim))}</p>'
         for claim in content["claims"]
     )
+    if remark:
+        claims = f"<p><strong>{escape(remark)}</strong></p>{claims}"
     return readable_name(
         f"<h2>What the list guarantees</h2>{claims}{answers_html(content, recall)}"
     )
+
+
+def _of_these(
+    path: Path, population: Population, posts: Sequence[tuple[str, str, float]]
+) -> str:
+    """What a reader must know if the posts of a page are not all certified ones or below them.
+
+    Empty if each is among the scored posts of the certificate, and has its score there.
+
+    Raises:
+        InputError: the posts are those of another search.
+    """
+    names = [f"{article}\t{i}" if population.pairs else i for article, i, _ in posts]
+    rank_of = population.ranks_of(names)
+    shared = [
+        (population.scores[rank_of[name]], post[2])
+        for name, post in zip(names, posts, strict=True)
+        if name in rank_of
+    ]
+    about = f"the {counted(len(population), 'post')} of {population.path.name}"
+    if not shared:
+        raise InputError(
+            f"{path}: is about {about}, and none of the {counted(len(posts), 'post')} of the "
+            "results is among them; expected the certificate of these results"
+        )
+    same = sum(math.isclose(*both, rel_tol=_SAME, abs_tol=_SAME) for both in shared)
+    articles = read_columns(population.path)[1]
+    if not same and articles and not {post[0] for post in posts} & set(articles[1]):
+        raise InputError(
+            f"{path}: is about {about}, which have other articles and other scores than the "
+            "results; expected the certificate of these results"
+        )
+    sentences = []
+    if len(shared) < len(posts):
+        sentences.append(
+            f"{len(posts) - len(shared):,} of the {counted(len(posts), 'post')} on this page are "
+            f"not among {about}, to which the certificate refers; it says nothing about them."
+        )
+    if same < len(shared):
+        sentences.append(
+            f"{len(shared) - same:,} of the {counted(len(posts), 'post')} on this page have "
+            f"another score than in {population.path.name}; the certificate refers to the scores "
+            "there."
+        )
+    return " ".join(sentences)
 
 
 def _recall_of(path: Path, seal: str) -> dict[str, Any]:
