@@ -196,6 +196,17 @@ def test_an_audit_of_a_list(tmp_path):
     assert "1 verdict was changed after the result had been seen" in done.stdout
 
 
+def test_an_audit_in_another_folder_than_the_list(tmp_path):
+    (tmp_path / "audits").mkdir()
+    relevant = scored(tmp_path / "scored.jsonl")
+    sheet = tmp_path / "audits" / "sheet.csv"
+    done = run("audit", "--results", tmp_path / "scored.jsonl", "--out", sheet)
+    assert done.exit_code == 0, done.stderr
+    fill(sheet, relevant)
+    done = run("audit", "--labels", sheet)
+    assert done.exit_code == 0, done.stderr
+
+
 def test_an_audit_needs_every_label(tmp_path):
     relevant = scored(tmp_path / "scored.jsonl")
     start(tmp_path, "--budget", "20")

@@ -47,7 +47,7 @@ class Located(TypedDict):
 class ScoredPosts(TypedDict):
     """The file of scored posts; units are article-post pairs if a post is in several lists."""
 
-    file: FileName
+    file: FilePath
     posts: Count
     sha256: str
     pairs: bool

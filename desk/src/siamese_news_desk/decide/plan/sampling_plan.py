@@ -113,7 +113,7 @@ class SamplingPlan:
             "command": command(),
             "settings": dict(settings),
             "population": {
-                "file": results.name,
+                "file": name_for(path, results),
                 "posts": len(population),
                 "sha256": file_sha256(results),
                 "pairs": population.pairs,
@@ -182,7 +182,7 @@ class SamplingPlan:
                 f"{path}: another version of the program made this plan, with another random "
                 "order; finish with that version"
             )
-        scored = results or path.with_name(plan["population"]["file"])
+        scored = results or named_by(path, plan["population"]["file"])
         listed = [named_by(path, corpus_file["file"]) for corpus_file in plan["corpus"]]
         corpus = _files(posts) if posts else listed
         population = _unchanged(plan, scored, corpus)
