@@ -317,10 +317,61 @@ def test_both_declared_rates_are_in_the_sentence(tmp_path):
 
 
 def test_posts_without_words_are_no_copies(tmp_path):
-    scored(tmp_path / "scored.jsonl", text=lambda n: "")
-    done = start(tmp_path, "--at-least", "30")
+    scored(tmp_path / "scored.jsonl", text=lambda n: "" if n else "a text")
+    assert start(tmp_path, "--at-least", "30").exit_code == 0
     assert len(rows_of(tmp_path / "sheet.csv")) == 30
-    assert "has no texts" in done.stderr
+
+
+def test_nothing_is_written_without_a_text_to_label(tmp_path):
+    scored(tmp_path / "scored.jsonl", text=lambda n: "")
+    before = sorted(tmp_path.iterdir())
+    done = start(tmp_path)
+    assert done.exit_code == 2 and "scored.jsonl: has no texts" in done.stderr
+    assert "--posts" in done.stderr and "delete" not in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+    posts = [{"id": f"p{n}", "text": f"text {n}"} for n in range(600)]
+    (tmp_path / "posts.jsonl").write_text("".join(json.dumps(p) + "\n" for p in posts))
+    assert start(tmp_path, "--posts", tmp_path / "posts.jsonl").exit_code == 0
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_results_with_the_name_of_a_sheet_are_none(tmp_path, ending):
+    relevant = scored(tmp_path / f"scored.{ending}")
+    other = "csv" if ending == "jsonl" else "jsonl"
+    scored(tmp_path / f"scored.3.{ending}")  # of another search
+    sheet = f"scored.{other}"
+    assert start(tmp_path, results=f"scored.{ending}", out=sheet).exit_code == 0
+    if other == "csv":
+        fill(tmp_path / sheet, relevant)
+    done = certify(tmp_path, sheet)
+    assert done.exit_code == 0, done.stderr
+    if other == "csv":
+        assert "scored.2.csv" in done.stderr
+        refused = certify(tmp_path, "scored.2.csv")
+        assert refused.exit_code == 2 and "scored.csv" in refused.stderr
+
+
+def test_a_sheet_in_another_folder_than_the_results(tmp_path):
+    (tmp_path / "search").mkdir()
+    (tmp_path / "labels").mkdir()
+    relevant = scored(tmp_path / "search" / "scored.jsonl")
+    assert (
+        start(tmp_path, results="search/scored.jsonl", out="labels/sheet.csv").exit_code
+        == 0
+    )
+    fill(tmp_path / "labels" / "sheet.csv", relevant)
+    done = certify(tmp_path, "labels/sheet.csv")
+    assert done.exit_code == 0, done.stderr
+    done = run("certify", "--check", tmp_path / "labels")
+    assert done.exit_code == 0, done.stderr
+    moved = (tmp_path / "search" / "scored.jsonl").rename(
+        tmp_path / "labels" / "scored.jsonl"
+    )
+    done = run("certify", "--check", tmp_path / "labels")
+    assert done.exit_code == 0, done.stderr
+    moved.unlink()
+    done = certify(tmp_path, "labels/sheet.csv")
+    assert done.exit_code == 2 and "name the scored posts with --results" in done.stderr
 
 
 @pytest.mark.parametrize("named", ["dump/posts.jsonl", "dump"])

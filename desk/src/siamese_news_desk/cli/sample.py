@@ -200,6 +200,7 @@ def sample(
         results,
         sibling(out, "plan.json"),
         settings,
+        needs_texts=True,
         posts=posts,
         another_plan=another_plan,
         withdraw=withdraw or [],
@@ -214,11 +215,6 @@ def sample(
     )
     for remark in filter(None, [*work.remarks(), work.first_remark()]):
         echo(remark)
-    if not any(unit.text for unit in units):
-        source = (posts or [results])[0]
-        echo(
-            f"{source}: has no texts for the sheet; delete it and name the posts with --posts"
-        )
     if work.joint_error > 1 - Fraction(confidence):
         charged = work.charged
         counts = (

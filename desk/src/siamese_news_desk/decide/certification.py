@@ -322,12 +322,15 @@ class Certification(SamplingPlan):
         results: Path,
         path: Path,
         settings: Settings,
+        *,
+        needs_texts: bool = False,
         **options: Unpack[PlanOptions],
     ) -> Self:
         """Fix everything before the first label and write the plan, unless it exists already.
 
         Raises:
-            InputError: for impossible settings, and a plan that is not allowed.
+            InputError: for impossible settings, a plan that is not allowed, and where the labels
+                need texts, a first set without any.
         """
         settings.check()
         population = Population(results)
@@ -336,6 +339,12 @@ class Certification(SamplingPlan):
         sizes = settings.sets(population.scores)
         noisy = settings.false_positive is not None
         texts = Texts(population, options.get("posts"))
+        if needs_texts and not texts.any_of(range(int(sizes[0]))):
+            source = (options.get("posts") or [results])[0]
+            raise InputError(
+                f"{source}: has no texts of the posts to label; name the files or folders that "
+                "have them with --posts"
+            )
         nulls = settings.nulls(sizes, texts.copies() if noisy else None)
         if not any(of_target[0] for of_target in nulls):
             raise InputError(

@@ -151,11 +151,35 @@ def batch_name(sheet: Path, number: int) -> Path:
 
 
 def sheets_of(plan: Path) -> list[Path]:
-    """The sheets next to a plan, by batch."""
+    """The sheets next to a plan, by batch; its results and posts may have the same stem."""
     wanted = plan.name.removesuffix(".plan.json")
+    content = read_sealed(plan, "plan")
+    sources = {
+        named_by(plan, source["file"]).resolve()
+        for source in [content["population"], *content["corpus"]]
+    }
     sheets = []
     for path in plan.parent.iterdir() if plan.parent.is_dir() else ():
         stem, number, ending = _parts(path)
-        if stem == wanted and ending in (".csv", ".prodigy.jsonl", ".jsonl", ".json"):
+        if stem != wanted or ending.lower() not in _SHEETS:
+            continue
+        if path.resolve() not in sources and not _has_results(path):
             sheets.append((number, path))
     return [path for _, path in sorted(sheets)]
+
+
+_SHEETS = (".csv", ".prodigy.jsonl", ".jsonl", ".json")
+_LONGEST = 2**20  # bytes of the first line of a file
+_OF_SHEETS = {"key", "label", "answer", "meta", "n", "asreview_label", "included"}
+
+
+def _has_results(path: Path) -> bool:
+    """Whether the first line of a file has a score, and nothing that a sheet has."""
+    try:
+        with path.open("rb") as stream:
+            line = stream.readline(_LONGEST).decode("utf-8-sig").strip()
+        first = json.loads(line) if line.startswith("{") else re.split("[,;\t]", line)
+    except (OSError, ValueError, RecursionError):
+        return False
+    names = {str(name).strip(' "').lower() for name in first}
+    return "score" in names and not names & _OF_SHEETS
