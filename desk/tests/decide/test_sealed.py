@@ -331,10 +331,10 @@ def test_files_that_never_end_are_refused(certified, endless, place):
     "name", ["a/b", "../sheet.plan.json", "", ".", "..", "a\x00b", "/etc/x"]
 )
 def test_names_with_folders_are_refused(certified, name):
-    for field, file in (
-        ("plan", "sheet.certificate.json"),
-        ("population", "sheet.plan.json"),
-    ):
+    fields = [("plan", "sheet.certificate.json")]
+    if "/" not in name:  # the scored posts may be in another folder
+        fields.append(("population", "sheet.plan.json"))
+    for field, file in fields:
         whole = (certified / file).read_bytes()
         sealed_again(
             certified / file, lambda content, f=field: content[f].update(file=name)
@@ -342,6 +342,19 @@ def test_names_with_folders_are_refused(certified, name):
         done = run("certify", "--check", certified / "sheet.certificate.json")
         assert done.exit_code == 2 and f"field {field}.file" in done.stderr, done.output
         (certified / file).write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", ["../others.jsonl", "../mine.csv"])
+def test_scored_posts_elsewhere_must_be_those_of_the_plan(certified, name):
+    other = certified.parent / name.removeprefix("../")
+    other.write_text("secret,score,post\n1,.5,p1\n")
+    plan = certified / "sheet.plan.json"
+    (certified / "scored.jsonl").unlink()
+    sealed_again(plan, lambda content: content["population"].update(file=name))
+    done = run("certify", "--check", certified / "sheet.certificate.json")
+    other.unlink()
+    assert done.exit_code == 2 and "Traceback" not in done.output
+    assert other.name in done.stderr and "secret" not in done.stderr
 
 
 def test_a_plan_with_noise_is_checked_too(tmp_path):
