@@ -291,6 +291,15 @@ def test_recall_names_its_posts_and_counts_labels_changed_in_the_file(pool):
     assert "1 verdict was changed after the result had been seen" in done.stderr
 
 
+def test_a_goal_that_every_post_misses(pool):
+    folder, _ = pool
+    done = run_with_input(folder, "y" * 200 + "n" * 100, "--find", "5000")
+    assert done.exit_code == 0, done.output
+    assert "every one of the 300 posts of scored.jsonl is labeled" in done.stderr
+    assert "fewer than 5,000 are relevant" in done.stderr
+    assert "the goal is reached" not in done.stderr
+
+
 def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
     folder, _ = pool
     relevant = scored(folder / "scored.jsonl", size=400, cut=150)

@@ -139,11 +139,22 @@ def annotate(
         echo(
             f"{labels}: all labels are on disk; run the same command again to continue"
         )
-    elif plan is not None:
+        return
+    posts_of = f"{len(plans[0].population):,} posts of {plans[0].results.name}"
+    short = not all(
+        goals.find_reached(session.labels)
+        for goals in plans
+        if isinstance(goals, Stopping)
+    )
+    if short:
+        echo(
+            f"every one of the {posts_of} is labeled, and fewer than {find:,} are relevant: this "
+            "goal cannot be reached"
+        )
+    if plan is not None:
         files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"
         echo(f"done; now: siamese-news certify {files}")
-    else:
-        posts_of = f"{len(plans[0].population):,} posts of {plans[0].results.name}"
+    elif not short:
         echo(f"done: the goal is reached, among the {posts_of}")
 
 

@@ -118,6 +118,13 @@ def certify(
     if sheet.path is not None:
         which = ", the best ones without a label" if sheet.best else ""
         echo(f"{sheet.path}: {counted(sheet.new, 'more post')} to label{which}")
+    elif not sheet.waiting and not work.next_posts(
+        labels_given, more=len(work.population)
+    ):
+        echo(
+            f"done: {counted(len(labels_given.of), 'label')} for every one of the "
+            f"{counted(len(work.population), 'post')}; none is left to label"
+        )
     elif not sheet.waiting:
         echo(
             f"done: {len(labels_given.of)} of {counted(work.settings.budget, 'label')}; --more N "

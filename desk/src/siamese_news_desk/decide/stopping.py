@@ -498,6 +498,10 @@ class Stopping(SamplingPlan):
         """Whether the rule of the recall is satisfied."""
         return self.promises_recall and not self.rules[0].next(self._known(labels))
 
+    def find_reached(self, labels: Labels) -> bool:
+        """Whether there are as many relevant posts as wanted, if a number of them is a goal."""
+        return sum(self._known(labels).values()) >= (self.goal.find or 0)
+
     def status(self, labels: Labels) -> str:
         """The progress and what it shows in words."""
         parts = [self.progress(labels), self.shown(labels)]
