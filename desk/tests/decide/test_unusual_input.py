@@ -123,8 +123,56 @@ def test_all_labels_are_skips(tmp_path):
         content["labels"]["skipped"] == len(rows) and content["claims"][0]["posts"] == 0
     )
     assert dict(content["flow"])["skipped, which counts as not relevant"] == len(rows)
+    assert "as frequent as the target allows" not in done.stdout
     assert not (tmp_path / "sheet.certificate.csv").exists()
     holds(tmp_path)
+
+
+def test_all_labels_contradict_each_other(tmp_path):
+    scored(tmp_path / "scored.jsonl")
+    start(tmp_path, "--budget", "40")
+    rows = rows_of(tmp_path / "sheet.csv")
+    both = [row | {"label": label} for row in rows for label in "10"]
+    save(tmp_path / "sheet.csv", both)
+    done = certify(tmp_path)
+    assert (
+        "The labels of every labeled post contradict each other, which" in done.stdout
+    )
+    assert "skipped" not in done.stdout
+    later = [path.name for path in tmp_path.glob("sheet.2.csv")]
+    assert "as frequent as the target allows" not in done.stdout
+    some = [row | {"label": "skip"} for row in rows[:3]] + both[6:]
+    save(tmp_path / "sheet.csv", some)
+    done = certify(tmp_path, "sheet.csv", *later)
+    assert done.exit_code == 0, done.stderr
+    assert "was skipped or has labels that contradict each other" in done.stdout
+
+
+@pytest.mark.parametrize("precision", [".8", ".999"])
+def test_no_label_yet(tmp_path, precision):
+    scored(tmp_path / "scored.jsonl")
+    start(tmp_path, "--budget", "40", precision=precision)
+    done = certify(tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert "No post has a label yet, so there is no list." in done.stdout
+    assert "errors are about as frequent" not in done.stdout
+    assert "present rate" not in done.stdout
+
+
+def test_too_few_labels_without_an_error(tmp_path):
+    scored(tmp_path / "scored.jsonl")
+    start(tmp_path, "--budget", "40", precision=".999")
+    done, _ = finish(tmp_path, {f"p{n}" for n in range(600)})
+    assert "No posts without a label are certified" in done.stdout
+    assert "as frequent as the target allows" not in done.stdout
+
+
+def test_more_labels_are_not_offered_where_every_post_has_one(tmp_path):
+    scored(tmp_path / "scored.jsonl", size=10)
+    start(tmp_path, "--budget", "60")
+    done, _ = finish(tmp_path, {"p1", "p2"})
+    assert "--more" not in done.stderr
+    assert "done: 10 labels for every one of the 10 posts" in done.stderr
 
 
 def test_one_annotator_of_two_always_says_yes(tmp_path):

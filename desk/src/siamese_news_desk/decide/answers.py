@@ -33,6 +33,9 @@ _BAND = 1.5  # the end of a band of scores divided by the end of the one before
 _POINTS = 15  # numbers of labels at which the list is found again
 _LARGEST = 200_000  # posts of a list whose columns are read
 
+CONTRADICTING = "with contradicting labels, which counts as not relevant"
+"""The name of these posts in the flow of a certificate."""
+
 _FLOW = {
     "read": "posts read",
     "empty": "of these, without a text",
@@ -130,10 +133,7 @@ def flow_of(
         ["labeled relevant", relevant],
         ["labeled not relevant", len(labels.of) - relevant - skipped],
         ["skipped, which counts as not relevant", skipped - len(labels.conflicts)],
-        [
-            "with contradicting labels, which counts as not relevant",
-            len(labels.conflicts),
-        ],
+        [CONTRADICTING, len(labels.conflicts)],
     ]
     for claim in claims:
         name = f"in the list for a precision of {claim.target}"

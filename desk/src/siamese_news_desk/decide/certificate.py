@@ -13,7 +13,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import atomic_write, file_sha256, readable_name
 from siamese_news.utils.terminal import counted
-from siamese_news_desk.decide.answers import answers_of, flow_of
+from siamese_news_desk.decide.answers import CONTRADICTING, answers_of, flow_of
 from siamese_news_desk.decide.certification import Certification, Claim
 from siamese_news_desk.decide.plan.files import (
     SEAL,
@@ -212,8 +212,23 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
             f"Every one of the {content['population']['posts']:,} {units} was labeled and none is "
             f"relevant {content['judged']}, so there is no list."
         )
-    if claim["sets_certified"] and used < planned:
+    errors = claim["next_set"]["errors"] if claim["next_set"] else 0
+    if not used and claim["more_labels"] is None:
+        likely = "how many are needed is not known before the first one"
+    elif not used:
+        likely = (
+            f"about {claim['more_labels']:,} would be needed if errors are half as frequent as the "
+            "target allows"
+        )
+    elif labels["skipped"] == used:
+        likely = (
+            "none of them tells whether a post is relevant, so how many more are needed is not "
+            "known"
+        )
+    elif claim["sets_certified"] and used < planned:
         likely = f"the plan allows {planned:,}"
+    elif claim["more_labels"] is None and not errors:
+        likely = "they are too few, and how many more are needed is not known"
     elif claim["more_labels"] is None:
         likely = (
             "errors are about as frequent as the target allows, so more may not help"
@@ -223,8 +238,12 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
             f"about {claim['more_labels']:,} more would be needed if errors continue at the "
             "present rate"
         )
-    if used and labels["skipped"] == used:
-        held = "Every labeled post was skipped, which counts as not relevant, so there is no list."
+    if not used:
+        held = "No post has a label yet, so there is no list."
+    elif labels["skipped"] == used:
+        held = (
+            f"{_undecided(content)}, which counts as not relevant, so there is no list."
+        )
     elif not relevant:
         held = "No post was labeled relevant, so there is no list."
     elif content["settings"]["false_positive"] is not None:
@@ -242,6 +261,16 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
         f"No {units} without a label are certified at a precision of {claim['target']} with "
         f"{counted(used, 'label')}; {likely}. {held}"
     )
+
+
+def _undecided(content: Mapping[str, Any]) -> str:
+    """Why no labeled post has a verdict; findings without their flow do not tell skips apart."""
+    contradicting = dict(content.get("flow", ())).get(CONTRADICTING)
+    if contradicting == 0:
+        return "Every labeled post was skipped"
+    if contradicting == content["labels"]["used"]:
+        return "The labels of every labeled post contradict each other"
+    return "Every labeled post was skipped or has labels that contradict each other"
 
 
 def left_sentence(content: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from siamese_news import __version__
 from siamese_news.data.results import result_meta
 from siamese_news.errors import InputError
 from siamese_news.utils.files import file_sha256, readable_name
+from siamese_news.utils.provenance import provenance
 from siamese_news_desk.decide.certificate import certificate_of, write_lists
 from siamese_news_desk.decide.certificate_page import page_of
 from siamese_news_desk.decide.certification import Certification, Claim
@@ -181,6 +182,13 @@ def _brief(value: Any) -> str:
     )
 
 
+def _is_of_this_program(made_with: Mapping[str, Any]) -> bool:
+    """Whether a certificate was made by this version of the program, whose pages are the same."""
+    version = made_with.get("versions", {}).get("siamese-news")
+    revision = made_with.get("revision")
+    return version == __version__ and revision == provenance()["revision"]
+
+
 def _list_and_page(
     path: Path, content: Mapping[str, Any], work: Certification, claims: Sequence[Claim]
 ) -> list[str]:
@@ -202,7 +210,7 @@ def _list_and_page(
     elif page.read_bytes() != readable_name(page_of(content)).encode(
         "utf-8", "replace"
     ):
-        if content["provenance"].get("versions", {}).get("siamese-news") == __version__:
+        if _is_of_this_program(content["provenance"]):
             raise InputError(
                 f"{page}: is not the page of {path.name}; write it again with certify"
             )
