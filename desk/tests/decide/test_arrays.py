@@ -120,6 +120,63 @@ def test_grades_are_certified_down_to_the_last_good_one(tmp_path, budget, precis
     assert relevant[certified.rows].all()
 
 
+@pytest.mark.parametrize(
+    "items, relevant, copies, sentence",
+    [
+        (
+            1,
+            1,
+            False,
+            "1 of 1 post is certified: that with a score of 1 or more. It is relevant",
+        ),
+        (1, 1, False, "This is certain, because it was labeled."),
+        (1, 0, False, "The 1 post was labeled and is not relevant as judged"),
+        (2, 0, False, "Every one of the 2 posts was labeled and none is relevant"),
+        (
+            2,
+            2,
+            False,
+            "2 of 2 posts are certified: those with a score of 1 or more. At least 2 ",
+        ),
+        (
+            2,
+            2,
+            True,
+            "The verdicts on all 2 posts come from 1 label, because copies of a text",
+        ),
+        (3, 1, False, "not relevant. It is relevant as judged by the annotator"),
+        (2, 1, False, "1 of 2 posts is certified: that with a score of"),
+    ],
+)
+def test_nouns_follow_their_numbers(tmp_path, items, relevant, copies, sentence):
+    done = certify_scores(
+        range(items, 0, -1),
+        names(items),
+        tmp_path,
+        label=lambda rows: [row < relevant for row in rows],
+        texts=["a text"] * items if copies else None,
+    )
+    assert sentence in done.sets[0].sentence
+    checked = run("certify", "--check", str(done.certificate))
+    assert checked.exit_code == 0, checked.stderr
+
+
+def test_a_list_of_one_labeled_item(tmp_path):
+    done = certify_scores(
+        range(1000, 0, -1),
+        names(1000),
+        tmp_path,
+        label=lambda rows: [row == rows[0] and row < 100 for row in rows],
+        budget=1,
+    )
+    assert "The list is the 1 post that was labeled relevant: it is" in (
+        done.sets[0].sentence
+    )
+    assert "because it was labeled (precision 1). Nothing is certified beyond it." in (
+        done.sets[0].sentence
+    )
+
+
 def test_items_with_one_text_share_a_label(tmp_path):
     scores, relevant = ranked(600)
     texts = [f"text {row // 3}" for row in range(600)]

@@ -180,24 +180,35 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     changed = changed_sentence(content["labels"].get("changed", 0))
     if claim["threshold"] is None:
         return f"{_nothing_certified(content, claim)}{changed}"
-    population = content["population"]
-    units = _units(content)
-    those = f"those with a score of {score_text(claim['threshold'])} or more"
-    if claim["taken_out"]:
-        those += f", without the {claim['taken_out']:,} that were labeled not relevant"
-    if claim["put_in"]:
-        those += (
-            f", plus {claim['put_in']:,} with a lower score that were labeled relevant"
-        )
+    posts = claim["posts"]
+    those = (
+        f"{'that' if posts == 1 else 'those'} with a score of {score_text(claim['threshold'])} or "
+        "more"
+    )
+    if taken_out := claim["taken_out"]:
+        were = "was" if taken_out == 1 else "were"
+        those += f", without the {taken_out:,} that {were} labeled not relevant"
+    if put_in := claim["put_in"]:
+        were = "was" if put_in == 1 else "were"
+        those += f", plus {put_in:,} with a lower score that {were} labeled relevant"
+    least = claim["relevant_at_least"]
+    relevant = (
+        "It is"
+        if posts == least == 1
+        else f"At least {least:,} of them {'is' if least == 1 else 'are'}"
+    )
     return (
-        f"{claim['posts']:,} of {population['posts']:,} {units} are certified: {those}. "
-        f"At least {claim['relevant_at_least']:,} of them are relevant {content['judged']} "
-        f"(precision {claim['target']} or more). {_certainty(content, claim)}{changed}"
+        f"{posts:,} of {_units(content, content['population']['posts'])} "
+        f"{'is' if posts == 1 else 'are'} certified: {those}. {relevant} relevant "
+        f"{content['judged']} (precision {claim['target']} or more). "
+        f"{_certainty(content, claim)}{changed}"
     )
 
 
-def _units(content: Mapping[str, Any]) -> str:
-    return "article-post pairs" if content["population"]["pairs"] else "posts"
+def _units(content: Mapping[str, Any], number: int) -> str:
+    """A number of posts, or of pairs, with their noun."""
+    noun = "article-post pair" if content["population"]["pairs"] else "post"
+    return counted(number, noun)
 
 
 def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
@@ -206,12 +217,14 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
     planned = content["settings"]["budget"]
     used = labels["used"]
     relevant = labels["relevant"]
-    units = _units(content)
     if claim["exact"]:
-        return (
-            f"Every one of the {content['population']['posts']:,} {units} was labeled and none is "
-            f"relevant {content['judged']}, so there is no list."
+        population = content["population"]["posts"]
+        every = (
+            f"Every one of the {_units(content, population)} was labeled and none is relevant"
+            if population > 1
+            else f"The {_units(content, population)} was labeled and is not relevant"
         )
+        return f"{every} {content['judged']}, so there is no list."
     errors = claim["next_set"]["errors"] if claim["next_set"] else 0
     if not used and claim["more_labels"] is None:
         likely = "how many are needed is not known before the first one"
@@ -246,17 +259,24 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
         )
     elif not relevant:
         held = "No post was labeled relevant, so there is no list."
-    elif content["settings"]["false_positive"] is not None:
-        held = (
-            f"The list is the {relevant:,} {units} that were labeled relevant; some of them may "
-            "not be so in truth, and its precision is not guaranteed."
-        )
     else:
+        several = relevant > 1
         held = (
-            f"The list is the {relevant:,} {units} that were labeled relevant: it is without an "
-            f"error {content['judged']}, because each of them was labeled (precision 1). Nothing "
-            "is certified beyond them."
+            f"The list is the {_units(content, relevant)} that {'were' if several else 'was'} "
+            "labeled relevant"
         )
+        if content["settings"]["false_positive"] is not None:
+            held += (
+                f"; {'some of them' if several else 'it'} may not be so in truth, and its "
+                "precision is not guaranteed."
+            )
+        else:
+            held += (
+                f": it is without an error {content['judged']}, because "
+                f"{'each of them' if several else 'it'} was labeled (precision 1). Nothing is "
+                f"certified beyond {'them' if several else 'it'}."
+            )
+    units = "article-post pairs" if content["population"]["pairs"] else "posts"
     return (
         f"No {units} without a label are certified at a precision of {claim['target']} with "
         f"{counted(used, 'label')}; {likely}. {held}"
@@ -299,19 +319,23 @@ def left_sentence(content: Mapping[str, Any]) -> str:
 def _certainty(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
     """How sure a certified list is, and how many labels that rests on."""
     if claim["exact"]:
-        how = "This is certain, because every one of them was labeled."
+        labeled = "it" if claim["posts"] == 1 else "every one of them"
+        how = f"This is certain, because {labeled} was labeled."
     else:
         sure = confidence_sentence(content["confidence"], "lead to a wrong certificate")
         how = f"{sure}{earlier_sentence(content)}{_all_targets(content)}{choice_sentence(content)}"
     labels = claim.get("labels_given", 0)
     shown = claim["labels_of_the_set"]
-    which = f"{shown:,} verdicts behind it"
+    which = f"{counted(shown, 'verdict')} behind it"
     if claim["exact"] and not shown:
         labels = content["labels"]["used"]
         shown = content["population"]["posts"]
-        which = f"verdicts on all {shown:,} {_units(content)}"
+        which = f"verdicts on all {_units(content, shown)}"
     if labels < shown:
-        how += f" The {which} come from {labels:,} labels, because copies of a text share one label."
+        how += (
+            f" The {which} come from {counted(labels, 'label')}, because copies of a text share "
+            "one label."
+        )
     return how
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.certificate import left_sentence, sentence_of
 from siamese_news_desk.decide.methods import (
     interval_sentence,
@@ -76,6 +77,7 @@ def _environment() -> Any:
         loader=jinja2.PackageLoader("siamese_news_desk.decide", "."), autoescape=True
     )
     environment.filters |= {
+        "counted": counted,
         "share": share_text,
         "range": range_text,
         "score": score_text,

@@ -73,9 +73,8 @@ def people_sentence(content: Content) -> str:
     ]
     if not who:
         return "No post was labeled."
-    text = (
-        f"{counted(content['labels']['used'], 'post')} were labeled ({', '.join(who)})."
-    )
+    used = content["labels"]["used"]
+    text = f"{counted(used, 'post')} {'was' if used == 1 else 'were'} labeled ({', '.join(who)})."
     for person in people["annotators"]:
         for label, words in (
             ("relevant", "relevant"),
@@ -97,7 +96,8 @@ def people_sentence(content: Content) -> str:
         else f"is {alpha:.3f}"
     )
     return (
-        f"{text} {counted(shared['posts'], 'post')} were labeled by two or more; Krippendorff's "
+        f"{text} {counted(shared['posts'], 'post')} "
+        f"{'was' if shared['posts'] == 1 else 'were'} labeled by two or more; Krippendorff's "
         f"alpha {agree}."
     )
 
@@ -130,7 +130,9 @@ def methods_of(content: Content, audit: Content | None = None) -> list[str]:
     settings = content["settings"]
     units = "article-post pairs" if population["pairs"] else "posts"
     model = content["model"]
-    scored = f"{population['posts']:,} {units} were scored with siamese_news {version}"
+    number = counted(population["posts"], units.removesuffix("s"))
+    were = "was" if population["posts"] == 1 else "were"
+    scored = f"{number} {were} scored with siamese_news {version}"
     if model:
         scored += f" (model {model['folder']}, SHA-256 {model['sha256'][:12]})"
     meaning = (

@@ -250,7 +250,7 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
         labels.add(drawn.by_name[name], common_label(verdict for verdict, _ in several))
     if rows and not labels.of and labels.not_drawn:
         raise InputError(
-            f"{paths[0]}: none of its {labels.not_drawn} labels is of a post that was drawn; "
+            f"{paths[0]}: none of its labels ({labels.not_drawn}) is of a post that was drawn; "
             f"expected the sheets of {drawn.path}"
             + (
                 ""
