@@ -148,7 +148,7 @@ def certify_scores(
         ...         ids,
         ...         folder,
         ...         label=lambda rows: [row < 300 for row in rows],
-        ...         budget=100,
+        ...         budget=200,
         ...     )
         >>> 280 <= len(done.sets[0].rows) <= 333, done.next_rows
         (True, [])
