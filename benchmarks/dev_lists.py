@@ -91,20 +91,26 @@ def _search(folder: Path, questions: Iterator[Question]) -> None:
 
 
 def _questions_of_collections() -> Iterator[Question]:
-    for group, split in SPLITS.items():
-        source = open_source(group)
-        qrels = source.split(split)
-        posts = [{"id": post.id, "text": post.text} for post in source.posts.values()]
-        for name, seeds in questions_of(group, sorted(qrels)):
-            relevant = {
-                post
-                for seed in seeds
-                for post, grade in qrels[seed].items()
-                if grade > 0
-            }
-            if len(relevant) >= FEWEST:
-                articles = [source.articles[seed].full_text for seed in seeds]
-                yield f"{group}.{name}", articles, posts, relevant
+    for group in SPLITS:
+        for name, articles, texts, relevant in lists_of(group):
+            posts = [{"id": post, "text": text} for post, text in texts.items()]
+            yield f"{group}.{name}", articles, posts, relevant
+
+
+def lists_of(
+    group: str,
+) -> Iterator[tuple[str, list[str], dict[str, str], set[str]]]:
+    """Name, articles, texts of posts by id, and ids of the relevant posts of a collection's lists."""
+    source = open_source(group)
+    qrels = source.split(SPLITS[group])
+    texts = {post.id: post.text for post in source.posts.values()}
+    for name, seeds in questions_of(group, sorted(qrels)):
+        relevant = {
+            post for seed in seeds for post, grade in qrels[seed].items() if grade > 0
+        }
+        if len(relevant) >= FEWEST:
+            articles = [source.articles[seed].full_text for seed in seeds]
+            yield name, articles, texts, relevant
 
 
 def _long_questions() -> Iterator[Question]:

@@ -37,7 +37,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import LinearSVC
 
 from benchmarks.dev_collections import big_pools
-from benchmarks.dev_lists import FEWEST, SPLITS, questions_of
+from benchmarks.dev_lists import lists_of
 from benchmarks.promises import optimum, random_positives
 from siamese_news.data.sources import open_posts_of, open_source
 from siamese_news.search.searcher import Searcher
@@ -129,21 +129,8 @@ def questions(
         known = set(map(str, np.flatnonzero(ranking.relevant)))
         yield "usatoday-cnn train", ranking.group, pool.articles, texts, known
     for group in ("fox-comments", "dast-da", "claims-dev", "politifact-dev"):
-        if group not in groups:
-            continue
-        source = open_source(group)
-        qrels = source.split(SPLITS[group])
-        texts = {post.id: post.text for post in source.posts.values()}
-        for called, seeds in questions_of(group, sorted(qrels)):
-            known = {
-                post
-                for seed in seeds
-                for post, grade in qrels[seed].items()
-                if grade > 0
-            }
-            if len(known) >= FEWEST:
-                asked = [source.articles[seed].full_text for seed in seeds]
-                yield group, called, asked, texts, known
+        for called, asked, texts, known in lists_of(group) if group in groups else ():
+            yield group, called, asked, texts, known
     if "crisislex-boston" not in groups:
         return
     source = open_source("crisislex-boston")

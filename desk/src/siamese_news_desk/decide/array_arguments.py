@@ -65,7 +65,7 @@ def names_of(ids: Sequence[object], scores: int) -> list[str]:
 
 
 def texts_of(texts: Sequence[str | None] | None, scores: int) -> list[str] | None:
-    """The texts, empty for each that is missing; an `InputError` for a value that is no text.
+    """The texts, empty for each that is missing; an `InputError` for any value but a string.
 
     A missing text is not known, so it must not become the same word for several items: they would
     share a label.
@@ -108,7 +108,7 @@ def settings_of(
 
 
 def folder_of(folder: str | Path) -> Path:
-    """The folder; an `InputError` if the path is none, or that of a file."""
+    """The folder; an `InputError` for anything but a path, and for the path of a file."""
     named = str(folder) if isinstance(folder, str | os.PathLike) else ""
     if not named or "\0" in named:
         raise InputError(
@@ -126,7 +126,7 @@ def folder_of(folder: str | Path) -> Path:
 def verdicts_of(
     labels: Mapping[int, Verdict] | None, names: Sequence[str]
 ) -> dict[int, Verdict]:
-    """Verdicts by row; an `InputError` for what is no row and no verdict."""
+    """Verdicts by row; an `InputError` for any other key or value."""
     if labels is None:
         return {}
     expected = "expected verdicts by row, such as labels={12: True, 40: False}"
