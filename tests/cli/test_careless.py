@@ -157,9 +157,19 @@ def test_a_threshold_in_percent_is_refused_in_one_line(here, command):
     for typed in ("30", "30%", "nan"):
         done = process(*command, typed)
         assert done.returncode == 2
-        expected = f"siamese-news: the threshold is '{typed}'; expected a score, a number from -4"
+        name = "--min-score" if "--min-score" in command else "the threshold"
+        expected = f"siamese-news: {name} is '{typed}'; expected a score, a number"
         assert done.stderr.startswith(expected) and done.stderr.count("\n") == 1
     assert not list(here.glob("found*")) + list(here.glob("sheet*"))
+
+
+@pytest.mark.parametrize("option", ["--about", "--aggregate", "--format"])
+def test_a_choice_that_does_not_exist_is_named_without_the_words_of_a_package(
+    here, option
+):
+    done = process(*RANK, option, "nix")
+    assert done.returncode == 2
+    assert "'nix' is not one of" in done.stderr and "Value error" not in done.stderr
 
 
 def test_a_threshold_may_have_a_decimal_comma(here):

@@ -8,7 +8,7 @@ import pytest
 from siamese_news import InputError, Searcher, open_model
 from siamese_news.model.calibration import Calibration, Evidence
 from siamese_news.scoring import observe_all, open_scorer
-from siamese_news.search.query import Query, read_relevance
+from siamese_news.search.query import Query, read_relevance, read_score
 from siamese_news.search.relevance import ListRelevance, cut_of, mean_evidence
 from siamese_news.search.seeds import MILLION
 
@@ -208,7 +208,7 @@ def test_what_to_keep_has_to_be_said(searcher):
         InputError, match="expected --threshold .* with a relevance from 0 to 1"
     ):
         searcher.filter([STORY], POSTS)
-    for value in (-0.1, 1.1, float("nan"), "0.5"):
+    for value in (-0.1, 1.1, float("nan"), "0.5", True):
         with pytest.raises(InputError, match="threshold is .*; expected a relevance"):
             Query(threshold=value)
     assert read_relevance(" 0,5 ") == 0.5
@@ -217,6 +217,24 @@ def test_what_to_keep_has_to_be_said(searcher):
             InputError, match="expected a relevance, a number from 0 to 1"
         ):
             read_relevance(typed)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"rivals": "no"}, {"smooth": 0}, {"dedupe": "yes"}, {"one_story": None}],
+)
+def test_a_switch_is_on_or_off(option):
+    ((name, value),) = option.items()
+    with pytest.raises(InputError, match=f"{name} is {value!r}; expected True"):
+        Query(**option)
+
+
+def test_a_score_is_a_finite_number_and_not_a_switch():
+    for value in (True, float("inf")):
+        with pytest.raises(InputError, match="min_score is .*; expected a finite"):
+            Query(min_score=value)
+    with pytest.raises(InputError, match="^--min-score is '-inf'.* 0.3$"):
+        read_score("-inf", "--min-score")
 
 
 def changed(side, **weights):

@@ -68,6 +68,8 @@ REFUSED = {
     "task.epochs=-3": "trainer: `max_epochs` must be a non-negative integer or -1",
     "task.epochs=zwei": "task.epochs=zwei: expected a whole number",
     "objective.loss.margin=-1x": "objective.loss.margin=-1x: expected a number",
+    "trainer.gradient_clip_val=-1": "trainer.gradient_clip_val=-1: expected the largest norm",
+    "trainer.gradient_clip_val=nan": "trainer.gradient_clip_val=nan: expected the largest norm",
     "trainer.logger=false": "trainer.logger is set by the task; use logger=csv",
     "+trainer.gpus=1": "trainer.gpus: is unknown; expected in trainer one of accelerator, ",
     "+task.schedule.step_size=2": "task.schedule: names no class; expected task/schedule=NAME",

@@ -105,7 +105,7 @@ def _query(default: Query, typed: Mapping[str, Any]) -> Query:
     if "threshold" in values:
         values["threshold"] = read_relevance(values["threshold"])
     if "min_score" in values:
-        values["min_score"] = read_score(values["min_score"])
+        values["min_score"] = read_score(values["min_score"], "--min-score")
     if "key" in values:
         # The command checks the rest.
         check_output(values.get("out"), [values["key"]], force=True)

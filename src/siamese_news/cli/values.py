@@ -65,6 +65,14 @@ class ManyValues(TyperCommand):
     read as something else. A command with arguments, such as ``doctor FILES``, is parsed as usual.
     """
 
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:
+        """Parse the arguments; Typer's errors come without what pydantic puts before them."""
+        try:
+            return super().make_context(*arguments, **extra)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Spread the values over their options, then parse as usual."""
         if any(parameter.param_type_name == "argument" for parameter in self.params):

@@ -288,6 +288,11 @@ class Query:
             value = getattr(self, name)
             if value is not None or not optional:
                 check_choice(name, value, choices)
+        for name, optional in _SWITCHES:
+            switch = getattr(self, name)
+            if not isinstance(switch, bool) and not (switch is None and optional):
+                choices = "True, False or None" if optional else "True or False"
+                raise InputError(f"{name} is {switch!r}; expected {choices}")
         if self.one_story and self.distinct:
             raise InputError(
                 "the seeds cannot be one story and distinct ones; expected one of the two"
@@ -324,13 +329,13 @@ class Query:
         relevance = self.threshold
         least = self.min_score
         if relevance is not None and not (
-            isinstance(relevance, Real) and 0 <= relevance <= 1
+            _is_number(relevance) and 0 <= relevance <= 1
         ):
             raise InputError(
                 f"threshold is {relevance!r}; expected a relevance, a number from 0 to 1 such as "
                 "0.5 (min_score takes a score)"
             )
-        if least is not None and not (isinstance(least, Real) and math.isfinite(least)):
+        if least is not None and not (_is_number(least) and math.isfinite(least)):
             raise InputError(f"min_score is {least!r}; expected a finite number")
         if self.after or self.before:
             self.window()
@@ -451,6 +456,13 @@ _CHOICES = [
 ]
 """The fields that take one of several words: these, and whether the field can be None."""
 
+_SWITCHES = [
+    (name, kind is not bool)
+    for name, kind in TYPES.items()
+    if kind in (bool, bool | None)
+]
+"""The fields that are on or off, and whether the field can be None."""
+
 _COUNTS = [
     (name, option.least, TYPES[name] is not int)
     for name, option in OPTIONS.items()
@@ -487,17 +499,18 @@ def check_cut(query: Query) -> None:
         )
 
 
-def read_score(text: object) -> float:
-    """A score that a person typed, with a decimal point or comma.
+def read_score(text: object, name: str = "the threshold") -> float:
+    """A score that a person typed, with a decimal point or comma; errors call it `name`.
 
     Raises:
         InputError: not a number that a score can be, such as a percentage.
     """
     score = _number(text)
     if not abs(score) <= 4:
+        remark = "" if math.isinf(score) else " (a score is not a percentage)"
         raise InputError(
-            f"the threshold is {str(text)[:40]!r}; expected a score, a number from -4 to 4 such as "
-            "0.3 (a score is not a percentage)"
+            f"{name} is {str(text)[:40]!r}; expected a score, a number from -4 to 4 such as "
+            f"0.3{remark}"
         )
     return score
 
@@ -516,6 +529,10 @@ def read_relevance(text: object) -> float:
             "score)"
         )
     return relevance
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _number(text: object) -> float:

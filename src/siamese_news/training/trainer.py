@@ -1,6 +1,7 @@
 """The Lightning trainer of a configuration, and what surrounds its `fit`."""
 
 import logging
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -81,6 +82,12 @@ def make_trainer(options: Mapping[str, Any], **arguments: Any) -> pl.Trainer:
             raise InputError(
                 f"trainer.{name} is set by the task; use {OWNED[f'trainer.{name}']}"
             )
+    clip = options.get("gradient_clip_val")
+    if clip is not None and not 0 <= clip < math.inf:  # Lightning clips nothing
+        raise InputError(
+            f"trainer.gradient_clip_val={clip}: expected the largest norm of the gradient, a "
+            "number from 0 (which clips nothing) on, or null"
+        )
     plugins: list[Any] = [WholeCheckpoints()]
     if SLURMEnvironment.detect():
         # `RequeueOnSignal` does it.
