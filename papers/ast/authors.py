@@ -22,8 +22,6 @@ ENCODERS: dict[str, tuple[str, str, tuple[str, ...], float]] = {
 }
 # The code keeps the last 1,000 tokens of an article; so few are what one core affords.
 TOKENS = 128
-# One pass over the word vectors; the same result.
-FUSED = "+task.optimizer.fused=true"
 
 
 def overrides(encoder: str, split: str, seed: int) -> list[str]:
@@ -34,7 +32,7 @@ def overrides(encoder: str, split: str, seed: int) -> list[str]:
         *ENCODERS[encoder][2],
     ]
     options += [f"data={SPLITS[split]}", f"data.limits.article_tokens={TOKENS}"]
-    return [*options, "task.bootstrap=0", FUSED, f"seed={seed}"]
+    return [*options, "task.bootstrap=0", f"seed={seed}"]
 
 
 def name_of(encoder: str, split: str, seed: int) -> str:
