@@ -139,6 +139,8 @@ def test_series_numpy_and_missing_values():
         "date": pandas.NaT,
     }
     assert list(posts_of([row])) == [Post(str(2**62 + 1), "x")]
+    for missing in (np.float32("nan"), np.ma.masked, pandas.NA):
+        assert list(posts_of([missing, "b"])) == [Post("0", ""), Post("1", "b")]
 
 
 def test_articles_in_every_form():

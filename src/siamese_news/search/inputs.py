@@ -1,6 +1,5 @@
 """Input from Python: lists, iterators and data frames, without importing their libraries."""
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -26,10 +25,10 @@ from siamese_news.data.records import Article, Post, check_id, clean_text
 from siamese_news.errors import InputError
 from siamese_news.search.files import shown
 from siamese_news.search.scan import blocks
+from siamese_news.utils.missing import is_missing
 
 _ARTICLE_IDS = {"_id", "id", "url", "link"}
 _FILE = re.compile(r"\S*\.\w{1,7}")
-_MISSING = ("NAType", "NaTType")  # of pandas, which does not equal itself either
 
 Record = TypeVar("Record", Article, Post)
 
@@ -263,11 +262,9 @@ def _plain(value: Any) -> Any:
     """A value of a data frame as one of plain Python."""
     if isinstance(value, str):
         return str(value)  # numpy has a type of its own
-    if value is None or isinstance(value, int | Mapping | Article | Post):
+    if isinstance(value, int | Mapping | Article | Post):
         return value
-    if type(value).__name__ in _MISSING or (
-        isinstance(value, float) and math.isnan(value)
-    ):
+    if is_missing(value):
         return None
     if hasattr(value, "isoformat"):
         return value.isoformat()

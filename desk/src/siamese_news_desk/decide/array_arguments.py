@@ -1,6 +1,5 @@
 """The arguments of `arrays.certify_scores`, checked before anything is written."""
 
-import math
 import operator
 import os
 from collections.abc import Mapping, Sequence, Set
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
+from siamese_news.utils.missing import is_missing
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.certification import Settings
 from siamese_news_desk.labels.journal import annotator_name
@@ -20,8 +20,6 @@ from siamese_news_desk.labels.shares import typed_share
 
 Verdict = bool | None
 """Whether an item is relevant; None for one that cannot be decided, which counts as not relevant."""
-
-_MISSING = ("NAType", "NaTType", "MaskedConstant")  # of pandas and NumPy
 
 
 def scores_of(scores: ArrayLike) -> NDArray[np.float64]:
@@ -50,7 +48,7 @@ def names_of(ids: Sequence[object], scores: int) -> list[str]:
     first: dict[str, int] = {}
     for row, value in enumerate(values):
         name = str(value)
-        if _is_missing(value) or not name.strip():
+        if is_missing(value) or not name.strip():
             raise InputError(f"ids[{row}] is {value!r}; expected an id for each item")
         if clean_text(name) != name or "\t" in name:
             raise InputError(
@@ -75,7 +73,7 @@ def texts_of(texts: Sequence[str | None] | None, scores: int) -> list[str] | Non
     values = _listed(texts, "texts", scores)
     plain = []
     for row, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             value = ""
         if not isinstance(value, str):
             raise InputError(
@@ -189,13 +187,6 @@ def _listed(values: object, what: str, scores: int) -> list[object]:
             "as many"
         )
     return listed
-
-
-def _is_missing(value: object) -> bool:
-    """Whether a value stands for none: None, NaN, and those of pandas and NumPy."""
-    if isinstance(value, float | np.floating):
-        return math.isnan(value)
-    return value is None or type(value).__name__ in _MISSING
 
 
 def _share(value: object, what: str) -> str:
