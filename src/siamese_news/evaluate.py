@@ -150,8 +150,8 @@ def _systems(config: Mapping[str, Any], test: Any) -> Iterator[tuple[str, str, A
                 f"peer {name!r} needs background texts; name data that has training texts, such as "
                 "data@background=mixed"
             )
-        known = None if of_pool else background
-        yield name, ranker.kind, partial(_lexical_blocks, ranker, text[0], known)
+        statistics = None if of_pool else background
+        yield name, ranker.kind, partial(_lexical_blocks, ranker, text[0], statistics)
 
 
 def _lexical_blocks(
@@ -168,8 +168,8 @@ def _lexical_blocks(
     def words(texts: Sequence[str]) -> list[list[str]]:
         return [words_of(tokenize(text)) for text in texts]
 
-    known = None if background is None else words(background)
-    ranker.fit(words([post.text for post in posts]), known)
+    background_words = None if background is None else words(background)
+    ranker.fit(words([post.text for post in posts]), background_words)
     seeds = words([article.full_text for article in articles])
     return blocks_of(lambda start, stop: ranker.scores(seeds, start, stop), len(posts))
 

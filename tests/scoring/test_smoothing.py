@@ -138,12 +138,12 @@ def test_what_a_score_is_made_of_adds_up(model):
         for post, score in zip(POSTS, scores[number], strict=True):
             parts = scorer.parts_of(post, number)
             around = sum(near.added for near in parts.neighbors)
-            assert parts.own + sum(
+            assert parts.own_weight + sum(
                 near.weight for near in parts.neighbors
             ) == pytest.approx(scale)
             plain = settled(model, POSTS, smooth=False).scores([post])[number, 0]
             surface = sum(parts.surface.values())
-            expected = parts.own * (plain - surface) / scale + around + surface
+            expected = parts.own_weight * (plain - surface) / scale + around + surface
             assert expected == pytest.approx(float(score), abs=1e-6)
             if scorer.article_weight(number) == 1:
                 own = sum(parts.article_terms.values())

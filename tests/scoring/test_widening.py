@@ -188,11 +188,11 @@ def test_the_parts_of_a_score_add_up_where_the_gate_is_open(model):
     for place in (0, len(NAMING), len(NAMING) + 2):
         parts = scorer.parts_of(POSTS[place], 0)
         around = sum(near.added for near in parts.neighbors)
-        weights = parts.own + sum(near.weight for near in parts.neighbors)
+        weights = parts.own_weight + sum(near.weight for near in parts.neighbors)
         assert parts.neighbors and weights == pytest.approx(scale)
         surface = sum(parts.surface.values())
         plain = float(unsmoothed.scores([POSTS[place]])[0, 0])
-        expected = parts.own * (plain - surface) / scale + around + surface
+        expected = parts.own_weight * (plain - surface) / scale + around + surface
         assert expected == pytest.approx(float(scores[place]), abs=1e-6)
 
 

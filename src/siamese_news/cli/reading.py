@@ -108,7 +108,7 @@ def described(posts: "PostStream", most: int = _SHOWN) -> list[str]:
         )
     columns = [
         f"{path}: skipped; it is a results file of this program"
-        for path in posts.skipped.own
+        for path in posts.skipped.our_files
     ]
     advice = (
         "skipped because of its extension; name the file itself if it contains posts"
@@ -140,7 +140,9 @@ def file_pool(query: Query, note: Callable[["Post"], None] | None = None) -> "Fi
     stream = open_files(query, rejected=rejected)
     stream.spool()
     pool = FilePool(stream, out=query.out, note=note)
-    pool.again = lambda reason: echo(f"the posts are scored once more: {reason}")
+    pool.on_second_pass = lambda reason: echo(
+        f"the posts are scored once more: {reason}"
+    )
     return pool
 
 
@@ -165,7 +167,9 @@ def open_index_of(path: Path, model: "AnyModel") -> "PostIndex":
     from siamese_news.search.index.pool import open_index
 
     index = open_index(path, model)
-    index.again = lambda reason: echo(f"the scores depend on all posts: {reason}")
+    index.on_second_pass = lambda reason: echo(
+        f"the scores depend on all posts: {reason}"
+    )
     echo(f"index {path}: {counted(len(index), 'post')}")
     for name in index.manifest.changed_sources():
         echo(

@@ -108,17 +108,19 @@ class TokenEmbedding(nn.Module):
         """
         words, size = self.matrix.shape
         mask = ids != PAD
-        known = ids < words
+        in_vocabulary = ids < words
         rows = ids.clamp(0, words - 1)
         vectors = nn.functional.embedding(rows, self.matrix)
-        weights = self.token_weights[rows].masked_fill(~known, self.unknown_weight)
+        weights = self.token_weights[rows].masked_fill(
+            ~in_vocabulary, self.unknown_weight
+        )
         if is_traced():
             unknown = unknown_vectors(ids.flatten(), size, self.unknown_range)
             unknown = unknown.to(vectors).view_as(vectors)
-            vectors = torch.where(known[:, :, None], vectors, unknown)
-        elif not known.all():
-            unknown = unknown_vectors(ids[~known], size, self.unknown_range)
-            vectors = vectors.index_put((~known,), unknown.to(vectors))
+            vectors = torch.where(in_vocabulary[:, :, None], vectors, unknown)
+        elif not in_vocabulary.all():
+            unknown = unknown_vectors(ids[~in_vocabulary], size, self.unknown_range)
+            vectors = vectors.index_put((~in_vocabulary,), unknown.to(vectors))
         vectors = self.dropout(vectors) * mask[:, :, None]
         if self.project is not None:
             vectors = self.project(vectors)
@@ -127,7 +129,7 @@ class TokenEmbedding(nn.Module):
     def sums(
         self, ids: Tensor, starts: Tensor, weights: Tensor | None = None
     ) -> Tensor:
-        """Sums of the vectors of known words, for concatenated texts: (B, E').
+        """Sums of the vectors of in_vocabulary words, for concatenated texts: (B, E').
 
         The words of all texts are `ids` (N,) in [0, V), with weights (N,); each text begins at its
         entry of `starts` (B,).

@@ -26,7 +26,7 @@ from siamese_news.lexical_head.options import TermOptions
 class TermWeights:
     """Weights of words and pairs, and what turns texts into vectors with them."""
 
-    known: NDArray[Any]  # (V,)
+    vocabulary: NDArray[Any]  # (V,) of its words
     unknown: NDArray[Any]  # of words outside the vocabulary, by hash modulo the length
     pairs: NDArray[Any]  # (2^19,), by hash
     typical: Sequence[float]  # lengths of a post's vectors, of words and of pairs
@@ -36,12 +36,12 @@ class TermWeights:
     @property
     def tables(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The three tables of weights."""
-        return self.known, self.unknown, self.pairs
+        return self.vocabulary, self.unknown, self.pairs
 
     def of(self, ids: Ids) -> NDArray[Any]:
         """The weights of ids."""
         weights = np.empty(len(ids))
-        mine = groups(ids, len(self.known))
+        mine = groups(ids, len(self.vocabulary))
         for group, table, place in zip(
             mine, self.tables, places(ids, self.tables), strict=True
         ):

@@ -45,13 +45,15 @@ class Group:
 
     weights: TermWeights
     rows: NDArray[np.int64]  # (a,) which articles they are
-    own: sparse.csr_matrix  # (a, C) their own vectors
+    unexpanded: sparse.csr_matrix  # (a, C) their own vectors
     vectors: sparse.csr_matrix  # (a, C) the same with what their best posts add
 
     def weaken(self, row: int, factors: NDArray[np.float64], columns: Ids) -> None:
         """Multiply an article's features by (C,) factors; words and pairs keep their lengths."""
-        several = [self.own] if self.own is self.vectors else [self.own, self.vectors]
-        for vectors in several:
+        matrices = [self.unexpanded]
+        if self.vectors is not self.unexpanded:
+            matrices.append(self.vectors)
+        for vectors in matrices:
             mine = slice(vectors.indptr[row], vectors.indptr[row + 1])
             ids, values = vectors.indices[mine], vectors.data[mine]
             for paired in (False, True):
@@ -238,7 +240,7 @@ class ArticleVectors:
     def term_shares(self, article: int) -> dict[int, float]:
         """How much of an article's own vector each of its features is, by id; they sum to 1."""
         group, row = self.group_of(article)
-        term_row = group.own[[row]].tocoo()
+        term_row = group.unexpanded[[row]].tocoo()
         squares = term_row.data.astype(np.float64) ** 2
         shares = squares / max(float(squares.sum()), 1e-12)
         return dict(

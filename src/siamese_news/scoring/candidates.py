@@ -288,5 +288,5 @@ class TextTable:
         counts = np.searchsorted(self._keys, keys, side="right") - start
         places = np.repeat(np.arange(len(keys)), counts)
         within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found = np.repeat(start, counts) + within
-        return self._articles[found], places, self._values[found]
+        rows = np.repeat(start, counts) + within
+        return self._articles[rows], places, self._values[rows]

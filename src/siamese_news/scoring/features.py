@@ -76,8 +76,8 @@ class Posts:
         rows: of the distinct (row, feature) pairs, see `TermHead.distinct`.
         terms: of the same.
         factors: of the same, from the encoder; None is 1 for all.
-        said: (P, D) the vectors as an encoder that reads whole texts gives them; None where a
-            vector depends on the word ids alone.
+        whole_text_vectors: (P, D) the vectors as an encoder that reads whole texts gives them; None
+            where a vector depends on the word ids alone.
     """
 
     ids: TokenIds
@@ -85,7 +85,7 @@ class Posts:
     rows: Ids
     terms: Ids
     factors: NDArray[Any] | None
-    said: NDArray[np.float16] | None = None
+    whole_text_vectors: NDArray[np.float16] | None = None
 
     def weighted(self, weights: TermWeights, columns: Ids) -> sparse.csr_matrix:
         """Their lexical vectors (P, C) over sorted columns."""

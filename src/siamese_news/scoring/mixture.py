@@ -19,7 +19,7 @@ from siamese_news.scoring.articles import ReadArticles
 from siamese_news.scoring.basis import Basis, Setting
 from siamese_news.scoring.evidence import COMPARED, apart, highest, shared_words
 from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
-from siamese_news.scoring.learning import Lesson, best_posts, learn
+from siamese_news.scoring.lesson import Lesson, best_posts, learn
 from siamese_news.scoring.scorer import (
     Content,
     Neighbor,
@@ -200,14 +200,17 @@ class MixtureScorer(Scorer):
         shares = np.array(
             [own_weight, *(neighbor.weight for neighbor in around)], np.float32
         )
-        said = [
+        whole_text_vectors = [
             part
-            for part in (read.said, *(neighbor.said for neighbor in around))
+            for part in (
+                read.whole_text_vectors,
+                *(neighbor.whole_text_vectors for neighbor in around),
+            )
             if part is not None
         ]
         near = reader.of_ids(
             [*read.ids, *(neighbor.ids for neighbor in around)],
-            np.concatenate(said) if said else None,
+            np.concatenate(whole_text_vectors) if whole_text_vectors else None,
         )
         lexical, kept_share = 1 - share - excess, float(articles.kept[article])
         vectors = near.weighted(group.weights, articles.columns)
@@ -215,7 +218,9 @@ class MixtureScorer(Scorer):
         names = reader.names(post)
         terms = _named(names, articles.columns[products.col], products.data)
         mine = (
-            group.own[[row]].multiply(sparse.csr_matrix(shares[None]) @ vectors).tocoo()
+            group.unexpanded[[row]]
+            .multiply(sparse.csr_matrix(shares[None]) @ vectors)
+            .tocoo()
         )
         own_terms = by_id(
             articles.columns[mine.col],
@@ -246,7 +251,7 @@ class MixtureScorer(Scorer):
             article_terms=_total([own_terms, *(by_article for _, by_article in views)]),
             article_vector=vector,
             post_vector=factor,
-            own=own_weight,
+            own_weight=own_weight,
             neighbors=sorted(around, key=lambda neighbor: -neighbor.added),
         )
 
@@ -357,7 +362,7 @@ class MixturePass(Observer):
         if dense is not None and options.excess.weight:
             pool.add_cosines(dense)
         mixed = basis.weights.mixed(lexical, dense)
-        pool.candidates.add(mixed, posts.ids, posts.said)
+        pool.candidates.add(mixed, posts.ids, posts.whole_text_vectors)
 
     @override
     def settle(self) -> MixtureScorer:

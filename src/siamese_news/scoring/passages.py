@@ -83,7 +83,9 @@ class PassageScores:
 
     def add(self, scores: NDArray[np.float32], posts: Posts) -> None:
         """Add what passages give to the scores (A, P) of P posts."""
-        articles, places, best_passages = self._table.find(posts.ids, posts.said)
+        articles, places, best_passages = self._table.find(
+            posts.ids, posts.whole_text_vectors
+        )
         scores[articles, places] += best_passages
 
     def parts(
@@ -93,7 +95,7 @@ class PassageScores:
 
         Both are by word id and have the same sum.
         """
-        articles, _, added = self._table.find(posts.ids, posts.said)
+        articles, _, added = self._table.find(posts.ids, posts.whole_text_vectors)
         mine = added[articles == article]
         if not len(mine) or not mine[0]:
             return {}, {}

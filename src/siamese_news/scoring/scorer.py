@@ -24,7 +24,7 @@ class Neighbor:
     weight: float  # the addition of a unit of its score
     score: float  # its own, before smoothing
     # (1, D) its vector, if an encoder of whole texts gave it.
-    said: NDArray[np.float16] | None
+    whole_text_vectors: NDArray[np.float16] | None
 
     @property
     def added(self) -> float:
@@ -47,7 +47,7 @@ class ScoreParts:
             the post and its neighbors; empty where the dense head does not count.
         post_vector: the factor of the cosine of the article's own vector and the post's in the
             score.
-        own: the weight of the post's own score before smoothing.
+        own_weight: the weight of the post's own score before smoothing.
         neighbors: the posts that the score leans on, the greatest addition first.
     """
 
@@ -58,7 +58,7 @@ class ScoreParts:
         default_factory=lambda: np.zeros(0, np.float32)
     )
     post_vector: float = 1.0
-    own: float = 1.0
+    own_weight: float = 1.0
     neighbors: list[Neighbor] = field(default_factory=list)
 
 

@@ -156,7 +156,7 @@ class SmoothedScores:
 
     def put(self, scores: NDArray[np.float32], read: Posts) -> None:
         """Replace the scores (A, P) of posts that are among an article's best."""
-        articles, places, values = self._table.find(read.ids, read.said)
+        articles, places, values = self._table.find(read.ids, read.whole_text_vectors)
         scores[articles, places] = values
 
     def neighbors(self, post: Posts, article: int) -> tuple[float, list[Neighbor]]:
@@ -164,7 +164,7 @@ class SmoothedScores:
 
         They are 1 and none for a post that is not among the article's best.
         """
-        (key,) = content_keys(post.ids, post.said)
+        (key,) = content_keys(post.ids, post.whole_text_vectors)
         for _, keys, texts, before, near in self._smoothed([article]):
             (places,) = np.nonzero(keys == key)
             if not len(places):

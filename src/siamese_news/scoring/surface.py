@@ -193,13 +193,13 @@ class SurfaceScores:
 
     def _idf(self, counts: Floats, texts: int) -> Floats:
         """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
-        found = np.full(
+        rarities = np.full(
             BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self._power
         )
         some = np.flatnonzero(counts)
         idf = smoothed_idf(np.minimum(counts[some], texts), texts, add=1.0)
-        found[some] = idf**self._power
-        return found
+        rarities[some] = idf**self._power
+        return rarities
 
     def _view(self, weights: Floats, shares: Floats) -> View:
         vectors = sparse.csr_matrix(self._counts @ self._grams)

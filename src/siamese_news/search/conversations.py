@@ -37,20 +37,20 @@ class Found:
 class Thread:
     """The part of a conversation that belongs to found posts, known by the hashes of their ids.
 
-    `key` is the post that began it, as far as that is known. `found` are rows of the results, best
+    `key` is the post that began it, as far as that is known. `hits` are rows of the results, best
     first; `shown` has each post's role, ``found``, ``answered`` or ``reply``; `left_out` counts the
     posts over the limit.
     """
 
     key: int
-    found: dict[int, Found] = field(default_factory=dict)
+    hits: dict[int, Found] = field(default_factory=dict)
     shown: dict[int, str] = field(default_factory=dict)
     left_out: int = 0
 
     @property
     def scores(self) -> tuple[float, float]:
         """The best score, and the mean of the best three, or of as many as were found."""
-        best = sorted((row.score for row in self.found.values()), reverse=True)[:3]
+        best = sorted((row.score for row in self.hits.values()), reverse=True)[:3]
         return best[0], round(sum(best) / len(best), 6)
 
 
@@ -164,18 +164,18 @@ def find_threads(links: Links, results: Sequence[Found], *, most: int) -> list[T
         post_hash = hash(row.post)
         key = links.key(post_hash)
         thread = threads.setdefault((row.list, key), Thread(key))
-        thread.found.setdefault(post_hash, row)
+        thread.hits.setdefault(post_hash, row)
     for thread in threads.values():
-        shown = dict.fromkeys(thread.found, "found")
-        for post_hash in thread.found:
+        shown = dict.fromkeys(thread.hits, "found")
+        for post_hash in thread.hits:
             parent, _ = links.above(post_hash)
             while parent and parent not in shown:
                 shown[parent] = "answered"
                 parent, _ = links.above(parent)
         # Not reached yet if a post on the way is missing.
         shown.setdefault(thread.key, "answered")
-        level = list(thread.found)
-        walked = set(thread.found)
+        level = list(thread.hits)
+        walked = set(thread.hits)
         while level:
             below = dict.fromkeys(
                 reply for post_hash in level for reply in links.below(post_hash)
@@ -209,11 +209,11 @@ def thread_rows(
                     names[hash(name)] = name
     for number, thread in enumerate(threads, 1):
         own_posts = [post for post in thread.shown if post in texts]
-        if thread.found.keys().isdisjoint(own_posts):
+        if thread.hits.keys().isdisjoint(own_posts):
             continue  # it was found among other posts
         missing = len(thread.shown) - len(own_posts)
         best, mean = thread.scores
-        article = next(iter(thread.found.values())).article
+        article = next(iter(thread.hits.values())).article
         shared = {
             "thread_rank": number,
             "best": best,
@@ -221,13 +221,13 @@ def thread_rows(
             "thread": texts[thread.key].id
             if thread.key in texts
             else names.get(thread.key),
-            "found": len(thread.found),
+            "found": len(thread.hits),
             "left_out": thread.left_out,
             "missing": missing,
         }
         for post_hash, depth in _in_order(own_posts, texts):
             post = texts[post_hash]
-            row = thread.found.get(post_hash)
+            row = thread.hits.get(post_hash)
             yield shared | {
                 "article": row.article if row else article,
                 "depth": depth,

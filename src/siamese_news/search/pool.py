@@ -151,10 +151,11 @@ def floors_of(least: Ints) -> Floats:
 class Pool(ABC):
     """Posts to search: a stream or an index. A search does not need to know which.
 
-    `again` is called with what a scorer learned, the reason why the posts are scored once more.
+    `on_second_pass` is called with what a scorer learned, the reason why the posts are scored once
+    more.
     """
 
-    again: Callable[[str], None] | None = None
+    on_second_pass: Callable[[str], None] | None = None
 
     @abstractmethod
     def __iter__(self) -> Iterator[Post]:
@@ -179,8 +180,8 @@ class Pool(ABC):
     def _settled(self, observer: Observer) -> Scorer:
         """End a pass, and say why the posts are scored once more."""
         scorer = observer.settle()
-        if scorer.learned and self.again is not None:
-            self.again(scorer.learned)
+        if scorer.learned and self.on_second_pass is not None:
+            self.on_second_pass(scorer.learned)
         return scorer
 
     @abstractmethod

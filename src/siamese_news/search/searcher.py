@@ -389,7 +389,7 @@ class Searcher:
         if isinstance(posts, Pool):
             return posts
         pool = StreamPool(CheckedPosts(posts_of(posts), self.progress))
-        pool.again = partial(log.info, "the posts are scored once more: %s")
+        pool.on_second_pass = partial(log.info, "the posts are scored once more: %s")
         return pool
 
 

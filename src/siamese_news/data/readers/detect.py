@@ -94,7 +94,7 @@ class Detected:
     packed: str  # ``gz``, ``zst`` or nothing
     kind: Kind
     choice: Choice = field(default_factory=Choice)
-    known: Format | None = field(default=None, repr=False)
+    known_format: Format | None = field(default=None, repr=False)
     # Without a known format: as `find_fields` chose among `names`.
     fields: Fields | None = None
     names: tuple[str, ...] = ()  # the fields that the first rows have
@@ -117,7 +117,7 @@ class Detected:
     @property
     def platform_ids(self) -> bool:
         """Whether a platform gives each id to one post only."""
-        return self.known is not None and not self.known.local_ids
+        return self.known_format is not None and not self.known_format.local_ids
 
     @property
     def placed(self) -> bool:
@@ -158,8 +158,8 @@ class Detected:
         if self.fields is not None:  # which has the date as well
             convert = generic(self.fields)
         else:
-            assert self.known is not None
-            convert = self.known.converter(self.names, self.flat)
+            assert self.known_format is not None
+            convert = self.known_format.converter(self.names, self.flat)
             wanted = {"created_at": self.choice.date_field, **wanted}
         chosen = {target: name for target, name in wanted.items() if name is not None}
         if not chosen:
@@ -371,7 +371,7 @@ class _Look:
             document.description,
             "json",
             _names(document.sample),
-            platform=self._chosen(document.known, document.sample),
+            platform=self._chosen(document.known_format, document.sample),
             records=document.sample,
             prefixes=document.prefixes,
         )

@@ -45,7 +45,7 @@ class Document:
     """
 
     prefixes: tuple[str, ...]
-    known: Format | None
+    known_format: Format | None
     sample: Sequence[Record]  # the first ones
     unread: tuple[str, ...] = ()  # arrays whose objects could be posts as well
 

@@ -110,21 +110,25 @@ class Format:
 
         `fields` are those of `columns` after a look at the records.
         """
-        one = self.convert
-        if one is None:
+        convert_record = self.convert
+        if convert_record is None:
             assert self.columns is not None
-            one = generic(fields or self.columns.fields(names))
+            convert_record = generic(fields or self.columns.fields(names))
         if not self.inside:
-            return one
+            return convert_record
 
         def convert(record: Record) -> Converted:
-            records = None if self._one(record) else self._inside(record)
-            if records is None:
-                return one(record)
-            names = dict.fromkeys(key for one in records for key in one)
-            own = self.columns and generic(self.columns.fields(names))
-            # A page without a post.
-            return each(own or one, records) if records else None
+            inner_records = None if self._one(record) else self._inside(record)
+            if inner_records is None:
+                return convert_record(record)
+            if not inner_records:  # a page without a post
+                return None
+            if self.columns is None:
+                return each(convert_record, inner_records)
+            inner_names = dict.fromkeys(
+                name for inner in inner_records for name in inner
+            )
+            return each(generic(self.columns.fields(inner_names)), inner_records)
 
         return convert
 

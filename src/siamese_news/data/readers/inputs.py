@@ -108,8 +108,8 @@ class Input:
 class Skipped:
     """Files of folders and globs that are not read."""
 
-    # Of our commands, with others in their folder.
-    own: list[Path] = field(default_factory=list)
+    # Written by our commands, with others in their folder.
+    our_files: list[Path] = field(default_factory=list)
     unknown: list[Path] = field(default_factory=list)  # they have another ending
 
 
@@ -187,7 +187,7 @@ def _files(source: str, suffixes: Sequence[str], skipped: Skipped) -> list[Path]
     own_files = {path for path in files if path.is_file() and is_own(path)}
     if len(own_files) == len(files):
         return files
-    skipped.own += sorted(own_files)
+    skipped.our_files += sorted(own_files)
     return [path for path in files if path not in own_files]
 
 

@@ -291,7 +291,10 @@ class PostStream:
                 if detected.kind == "jsonl":
                     yield from json_rows(stream, share)
                 elif detected.kind == "json":
-                    context = detected.known is not None and detected.known.context
+                    context = (
+                        detected.known_format is not None
+                        and detected.known_format.context
+                    )
                     yield from document_rows(stream, detected.prefixes, context=context)
                 elif detected.table is not None:
                     yield from as_written(

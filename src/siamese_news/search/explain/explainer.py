@@ -451,11 +451,11 @@ def check(
 
 def alike(sentence: int, lengths: Sequence[int]) -> list[int]:
     """The other sentences of about its length."""
-    own = lengths[sentence]
+    length = lengths[sentence]
     return [
         other
-        for other, length in enumerate(lengths)
-        if other != sentence and abs(length - own) <= EQUAL * own
+        for other, other_length in enumerate(lengths)
+        if other != sentence and abs(other_length - length) <= EQUAL * length
     ]
 
 

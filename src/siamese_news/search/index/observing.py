@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring.basis import unsmoothed
-from siamese_news.scoring.learning import decided_degrees
+from siamese_news.scoring.lesson import decided_degrees
 from siamese_news.scoring.mixture import MixturePass
 from siamese_news.scoring.pool import BINS, cosine_bins
 from siamese_news.search.index.bounds import Bounds, Learned
@@ -136,7 +136,9 @@ class _Candidates:
         return True
 
 
-def learn(observer: MixturePass, form: ScoreForm, posts: Chosen) -> Learned | None:
+def observe_candidates(
+    observer: MixturePass, form: ScoreForm, posts: Chosen
+) -> Learned | None:
     """Observe the posts of a pool that can matter; None if every post has to be observed.
 
     `form` is that of the scorer before the pool.

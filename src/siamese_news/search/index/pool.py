@@ -20,8 +20,8 @@ from siamese_news.scoring.mixture import MixturePass
 from siamese_news.search.index.bounds import Bounds, Learned
 from siamese_news.search.index.chunks import Chosen, Chunk, ahead
 from siamese_news.search.index.fingerprint import check_model, indexable
-from siamese_news.search.index.learning import learn
 from siamese_news.search.index.manifest import NAME, Manifest
+from siamese_news.search.index.observing import observe_candidates
 from siamese_news.search.index.scorer import IndexedScorer
 from siamese_news.search.index.segment import Segment
 from siamese_news.search.index.writing import codes_of
@@ -126,7 +126,7 @@ class PostIndex(Pool):
             self._observed = np.zeros(0, np.int64) if exact else None
             return scorer
         if indexed is not None and isinstance(observer, MixturePass):
-            self._learned = learn(observer, indexed.form, posts)
+            self._learned = observe_candidates(observer, indexed.form, posts)
         if self._learned is not None:
             self._observed = self._learned.rows
         else:

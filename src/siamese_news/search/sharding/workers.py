@@ -172,11 +172,14 @@ def local_workers(count: int, job: Job) -> Iterator[Run]:
                 yield future.result()
         except BrokenProcessPool:
             ended = [
-                one
-                for one in processes
-                if one.exitcode not in (None, 0, -signal.SIGTERM)
+                process
+                for process in processes
+                if process.exitcode not in (None, 0, -signal.SIGTERM)
             ]
-            how = [f"(process {one.pid}) {_end(one.exitcode or 0)}" for one in ended]
+            how = [
+                f"(process {process.pid}) {_end(process.exitcode or 0)}"
+                for process in ended
+            ]
             raise InputError(
                 f"a worker {how[0] if how else 'ended'}; {_KEPT}"
             ) from None
