@@ -93,3 +93,29 @@ def test_what_it_remembers_is_bounded_and_stays_at_home():
     assert (
         again.of(["a b c d e f https://t.co/abc"], 100)[0].tolist() == first[0].tolist()
     )
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), max_size=12))
+@settings(deadline=None)
+def test_generations_of_remembered_chunks_never_change_a_result(batches):
+    vocabulary = Vocabulary(WORDS, unknown="hash")
+    chunks = ChunkIds(partial(_named, vocabulary, str.split), len(WORDS), most=2)
+    for batch in batches:
+        token_ids = chunks.of([" ".join(batch)], 100)
+        assert token_ids.flat.tolist() == vocabulary.id_list(batch)
+        assert token_ids.unknown == {
+            vocabulary.id_list([word])[0]: word for word in set(batch)
+        }
+
+
+def test_a_chunk_that_comes_back_in_the_next_generation_is_not_tokenized_again():
+    tokenized = []
+
+    def ids(chunk):
+        tokenized.append(chunk)
+        return [0], {}
+
+    chunks = ChunkIds(ids, len(WORDS), most=2)
+    for text in ("the river", "the flood", "the boat"):
+        chunks.of([text], 100)
+    assert tokenized == ["the", "river", "flood", "boat"]

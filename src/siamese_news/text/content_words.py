@@ -1,7 +1,6 @@
 """Content words, the tokens that articles and posts are matched on, and how rare they are."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,9 +49,9 @@ def content_words(tokens: Sequence[str]) -> list[str]:
 _STOP = ENGLISH_STOP_WORDS | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
 
 
-@lru_cache(1 << 17)
 def _is_content(token: str) -> bool:
-    return token not in _STOP and bool(words_of([token]))
+    # Nearly every token is a word, for which the first of the two questions is enough.
+    return token not in _STOP and (token.isalnum() or bool(words_of([token])))
 
 
 def smoothed_idf(frequencies: Any, texts: int, *, add: float = 0.0) -> Any:

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
+from operator import add
 from typing import Any, Literal
 from weakref import WeakMethod
 
@@ -399,20 +400,21 @@ class _HashtagSplitter:
         best = [0.0]
         back = [0]
         for end in range(1, len(piece) + 1):
-            lowest, cut = math.inf, 0
-            for start in range(max(0, end - _LONGEST_WORD), end):
-                word = piece[start:end]
-                cost = cost_of(word)
-                if cost is None:
-                    cost = guesses[end - start] if letters_only else self._guess(word)
-                cost += best[start]
-                if cost < lowest:
-                    lowest, cut = cost, start
+            first = max(0, end - _LONGEST_WORD)
+            words = [piece[start:end] for start in range(first, end)]
+            # The longest word comes first, as its guess does.
+            unknown = (
+                guesses[end - first : 0 : -1]
+                if letters_only
+                else map(self._guess, words)
+            )
+            costs = list(map(add, map(cost_of, words, unknown), best[first:]))
+            lowest = min(costs)
             best.append(lowest)
-            back.append(cut)
-        words: list[str] = []
+            back.append(first + costs.index(lowest))
+        cut: list[str] = []
         end = len(piece)
         while end:
-            words.append(piece[back[end] : end])
+            cut.append(piece[back[end] : end])
             end = back[end]
-        return words[::-1]
+        return cut[::-1]
