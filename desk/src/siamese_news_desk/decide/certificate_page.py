@@ -1,6 +1,7 @@
 """The page of a certificate, and the answers to a reviewer that a report shows as well."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from siamese_news.utils.terminal import counted
@@ -70,6 +71,7 @@ def answer_values(
     }
 
 
+@cache
 def _environment() -> Any:
     import jinja2
 

@@ -50,10 +50,11 @@ class Texts:
         self, ranks: Sequence[int], ahead: Callable[[], Iterable[int]] | None = None
     ) -> list[tuple[str, str] | None]:
         """`text_key` of the units at these ranks; see `units`."""
-        for rank, unit in zip(ranks, self.units(ranks, ahead), strict=True):
-            if rank not in self._keys:
-                self._keys[rank] = text_key(unit)
-        return [self._keys[rank] for rank in ranks]
+        missing = [rank for rank in ranks if rank not in self._keys]
+        if missing:
+            units = self.units(missing, ahead)
+            self._keys.update(zip(missing, map(text_key, units), strict=True))
+        return list(map(self._keys.__getitem__, ranks))
 
     def any_of(self, ranks: Sequence[int]) -> bool:
         """Whether any unit at these ranks has a text, or a link to it."""
@@ -156,9 +157,10 @@ class KnownVerdicts:
             places = np.flatnonzero(verdicts == UNKNOWN)
             asked = ranks[places].tolist()
             keys = self._texts.keys(asked, lambda: self._ahead(ranks))
-            for place, key in zip(places.tolist(), keys, strict=True):
-                if key is not None:
-                    verdicts[place] = self._by_text.get(key, UNKNOWN)
+            label_of = self._by_text.get
+            verdicts[places] = [
+                UNKNOWN if key is None else label_of(key, UNKNOWN) for key in keys
+            ]
         return verdicts
 
     def given(self, ranks: NDArray[np.int64]) -> int:
