@@ -2,13 +2,16 @@
 
     python -m benchmarks.students train FOLDER [--students NAME ...] [--seeds N ...]
         [--options trainer=gpu ...]
+    python -m benchmarks.students texts FOLDER [--texts N ...] [--read N] [the options of train]
     python -m benchmarks.students quality MODEL ...     figures of model folders, vectors alone
-    python -m benchmarks.students table [FOLDER ...]    the saved table, drawn as
-        docs/students.svg; with folders, saved anew
+    python -m benchmarks.students table [FOLDER ...]    the saved tables, drawn as
+        docs/students.svg and docs/students-texts.svg; with folders, saved anew
 
 `train` writes FOLDER/NAME-SEED.json as each student ends, and skips those that are there; the
-options are those of ``task=distil``. Quality is the mean average precision of the cosine over whole
-development pools, none of whose texts is trained on.
+options are those of ``task=distil``. `texts` trains on N of the texts, drawn at random and each
+draw part of the next larger one, for as many epochs as make the same number of texts read. Quality
+is the mean average precision of the cosine over whole development pools, none of whose texts is
+trained on.
 """
 
 import argparse
@@ -27,12 +30,14 @@ from sklearn.metrics import average_precision_score
 from benchmarks.line_chart import Line, line_chart
 from siamese_news.data.sources import open_source
 from siamese_news.model import Model
+from siamese_news.training import distil
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
 RESULTS = Path(__file__).with_suffix(".json")
 PICTURE = Path(__file__).parents[1] / "docs" / "students.svg"
+PICTURE_OF_TEXTS = PICTURE.with_name("students-texts.svg")
 COLORS = ("#4a5560", "#2f7d4f", "#8a6d1d", "#0b57a4", "#7a3b8f", "#b3321c", "#e0812b")
 #: The pools, with the split whose pairs are relevant.
 POOLS = {
@@ -45,6 +50,8 @@ POOLS = {
 }
 #: Danish has few words in the vocabulary and is left out of the mean.
 ENGLISH = [name for name in POOLS if name != "dast-da"]
+#: How many texts the students of `texts` learn from.
+SIZES = [4_000, 8_000, 16_000, 31_000, 62_000, 125_000]
 COMMON = (
     "task=distil",
     "data=mixed",
@@ -115,41 +122,86 @@ def options_of(name: str, seed: int, more: Sequence[str]) -> list[str]:
     return [*COMMON, *STUDENTS[name], f"seed={seed}", *more]
 
 
+def file_name(name: str, seed: int) -> str:
+    """The name of a student's file, without its ending."""
+    return f"{name.replace(' ', '_').replace(',', '')}-{seed}"
+
+
 def train(
     folder: Path, names: Sequence[str], seeds: Sequence[int], more: Sequence[str]
 ) -> None:
     """Train students on the same texts, and write the figures of each."""
-    from siamese_news.training import distil
-
     data = None
     for seed in seeds:
         for name in names:
-            path = folder / f"{name.replace(' ', '_').replace(',', '')}-{seed}.json"
+            path = folder / f"{file_name(name, seed)}.json"
             if path.exists():
                 continue
             options = options_of(name, seed, more)
-            config = compose_training(options)
-            data = data or distil.data_of(config)
+            data = data or distil.data_of(compose_training(options))
             data.seed = seed
-            started = time.monotonic()
-            module = distil.train_student(config, data, folder / path.stem)
-            assert module is not None
-            seconds = time.monotonic() - started
-            model = distil.stored(module.model, config["task"]["stored"]).eval()
-            figures = {
-                "student": name,
-                "seed": seed,
-                "command": f"python -m siamese_news.train {' '.join(map(shlex.quote, options))}",
-                "seconds": seconds,
-                "texts": len(data.texts),
-                "epochs": config["trainer"]["max_epochs"],
-                "weights": sum(
-                    parameter.numel() for parameter in model.encoder.parameters()
-                ),
-                "quality": vectors_alone(model),
-            }
-            write_json(path, {**figures, "about": provenance()})
-            print(name, seed, round(seconds), figures["quality"], flush=True)
+            command = f"python -m siamese_news.train {shlex.join(options)}"
+            train_one(path, name, options, data, command)
+
+
+def train_on_draws(
+    folder: Path,
+    names: Sequence[str],
+    seeds: Sequence[int],
+    sizes: Sequence[int],
+    read: int,
+    more: Sequence[str],
+) -> None:
+    """Train students on N texts for each of `sizes`, `read` in all, and write their figures."""
+    every_text = distil.data_of(compose_training(options_of(names[0], 0, more))).texts
+    for seed in seeds:
+        order = np.random.default_rng(seed).permutation(len(every_text))
+        for size in sizes:
+            if size > len(every_text):
+                raise SystemExit(
+                    f"--texts {size}: the options have {len(every_text):,} texts"
+                )
+            epochs = max(1, round(read / size))
+            for name in names:
+                path = folder / f"{file_name(name, seed)}-{size}.json"
+                if path.exists():
+                    continue
+                options = [*options_of(name, seed, more), f"task.epochs={epochs}"]
+                data = distil.data_of(compose_training(options))
+                data.texts = [every_text[place] for place in order[:size]]
+                command = (
+                    f"python -m benchmarks.students texts FOLDER --students {name!r} "
+                    f"--seeds {seed} --texts {size} --read {read} --options {shlex.join(more)}"
+                )
+                train_one(path, name, options, data, command)
+
+
+def train_one(
+    path: Path,
+    name: str,
+    options: Sequence[str],
+    data: distil.DistilDataModule,
+    command: str,
+) -> None:
+    """Train a student and write its figures."""
+    config = compose_training(options)
+    started = time.monotonic()
+    module = distil.train_student(config, data, path.with_suffix(""))
+    assert module is not None
+    seconds = time.monotonic() - started
+    model = distil.stored(module.model, config["task"]["stored"]).eval()
+    figures = {
+        "student": name,
+        "seed": config["seed"],
+        "command": command,
+        "seconds": seconds,
+        "texts": len(data.texts),
+        "epochs": config["trainer"]["max_epochs"],
+        "weights": sum(parameter.numel() for parameter in model.encoder.parameters()),
+        "quality": vectors_alone(model),
+    }
+    write_json(path, {**figures, "about": provenance()})
+    print(path.stem, round(seconds), figures["quality"], flush=True)
 
 
 def posts_per_second(name: str, texts: Sequence[str]) -> float:
@@ -266,6 +318,9 @@ def main() -> None:
     )
     training.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     training.add_argument("--options", nargs="*", default=[])
+    draws = commands.add_parser("texts", parents=[training], add_help=False)
+    draws.add_argument("--texts", nargs="+", type=int, default=SIZES)
+    draws.add_argument("--read", type=int, default=250_000)
     quality = commands.add_parser("quality")
     quality.add_argument("models", nargs="+")
     tabled = commands.add_parser("table")
@@ -274,6 +329,16 @@ def main() -> None:
     if arguments.command == "train":
         arguments.folder.mkdir(parents=True, exist_ok=True)
         train(arguments.folder, arguments.students, arguments.seeds, arguments.options)
+    elif arguments.command == "texts":
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+        train_on_draws(
+            arguments.folder,
+            arguments.students,
+            arguments.seeds,
+            arguments.texts,
+            arguments.read,
+            arguments.options,
+        )
     elif arguments.command == "quality":
         for folder in arguments.models:
             print(folder, json.dumps(vectors_alone(Model.load(folder))), flush=True)

@@ -42,7 +42,7 @@ def is_false(relevant, errors, step, target):
     st.sampled_from(["1/2", "3/5", "4/5"]),
     st.sampled_from([0.1, 0.25, 0.5]),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_every_order_of_a_tiny_pool(truth, removed, target, error):
     """All 720 orders, stopped after any number of labels: few enough end with a false list."""
     relevant, target = np.array(truth), Fraction(target)
