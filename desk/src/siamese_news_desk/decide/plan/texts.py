@@ -20,6 +20,7 @@ from siamese_news_desk.labels.units import Unit
 _BEST = 50_000  # posts from the top, because labels of small sets are anywhere in a larger one
 _AHEAD = 50  # further down: sets from the present one on (each 1.02 times as large as the last)
 _OF_EACH = 512  # the fewest posts of each of these sets
+_NOT_LOOKED_UP = -2  # beside `UNKNOWN` and the labels 0 and 1
 _BLOCK = 8192  # posts of a file in memory at one time
 
 
@@ -135,32 +136,32 @@ class KnownVerdicts:
         names = list(labels.of)
         self.ranks = population.ranks_of(names) if names else {}
         of = {rank: int(labels.of[name].relevant) for name, rank in self.ranks.items()}
-        self._known = np.array(sorted(of), np.int64)
-        self._said = np.array([of[rank] for rank in sorted(of)], np.int8)
+        self._labeled = np.array(sorted(of), np.int64)
+        self._labels = np.array([of[rank] for rank in sorted(of)], np.int8)
         self._by_text: dict[tuple[str, str], int] = {}
         decided = [r for n, r in self.ranks.items() if not labels.of[n].skipped]
         best = range(min(_BEST, len(population)))
         for rank, key in zip(decided, texts.keys(decided, lambda: best), strict=True):
             if key is not None:
                 self._by_text.setdefault(key, of[rank])
+        # A set contains most of the ranks of the one before, so that each is looked up once.
+        self._verdicts = np.full(
+            len(population), _NOT_LOOKED_UP if self._by_text else UNKNOWN, np.int8
+        )
+        self._verdicts[self._labeled] = self._labels
 
     def __call__(self, ranks: NDArray[np.int64]) -> NDArray[np.int8]:
         """The labels of these ranks; see `descent.Verdicts`."""
-        verdicts = np.full(len(ranks), UNKNOWN, np.int8)
-        if len(self._known):
-            places = np.minimum(
-                np.searchsorted(self._known, ranks), len(self._known) - 1
-            )
-            there = self._known[places] == ranks
-            verdicts[there] = self._said[places[there]]
-        if self._by_text:
-            places = np.flatnonzero(verdicts == UNKNOWN)
-            asked = ranks[places].tolist()
-            keys = self._texts.keys(asked, lambda: self._ahead(ranks))
+        verdicts = self._verdicts[ranks]
+        places = np.flatnonzero(verdicts == _NOT_LOOKED_UP)
+        if len(places):
+            asked = ranks[places]
+            keys = self._texts.keys(asked.tolist(), lambda: self._ahead(ranks))
             label_of = self._by_text.get
             verdicts[places] = [
                 UNKNOWN if key is None else label_of(key, UNKNOWN) for key in keys
             ]
+            self._verdicts[asked] = verdicts[places]
         return verdicts
 
     def given(self, ranks: NDArray[np.int64]) -> int:
@@ -178,8 +179,8 @@ class KnownVerdicts:
     def of_best(self, size: int) -> NDArray[np.int8]:
         """The labels (size,) of the first posts; copies are only found down to rank 50,000."""
         verdicts = np.full(size, UNKNOWN, np.int8)
-        inside = self._known < size
-        verdicts[self._known[inside]] = self._said[inside]
+        inside = self._labeled < size
+        verdicts[self._labeled[inside]] = self._labels[inside]
         best = np.arange(min(size, _BEST) if self._by_text else 0)
         verdicts[best] = self(best)
         return verdicts
@@ -189,14 +190,14 @@ class KnownVerdicts:
 
         Copies of labeled posts are only found down to rank 50,000.
         """
-        labeled = self._known[self._said == 0]
+        labeled = self._labeled[self._labels == 0]
         best = np.arange(min(size, _BEST) if self._by_text else 0)
         errors = np.union1d(labeled, best[self(best) == 0])
         return errors[errors < size]
 
     def relevant_from(self, size: int) -> NDArray[np.int64]:
         """Ranks from `size` on that were labeled relevant."""
-        return self._known[(self._said == 1) & (self._known >= size)]
+        return self._labeled[(self._labels == 1) & (self._labeled >= size)]
 
     def _ahead(self, ranks: NDArray[np.int64]) -> set[int]:
         """The first posts of the sets from these ranks on."""
