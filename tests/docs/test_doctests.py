@@ -1,7 +1,7 @@
 """The examples of the public docstrings run and print what they say."""
 
 import doctest
-import importlib
+import importlib.util
 import inspect
 import pkgutil
 
@@ -28,6 +28,14 @@ PUBLIC = [
     "siamese_news",
     *(f"siamese_news.{room}" for room in ROOMS if room != "data.records"),
 ]
+DESK = "siamese_news_desk"
+if importlib.util.find_spec(DESK):
+    desk = importlib.import_module(DESK)
+    PUBLIC.append(DESK)
+    MODULES += [
+        DESK,
+        *(found.name for found in pkgutil.walk_packages(desk.__path__, f"{DESK}.")),
+    ]
 # No example can be shorter than what it says: others implement it.
 WITHOUT = {"Scorer"}
 

@@ -411,6 +411,43 @@ def test_a_learned_order_needs_texts(pool):
     assert not (folder / "mine.plan.json").exists()
 
 
+@pytest.mark.parametrize("options", [("--find", "3"), ("--recall", ".8")])
+def test_posts_without_texts_are_refused_before_there_is_a_plan(pool, options):
+    folder, _ = pool
+    scored(folder / "scored.jsonl", text=lambda n: " ")
+    done = run_with_input(folder, "y", *options)
+    assert done.exit_code == 2 and "has no texts of the posts" in done.stderr
+    assert not (folder / "mine.plan.json").exists()
+
+
+@pytest.mark.parametrize("rule", ["random-first", "learn-first"])
+def test_a_person_is_asked_once_for_a_text(pool, rule):
+    """Three posts have each text; the statement and its bound count all of them."""
+    folder, _ = pool
+    relevant = scored(
+        folder / "scored.jsonl", size=300, cut=150, text=lambda n: f"text {n // 3} "
+    )
+    child = spawn(
+        folder,
+        *("--results", "scored.jsonl", "--labels", "mine.jsonl", "--recall", ".8"),
+        *("--rule", rule, "--positives", "20"),
+    )
+    asked = []
+    while not child.expect([r"text (\d+)\r\n", "done: the goal is reached"]):
+        asked.append(int(child.match.group(1)))
+        child.expect(r"\[q\] stop")
+        press(child, "y" if asked[-1] < 45 else "n")
+    child.close()
+    assert len(asked) == len(set(asked)) > 20
+    content = json.loads((folder / "mine.recall.json").read_text())
+    copies = content["copies"]
+    assert len(asked) == content["labels"]["used"] and copies["posts"] > len(asked)
+    found = content["labels"]["relevant"] + len(copies["relevant"])
+    assert 0.8 * 135 <= found <= 135
+    assert all(int(post[1:]) // 3 < 45 for post in copies["relevant"])
+    assert relevant
+
+
 def run_with_input(folder, keys, *more, labels="mine.jsonl"):
     from typer.testing import CliRunner
 

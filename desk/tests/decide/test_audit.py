@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from benchmarks.promises import border
-from sheet_commands import fill, rows_of, run, save, scored
+from sheet_commands import fill, finish, rows_of, run, save, scored
 
 from siamese_news_desk.decide.agreement import agreement
 from siamese_news_desk.decide.bounds.hypergeometric import (
@@ -25,6 +25,7 @@ from siamese_news_desk.decide.bounds.label_noise import (
 )
 from siamese_news_desk.decide.bounds.tables import Tables, turn_of
 from siamese_news_desk.decide.plan.design import least_errors, nested_sets
+from siamese_news_desk.decide.reviewing import certificate_html
 from siamese_news_desk.decide.simulation import random_order, replay
 
 
@@ -218,7 +219,45 @@ def test_an_audit_needs_every_label(tmp_path):
     assert rows[3]["post"] in done.stderr
     rows[3]["label"] = "skip"
     save(tmp_path / "a.csv", rows)
-    assert run("audit", "--labels", tmp_path / "a.csv").exit_code == 0
+    done = run("audit", "--labels", tmp_path / "a.csv")
+    assert done.exit_code == 0
+    assert "1 skipped post counts as not relevant." in " ".join(done.stdout.split())
+
+
+def test_skipped_posts_below_a_threshold_or_a_list_are_said(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl")
+    start(tmp_path, "--threshold", ".6", "--population", "400", "--budget", "40")
+    rows = fill(tmp_path / "a.csv", relevant)
+    for row in rows[:2]:
+        row["label"] = "skip"
+    save(tmp_path / "a.csv", rows)
+    words = "2 skipped posts count against the recall: as not relevant at the threshold"
+    done = run("audit", "--labels", tmp_path / "a.csv")
+    assert words in " ".join(done.stdout.split())
+    sheet = tmp_path / "sheet.csv"
+    sample = ("--precision", ".8", "--budget", "60", "--out", sheet)
+    run("sample", "--results", tmp_path / "scored.jsonl", *sample)
+    finish(tmp_path, relevant)
+    certificate = tmp_path / "sheet.certificate.json"
+    more = ("--certificate", certificate, "--population", "500", "--budget", "30")
+    start(tmp_path, *more, "--again", out="r.csv")
+    rows = fill(tmp_path / "r.csv", relevant)
+    rows[0]["label"] = "skip"
+    save(tmp_path / "r.csv", rows)
+    done = run("audit", "--labels", tmp_path / "r.csv")
+    words = "1 skipped post counts as relevant, that is, as missing in the list."
+    assert words in " ".join(done.stdout.split())
+    page = certificate_html(certificate, tmp_path / "r.audit.json")
+    assert words in " ".join(page.split())
+
+
+@pytest.mark.parametrize("options", [(), ("--threshold", ".6", "--population", "400")])
+def test_an_audit_without_texts_says_what_is_missing(tmp_path, options):
+    scored(tmp_path / "scored.jsonl", text=lambda n: "")
+    done = start(tmp_path, *options)
+    assert done.exit_code == 2
+    assert "scored.jsonl: has no texts of the posts to label" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["scored.jsonl"]
 
 
 def test_recall_names_its_population_or_is_refused(tmp_path):

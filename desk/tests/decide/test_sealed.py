@@ -130,7 +130,8 @@ def test_every_altered_statement_of_a_certificate_is_found(certified, share):
     ]
     assert len(altered) > 100
     work, _ = check_certificate(path)
-    labels = read_labels(sheets_of_certificate(path, content), work.sampled)
+    with sheets_of_certificate(path, content) as sheets:
+        labels = read_labels(sheets, work.sampled)
     claims = work.claims(labels)
     assert differences(content, work, labels, claims) == []
     believed = []
@@ -141,7 +142,8 @@ def test_every_altered_statement_of_a_certificate_is_found(certified, share):
         try:
             # The files of labels are compared by their hashes.
             changed = read_sealed(certified / "altered.json", "certificate")
-            sheets_of_certificate(path, changed)
+            with sheets_of_certificate(path, changed):
+                pass
         except InputError:
             continue
         if not differences(changed, work, labels, claims):

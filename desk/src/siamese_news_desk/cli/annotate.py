@@ -101,6 +101,8 @@ def annotate(
     plans: list[Certification | Stopping] = []
     if plan is not None:
         work = Certification.resume(plan, results=results, posts=posts)
+        work.expect_criteria(criteria)
+        work.expect_texts()
         plans.append(work)  # first, because the order of its posts reveals nothing
         if stops:
             path = sibling(labels, "goals.plan.json")
@@ -121,6 +123,7 @@ def annotate(
                 posts=posts,
                 another_plan=another_plan,
                 criteria=criteria,
+                needs_texts=True,
             )
         )
     session = Session(plans, labels)

@@ -115,6 +115,7 @@ def audit(
         another_plan=another_plan,
         withdraw=withdraw or [],
         criteria=criteria,
+        needs_texts=True,
     )
     rows = work.draw()
     write_sheet(out, rows, chosen)

@@ -176,6 +176,7 @@ def sample(
     from siamese_news_desk.decide.certification import Certification, Settings
     from siamese_news_desk.decide.plan.design import RATIO
     from siamese_news_desk.decide.plan.files import sibling
+    from siamese_news_desk.decide.sentences import choice_sentence, other_plans
     from siamese_news_desk.labels.matching import Labels
     from siamese_news_desk.labels.sheets import write_sheet
 
@@ -213,10 +214,11 @@ def sample(
         f"{out}: {counted(len(units), 'post')} to label of {len(work.population):,}; then: "
         f"siamese-news certify --labels {quote(str(out))}"
     )
-    for remark in filter(None, [*work.remarks(), work.first_remark()]):
+    charged = work.charged
+    choice = choice_sentence(other_plans(work)).strip() * bool(charged.other_criteria)
+    for remark in filter(None, [*work.remarks(), work.first_remark(), choice]):
         echo(remark)
     if work.joint_error > 1 - Fraction(confidence):
-        charged = work.charged
         counts = (
             (len(charged.earlier), "earlier plan"),
             (len(charged.same_labels), "withdrawn plan"),
@@ -237,12 +239,11 @@ def _say_outlook(
         outlook_sentence,
         outlooks,
     )
-    from siamese_news_desk.decide.plan.design import share_of
+    from siamese_news_desk.decide.plan.design import distinct_shares, share_of
     from siamese_news_desk.decide.plan.population import Population
 
     error = 1 - share_of(confidence, "confidence")
-    for target in precision:
-        share_of(target, "precision")
+    distinct_shares(precision, "precision")
     population = Population(results)
     relevance = population.relevance()
     if relevance is None:

@@ -38,15 +38,14 @@ def simulate(
 
     Example: siamese-news simulate --results pool.run --qrels qrels/test.tsv --out simulated
     """
-    from siamese_news_desk.decide.plan.design import share_of
+    from siamese_news_desk.decide.plan.design import distinct_shares, share_of
     from siamese_news_desk.decide.simulation import read_pool
     from siamese_news_desk.decide.simulation import simulate as replay
 
     if len(results) != len(qrels):
         raise InputError("expected one --qrels for each --results")
     targets = precision or [".8", ".9", ".95"]
-    for target in targets:
-        share_of(target, "--precision")
+    distinct_shares(targets, "--precision")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file; expected the name of a folder")
     error = 1 - share_of(confidence, "--confidence")

@@ -32,24 +32,13 @@ from siamese_news_desk.decide.certificate import (
 from siamese_news_desk.decide.certificate_page import page_of
 from siamese_news_desk.decide.certification import Certification, Claim
 from siamese_news_desk.decide.plan.files import SEAL, sibling
+from siamese_news_desk.decide.plan.remedies import PlanRefused
 from siamese_news_desk.labels.journal import NO, SKIP, YES, LabelJournal
 from siamese_news_desk.labels.matching import labels_in
 
 # Rows that `label` is asked for at one time: a call of a model for each row would be slow.
 _BATCH = 25
 _LABELS = {True: YES, False: NO, None: SKIP}
-_ARGUMENTS = {
-    "Continue with the first plan (": "Continue with the first plan, with its folder and its "
-    "arguments (",
-    "To replace it, name it with --withdraw PLAN; to keep both, add --again. Either adds": "To "
-    "make a further one, pass another_plan=True, which adds",
-    " (with --withdraw, if only targets and confidence change, that of all targets together)": "",
-    "need --criteria of their own": "need criteria= of their own",
-    "use another --out": "name another folder, or pass the arguments of the first call",
-    "with another --seed and --again": "in another folder with another seed= and "
-    "another_plan=True",
-    "with sample --again": "in another folder with another_plan=True",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +158,13 @@ def certify_scores(
     if verdicts_given and not plan.exists():
         _refuse_not_drawn(next(iter(verdicts_given)))
     file = sheet.with_name("scores.jsonl")
-    with _in_python(), _scores_in(file, values, names, texts) as results:
-        work = Certification.start(
-            results,
-            plan,
-            settings,
-            criteria=criteria,
-            another_plan=another_plan,
-        )
+    with _scores_in(file, values, names, texts) as results:
+        try:
+            work = Certification.start(
+                results, plan, settings, criteria=criteria, another_plan=another_plan
+            )
+        except PlanRefused as refused:
+            raise refused.to("python") from refused
     rows = {name: row for row, name in enumerate(names)}
     journal = LabelJournal(sheet, plan=work.plan[SEAL])
     _add(journal, annotator, work, names, verdicts_given)
@@ -206,18 +194,6 @@ def certify_scores(
     return CertifiedScores(
         sets, next_rows, len(so_far.of), work.path, sibling(sheet, "certificate.json")
     )
-
-
-@contextmanager
-def _in_python() -> Iterator[None]:
-    """Name arguments in place of the options of ``siamese-news sample``, which fixes plans too."""
-    try:
-        yield
-    except InputError as error:
-        message = str(error)
-        for option, argument in _ARGUMENTS.items():
-            message = message.replace(option, argument)
-        raise InputError(message) from error
 
 
 @contextmanager

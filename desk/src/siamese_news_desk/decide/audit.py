@@ -31,6 +31,7 @@ from siamese_news_desk.decide.sentences import (
     choice_sentence,
     earlier_sentence,
     other_plans,
+    skipped_sentence,
 )
 from siamese_news_desk.labels.matching import Labels, changed_sentence
 from siamese_news_desk.labels.units import Unit
@@ -256,15 +257,20 @@ def sentence_of(report: dict[str, Any]) -> str:
             f"Of {report['posts']:,} posts, {report['labels']:,} were drawn at random and labeled; "
             f"{report['relevant']:,} of these are relevant. At least "
             f"{report['relevant_at_least']:,} of all {report['posts']:,} are relevant (a precision "
-            f"of {report['precision_at_least']:.3f} or more), {sure}.{changed}"
+            f"of {report['precision_at_least']:.3f} or more), {sure}."
+            f"{skipped_sentence(report['skipped'])}{changed}"
         )
     size = report["settings"]["population"]
     threshold = score_text(report["settings"]["threshold"])
+    skipped = skipped_sentence(
+        report["skipped"],
+        "against the recall: as not relevant at the threshold and above, as relevant below it",
+    )
     return (
         f"Among the best {size:,} posts of {report['population']['file']}, recall at a score of "
         f"{threshold} is estimated at {report['recall']:.3f} and is at least "
         f"{report['recall_at_least']:.3f}, {sure}. This says nothing about posts outside these "
-        f"{size:,}.{changed}"
+        f"{size:,}.{skipped}{changed}"
     )
 
 

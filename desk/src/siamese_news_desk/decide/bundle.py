@@ -62,31 +62,36 @@ def write_bundle(
         raise InputError(
             f"{certificate}: is the certificate of another plan than {plan}"
         )
-    sheets = sheets_of_certificate(certificate, content)
-    if _differs(content, work, read_labels(sheets, work.sampled)):
-        raise InputError(
-            f"{certificate}: its labels say something else now; run certify again first"
+    with sheets_of_certificate(certificate, content) as sheets:
+        if _differs(content, work, read_labels(sheets, work.sampled)):
+            raise InputError(
+                f"{certificate}: its labels say something else now; run certify again first"
+            )
+        unchanged = (
+            certificate,
+            plan,
+            work.sampled.path,
+            certificate.with_suffix(".csv"),
         )
-    unchanged = (certificate, plan, work.sampled.path, certificate.with_suffix(".csv"))
-    data: dict[str, tuple[bytes, Sequence[Path]]] = {
-        _SCORES: (b"".join(map(_json, _scored(work, texts))), [work.results]),
-        _LABELS: (_labels(sheets), sheets),
-        **{
-            file.name: (file.read_bytes(), [file])
-            for file in unchanged
-            if file.exists()
-        },
-    }
-    files: dict[str, Any] = {
-        name: {
-            "sha256": sha256(packed).hexdigest(),
-            "bytes": len(packed),
-            "from": [
-                {"file": path.name, "sha256": file_sha256(path)} for path in sources
-            ],
+        data: dict[str, tuple[bytes, Sequence[Path]]] = {
+            _SCORES: (b"".join(map(_json, _scored(work, texts))), [work.results]),
+            _LABELS: (_labels(sheets), sheets),
+            **{
+                file.name: (file.read_bytes(), [file])
+                for file in unchanged
+                if file.exists()
+            },
         }
-        for name, (packed, sources) in data.items()
-    }
+        files: dict[str, Any] = {
+            name: {
+                "sha256": sha256(packed).hexdigest(),
+                "bytes": len(packed),
+                "from": [
+                    {"file": path.name, "sha256": file_sha256(path)} for path in sources
+                ],
+            }
+            for name, (packed, sources) in data.items()
+        }
     commands = [str(work.plan["command"]), str(content["command"])]
     notes = [sentence_of(content, claim) for claim in content["claims"]]
     source = (

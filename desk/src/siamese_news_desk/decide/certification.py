@@ -27,6 +27,7 @@ from siamese_news_desk.decide.forecast import chances_at
 from siamese_news_desk.decide.plan.design import (
     RATIO,
     Order,
+    distinct_shares,
     errors_due,
     first_set,
     least_errors,
@@ -37,6 +38,7 @@ from siamese_news_desk.decide.plan.design import (
 )
 from siamese_news_desk.decide.plan.files import read_sealed
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.remedies import ANOTHER_PLAN, PlanRefused
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import KnownVerdicts, Texts, distinct
 from siamese_news_desk.labels.matching import Labels
@@ -75,11 +77,7 @@ class Settings:
 
     def check(self) -> None:
         """Raise an `InputError` for a value that no pool allows."""
-        targets = {share_of(target, "precision") for target in self.targets}
-        if not targets:
-            raise InputError("expected one or several precisions, such as .9")
-        if len(targets) < len(self.targets):
-            raise InputError("precision has the same target twice; expected each once")
+        distinct_shares(self.targets, "precision")
         share_of(self.confidence, "confidence")
         if isinstance(self.budget, bool) or not (
             isinstance(self.budget, int) and self.budget > 0
@@ -279,9 +277,10 @@ class Certification(SamplingPlan):
 
     def _prepare(self) -> None:
         if self.plan["method"] != METHOD:
-            raise InputError(
+            raise PlanRefused(
                 "another version of the program made this plan, with another test; finish with "
-                "that version, or make a new plan with sample --again"
+                "that version, or ",
+                ANOTHER_PLAN,
             )
         self.settings = Settings.of(self.plan["settings"])
         self.settings.check()
@@ -291,15 +290,15 @@ class Certification(SamplingPlan):
         sets = self.sizes.tolist()
         cuts = scores[self.sizes - 1].tolist()
         if (self.plan["sets"], self.plan["cuts"]) != (sets, cuts):
-            raise InputError(
-                "its sets do not match these scores; restore the plan, or make a new one with "
-                "sample --again"
+            raise PlanRefused(
+                "its sets do not match these scores; restore the plan, or ",
+                ANOTHER_PLAN,
             )
         nulls = self.settings.nulls(self.sizes, self._copies())
         if self.plan["nulls"] != nulls:
-            raise InputError(
-                "its 'nulls' are not those of its settings and scores; restore the file, or make a "
-                "new plan with sample --again"
+            raise PlanRefused(
+                "its 'nulls' are not those of its settings and scores; restore the file, or ",
+                ANOTHER_PLAN,
             )
         self.tables = self.settings.tables(self.sizes, nulls)
         if self.plan["tables"] != [
@@ -322,15 +321,12 @@ class Certification(SamplingPlan):
         results: Path,
         path: Path,
         settings: Settings,
-        *,
-        needs_texts: bool = False,
         **options: Unpack[PlanOptions],
     ) -> Self:
         """Fix everything before the first label and write the plan, unless it exists already.
 
         Raises:
-            InputError: for impossible settings, a plan that is not allowed, and where the labels
-                need texts, a first set without any.
+            InputError: for impossible settings, and a plan that is not allowed.
         """
         settings.check()
         population = Population(results)
@@ -339,12 +335,6 @@ class Certification(SamplingPlan):
         sizes = settings.sets(population.scores)
         noisy = settings.false_positive is not None
         texts = Texts(population, options.get("posts"))
-        if needs_texts and not texts.any_of(range(int(sizes[0]))):
-            source = (options.get("posts") or [results])[0]
-            raise InputError(
-                f"{source}: has no texts of the posts to label; name the files or folders that "
-                "have them with --posts"
-            )
         nulls = settings.nulls(sizes, texts.copies() if noisy else None)
         if not any(of_target[0] for of_target in nulls):
             raise InputError(

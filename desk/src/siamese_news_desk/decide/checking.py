@@ -4,6 +4,8 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +64,11 @@ def check_certificate(
         InputError: it names the first difference.
     """
     content = read_sealed(path, "certificate")
-    sheets = sheets_of_certificate(path, content)
     plan_path = plan or path.with_name(content["plan"]["file"])
-    work = Certification.resume(plan_path, results=results, posts=posts)
-    work.sampled.check_keys()
-    labels = read_labels(sheets, work.sampled)
+    with sheets_of_certificate(path, content) as sheets:
+        work = Certification.resume(plan_path, results=results, posts=posts)
+        work.sampled.check_keys()
+        labels = read_labels(sheets, work.sampled)
     claims = work.claims(labels)
     complete = work.log.covers(labels)
     counts = bool(result_meta(work.results).get("counts"))
@@ -100,32 +102,57 @@ def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
     """
     work, _ = check_certificate(path)
     content = read_sealed(path, "certificate")
-    claims = work.claims(
-        read_labels(sheets_of_certificate(path, content), work.sampled)
-    )
+    with sheets_of_certificate(path, content) as sheets:
+        claims = work.claims(read_labels(sheets, work.sampled))
     claim = max(claims, key=lambda claim: (claim.size, claim.posts))
     if not claim.posts:
         raise InputError(f"{path}: has no list, because no post was labeled relevant")
     return work, claim, content
 
 
-def sheets_of_certificate(path: Path, content: Mapping[str, Any]) -> list[Path]:
-    """The files of labels of a certificate, which must be those that it was made from.
+@contextmanager
+def sheets_of_certificate(
+    path: Path, content: Mapping[str, Any]
+) -> Iterator[list[Path]]:
+    """The files of labels of a certificate, as they were when it was made.
+
+    `annotate` and Python only add lines to their file, so the certificate may have been made from
+    its first lines; then these are a file of their own, which exists until the end of the block.
 
     Raises:
         InputError: a file is missing, not a regular file, or was changed.
     """
-    sheets = []
-    for listed in content["labels"]["files"]:
-        sheet = named_by(path, listed["file"])
-        if file_sha256(sheet) != listed["sha256"]:
-            raise InputError(
-                f"{sheet}: is not the file from which {path.name} was made, or was changed "
-                "afterwards, so its labels may now lead to another certificate; restore it, or run "
-                "certify again"
-            )
-        sheets.append(sheet)
-    return sheets
+    with tempfile.TemporaryDirectory() as folder:
+        sheets = []
+        for number, listed in enumerate(content["labels"]["files"]):
+            sheet = named_by(path, listed["file"])
+            if file_sha256(sheet) != listed["sha256"]:
+                lines = _first_lines(sheet, listed["sha256"])
+                if lines is None:
+                    raise InputError(
+                        f"{sheet}: is not the file from which {path.name} was made, or was changed "
+                        "afterwards, so its labels may now lead to another certificate; restore "
+                        "it, or run certify again"
+                    )
+                sheet = Path(folder) / f"{number}.{sheet.name}"
+                sheet.write_bytes(lines)
+            sheets.append(sheet)
+        yield sheets
+
+
+def _first_lines(sheet: Path, wanted: str) -> bytes | None:
+    """The first lines of a file of JSON lines that have this SHA-256; None if there are none."""
+    if sheet.suffix.lower() != ".jsonl":
+        return None
+    seen = sha256()
+    content = sheet.read_bytes()
+    end = 0
+    for line in content.splitlines(keepends=True):
+        seen.update(line)
+        end += len(line)
+        if seen.hexdigest() == wanted:
+            return content[:end]
+    return None
 
 
 def differences(
@@ -148,6 +175,7 @@ def differences(
     by = () if "answers" in ignoring else content["answers"]["by"]
     computed = certificate_of(work, claims, labels, by=by)
     computed["labels"]["files"] = content["labels"]["files"]
+    computed["labels"]["changed"] = work.log.changed_at(labels)
     # As a file has it: lists, and floats as they are read.
     differing = _differing("", dict(content), json.loads(json.dumps(computed)))
     left_out = {*STATED, *ignoring}

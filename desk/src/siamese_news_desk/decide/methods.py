@@ -5,6 +5,7 @@ from typing import Any
 
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.certificate import sentence_of
+from siamese_news_desk.decide.sentences import skipped_sentence
 
 Content = Mapping[str, Any]
 """A certificate as JSON, or a part of it."""
@@ -120,6 +121,9 @@ def recall_sentence(audit: Content) -> str:
         f"{hits:,} are relevant. The confidence of both together is "
         f"{audit['joint_confidence']:g}: of a hundred such plans, each with its own random orders, "
         f"at most {wrong:.3g} on average lead to a wrong statement."
+        + skipped_sentence(
+            audit["skipped"], "as relevant, that is, as missing in the list"
+        )
     )
 
 

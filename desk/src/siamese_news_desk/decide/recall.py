@@ -11,6 +11,7 @@ from siamese_news_desk.decide.sentences import (
     earlier_sentence,
     judged_by,
     other_plans,
+    skipped_sentence,
 )
 from siamese_news_desk.decide.stopping import Stopping
 from siamese_news_desk.labels.matching import Labels, changed_sentence
@@ -23,7 +24,8 @@ def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
     """
     work.log.look(labels)
     relevant = sum(label.relevant for label in labels.of.values())
-    exact = len(labels.of) == len(work.population)
+    copies = work.copies(labels)
+    exact = len(labels.of) + len(copies) == len(work.population)
     return {
         "format": "siamese_news recall 1",
         **made(),
@@ -44,6 +46,10 @@ def findings(work: Stopping, labels: Labels) -> dict[str, Any]:
             "skipped": sum(label.skipped for label in labels.of.values()),
             "changed": work.log.changed,
         },
+        "copies": {
+            "posts": len(copies),
+            "relevant": work.population.names_at([r for r in copies if copies[r]]),
+        },
     }
 
 
@@ -57,15 +63,17 @@ def sentence_of(content: Mapping[str, Any]) -> str:
         f"{labels['used']:,} were labeled, and {labels['relevant']:,} of these are relevant "
         f"{content['judged']}. "
     )
+    if (copies := content["copies"])["posts"]:
+        text += (
+            f"{counted(copies['posts'], 'more post')} with the text of a labeled one got its label; "
+            f"{len(copies['relevant']):,} of these are relevant. "
+        )
     if content["exact"]:
-        text += "They are all relevant ones, which is certain, because every one was labeled."
+        text += "They are all relevant ones, which is certain, because every text was labeled."
     else:
         sure = confidence_sentence(content["confidence"], "end with a lower recall")
         text += (
             f"They are at least {content['recall_at_least']:g} of all relevant ones (the recall). "
             f"{sure}{earlier_sentence(content)}{choice_sentence(content)}"
         )
-    if skipped := labels["skipped"]:
-        verb = "counts" if skipped == 1 else "count"
-        text += f" {counted(skipped, 'skipped post')} {verb} as not relevant."
-    return f"{text}{changed_sentence(labels['changed'])}"
+    return f"{text}{skipped_sentence(labels['skipped'])}{changed_sentence(labels['changed'])}"

@@ -41,6 +41,14 @@ def confidence_sentence(confidence: float, wrong: str) -> str:
     )
 
 
+def skipped_sentence(skipped: int, meaning: str = "as not relevant") -> str:
+    """How posts count that nobody could judge; empty without any."""
+    if not skipped:
+        return ""
+    verb = "counts" if skipped == 1 else "count"
+    return f" {counted(skipped, 'skipped post')} {verb} {meaning}."
+
+
 def earlier_sentence(content: Mapping[str, Any]) -> str:
     """The plans that lowered the confidence; empty without any."""
     if not content["earlier_plans"]:

@@ -30,6 +30,7 @@ from siamese_news_desk.decide.learning import learn
 from siamese_news_desk.decide.learning_examples import TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.plan.design import share_of
+from siamese_news_desk.decide.plan.ledger import changes
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import Texts, text_key
@@ -438,6 +439,8 @@ class Stopping(SamplingPlan):
         self.goal = Goal(**{field.name: chosen[field.name] for field in fields(Goal)})
         self.goal.check()
         self.rules = self.goal.rules(self.population, self.texts)
+        # The labels for which verdicts were computed last, and these.
+        self._latest: tuple[dict[str, str], dict[int, int]] | None = None
 
     @classmethod
     def start(
@@ -448,10 +451,15 @@ class Stopping(SamplingPlan):
         posts = options.get("posts")
         if path.exists():
             stopping = cls.resume(path, results=results, posts=posts)
-            if stopping.goal != replace(goal, test=stopping.goal.test):
+            stopping.expect_criteria(options.get("criteria", ""))
+            if options.get("needs_texts"):
+                stopping.expect_texts()
+            planned = asdict(replace(stopping.goal, test=goal.test))
+            if changed := changes(planned, asdict(goal)):
                 raise InputError(
-                    f"{path}: this file has another plan. What is fixed before the first label "
-                    "cannot be changed afterwards: repeat its options, or use another --labels"
+                    f"{path}: this file has another plan ({'; '.join(changed)}). What is fixed "
+                    "before the first label cannot be changed afterwards: repeat its options, or "
+                    "use another --labels"
                 )
             return stopping
         population = Population(results)
@@ -469,7 +477,7 @@ class Stopping(SamplingPlan):
         """The next post to label; None if every rule is satisfied."""
         ranks = self.needed(labels)
         return (
-            self.texts.units(ranks[:1], partial(list, ranks[:500]))[0]
+            self.texts.units(ranks[:1], partial(list, ranks[:_AHEAD]))[0]
             if ranks
             else None
         )
@@ -516,6 +524,8 @@ class Stopping(SamplingPlan):
             len(verdicts),
         )
         parts = [f"{len(verdicts):,} labeled, {sum(verdicts):,} relevant"]
+        if copies := self.copies(labels):
+            parts.append(f"{counted(len(copies), 'more post')} with their texts")
         parts += [rule.status(by_rank) for rule in self.rules]
         if self.promises_recall and self.plan["earlier"]:
             parts.append(
@@ -541,15 +551,52 @@ class Stopping(SamplingPlan):
         if hits < _TELLING * most:
             return ""
         share = math.floor(100 * hits / most)
+        which = "labeled ones" + (
+            " and those with their texts" * bool(self.copies(labels))
+        )
         return (
             f"with confidence {float(self.confidence):g}, there are at most {most:,} relevant "
-            f"posts; the {hits:,} labeled ones are at least {share}% of them"
+            f"posts; the {hits:,} {which} are at least {share}% of them"
         )
 
-    def _known(self, labels: Labels) -> dict[int, int]:
-        ranks = self.population.ranks_of(list(labels.of))
+    def copies(self, labels: Labels) -> dict[int, int]:
+        """The verdicts by rank on posts with the text of a labeled one, which nobody is asked for."""
+        labeled = set(self.population.ranks_of(list(labels.of)).values())
         return {
-            ranks[name]: int(label.relevant)
-            for name, label in labels.of.items()
-            if name in ranks
+            rank: verdict
+            for rank, verdict in self._known(labels).items()
+            if rank not in labeled
         }
+
+    def _known(self, labels: Labels) -> dict[int, int]:
+        """The verdicts by rank: labels, and those that a rule would ask for a second time."""
+        said = {name: label.said for name, label in labels.of.items()}
+        if self._latest is not None and self._latest[0] == said:
+            return dict(self._latest[1])
+        rank_of = self.population.ranks_of(list(labels.of))
+        by_rank = {
+            rank: int(labels.of[name].relevant) for name, rank in rank_of.items()
+        }
+        decided = [
+            rank for name, rank in rank_of.items() if not labels.of[name].skipped
+        ]
+        keys = self.texts.keys(decided)
+        by_text = {
+            key: by_rank[rank] for rank, key in zip(decided, keys, strict=True) if key
+        }
+
+        def take_copies(ranks: Sequence[int]) -> bool:
+            """Give posts the label of their text; whether the first one has it now."""
+            keys = self.texts.keys(ranks)
+            for rank, key in zip(ranks, keys, strict=True):
+                if key in by_text:
+                    by_rank.setdefault(rank, by_text[key])
+            return bool(ranks) and ranks[0] in by_rank
+
+        # Those of before come first: a rule that misses one of them begins anew.
+        take_copies(list(self._latest[1]) if self._latest else [])
+        for rule in self.rules:
+            while by_text and take_copies(rule.next(by_rank)):
+                pass
+        self._latest = said, by_rank
+        return dict(by_rank)

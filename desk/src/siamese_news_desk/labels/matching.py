@@ -61,6 +61,7 @@ class _VerdictRow(TypedDict):
 
     key: str
     label: str
+    at: NotRequired[str]
 
 
 class SampledPosts:
@@ -292,6 +293,7 @@ class VerdictLog:
         self._sampled = sampled
         self._path = path
         self._copy = copy
+        self._rows: list[_VerdictRow] = []
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
         for file in (copy, path):
@@ -308,6 +310,23 @@ class VerdictLog:
             self._last.get(label.sampled.key) == label.said
             for label in labels.of.values()
         )
+
+    def changed_at(self, labels: Labels) -> int:
+        """The same when these were the verdicts; now, if they never were all of them."""
+        wanted = {label.sampled.key: label.said for label in labels.of.values()}
+        last: dict[str, str] = {}
+        changed: set[str] = set()
+        at_that_time = self.changed
+        for row in sorted(self._rows, key=lambda row: row.get("at", "")):
+            key, label = row["key"], row["label"]
+            if last.get(key, label) != label:
+                changed.add(key)
+            last[key] = label
+            if not label:
+                del last[key]
+            if len(last) == len(wanted) and last == wanted:
+                at_that_time = len(changed)
+        return at_that_time
 
     def look(self, labels: Labels) -> None:
         """Record new verdicts; they are on the disk when this returns."""
@@ -333,11 +352,12 @@ class VerdictLog:
             Journal(self._path, _REMEDY).append(rows)
         with suppress(OSError), locked(self._copy):  # a folder that cannot be written
             Journal(self._copy, _REMEDY).append(rows)
-        for key, verdict in new.items():
-            self._take(key, verdict)
+        for verdict_row in rows:
+            self._read(verdict_row)
 
     def _read(self, row: Mapping[str, Any]) -> None:
         verdict = fitting(row, _VerdictRow)
+        self._rows.append(verdict)
         self._take(verdict["key"], verdict["label"])
 
     def _take(self, key: str, verdict: str) -> None:

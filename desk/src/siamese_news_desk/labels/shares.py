@@ -1,8 +1,10 @@
 """Shares such as .9 as people type them."""
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 # No exponents: 1e-999999999 is a few characters, and a number that fills the memory.
 _EXACT = re.compile(r"\s*\+?(\d{0,24}\.?\d{0,24}|\d{1,24}/\d{1,24})\s*")
@@ -42,3 +44,28 @@ def typed_share(word: str) -> str:
         return word
     number = Decimal(plain.removesuffix("%"))
     return f"{number / 100:f}" if "%" in plain or number >= 10 else plain
+
+
+_TYPED = ("targets", "target", "confidence", "recall", "ratio")
+
+
+def by_value(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings in which shares of one value are equal, however they were typed.
+
+    Example:
+        >>> from siamese_news_desk.labels.shares import by_value
+        >>> by_value({"targets": [".9", "0.95"], "confidence": "0.950", "seed": 0})
+        {'targets': ['9/10', '19/20'], 'confidence': '19/20', 'seed': 0}
+    """
+
+    def value_of(name: str, typed: Any) -> Any:
+        if isinstance(typed, Mapping):
+            return by_value(typed)
+        if isinstance(typed, list | tuple):
+            return [value_of(name, each) for each in typed]
+        try:
+            return str(exact(typed)) if name in _TYPED else typed
+        except (TypeError, ValueError, ZeroDivisionError):
+            return typed
+
+    return {name: value_of(name, typed) for name, typed in settings.items()}

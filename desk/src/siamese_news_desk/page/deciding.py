@@ -28,7 +28,12 @@ from siamese_news_desk.decide.certificate import (
 from siamese_news_desk.decide.certificate_page import answers_html, page_of
 from siamese_news_desk.decide.certification import Certification, Claim, Settings
 from siamese_news_desk.decide.outlook import outlook_sentence, outlooks
-from siamese_news_desk.decide.plan.design import Keys, Order, share_of
+from siamese_news_desk.decide.plan.design import (
+    Keys,
+    Order,
+    distinct_shares,
+    share_of,
+)
 from siamese_news_desk.decide.plan.files import SEAL, sibling
 from siamese_news_desk.decide.plan.ledger import plans_over
 from siamese_news_desk.decide.plan.population import Population
@@ -95,7 +100,8 @@ class _Planned(Generic[Plan]):
             raise InputError("the plan is already fixed and can no longer be changed")
         return results
 
-    def _open(self) -> Plan:
+    def opened(self) -> Plan:
+        """The plan, which must exist."""
         if self._work is None or self._work.path != self.path:
             if not self.planned:
                 raise InputError(
@@ -111,7 +117,7 @@ class _Planned(Generic[Plan]):
             for post in posts
             for judgment in self._log.by_annotator(post).values()
         )
-        write_judgments(self.sheet, judgments, self._open().plan[SEAL])
+        write_judgments(self.sheet, judgments, self.opened().plan[SEAL])
 
 
 class Findings(NamedTuple):
@@ -145,8 +151,7 @@ class Certificate(_Planned[Certification]):
     def outlook(self, targets: Sequence[str], confidence: str) -> list[str]:
         """What labels are likely to buy on this list for each target; nothing is fixed."""
         error = float(1 - share_of(confidence, "confidence"))
-        for target in targets:
-            share_of(target, "precision")
+        distinct_shares(targets, "precision")
         population = Population(self._project.require_results())
         relevance = population.relevance()
         if relevance is None:
@@ -185,7 +190,7 @@ class Certificate(_Planned[Certification]):
     def next_posts(self, count: int) -> list[str]:
         """Ids of the posts to label next for the certificate; none if no label would help."""
         with self._guard:
-            work = self._open()
+            work = self.opened()
             units = work.texts.units(
                 work.next_posts(labels_in(self._log, work.sampled), at_least=count)
             )
@@ -199,13 +204,13 @@ class Certificate(_Planned[Certification]):
         with self._guard:
             return {
                 key: sampled.post
-                for key, sampled in self._open().sampled.by_key.items()
+                for key, sampled in self.opened().sampled.by_key.items()
             }
 
     def left(self) -> int:
         """How many of the planned labels are not given yet."""
         with self._guard:
-            work = self._open()
+            work = self.opened()
             return max(
                 0, work.settings.budget - len(labels_in(self._log, work.sampled).of)
             )
@@ -216,7 +221,7 @@ class Certificate(_Planned[Certification]):
             path = self.path
             version = self._log.version
             if self._found is None or self._found[:2] != (path, version):
-                work = self._open()
+                work = self.opened()
                 labels = labels_in(self._log, work.sampled)
                 work.log.look(labels)
                 claims = work.claims(labels)
@@ -236,7 +241,7 @@ class Certificate(_Planned[Certification]):
         if not self.planned:
             return ""
         with self._guard:
-            work = self._open()
+            work = self.opened()
             latest = self._found
             # A count is no look at the result.
             used = len(labels_in(self._log, work.sampled).of)
@@ -276,7 +281,7 @@ class Certificate(_Planned[Certification]):
         """The answers to a reviewer with the present labels, as HTML."""
         with self._guard:
             findings = self.findings()
-            work = self._open()
+            work = self.opened()
             if self._answers is None or self._answers[0] is not findings:
                 content = certificate_of(work, findings.claims, findings.labels)
                 self._answers = findings, readable_name(answers_html(content))
@@ -286,7 +291,7 @@ class Certificate(_Planned[Certification]):
         """Write the certificate and its page next to the plan."""
         with self._guard:
             findings = self.findings()
-            work = self._open()
+            work = self.opened()
             self._write_sheet(findings.labels.of)
             content = certificate_of(
                 work, findings.claims, findings.labels, [self.sheet]
@@ -308,7 +313,7 @@ class Certificate(_Planned[Certification]):
 
         If nothing is certified, it is above all scores, so that only labeled posts are in the list.
         """
-        above_all = float(np.nextafter(self._open().population.scores[0], np.inf))
+        above_all = float(np.nextafter(self.opened().population.scores[0], np.inf))
         return [
             above_all if claim.threshold is None else claim.threshold
             for claim in self.findings().claims
@@ -316,7 +321,7 @@ class Certificate(_Planned[Certification]):
 
     def commands(self) -> list[str]:
         """The equivalent command lines; writes the sheet that they read."""
-        work = self._open()
+        work = self.opened()
         self._write_sheet(labels_in(self._log, work.sampled).of)
         command = self._project.command
         settings = work.settings
@@ -355,7 +360,7 @@ class Goals(_Planned[Stopping]):
     def next_posts(self, count: int) -> list[str]:
         """Ids of the posts to label next; empty once all goals are reached."""
         with self._guard:
-            work = self._open()
+            work = self.opened()
             return [
                 unit.post
                 for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
@@ -363,7 +368,7 @@ class Goals(_Planned[Stopping]):
 
     def _labels(self) -> Labels:
         """The labels of the posts of the results; such a post counts as drawn once it has one."""
-        work = self._open()
+        work = self.opened()
         ranks = work.population.ranks_of(self._log.posts())
         work.sampled.draw([Unit(name, name) for name in ranks])
         return labels_in(self._log, work.sampled)
@@ -377,7 +382,7 @@ class Goals(_Planned[Stopping]):
             changed after an earlier look at the recall.
         """
         with self._guard:
-            work = self._open()
+            work = self.opened()
             labels = self._labels()
             if work.goal.recall is not None:
                 work.log.look(labels)
@@ -407,7 +412,7 @@ class Goals(_Planned[Stopping]):
     def options(self) -> dict[str, Any]:
         """The options of `annotate` for these goals."""
         with self._guard:
-            options = asdict(self._open().goal)
+            options = asdict(self.opened().goal)
             del options["seed"], options["test"]
             return options
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -57,6 +57,20 @@ def share_of(value: str, what: str) -> Fraction:
             f"{what} is {value}; expected a share between 0 and 1, such as .9"
         )
     return share
+
+
+def distinct_shares(values: Sequence[str], what: str) -> list[Fraction]:
+    """The shares of several targets, each once.
+
+    Raises:
+        InputError: for none, for what is no share, and for one value typed in two ways.
+    """
+    shares = [share_of(value, what) for value in values]
+    if not shares:
+        raise InputError(f"expected one or several precisions for {what}, such as .9")
+    if len(set(shares)) < len(shares):
+        raise InputError(f"{what} has the same target twice; expected each once")
+    return shares
 
 
 def least_errors(size: int, target: Fraction, removed: int = 0) -> int:

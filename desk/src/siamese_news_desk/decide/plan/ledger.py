@@ -23,9 +23,15 @@ from siamese_news.utils.records import fitting
 from siamese_news_desk.decide.plan.files import read_sealed, seal_of
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.records import PlanLine
+from siamese_news_desk.decide.plan.remedies import (
+    ANOTHER_ORDER,
+    PlanRefused,
+    further_plan,
+)
 from siamese_news_desk.decide.plan.sketch import Relation, Sketch
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.journal import Journal, locked
+from siamese_news_desk.labels.shares import by_value
 
 _CLAIMS = ("targets", "confidence", "joint")
 
@@ -34,12 +40,31 @@ Line = Mapping[str, Any]
 
 
 def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a plan that identify it."""
+    """The parts of a plan that identify it: shares by their value, criteria by their words."""
+    return {
+        **_typed(plan),
+        "settings": by_value(plan["settings"]),
+        "criteria": plain_criteria(plan["criteria"]),
+    }
+
+
+def _typed(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts that identified a plan in earlier versions: shares as text, and no criteria."""
     return {
         "kind": plan["kind"],
         "scores": plan["population"]["sha256"],
         "settings": plan["settings"],
     }
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The settings that have other values now, in words."""
+    values = by_value(before), by_value(now)
+    return [
+        f"{name.replace('_', ' ')} was {_shown(before[name])}, is {_shown(now[name])}"
+        for name in now
+        if name in before and values[0][name] != values[1][name]
+    ]
 
 
 def lists_of(results: Path) -> tuple[Path, Path]:
@@ -54,7 +79,7 @@ def lists_of(results: Path) -> tuple[Path, Path]:
 def question_of(plan: Mapping[str, Any]) -> tuple[str, Path]:
     """A seal that plans share if they ask for the same verdicts, and the user's copy of these."""
     seal = seal_of(
-        {"order": _order(identity(plan)), "criteria": _plain(plan["criteria"])}
+        {"order": _order(_typed(plan)), "criteria": plain_criteria(plan["criteria"])}
     )
     return seal, _own_folder() / "verdicts" / f"{seal}.jsonl"
 
@@ -64,8 +89,16 @@ def _own_folder() -> Path:
     return Path(state) / "siamese_news"
 
 
-def _plain(criteria: str) -> str:
+def plain_criteria(criteria: str) -> str:
+    """Criteria by their words: capitals and white space say nothing."""
     return " ".join(criteria.lower().split())
+
+
+def _criteria_hash(plan: Mapping[str, Any]) -> str:
+    """What the lists have of the criteria of a plan; empty without any."""
+    criteria = plain_criteria(plan["criteria"])
+    raw = criteria.encode("utf-8", "surrogatepass")
+    return criteria and hashlib.sha256(raw).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +153,33 @@ class Plans:
     here: set[str]
     withdrawn: set[str]
 
+    def line_of(self, plan: Mapping[str, Any]) -> Line | None:
+        """The line of a plan; those of earlier versions had shares as text and no criteria."""
+        entry = identity(plan)
+        typed = _typed(plan)
+        if line := self.by_seal.get(seal_of(entry)):
+            return line
+        seal, orders = seal_of(typed), {_order(typed), _order(entry)}
+        criteria = _criteria_hash(plan)
+        for line in self.by_seal.values():
+            settings = by_value(line.get("settings") or {})
+            if line["criteria"] == criteria and (
+                line["sha256"] == seal
+                or (line["order"] in orders and settings == entry["settings"])
+            ):
+                return line
+        return None
+
+    def seal_of(self, plan: Mapping[str, Any]) -> str:
+        """The seal that the lists have of a plan, or will have."""
+        line = self.line_of(plan)
+        typed = seal_of(_typed(plan))
+        if line is None and typed in self.withdrawn and typed not in self.by_seal:
+            return (
+                typed  # an earlier version withdrew it, and another list has its line
+            )
+        return seal_of(identity(plan)) if line is None else str(line["sha256"])
+
 
 def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
     """What a new plan pays for, and the active plans over the same posts, which it must not ignore.
@@ -173,29 +233,34 @@ def register(
             allows, and for one with no confidence left.
     """
     lists = lists_of(population.path)
-    given_up = [
-        seal_of(identity(read_sealed(plan_path, "plan"))) for plan_path in withdraw
-    ]
+    replaced = [read_sealed(plan_path, "plan") for plan_path in withdraw]
     line = _line(population, texts, plan, error)
-    with _locked(*lists):
+
+    def decided() -> tuple[Charge, list[Line], bool]:
+        """What the plan pays for, the withdrawals, and whether the plan is new."""
         plans = _read(*lists)
+        given_up = [plans.seal_of(other) for other in replaced]
         plans.withdrawn.update(given_up)
-        if line["sha256"] in plans.withdrawn:
-            raise InputError(f"{path}: {_WITHDRAWN}")
-        gone = [{"withdrawn": seal} for seal in given_up]
-        if (there := plans.by_seal.get(line["sha256"])) is not None:
+        if plans.seal_of(plan) in plans.withdrawn:
+            raise PlanRefused(f"{path}: {_WITHDRAWN}", ANOTHER_ORDER)
+        gone: list[Line] = [{"withdrawn": seal} for seal in given_up]
+        if (there := plans.line_of(plan)) is not None:
             _refuse_elsewhere(there, path, lists[0], error)
-            _append(lists, gone)
-            return Charge.read(there)
+            return Charge.read(there), gone, False
         charged, active = charge(line, plans)
         if active and not another_plan:
-            raise InputError(_refusal(lists[0], active, identity(plan)))
+            raise _refusal(lists[0], active, plan)
         _refuse_without_confidence(charged, plan, path, error)
+        return charged, gone, True
+
+    decided()  # a plan that is refused leaves no lock behind
+    with _locked(*lists):
+        charged, gone, is_new = decided()
         here = {
             "settings": plan["settings"],
             "plan": os.path.relpath(path.absolute(), lists[0].parent),
         }
-        _append(lists, gone, {**line, **charged.plain()}, here)
+        _append(lists, gone, {**line, **charged.plain()} if is_new else None, here)
     return charged
 
 
@@ -204,7 +269,6 @@ def _line(
 ) -> dict[str, Any]:
     """A plan as the lists have it, before it is known what it pays for."""
     entry = identity(plan)
-    criteria = _plain(plan["criteria"])
     sketch = Sketch.of(population, texts) if error else Sketch(population.sketch)
     # A certificate and the audit of a list are about the best posts, recall is about all of them.
     if (
@@ -216,7 +280,7 @@ def _line(
         "sha256": seal_of(entry),
         "kind": entry["kind"],
         **sketch.plain(),
-        "criteria": criteria and hashlib.sha256(criteria.encode()).hexdigest()[:16],
+        "criteria": _criteria_hash(plan),
         "order": _order(entry),
         "error": str(error),
     }
@@ -255,14 +319,12 @@ def _locked(shared: Path, private: Path) -> Iterator[None]:
 def _append(
     lists: tuple[Path, Path],
     gone: Sequence[Line],
-    line: Line | None = None,
-    here: Line | None = None,
+    line: Line | None,
+    here: Line,
 ) -> None:
     """Add withdrawals and a plan to both lists; only the folder's says what is `here`."""
     shared, private = lists
-    Journal(shared, _REMEDY).append(
-        [*gone, *([{**line, **(here or {})}] if line else [])]
-    )
+    Journal(shared, _REMEDY).append([*gone, *([{**line, **here}] if line else [])])
     with suppress(OSError):
         Journal(private, _REMEDY).append([*gone, *([line] if line else [])])
 
@@ -289,13 +351,14 @@ def _sketch_of(population: Population) -> Sketch:
 
 def refuse_withdrawn(path: Path, plan: Mapping[str, Any], results: Path) -> None:
     """Refuse to continue a plan that was withdrawn."""
-    if seal_of(identity(plan)) in _read(*lists_of(results)).withdrawn:
-        raise InputError(f"{path}: {_WITHDRAWN}")
+    plans = _read(*lists_of(results))
+    if plans.seal_of(plan) in plans.withdrawn:
+        raise PlanRefused(f"{path}: {_WITHDRAWN}", ANOTHER_ORDER)
 
 
 _WITHDRAWN = (
     "this plan was withdrawn, and its sheets can no longer be used; use those of the plan that "
-    "replaced it, or make a new plan with another --seed and --again"
+    "replaced it, or "
 )
 
 
@@ -327,41 +390,35 @@ def _order(entry: Mapping[str, Any]) -> str:
 
     Such plans differ only in their claims, like the targets of a single plan.
     """
-    relevant_settings = {
+    settings = {
         name: value for name, value in entry["settings"].items() if name not in _CLAIMS
     }
-    return seal_of({**entry, "settings": relevant_settings})
+    parts = {"kind": entry["kind"], "scores": entry["scores"], "settings": settings}
+    return seal_of(parts)
 
 
-def _refusal(path: Path, others: Sequence[Line], entry: Mapping[str, Any]) -> str:
+def _refusal(
+    path: Path, others: Sequence[Line], plan: Mapping[str, Any]
+) -> PlanRefused:
     last = others[-1]
-    now = entry["settings"]
-    before = last.get("settings") or {}
-    changed = [
-        f"{name.replace('_', ' ')} was {_shown(before[name])}, is {_shown(now[name])}"
-        for name in now
-        if name in before and before[name] != now[name]
-    ]
+    changed = changes(last.get("settings") or {}, plan["settings"])
     where = last.get("plan", "in another folder")
     none = (
         ""
         if last["criteria"]
         else "; the earlier one has none, so it counts for every story"
     )
-    cost = sum(Fraction(line["error"]) for line in others)
-    return (
-        f"{path}: there is already a plan over the same posts ({where}"
-        f"{'; ' + '; '.join(changed) if changed else ''}). What is fixed before the first label "
-        "cannot be changed afterwards, and trying again until a plan passes guarantees nothing: "
-        "with five attempts, 21% of the certificates were false. Continue with the first plan (you "
-        "can add labels at any time). To replace it, name it with --withdraw PLAN; to keep both, "
-        "add --again. Either adds the error of the earlier plans to the new certificate: its "
-        f"chance of being wrong grows by {float(cost):g} (with --withdraw, if only targets and "
-        "confidence change, that of all targets together). Plans about different stories need "
-        f"--criteria of their own{none}"
+    cost = sum((Fraction(line["error"]) for line in others), Fraction(0))
+    return PlanRefused(
+        f"{path}: there is already a plan over the same posts ({'; '.join([where, *changed])}). "
+        "What is fixed before the first label cannot be changed afterwards, and trying again until "
+        "a plan passes guarantees nothing: with five attempts, 21% of the certificates were false. ",
+        further_plan(cost, none),
     )
 
 
 def _shown(value: Any) -> str:
     """A setting in words."""
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return (
+        ", ".join(map(str, value)) if isinstance(value, list) else str(value) or "none"
+    )

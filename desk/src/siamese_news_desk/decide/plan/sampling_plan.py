@@ -16,6 +16,7 @@ from siamese_news.utils.provenance import command
 from siamese_news.utils.records import fitting
 from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan import ledger
+from siamese_news_desk.decide.plan.design import FIRST
 from siamese_news_desk.decide.plan.files import (
     name_for,
     named_by,
@@ -25,6 +26,7 @@ from siamese_news_desk.decide.plan.files import (
 )
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.records import PLANS
+from siamese_news_desk.decide.plan.remedies import ANOTHER_FILE, PlanRefused
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.matching import SampledPosts, VerdictLog
 
@@ -40,12 +42,14 @@ class PlanOptions(TypedDict, total=False):
         another_plan: allow a further plan over the same posts.
         withdraw: earlier plans that this one replaces; their sheets are refused from then on.
         criteria: what counts as relevant.
+        needs_texts: refuse posts without texts, because somebody is to read them.
     """
 
     posts: Sequence[Path] | None
     another_plan: bool
     withdraw: Sequence[Path]
     criteria: str
+    needs_texts: bool
 
 
 class SamplingPlan:
@@ -75,6 +79,8 @@ class SamplingPlan:
                     "its number of posts is not that of the scores; restore it"
                 )
             self._prepare()
+        except PlanRefused as refused:
+            raise PlanRefused(f"{path}: {refused.cause}", refused.remedy) from refused
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
@@ -137,13 +143,22 @@ class SamplingPlan:
             ) from None
         if path.exists():
             old = read_sealed(path, "plan")
+            plan["criteria"] = plan["criteria"] or old["criteria"]
             if ledger.identity(old) != ledger.identity(plan):
-                raise InputError(
-                    f"{path}: this file has another plan; use another --out"
+                named = [
+                    {**p["settings"], "criteria": p["criteria"]} for p in (old, plan)
+                ]
+                changed = "; ".join(ledger.changes(*named))
+                raise PlanRefused(
+                    f"{path}: this file has another plan{changed and f' ({changed})'}; ",
+                    ANOTHER_FILE,
                 )
+        texts = Texts(population, posts)
+        if options.get("needs_texts"):
+            _expect_texts(texts, population, posts)
         charged = ledger.register(
             population,
-            Texts(population, posts),
+            texts,
             plan,
             path,
             error=error,
@@ -189,6 +204,27 @@ class SamplingPlan:
         ledger.refuse_withdrawn(path, plan, scored)
         return cls(plan, path, population, corpus)
 
+    def expect_texts(self) -> None:
+        """Raise an `InputError` if there is nothing to read of the best posts."""
+        _expect_texts(self.texts, self.population, [])
+
+    def expect_criteria(self, criteria: str) -> None:
+        """Refuse other criteria than those of the plan; without any, its own are meant.
+
+        Raises:
+            InputError: labels for the old criteria would count for the new ones.
+        """
+        planned = self.plan["criteria"]
+        if (
+            planned
+            and criteria
+            and (ledger.plain_criteria(criteria) != ledger.plain_criteria(planned))
+        ):
+            raise InputError(
+                f"{self.path}: criteria was {planned!r}, is {criteria!r}. What counts as relevant "
+                "is fixed with the plan: leave the new criteria out, or make a plan for them"
+            )
+
     @property
     def charged(self) -> ledger.Charge:
         """What the plan pays for, and what its findings must name."""
@@ -199,6 +235,14 @@ class SamplingPlan:
         """The probability that an earlier plan over the same posts led to a wrong statement."""
         return sum(
             (Fraction(plan["error"]) for plan in self.charged.earlier), Fraction(0)
+        )
+
+
+def _expect_texts(texts: Texts, population: Population, posts: Sequence[Path]) -> None:
+    if not texts.any_of(range(min(FIRST, len(population)))):
+        raise InputError(
+            f"{[*posts, population.path][0]}: has no texts of the posts to label; name the files "
+            "or folders that have them with --posts"
         )
 
 

@@ -60,12 +60,14 @@ class Texts:
     def any_of(self, ranks: Sequence[int]) -> bool:
         """Whether any unit at these ranks has a text, or a link to it."""
         units = self._population.units(ranks)
-        if any(unit.text or unit.link for unit in units) or not self._posts:
-            return any(unit.text or unit.link for unit in units)
+        if any(unit.text.strip() or unit.link for unit in units):
+            return True
         from siamese_news.data.readers import open_posts
 
         wanted = {unit.post for unit in units}
-        return any(post.id in wanted and post.text for post in open_posts(self._posts))
+        return bool(self._posts) and any(
+            post.id in wanted and post.text.strip() for post in open_posts(self._posts)
+        )
 
     def pieces(self) -> Iterator[tuple[list[str], NDArray[np.bool_]]]:
         """All texts, a piece at a time, with whether each is of one of the best posts."""

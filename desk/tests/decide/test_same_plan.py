@@ -1,0 +1,203 @@
+"""Which plans are the same: shares by their value, criteria by their words, in every door."""
+
+import json
+from pathlib import Path
+
+import pytest
+from sheet_commands import fill, finish, run, scored, start
+
+from siamese_news.errors import InputError
+from siamese_news_desk import certify_scores
+from siamese_news_desk.decide.plan import ledger
+from siamese_news_desk.decide.plan.files import read_sealed, seal_of
+from siamese_news_desk.labels.journal import LabelJournal
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    scored(tmp_path / "scored.jsonl")
+    return tmp_path
+
+
+def other(done, *words):
+    assert done.exit_code == 2, done.output
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    "typed", [("0.8", "0.95"), ("80%", ".950"), ("80 %", "95%"), ("0,80", "19/20")]
+)
+def test_a_share_is_its_value(folder, typed):
+    precision, confidence = typed
+    assert start(folder).exit_code == 0
+    more = ("--confidence", confidence)
+    other(start(folder, *more, precision=precision, out="b.csv"), "this very plan")
+    (folder / "sheet.csv").unlink()  # the plan stays, and quotes what was typed first
+    done = start(folder, *more, precision=precision)
+    assert done.exit_code == 0, done.stderr
+    assert read_sealed(folder / "sheet.plan.json", "plan")["settings"]["targets"] == [
+        ".8"
+    ]
+    done = start(folder, "--budget", "70", *more, precision=precision, out="b.csv")
+    other(done, "budget was 300, is 70;")
+    assert "targets was" not in done.stderr and "confidence was" not in done.stderr
+
+
+def test_one_value_twice_is_named_everywhere(folder):
+    twice = ("--precision", ".90", "90%")
+    files = ("--results", folder / "scored.jsonl")
+    for done in (
+        run("sample", *files, *twice, "--outlook"),
+        run("sample", *files, *twice, "--out", folder / "b.csv"),
+        run("simulate", *files, "--qrels", "q", *twice, "--out", folder / "simulated"),
+    ):
+        other(done, "has the same target twice")
+
+
+def test_a_goal_is_continued_however_it_is_typed(folder):
+    labels = ("--results", folder / "scored.jsonl", "--labels", folder / "mine.jsonl")
+    rule = ("--positives", "20")
+    for recall in (".5", "50%", "0,5"):
+        done = run("annotate", *labels, *rule, "--recall", recall)
+        assert done.exit_code == 0, done.stderr
+    done = run("annotate", *labels, *rule, "--recall", "60%")
+    other(done, "recall was .5, is 0.6")
+    again = ("--labels", folder / "again.jsonl", "--recall", "0.50")
+    other(run("annotate", *labels[:2], *rule, *again), "this very plan")
+
+
+def test_lists_of_earlier_versions_have_shares_as_text(folder):
+    """Their seals are recognized: a plan stays itself, and stays withdrawn."""
+    start(folder, "--criteria", "about the flood")
+    plan = read_sealed(folder / "sheet.plan.json", "plan")
+    typed = ledger._typed(plan)
+    assert plan["settings"]["targets"] == [".8"]
+    lists = ledger.lists_of(folder / "scored.jsonl")
+    for path in lists:
+        (row,) = map(json.loads, path.read_text().splitlines())
+        row |= {"sha256": seal_of(typed), "order": ledger._order(typed)}
+        path.write_text(json.dumps(row) + "\n")
+    same = ("--criteria", "About the  flood")
+    other(start(folder, *same, precision="80%", out="b.csv"), "this very plan")
+    assert run("certify", "--labels", folder / "sheet.csv").exit_code == 0
+    done = start(folder, "--criteria", "about the storm", out="storm.csv")
+    assert done.exit_code == 0, done.stderr
+    withdraw = ("--withdraw", folder / "sheet.plan.json")
+    done = start(folder, *same, *withdraw, precision=".7", out="c.csv")
+    assert done.exit_code == 0, done.stderr
+    assert {"withdrawn": seal_of(typed)} in map(
+        json.loads, lists[0].read_text().splitlines()
+    )
+    other(run("certify", "--labels", folder / "sheet.csv"), "was withdrawn")
+    assert run("certify", "--labels", folder / "storm.csv").exit_code == 0
+    other(start(folder, *same, precision="0.8", out="d.csv"), "was withdrawn")
+
+
+def test_other_criteria_are_another_plan_that_is_said(folder):
+    start(folder, "--criteria", "about the flood")
+    done = start(folder, "--criteria", "about the flood, no jokes", out="b.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "1 plan over these posts with other criteria" in done.stderr
+    fill(folder / "b.csv", {f"p{n}" for n in range(600)})
+    assert run("certify", "--labels", folder / "b.csv").exit_code == 0
+    certified = certificate_of(folder / "b.certificate.json")
+    assert certified["other_criteria_plans"] == 1
+    (folder / "sheet.csv").unlink()
+    done = start(folder, "--criteria", "about the storm")
+    other(done, "criteria was about the flood, is about the storm")
+    assert start(folder).exit_code == 0  # left out, they are those of the plan
+
+
+def test_an_annotator_reads_the_criteria_of_the_plan(folder):
+    start(folder, "--criteria", "about the flood")
+    labels = ("--labels", folder / "mine.jsonl")
+    plan = ("--plan", folder / "sheet.plan.json")
+    done = run("annotate", *plan, *labels, "--criteria", "about the storm")
+    other(done, "criteria was 'about the flood', is 'about the storm'")
+    done = run("annotate", *plan, *labels, "--criteria", "About the flood")
+    assert done.exit_code == 0 and "Relevant: About the flood" in done.stdout
+
+
+def test_other_criteria_in_python(folder):
+    ids = [f"item {row}" for row in range(300)]
+    given = (range(300, 0, -1), ids, folder / "python")
+    certify_scores(*given, budget=20, criteria="about the flood")
+    assert certify_scores(*given, budget=20, confidence="95%").next_rows
+    with pytest.raises(InputError, match="criteria was about the flood, is .* storm"):
+        certify_scores(*given, budget=20, criteria="about the storm")
+
+
+def test_a_plan_that_is_refused_leaves_no_file(folder):
+    start(folder)
+    away = folder / "away"
+    away.mkdir()
+    (away / "copy.jsonl").write_bytes((folder / "scored.jsonl").read_bytes())
+    done = start(away, "--seed", "7", results="copy.jsonl")
+    other(done, "a plan over the same posts (in another folder")
+    assert [path.name for path in away.iterdir()] == ["copy.jsonl"]
+    budget = ("--results", away / "copy.jsonl", "--budget", "50")
+    for number in range(21):  # until no confidence is left
+        done = run(
+            "audit",
+            *budget,
+            "--seed",
+            number,
+            "--again",
+            "--out",
+            away / f"{number}.csv",
+        )
+        if done.exit_code:
+            break
+    assert "no confidence is left" in done.stderr
+    assert not [path for path in away.iterdir() if path.name.startswith(f"{number}.")]
+
+
+def test_an_earlier_certificate_of_a_file_that_grows_holds(folder):
+    """Labels that are added later, and their changes, are not those of the first certificate."""
+    ids = [f"item {row}" for row in range(400)]
+    answers = [row < 150 for row in range(400)]
+    given = (range(400, 0, -1), ids, folder / "python")
+
+    def label(rows):
+        return [answers[row] for row in rows]
+
+    done = certify_scores(*given, budget=60, label=label)
+    first = done.certificate
+    assert run("certify", "--check", first).exit_code == 0
+    earlier = first.with_name("earlier.certificate.json")
+    for ending in (".json", ".csv", ".html"):
+        if (file := first.with_suffix(ending)).exists():
+            earlier.with_suffix(ending).write_bytes(file.read_bytes())
+    sheet = first.with_name("sheet.jsonl")
+    journal = LabelJournal(sheet, plan=read_sealed(done.plan, "plan")["sha256"])
+    post = journal.posts()[-1]
+    changed = "no" if journal.verdict(post) == "yes" else "yes"
+    journal.add(post, changed, "the annotator")
+    certify_scores(*given, budget=60)
+    checked = run("certify", "--check", earlier)
+    assert checked.exit_code == 0, checked.stderr
+    assert certificate_of(first)["labels"]["changed"] == 1
+    assert certificate_of(earlier)["labels"]["changed"] == 0
+    sheet.write_text(sheet.read_text().replace('"yes"', '"no"', 1))
+    other(run("certify", "--check", earlier), "was changed afterwards")
+
+
+def certificate_of(path: Path):
+    return json.loads(path.read_text())
+
+
+def test_a_finished_certificate_is_checked_after_a_later_change(folder):
+    relevant = {f"p{n}" for n in range(0, 600, 2)}
+    start(folder, "--budget", "60")
+    _, sheets = finish(folder, relevant)
+    labels = [part for sheet in sheets for part in ("--labels", folder / sheet)]
+    run("certify", *labels, "--more", "20")
+    new = folder / f"sheet.{len(sheets) + 1}.csv"
+    for answers in (relevant, set()):
+        fill(new, answers)
+        assert run("certify", *labels, "--labels", new).exit_code == 0
+    assert certificate_of(folder / "sheet.certificate.json")["labels"]["changed"] > 0
+    done = run("certify", "--check", folder / "sheet.certificate-of-60-labels.json")
+    assert done.exit_code == 0, done.stderr
