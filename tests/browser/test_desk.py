@@ -66,6 +66,32 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(
     assert again.end() in (0, 130)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_curve_of_found_posts_follows_the_labels(tmp_path, serve, open_page, width):
+    truth = found_before(tmp_path / "storm")
+    served = serve(tmp_path / "storm")
+    page = open_page(served)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(served.base + "label")
+    page.wait_for_selector("#card .item")
+    assert page.locator("#reading-chart").count() == 0
+    label(page, truth, 4)
+    drawn = "document.querySelector('#reading figcaption')?.textContent.startsWith"
+    until(page, f"{drawn}('4 posts read')")
+    page.locator("#reading summary").click()
+    rows = page.locator("#reading tbody tr").all_inner_texts()
+    assert [row.split() for row in rows][-1][0] == "4"
+    picture = page.get_by_role("img", name="Relevant posts found against posts read")
+    assert picture.bounding_box()["width"] <= width
+    page.keyboard.press("u")
+    until(page, f"{drawn}('3 posts read')")
+    assert page.locator("#reading details[open]").count() == 1
+    page.reload()
+    until(page, f"{drawn}('3 posts read')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert not [message for message in page.complaints if "favicon" not in message]
+
+
 ODD_IDS = (
     "a\x01b",
     "a\x02b",

@@ -30,6 +30,7 @@ from siamese_news.errors import InputError
 from siamese_news.search.query import read_score
 from siamese_news_desk.decide.agreement import agreements
 from siamese_news_desk.decide.certification import Settings
+from siamese_news_desk.decide.plan.remedies import PlanRefused
 from siamese_news_desk.decide.stopping import Goal
 from siamese_news_desk.labels.journal import LABELS, Conflict
 from siamese_news_desk.page import hand_over, labeling, pages
@@ -137,6 +138,7 @@ def application(desk: Desk) -> Starlette:
         ),
         view("/label", "label", _label_values),
         get("/api/queue", _queue),
+        get("/api/reading", lambda desk, values: {"html": pages.reading(desk.log)}),
         post("/api/labels/undo", _undo),
         put(
             "/api/labels/import",
@@ -146,9 +148,7 @@ def application(desk: Desk) -> Starlette:
         ),
         post(
             "/api/settings",
-            lambda desk, row: desk.project.update(
-                criteria=text_in(row, "criteria").strip()[:5000]
-            ),
+            lambda desk, row: _keep_criteria(desk, text_in(row, "criteria")),
         ),
         view("/decide", "decide", _decide_values),
         get("/api/outlook", _outlook),
@@ -163,6 +163,9 @@ def application(desk: Desk) -> Starlette:
     ]
     errors: dict[Any, Any] = {
         InputError: lambda request, error: JSONResponse({"error": str(error)}, 400),
+        PlanRefused: lambda request, error: JSONResponse(
+            {"error": str(error.to("page"))}, 400
+        ),
         Conflict: _conflict,
         OSError: lambda request, error: JSONResponse(
             {"error": f"the file could not be written: {error}"}, 507
@@ -355,12 +358,25 @@ def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
 # The view that labels.
 
 
+def _keep_criteria(desk: Desk, typed: str) -> None:
+    """Change what counts as relevant, unless a plan fixed it."""
+    criteria = typed.strip()[:5000]
+    for planned in (desk.certificate, desk.goals):
+        if planned.planned:
+            planned.opened().expect_criteria(criteria)
+    desk.project.update(criteria=criteria)
+
+
 def _label_values(desk: Desk) -> dict[str, Any]:
     learned = desk.learning.found()
     ready = desk.project.results.exists()
     return {
         "planned": desk.certificate.planned,
         "goals": desk.goals.planned,
+        "fixed": any(
+            planned.planned and planned.opened().plan["criteria"]
+            for planned in (desk.certificate, desk.goals)
+        ),
         "learned": learned.get("helps", False),
         "commands": [labeling.label_command(desk)] if ready else [],
     }

@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 
 from siamese_news.search.records import MAP_POINTS
 from siamese_news.search.report import Histogram, ReportPost
-from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
+from siamese_news.search.report.charts import (
+    curve_chart,
+    histogram_chart,
+    map_chart,
+    timeline_chart,
+)
 from siamese_news.search.report.page import environment, shown
 from siamese_news_desk.decide.plan.population import score_text
+from siamese_news_desk.decide.reading import found_against_read, pace_sentence
+from siamese_news_desk.labels.journal import LabelJournal
 from siamese_news_desk.page.desk import Desk
 from siamese_news_desk.page.results import Results
 from siamese_news_desk.page.security import policy
@@ -146,3 +153,12 @@ def timeline(results: Results, ranks: Any) -> str:
     counts = results.counted_by_hour(ranks)
     undated = len(ranks) - sum(counts.values())
     return piece("_timeline", timeline=timeline_chart(counts), undated=undated)
+
+
+def reading(log: LabelJournal) -> str:
+    """The curve of relevant posts found against posts read; empty before the first label."""
+    points = found_against_read(log)
+    if len(points) == 1:
+        return ""
+    sentence = pace_sentence(points)
+    return piece("_reading", chart=curve_chart(points), sentence=sentence)

@@ -1,4 +1,4 @@
-"""The geometry of the three charts; the template draws it as SVG."""
+"""The geometry of the charts; the template draws it as SVG."""
 
 import math
 from collections import Counter
@@ -20,6 +20,8 @@ _TOP = 26
 _BOTTOM = 44
 _FLOOR = 0.5  # where the log axis starts: one post is a bar, none is not
 _SHADES = 5
+_POINTS = 300  # of a curve
+_ROWS = 12  # of its table
 # Unit of a timeline: the longest span, the label of a bar, the steps between labels of the axis.
 _UNITS = {
     "hour": (timedelta(days=5), "%d %b %H:00", (1, 2, 3, 6, 12, 24)),
@@ -53,14 +55,19 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Bars, ticks, the line of the threshold, and of a timeline its unit and first bin."""
+    """Bars or curves, ticks, the threshold, and of a timeline its unit and first bin.
+
+    `rows` are the numbers of a table: those of the bars, or some of the curve's.
+    """
 
     bars: list[Bar]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
+    rows: list[tuple[str, int]]
     line: Tick | None = None
     unit: str = ""
     first: int = 0
+    curves: tuple[str, ...] = ()
     width: int = WIDTH
     height: int = HEIGHT
     left: int = _LEFT
@@ -134,6 +141,7 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
         bars,
         [Tick(x(value), label) for value, label in _ticks(low, high)],
         [Tick(HEIGHT - _BOTTOM - tall(power), f"{power:,}") for power in powers],
+        [bar.row for bar in bars],
         None if threshold is None else Tick(x(threshold), f"threshold {threshold:.4g}"),
     )
 
@@ -196,8 +204,34 @@ def timeline_chart(
             Tick(HEIGHT - _BOTTOM - tall(value), f"{int(value):,}")
             for value, _ in y_ticks
         ],
+        [bar.row for bar in bars],
         unit=unit,
         first=first,
+    )
+
+
+def curve_chart(points: Sequence[tuple[int, int]]) -> BarChart:
+    """A count (second) that each step (first) raises by one at most, and the line if each did."""
+    steps, total = max(points[-1][0], 1), max(points[-1][1], 1)
+    shown = [points[len(points) * place // _POINTS] for place in range(_POINTS)]
+
+    def x(step: float) -> float:
+        return _LEFT + step / steps * (WIDTH - _LEFT - _RIGHT)
+
+    def y(count: float) -> float:
+        return HEIGHT - _BOTTOM - count / (total * 1.08) * (HEIGHT - _TOP - _BOTTOM)
+
+    def line(points: Iterable[tuple[int, int]]) -> str:
+        return " ".join(f"{x(step):.1f},{y(count):.1f}" for step, count in points)
+
+    every = max(1, math.ceil(len(points) / _ROWS))
+    rows = points[::-every][::-1]
+    return BarChart(
+        [],
+        [Tick(x(v), f"{v:,.0f}") for v, _ in _ticks(0, steps) if v == int(v)],
+        [Tick(y(v), f"{v:,.0f}") for v, _ in _ticks(0, total) if v == int(v)],
+        [(f"{step:,}", count) for step, count in rows],
+        curves=(line([(0, 0), (total, total)]), line([*shown, points[-1]])),
     )
 
 

@@ -12,6 +12,14 @@ if (card) {
   const note = one("#note");
   const empty = one("#empty");
 
+  // The curve keeps its place, and its table stays open, while labels come in.
+  const curve = async () => {
+    const place = one("#reading");
+    const open = one("details", place)?.open;
+    place.innerHTML = (await ask("/api/reading")).html;
+    if (open) one("details", place)?.setAttribute("open", "");
+  };
+  const drawn = later(curve, 200);
   const element = (post) => {
     const box = document.createElement("ol");
     box.innerHTML = post.html;
@@ -33,6 +41,7 @@ if (card) {
   };
   let said = { yes: 0, no: 0, skip: 0 };
   const tell = () => {
+    drawn();
     one("#progress").value = `your labels: ${count(said.yes)} relevant, ${count(said.no)} not, ${count(said.skip)} unsure`;
   };
   const ahead = () => {
