@@ -15,16 +15,16 @@ def found_against_read(log: LabelJournal) -> list[tuple[int, int]]:
     points = [(0, 0)]
     for post in log.posts():
         if any(label.post == post for label in log.by_annotator(post).values()):
-            read, found = points[-1]
-            points.append((read + 1, found + (log.verdict(post) == YES)))
+            read, relevant = points[-1]
+            points.append((read + 1, relevant + (log.verdict(post) == YES)))
     return points
 
 
 def pace_sentence(points: list[tuple[int, int]]) -> str:
     """The numbers at the end of `found_against_read` in words, and the pace."""
-    read, found = points[-1]
-    sentence = f"{counted(read, 'post')} read, {found:,} relevant."
+    read, relevant = points[-1]
+    sentence = f"{counted(read, 'post')} read, {relevant:,} relevant."
     if read > _LATEST:
-        latest = found - points[-1 - _LATEST][1]
+        latest = relevant - points[-1 - _LATEST][1]
         sentence += f" Of the last {_LATEST}, {latest:,} are relevant."
     return sentence

@@ -570,8 +570,8 @@ class Stopping(SamplingPlan):
 
     def _known(self, labels: Labels) -> dict[int, int]:
         """The verdicts by rank: labels, and those that a rule would ask for a second time."""
-        said = {name: label.said for name, label in labels.of.items()}
-        if self._latest is not None and self._latest[0] == said:
+        label_of = {name: label.said for name, label in labels.of.items()}
+        if self._latest is not None and self._latest[0] == label_of:
             return dict(self._latest[1])
         rank_of = self.population.ranks_of(list(labels.of))
         by_rank = {
@@ -598,5 +598,5 @@ class Stopping(SamplingPlan):
         for rule in self.rules:
             while by_text and take_copies(rule.next(by_rank)):
                 pass
-        self._latest = said, by_rank
+        self._latest = label_of, by_rank
         return dict(by_rank)
