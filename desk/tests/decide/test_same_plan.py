@@ -199,5 +199,11 @@ def test_a_finished_certificate_is_checked_after_a_later_change(folder):
         fill(new, answers)
         assert run("certify", *labels, "--labels", new).exit_code == 0
     assert certificate_of(folder / "sheet.certificate.json")["labels"]["changed"] > 0
-    done = run("certify", "--check", folder / "sheet.certificate-of-60-labels.json")
-    assert done.exit_code == 0, done.stderr
+    earlier = folder / "sheet.certificate-of-60-labels.json"
+    for name in (earlier.name, "sheet.json", "scored.json"):  # sheet.csv has the labels
+        done = run("certify", "--check", earlier.replace(folder / name))
+        assert done.exit_code == 0, done.stderr
+        earlier = folder / name
+        missing = f"the list of posts ({earlier.stem}.csv is not here)"
+        assert (missing in done.stderr) == (name in ("sheet.json", "scored.json"))
+        assert "changed after" not in done.stderr
