@@ -1,6 +1,7 @@
 """Which plans are the same: shares by their value, criteria by their words, in every door."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,13 @@ from siamese_news.errors import InputError
 from siamese_news_desk import certify_scores
 from siamese_news_desk.decide.plan import ledger
 from siamese_news_desk.decide.plan.files import read_sealed, seal_of
+from siamese_news_desk.decide.plan.remedies import (
+    ANOTHER_FILE,
+    ANOTHER_ORDER,
+    ANOTHER_PLAN,
+    PlanRefused,
+    further_plan,
+)
 from siamese_news_desk.labels.journal import LabelJournal
 
 
@@ -87,6 +95,8 @@ def test_lists_of_earlier_versions_have_shares_as_text(folder):
     withdraw = ("--withdraw", folder / "sheet.plan.json")
     done = start(folder, *same, *withdraw, precision=".7", out="c.csv")
     assert done.exit_code == 0, done.stderr
+    charged = read_sealed(folder / "c.plan.json", "plan")
+    assert len(charged["same_labels"]) == 1 and not charged["earlier"]
     assert {"withdrawn": seal_of(typed)} in map(
         json.loads, lists[0].read_text().splitlines()
     )
@@ -207,3 +217,16 @@ def test_a_finished_certificate_is_checked_after_a_later_change(folder):
         missing = f"the list of posts ({earlier.stem}.csv is not here)"
         assert (missing in done.stderr) == (name in ("sheet.json", "scored.json"))
         assert "changed after" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "remedy",
+    [ANOTHER_FILE, ANOTHER_ORDER, ANOTHER_PLAN, further_plan(Fraction(1, 20), "")],
+)
+def test_each_door_names_what_it_has(remedy):
+    refused = PlanRefused("scored.jsonl: no; ", remedy)
+    assert "--" in str(refused)
+    for door in ("python", "page"):
+        message = str(refused.to(door))
+        assert message.startswith("scored.jsonl: no; ") and "--" not in message
+    assert "=" not in str(refused.to("page"))
