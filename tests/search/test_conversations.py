@@ -1,5 +1,6 @@
 """The threads of found posts: naive walks over small trees, and links no platform should have."""
 
+import io
 import json
 import random
 import tempfile
@@ -19,6 +20,7 @@ from siamese_news.search.conversations import (
     find_threads,
     thread_rows,
 )
+from siamese_news.search.output import write_rows
 from siamese_news.search.report import read_results, render
 
 
@@ -55,7 +57,7 @@ def test_a_thread_has_what_is_answered_and_the_replies_in_reading_order():
         ("alone", "found", 0),
     ]
     assert [r["thread"] for r in rows] == ["root"] * 6 + ["alone"]
-    assert [r["rank"] for r in rows] == [None, None, 1, None, None, None, 2]
+    assert [r.get("rank") for r in rows] == [None, None, 1, None, None, None, 2]
 
 
 def results_of(path, rows):
@@ -251,6 +253,15 @@ def test_the_command(dump, ending):
         out,
     )
     assert again.returncode == 0, again.stderr  # our own file, unchanged
+
+
+def test_a_found_post_without_terms_has_an_empty_cell(dump):
+    row = {"article": "a", "rank": 1, "score": 0.9, "post": "1", "text": "x"}
+    results = write(dump / "found.jsonl", [row | {"terms": []}])
+    rows, _ = bring_threads(results, [Post("1", "the bridge fell")], most=10)
+    cells = io.StringIO()
+    write_rows(cells, rows, "csv", columns=["post", "terms"])
+    assert cells.getvalue().splitlines() == ["post,terms", "1,"]
 
 
 def test_posts_without_links_are_said_to_have_none(dump):

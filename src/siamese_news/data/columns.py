@@ -1,43 +1,61 @@
 """The columns of results: what `rank`, `filter` and `threads` write, and what every reader expects."""
 
-from typing import Literal
+from typing import Any, Literal, TypedDict
 
 Kind = Literal["text", "number", "whole", "terms"]
 
-KINDS: dict[str, Kind] = {
+
+class ResultRow(TypedDict, total=False):
+    """A row of results, by column; a column that is missing or None is an empty cell."""
+
     # Where a post is in the list of an article.
-    "article": "text",
-    "rank": "whole",
-    "score": "number",
-    "relevance": "number",
+    article: str
+    rank: int
+    score: float
+    relevance: float | None
     # The post, as its file has it.
-    "post": "text",
-    "text": "text",
-    "lang": "text",
-    "created_at": "text",
-    "link": "text",
-    "reply_to": "text",
-    "quotes": "text",
+    post: str
+    text: str
+    lang: str | None
+    created_at: str | None
+    link: str | None
+    reply_to: str | None
+    quotes: str | None
+    author: str | None
     # Near-duplicates: the number of their cluster, and how many posts it has.
-    "cluster": "whole",
-    "cluster_size": "whole",
+    cluster: int | None
+    cluster_size: int | None
     # The words that the post shares with the article.
-    "terms": "terms",
+    terms: list[str] | None
     # Places on the map.
-    "x": "number",
-    "y": "number",
+    x: float
+    y: float
     # The thread of a post: its place among threads, the scores of its posts, how many of them
     # were found, left out and missing, and the place of the post in it.
-    "thread": "text",
-    "thread_rank": "whole",
-    "best": "number",
-    "mean3": "number",
-    "found": "whole",
-    "left_out": "whole",
-    "missing": "whole",
-    "depth": "whole",
-    "role": "text",
+    thread: str | None
+    thread_rank: int
+    best: float
+    mean3: float
+    found: int
+    left_out: int
+    missing: int
+    depth: int
+    role: str
+    # Of `watch`: how often the scorer had learned from the window.
+    state: int
+
+
+_KIND_OF: dict[Any, Kind] = {
+    str: "text",
+    str | None: "text",
+    float: "number",
+    float | None: "number",
+    int: "whole",
+    int | None: "whole",
+    list[str] | None: "terms",
 }
+
+KINDS = {name: _KIND_OF[kind] for name, kind in ResultRow.__annotations__.items()}
 """The kind of value of each column of any file of results."""
 
 RANKED = tuple(

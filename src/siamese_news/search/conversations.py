@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
 from siamese_news.data.results import found_rows
 from siamese_news.errors import InputError
@@ -193,7 +193,7 @@ def find_threads(links: Links, results: Sequence[Found], *, most: int) -> list[T
 
 def thread_rows(
     threads: Sequence[Thread], posts: Iterable[Post]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ResultRow]:
     """A row for each post of the threads, which are in reading order, with the texts of `posts`."""
     wanted = {post for thread in threads for post in thread.shown}
     keys = {thread.key for thread in threads}
@@ -214,35 +214,38 @@ def thread_rows(
         missing = len(thread.shown) - len(own_posts)
         best, mean = thread.scores
         article = next(iter(thread.hits.values())).article
-        shared = {
+        began = texts.get(thread.key)
+        shared: ResultRow = {
             "thread_rank": number,
             "best": best,
             "mean3": mean,
-            "thread": texts[thread.key].id
-            if thread.key in texts
-            else names.get(thread.key),
+            "thread": began.id if began else names.get(thread.key),
             "found": len(thread.hits),
             "left_out": thread.left_out,
             "missing": missing,
         }
         for post_hash, depth in _in_order(own_posts, texts):
             post = texts[post_hash]
-            row = thread.hits.get(post_hash)
-            yield shared | {
-                "article": row.article if row else article,
+            row: ResultRow = {
+                **shared,
+                "article": article,
                 "depth": depth,
                 "role": thread.shown[post_hash],
-                "rank": row.rank if row else None,
-                "score": row.score if row else None,
-                "terms": row.terms if row else None,
                 **post_columns(post),
-                **{name: metadata_text(post, name) for name in ("reply_to", "quotes")},
+                "reply_to": metadata_text(post, "reply_to"),
+                "quotes": metadata_text(post, "quotes"),
             }
+            if hit := thread.hits.get(post_hash):
+                row["article"] = hit.article
+                row["rank"] = hit.rank
+                row["score"] = hit.score
+                row["terms"] = list(hit.terms)
+            yield row
 
 
 def bring_threads(
     results: Path, posts: Iterable[Post], *, most: int
-) -> tuple[list[dict[str, Any]], list[str]]:
+) -> tuple[list[ResultRow], list[str]]:
     """The rows of a file of threads with at most `most` posts each, and lines that sum them up.
 
     `results` is the file of the posts found in `posts`, which are read twice.

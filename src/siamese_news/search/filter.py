@@ -4,11 +4,11 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
 
+from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.scoring import Content, Observer, Scorer
@@ -147,7 +147,7 @@ def rows_over(
     scores: np.ndarray,
     best: np.ndarray,
     content: Content | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ResultRow]:
     """A row for each of P posts that the cut keeps, with its score in millionths.
 
     `scores` and `best` are (P,) results of `Seeds.combine` for one list over all seeds, and
@@ -231,9 +231,7 @@ def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
     ]
 
 
-def _noted(
-    rows: Iterable[dict[str, Any]], relevance: list[float]
-) -> Iterator[dict[str, Any]]:
+def _noted(rows: Iterable[ResultRow], relevance: list[float]) -> Iterator[ResultRow]:
     """The rows, whose relevance is noted, if they have one."""
     for row in rows:
         if row["relevance"] is not None:
@@ -241,9 +239,7 @@ def _noted(
         yield row
 
 
-def filtered_rows(
-    path: Path, opened: OpenQuery, scorer: Scorer
-) -> Iterator[dict[str, Any]]:
+def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[ResultRow]:
     """The rows of a part file, best first, ties by post id descending, with rank and cluster.
 
     Only the scores and the places of the rows are in memory, and the texts where clusters are
@@ -259,9 +255,9 @@ def filtered_rows(
             place += len(line)
         row_scores = np.array(scores, np.int64)
 
-        def row_at(place: int) -> dict[str, Any]:
+        def row_at(place: int) -> ResultRow:
             stream.seek(starts[place])
-            row: dict[str, Any] = orjson.loads(stream.readline())
+            row: ResultRow = orjson.loads(stream.readline())
             return row | {"score": int(row_scores[place]) / MILLION}
 
         order = _order(row_scores, row_at)
@@ -273,7 +269,7 @@ def filtered_rows(
             row_scores[first] += opened.second_look.added(0, texts, scales, agreed)
             order = _order(row_scores, row_at)
 
-        def rows() -> Iterator[dict[str, Any]]:
+        def rows() -> Iterator[ResultRow]:
             return map(row_at, order.tolist())
 
         def posts() -> Iterator[Post]:
@@ -282,7 +278,7 @@ def filtered_rows(
         yield from finished_rows([rows()], len(order), posts, posts, opened)
 
 
-def _order(scores: np.ndarray, row_at: Callable[[int], dict[str, Any]]) -> np.ndarray:
+def _order(scores: np.ndarray, row_at: Callable[[int], ResultRow]) -> np.ndarray:
     """Places by score descending, then by id descending; rows are read only where scores tie."""
     order = np.argsort(-scores, kind="stable")
     bounds = np.flatnonzero(np.diff(scores[order])) + 1

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from siamese_news.data.columns import KINDS, RANKED, Kind
+from siamese_news.data.columns import KINDS, RANKED, Kind, ResultRow
 from siamese_news.search.records import RankedPost, post_columns
 from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.terminal import clean
@@ -55,15 +55,15 @@ def write_rows(
         _parquet(stream, rows, columns)
 
 
-def row_of(item: RankedPost) -> dict[str, Any]:
+def row_of(item: RankedPost) -> ResultRow:
     """The columns of a ranked post that need no other post."""
-    columns = {
+    return {
         "article": item.article.id,
         "rank": item.rank,
         "score": item.score,
         "relevance": item.relevance,
+        **post_columns(item.post),
     }
-    return columns | post_columns(item.post)
 
 
 def console(stream: IO[str], terminal: bool) -> "Console":

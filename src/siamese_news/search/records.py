@@ -1,9 +1,9 @@
 """Small records that the whole search shares."""
 
 from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
+from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Article, Post
 
 SAMPLE = 999
@@ -33,7 +33,7 @@ def metadata_text(post: Post, name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def post_columns(post: Post) -> dict[str, Any]:
+def post_columns(post: Post) -> ResultRow:
     """The columns of the results that come from the post alone."""
     return {
         "post": post.id,

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, zip_longest
-from typing import Any
 
 import numpy as np
 
+from siamese_news.data.columns import ResultRow
 from siamese_news.data.records import Post
 from siamese_news.search.clusters import CLUSTERED, clusters_of
 from siamese_news.search.opening import OpenQuery
@@ -21,7 +21,7 @@ _TOLD_TOGETHER = 4096  # rows whose languages are told at once
 
 def map_of(
     posts: Iterable[Post], encode: Callable[[Sequence[str]], np.ndarray]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, ResultRow]:
     """Id -> ``x`` and ``y`` of the first 2,000 different posts, from the vectors of their texts."""
     shown: dict[str, str] = {}
     for post in posts:
@@ -30,7 +30,7 @@ def map_of(
             break
     places_of = zip(shown, places(encode(list(shown.values()))), strict=True)
     return {
-        id: dict(zip("xy", place, strict=True))
+        id: {"x": place[0], "y": place[1]}
         for id, place in places_of
         if place is not None
     }
@@ -59,7 +59,7 @@ def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
     ]
 
 
-def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[dict[str, Any]]:
+def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[ResultRow]:
     """The rows of a ranking, with the columns that the query asks for."""
     query = opened.query
     posts = ranking.posts()
@@ -68,9 +68,11 @@ def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[dict[str, Any]
         matched = ranking.scorer.matched_terms([post.text for post in block])
         terms.update(zip((post.id for post in block), matched, strict=True))
 
-    def row_for(item: RankedPost) -> dict[str, Any]:
-        more = {"terms": terms.get(item.post.id), "author": query.author_of(item.post)}
-        return row_of(item) | more
+    def row_for(item: RankedPost) -> ResultRow:
+        row = row_of(item)
+        row["terms"] = terms.get(item.post.id)
+        row["author"] = query.author_of(item.post)
+        return row
 
     lists = (map(row_for, ranked) for ranked in ranking)
     return finished_rows(
@@ -79,12 +81,12 @@ def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[dict[str, Any]
 
 
 def finished_rows(
-    lists: Iterable[Iterable[dict[str, Any]]],
+    lists: Iterable[Iterable[ResultRow]],
     count: int,
     posts: Callable[[], Iterable[Post]],
     best_first: Callable[[], Iterable[Post]],
     opened: OpenQuery,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ResultRow]:
     """Rows with rank, cluster, language and map coordinates; without near-duplicates if asked.
 
     `lists` are the rows of each list, best first. `posts` are their `count` different posts, and
@@ -97,12 +99,12 @@ def finished_rows(
     few = count <= CLUSTERED
     several = seeds.one_story and len(seeds.articles) > 1
     bare = query.format == "trec"
-    clusters = clusters_of(list(posts())) if query.dedupe or (few and not bare) else {}
-    points = (
-        map_of(best_first(), opened.model.encode_posts)
-        if query.map and not bare
-        else {}
-    )
+    clusters: dict[str, tuple[int, int]] = {}
+    points: dict[str, ResultRow] = {}
+    if query.dedupe or (few and not bare):
+        clusters = clusters_of(list(posts()))
+    if query.map and not bare:
+        points = map_of(best_first(), opened.model.encode_posts)
     tell = few and query.format not in ("trec", "table")
     for rows in lists:
         seen: set[int | None] = set()
@@ -127,7 +129,7 @@ def finished_rows(
                 yield row | points.get(row["post"], {})
 
 
-def _tell_languages(rows: Iterable[dict[str, Any]]) -> None:
+def _tell_languages(rows: Iterable[ResultRow]) -> None:
     """Set the language of each row without a language."""
     untold = [row for row in rows if not row["lang"]]
     languages = languages_of([row["text"] for row in untold])
