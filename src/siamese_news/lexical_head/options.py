@@ -1,7 +1,7 @@
 """Every number of the lexical head."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, get_args
 
@@ -247,18 +247,6 @@ class Passages:
     posts: Count = 2000
 
 
-_PARTS: dict[str, Any] = {
-    "agreement": Agreement,
-    "excess": DenseExcess,
-    "focused_pool": FocusedPool,
-    "feedback": RocchioFeedback,
-    "smoothing": Smoothing,
-    "widening": Widening,
-    "surface": Surface,
-    "passages": Passages,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class TermOptions:
     """Every number of the lexical head; the package's docstring explains them.
@@ -299,66 +287,52 @@ class TermOptions:
 
     def __post_init__(self) -> None:
         values = dict(_checked_numbers(self, ""))
-        for names, expected, fits in _RELATIONS:
-            chosen = {name: values[name] for name in names.split()}
-            if not fits(*chosen.values()):
-                shown = ", ".join(f"{name}={value}" for name, value in chosen.items())
+
+        def expect(fits: bool, names: Sequence[str], expected: str) -> None:
+            if not fits:
+                shown = ", ".join(f"{name}={values[name]}" for name in names)
                 raise InputError(f"terms: {shown}; expected {expected}")
+
+        for cosine, excess in _PARTS_OF_ONE:
+            fits = values[cosine] + values[excess] <= 1
+            expect(fits, (cosine, excess), "a sum of at most 1")
+        for part, low, high in _ASCENDING:
+            names = (f"{part}.{low}", f"{part}.{high}")
+            expect(values[names[0]] < values[names[1]], names, f"{low} < {high}")
+        rule = self.feedback
+        expect(
+            rule.least <= min(rule.posts, rule.focused_posts),
+            ("feedback.least", "feedback.posts", "feedback.focused_posts"),
+            "least to be at most either number of posts",
+        )
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "TermOptions":
         """From plain values, such as those of a model folder; older ones lack some parts."""
         options = {"agreement": {}, "widening": {}, **values}
-        parts = {name: kind(**options.pop(name)) for name, kind in _PARTS.items()}
-        return cls(**parts, **options)
+        for option in fields(cls):
+            if isinstance(option.type, type) and is_dataclass(option.type):
+                options[option.name] = option.type(**options[option.name])
+        return cls(**options)
 
     def plain(self) -> dict[str, Any]:
         """As plain values."""
         return asdict(self)
 
 
-_RELATIONS: tuple[tuple[str, str, Callable[..., bool]], ...] = (
-    (
-        "dense excess.weight",
-        "a sum of at most 1",
-        lambda dense, excess: dense + excess <= 1,
-    ),
-    (
-        "agreement.weight excess.weight",
-        "a sum of at most 1",
-        lambda dense, excess: dense + excess <= 1,
-    ),
-    ("agreement.low agreement.high", "low < high", lambda low, high: low < high),
-    ("agreement.few agreement.many", "few < many", lambda few, many: few < many),
-    (
-        "agreement.weak agreement.strong",
-        "weak < strong",
-        lambda weak, strong: weak < strong,
-    ),
-    ("widening.few widening.many", "few < many", lambda few, many: few < many),
-    (
-        "widening.unlike widening.alike",
-        "unlike < alike",
-        lambda unlike, alike: unlike < alike,
-    ),
-    (
-        "widening.scattered widening.shared",
-        "scattered < shared",
-        lambda scattered, shared: scattered < shared,
-    ),
-    ("excess.weak excess.strong", "weak < strong", lambda weak, strong: weak < strong),
-    (
-        "focused_pool.share focused_pool.full",
-        "share < full",
-        lambda share, full: share < full,
-    ),
-    (
-        "feedback.least feedback.posts feedback.focused_posts",
-        "least to be at most either number of posts",
-        lambda least, posts, focused: least <= min(posts, focused),
-    ),
+# Two weights of one score, which leave the rest to the lexical head.
+_PARTS_OF_ONE = (("dense", "excess.weight"), ("agreement.weight", "excess.weight"))
+# The two ends of a ramp, by part.
+_ASCENDING = (
+    ("agreement", "low", "high"),
+    ("agreement", "few", "many"),
+    ("agreement", "weak", "strong"),
+    ("widening", "few", "many"),
+    ("widening", "unlike", "alike"),
+    ("widening", "scattered", "shared"),
+    ("excess", "weak", "strong"),
+    ("focused_pool", "share", "full"),
 )
-"""Options that depend on each other, the values they take in words, and the check."""
 
 
 def _checked_numbers(options: Any, prefix: str) -> Iterator[tuple[str, Any]]:
