@@ -61,9 +61,10 @@ class RankingCounts:
     def compute(self) -> dict[str, float]:
         """Pooled AP (micro) and AUC; AUC only where there is a pair that is not relevant."""
         ones = np.ones((1, len(self._positives)))
-        return {
-            name: float(v[0]) for name, v in self.weighted(ones).items() if v[0] == v[0]
+        figures = {
+            name: float(values[0]) for name, values in self.weighted(ones).items()
         }
+        return {name: value for name, value in figures.items() if not np.isnan(value)}
 
     def weighted(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Pooled AP and AUC with each article's pairs counted `weights` times.
@@ -77,15 +78,14 @@ class RankingCounts:
         step = max(1, _TABLE // counts.shape[1])
         parts = []
         for start in range(0, len(weights), step):
-            w = np.asarray(weights[start : start + step], dtype=np.float64)
-            parts.append(
-                _pooled_figures(
-                    w @ self._positives,
-                    w @ counts[:, ::2],
-                    w @ counts[:, 1::2],
-                    w.sum(1) * sizes,
-                )
+            samples = np.asarray(weights[start : start + step], dtype=np.float64)
+            figures = _pooled_figures(
+                positives=samples @ self._positives,
+                at_least=samples @ counts[:, ::2],
+                more=samples @ counts[:, 1::2],
+                pairs=samples.sum(1) * sizes,
             )
+            parts.append(figures)
         return {
             name: np.concatenate([part[name] for part in parts])
             for name in ("AP", "AUC")
@@ -107,15 +107,18 @@ class RankingCounts:
             figures = ranking_figures(above + 1, grades, all_grades, depth=depth)
             negatives = self._relevance.shape[1] - len(pairs)
             if len(pairs) and negatives:
-                positive = np.sort(self._needles[pairs, 0])
-                own_more = len(pairs) - np.searchsorted(
-                    positive, self._needles[pairs, 0], "right"
+                # Of the counts, those of posts that are not relevant.
+                scores = self._needles[pairs, 0]
+                ascending = np.sort(scores)
+                relevant_higher = len(pairs) - np.searchsorted(
+                    ascending, scores, "right"
                 )
-                own_least = len(pairs) - np.searchsorted(
-                    positive, self._needles[pairs, 0], "left"
+                relevant_at_least = len(pairs) - np.searchsorted(
+                    ascending, scores, "left"
                 )
-                higher = more - own_more
-                equal_or_higher = at_least - own_least
+                higher = more - relevant_higher
+                equal_or_higher = at_least - relevant_at_least
+                # A tie is half a win.
                 wins = negatives - 0.5 * (higher + equal_or_higher)
                 figures["AUC"] = float(wins.mean() / negatives)
             for name, value in figures.items():
@@ -154,10 +157,10 @@ def _pooled_figures(
             where=at_least > 0,
         )
         average = (positives * precision).sum(axis=1) / total
-        lost = 0.5 * (
-            (at_least - relevant_above) + (more - (relevant_above - positives))
-        )
-        area = (positives * (negatives[:, None] - lost)).sum(axis=1) / (
-            total * negatives
-        )
+        # Pairs that are not relevant, with at least this score and with more; a tie is half lost.
+        others_at_least = at_least - relevant_above
+        others_more = more - (relevant_above - positives)
+        lost = 0.5 * (others_at_least + others_more)
+        wins = positives * (negatives[:, None] - lost)
+        area = wins.sum(axis=1) / (total * negatives)
     return {"AP": average, "AUC": area}

@@ -69,11 +69,8 @@ def sort_keys(scores: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 def scores_of(keys: np.ndarray) -> np.ndarray:
     """The rounded float32 scores that `keys` contain."""
     order = (keys >> 32).astype(np.int32)
-    return (
-        np.where(order >= 0, order, order ^ _MAGNITUDE)
-        .astype(np.int32)
-        .view(np.float32)
-    )
+    bits = np.where(order >= 0, order, order ^ _MAGNITUDE)
+    return bits.astype(np.int32).view(np.float32)
 
 
 def ranks_of(keys: np.ndarray) -> np.ndarray:
@@ -101,9 +98,8 @@ def ranked(
     ids = list(scores)
     keys = sort_keys(np.fromiter(scores.values(), np.float64, len(ids)), id_ranks(ids))
     order = np.argsort(-keys)[:depth]
-    return [
-        (ids[i], float(s)) for i, s in zip(order, scores_of(keys[order]), strict=True)
-    ]
+    best_scores = scores_of(keys[order]).tolist()
+    return [(ids[i], score) for i, score in zip(order, best_scores, strict=True)]
 
 
 def ranking_figures(
@@ -133,16 +129,16 @@ def ranking_figures(
     if depth is not None:
         ranks, grades = ranks[ranks <= depth], grades[ranks <= depth]
     total = len(all_grades)
+    precisions = np.arange(1, len(ranks) + 1) / ranks
     top = ranks <= 10
+    gain = (grades[top] / np.log2(ranks[top] + 1.0)).sum()
     ideal = np.sort(all_grades)[::-1][:10]
+    ideal_gain = (ideal / np.log2(np.arange(2, len(ideal) + 2))).sum()
     figures = {
-        "AP": float((np.arange(1, len(ranks) + 1) / ranks).sum() / total),
+        "AP": float(precisions.sum() / total),
         "Rprec": float((ranks <= total).sum() / total),
         "RR": float(1.0 / ranks[0]) if len(ranks) else 0.0,
-        "nDCG@10": float(
-            (grades[top] / np.log2(ranks[top] + 1.0)).sum()
-            / (ideal / np.log2(np.arange(2, len(ideal) + 2))).sum()
-        ),
+        "nDCG@10": float(gain / ideal_gain),
     }
     figures |= {f"P@{k}": float((ranks <= k).sum() / k) for k in ks}
     figures |= {f"R@{k}": float((ranks <= k).sum() / total) for k in (100, 1000)}

@@ -85,12 +85,13 @@ def randomization_test(
         >>> randomization_test([0.9, 0.8, 0.7], [0.1, 0.2, 0.3])  # 2 of 8 exchanges differ as much
         0.25
     """
-    a, b = (np.asarray(values, dtype=np.float64) for values in (first, second))
-    if a.shape != b.shape or a.ndim != 1 or not len(a):
+    ours = np.asarray(first, dtype=np.float64)
+    theirs = np.asarray(second, dtype=np.float64)
+    if ours.shape != theirs.shape or ours.ndim != 1 or not len(ours):
         raise ValueError(
-            f"got shapes {a.shape} and {b.shape}; expected one value per query each"
+            f"got shapes {ours.shape} and {theirs.shape}; expected one value per query each"
         )
-    differences = a - b
+    differences = ours - theirs
     differences = differences[differences != 0]
     n = len(differences)
     # Sums in another order differ by rounding; an exchange that ties must count.

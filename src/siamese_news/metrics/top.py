@@ -72,15 +72,17 @@ class RankingTop:
     def compute(self) -> dict[str, float]:
         """P@r for every threshold, mRP7 (the paper's printed rows) and mRP8 (with r = 3300)."""
         keys, article_ranks = self._pooled[::-1].T
-        column = np.argsort(self._relevance.post_ranks)
-        article = np.argsort(self._relevance.article_ranks)
-        real = keys != NOTHING
-        hit = np.zeros(len(keys), dtype=bool)
-        hit[real] = self._relevance.contains(
-            article[article_ranks[real]], column[ranks_of(keys[real])]
+        column_of_rank = np.argsort(self._relevance.post_ranks)
+        row_of_rank = np.argsort(self._relevance.article_ranks)
+        filled = keys != NOTHING
+        is_relevant = np.zeros(len(keys), dtype=bool)
+        is_relevant[filled] = self._relevance.contains(
+            row_of_rank[article_ranks[filled]], column_of_rank[ranks_of(keys[filled])]
         )
-        hits_before = np.concatenate([[0], hit.cumsum()])
-        return self._figures(lambda r: float(hits_before[min(r, len(hit))] / r))
+        hits = np.concatenate(
+            [[0], is_relevant.cumsum()]
+        )  # among the first 0, 1, … pairs
+        return self._figures(lambda r: float(hits[min(r, len(keys))] / r))
 
     def ceilings(self) -> dict[str, float]:
         """The value of each figure of `compute` if every relevant pair came first."""
@@ -110,8 +112,9 @@ class RankingTop:
 def _push_row(top: np.ndarray, keys: np.ndarray) -> None:
     """Put the greatest of `keys` into the ascending list `top`, in place."""
     keys = keys[keys > top[0]]
-    if len(keys) > len(top):
-        keys = np.partition(keys, len(keys) - len(top))[len(keys) - len(top) :]
+    surplus = len(keys) - len(top)
+    if surplus > 0:
+        keys = np.partition(keys, surplus)[surplus:]
     if len(keys):
         top[:] = np.sort(np.concatenate([top, keys]))[len(keys) :]
 
@@ -124,10 +127,11 @@ def _push_pairs(
     # The same post with the same score under two articles has equal keys: keep both here.
     bar = pooled[0, 0]
     candidates = keys[keys >= bar]
-    if len(candidates) > size:
-        bar = np.partition(candidates, len(candidates) - size)[len(candidates) - size]
+    surplus = len(candidates) - size
+    if surplus > 0:
+        bar = np.partition(candidates, surplus)[surplus]
     rows, columns = np.nonzero(keys >= bar)
-    both = np.concatenate(
-        [pooled, np.stack([keys[rows, columns], article_ranks[rows]], axis=1)]
-    )
-    return both[np.lexsort((both[:, 1], both[:, 0]))[-size:]]
+    pairs = np.stack([keys[rows, columns], article_ranks[rows]], axis=1)
+    merged = np.concatenate([pooled, pairs])
+    ascending = np.lexsort((merged[:, 1], merged[:, 0]))
+    return merged[ascending[-size:]]
