@@ -228,64 +228,53 @@ class RingAttention(Attention):
         batch, length, dim = nodes.shape
         if columns is None:  # a view where the tokens already lie innermost
             columns = Columns(nodes.flatten(0, 1).t())
+        embedded = None  # where an embedding is not the node itself
+        if embeddings is not None and embeddings is not nodes:
+            embedded = Columns(embeddings.flatten(0, 1).t())
         relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
-        loop = (
-            not self.record
-            and 2 * self.radius + 2 + (embeddings is not None) <= MAX_KEYS
-        )
-        alphas = head_alphas(self.sparsity, nodes) if loop else None
+        with_embedding = embeddings is not None
         real = mask.flatten()
-        bias = (
-            self._bias(mask, embeddings is not None, nodes) if alphas is None else None
-        )
+        alphas = bias = None
+        if not self.record and 2 * self.radius + 2 + with_embedding <= MAX_KEYS:
+            alphas = head_alphas(self.sparsity, nodes)  # None where the loop cannot run
+        if alphas is None:
+            bias = self._bias(mask, with_embedding, nodes)
         # A GPU is slow by many small steps, and its cache is not what they are cut for.
         whole = torch.is_grad_enabled() or self.record or nodes.device.type != "cpu"
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
         # Under autocast a product has another type than the buffer.
         in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
         for texts, tile in tiles(batch, length, None if whole else TILE):
-            # Matrix products are up to a half slower where their width is not a multiple of 16.
-            # Whole texts have none.
-            beyond = self.radius if tile.stop - tile.start < length else 0
-            first = max(tile.start - beyond, 0) // 16 * 16
-            halo = columns[first : -(-(tile.stop + beyond) // 16) * 16]
+            halo = self._halo(tile, length)
             query = self._unit(self._project(self.query, columns[tile]), 1)
-            sources = [self._memory(halo)]
-            if embeddings is not None and embeddings is not nodes:  # else e_i is h_i
-                sources.append(
-                    self._memory(Columns(embeddings.flatten(0, 1)[tile].t()))
-                )
+            window = self._memory(columns[halo])
+            itself = None if embedded is None else self._memory(embedded[tile])
             if alphas is not None:
-                own_keys = sources[1] if len(sources) > 1 else [None, None]
-                itself = embeddings is not None
                 where = Tile(
                     self.radius,
                     length,
                     tile.start,
                     tile.stop,
-                    first,
+                    halo.start,
                     self.scale,
-                    itself,
+                    with_embedding,
                 )
+                own_keys = (None, None) if itself is None else itself
                 mixed = RingLoop.apply(
-                    where, real, alphas, query, *sources[0], *own_keys, *relays
+                    where, real, alphas, query, *window, *own_keys, *relays
                 )
             else:
                 assert bias is not None
-                middle = tile.start - first
-                places = [
-                    (0, middle + step) for step in range(-self.radius, self.radius + 1)
-                ]
-                if embeddings is not None:
-                    places.append((0, middle) if len(sources) == 1 else (1, 0))
+                middle = tile.start - halo.start
+                sources, places = self._sources(window, middle, itself, with_embedding)
                 hub = [side[..., texts].contiguous() for side in relays]
-                single = hub[0].shape[-1] == 1
-                sources.append(
-                    hub if single else [repeated(side, tile) for side in hub]
-                )
-                places.append((len(sources) - 1, None if single else 0))
+                if hub[0].shape[-1] == 1:
+                    places.append((len(sources), None))
+                else:
+                    hub = [repeated(side, tile) for side in hub]
+                    places.append((len(sources), 0))
                 mixed = self._attend(
-                    query, sources, tuple(places), bias[:, tile].contiguous()
+                    query, [*sources, hub], tuple(places), bias[:, tile].contiguous()
                 )
             joined = mixed.flatten(0, 1)
             to = updated[:, tile] if in_place else None
@@ -296,10 +285,38 @@ class RingAttention(Attention):
             elif to is None or self.output is None:
                 updated[:, tile] = joined
         if self.record and self.recorded is not None:  # (1, H, K, M)
-            self.recorded = (
-                self.recorded[0].unflatten(-1, (batch, length)).permute(2, 0, 3, 1)
-            )
+            by_text = self.recorded[0].unflatten(-1, (batch, length))
+            self.recorded = by_text.permute(2, 0, 3, 1)
         return updated.view(dim, batch, length).permute(1, 2, 0)
+
+    def _halo(self, tile: slice, length: int) -> slice:
+        """The columns of a tile and of its neighbors; whole texts have none beyond the tile.
+
+        Its ends are multiples of 16: other products of matrices are up to a half slower.
+        """
+        beyond = self.radius if tile.stop - tile.start < length else 0
+        first = max(tile.start - beyond, 0) // 16 * 16
+        return slice(first, -(-(tile.stop + beyond) // 16) * 16)
+
+    def _sources(
+        self,
+        window: list[Tensor],
+        middle: int,
+        itself: list[Tensor] | None,
+        with_embedding: bool,
+    ) -> tuple[list[list[Tensor]], list[tuple[int, int | None]]]:
+        """Where the keys of a tile's tokens are, but for the relay, and their places there.
+
+        The tile begins at column `middle` of the window; `itself` are the tokens' embeddings, if
+        these are not the nodes.
+        """
+        steps = range(-self.radius, self.radius + 1)
+        places: list[tuple[int, int | None]] = [(0, middle + step) for step in steps]
+        if itself is not None:
+            return [window, itself], [*places, (1, 0)]
+        if with_embedding:
+            places.append((0, middle))
+        return [window], places
 
     def _attend(
         self,

@@ -52,9 +52,8 @@ class StarAttention(Attention):
         else:
             folded = torch.einsum("bhd,hde->bhe", query, self._by_head(self.key))
             parts = [folded @ some.transpose(1, 2) for some in states]
-        weights = self._weights(
-            torch.cat(parts, 2) if len(parts) > 1 else parts[0], mask
-        )
+        scores = torch.cat(parts, 2) if len(parts) > 1 else parts[0]
+        weights = self._weights(scores, mask)
         shares = weights.to(nodes.dtype).split([some.shape[1] for some in states], 2)
         mixed = sum(share @ some for share, some in zip(shares, states, strict=True))
         mixed = torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
@@ -77,11 +76,11 @@ class StarAttention(Attention):
         return linear.weight.unflatten(0, (self.heads, self.head_dim))
 
     def _weights(self, scores: Tensor, mask: Tensor) -> Tensor:
+        scaled = scores * self.scale
         if not (torch.is_grad_enabled() or self.record):
             alphas = head_alphas(self.sparsity, scores)
             if alphas is not None:
-                return row_weights(scores * self.scale, mask, alphas)
-        # One query, whose axis is that of the recorded weights.
-        return self._weigh(scores[:, :, None] * self.scale, mask[:, None, None], -1)[
-            :, :, 0
-        ]
+                return row_weights(scaled, mask, alphas)
+        # Recorded weights have an axis of queries, of which the relay is one.
+        weights = self._weigh(scaled[:, :, None], mask[:, None, None], -1)
+        return weights[:, :, 0]

@@ -102,17 +102,16 @@ class Aggregate(nn.Module):
         The learned ones read `encoded` (B, Q, D), the post's vector for each token.
         """
         mask = pair.per_post(pair.query_mask)
+        raw = mask.float()
         if self.joint is not None and self.gate is not None:
             assert encoded is not None
             query = pair.per_post(zero_padding(pair.query, pair.query_mask))
             both = torch.cat([encoded, query.to(encoded)], dim=-1)
             scores = self.gate(torch.tanh(self.joint(both))).squeeze(-1).float()
-            shifted = scores - scores.masked_fill(~mask, -torch.inf).amax(
-                1, True
-            ).clamp(min=-1e30)
-            raw = shifted.masked_fill(~mask, -torch.inf).exp()
-        else:
-            raw = mask.float()
+            # A softmax of our own: a query without a token must give zeros, not NaN.
+            scores = scores.masked_fill(~mask, -torch.inf)
+            highest = scores.amax(1, keepdim=True).clamp(min=-1e30)
+            raw = (scores - highest).exp()
         return raw / raw.sum(dim=1, keepdim=True).clamp(min=1e-12)
 
 
@@ -218,12 +217,12 @@ class SamCNN(nn.Module):
     def _query_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
         """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
         query = pair.per_post(pair.query)
+        # Only the real tokens of queries: the product of each with its post is a text of its own.
         rows, tokens = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
         products = query[rows, tokens][:, None] * post[rows]
         mask = post_mask[rows]
-        features = self.query_context.pooled(
-            products, mask, mask[:, None].to(post)
-        ).squeeze(1)
+        weights = mask[:, None].to(post)
+        features = self.query_context.pooled(products, mask, weights).squeeze(1)
         pooled = features.new_zeros(*query.shape[:2], features.shape[-1])
         return pooled.index_put((rows, tokens), features)
 
