@@ -94,46 +94,19 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     task = config["task"]
     check_one_device(config["trainer"])
     seed_everything(config)
-    choices_of: dict[str, Collection[str]] = {
-        "select": SELECT,
-        "interpolation": SCALES,
-        "batches": BATCHES,
-    }
-    for option, choices in choices_of.items():
-        if task[option] not in choices:
-            raise InputError(
-                f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}"
-            )
-    for option, least in (("batch_size", 1), ("negatives", 0), ("validate_queries", 1)):
-        if task[option] is not None and task[option] < least:
-            raise InputError(
-                f"task.{option} is {task[option]}; expected {least} or more"
-            )
-    by_query = task["batches"] == "query"
-    if by_query and task["negatives"] is not None:
-        raise InputError(
-            f"task.negatives={task['negatives']}: batches of one query have all of its posts; "
-            "expected null, or task.batches=mixed"
-        )
-    if task["validate_queries"] is not None and not by_query:
-        raise InputError(
-            f"task.validate_queries={task['validate_queries']} counts batches of one query; "
-            "expected null, or task.batches=query"
-        )
-    check_optimizer(task["optimizer"])
+    _check_options(task)
     started = time.monotonic()
     collection = read_reranking(task["collection"])
-    share = task["validation_share"]
-    seed = task["validation_seed"]
-    named = (
-        None
-        if task["validation_topics"] is None
-        else list(map(str, task["validation_topics"]))
-    )
+    topics_of_dev = task["validation_topics"]
     fold = make_fold(
-        collection, int(config["fold"]), share=share, seed=seed, named=named
+        collection,
+        int(config["fold"]),
+        share=task["validation_share"],
+        seed=task["validation_seed"],
+        named=None if topics_of_dev is None else list(map(str, topics_of_dev)),
     )
     model, encoded = _build(config, collection, fold)
+    by_query = task["batches"] == "query"
     train = Pairs(
         collection,
         encoded,
@@ -231,6 +204,37 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         },
     )
     return row
+
+
+def _check_options(task: Mapping[str, Any]) -> None:
+    """Refuse values that no training can have, and those that do not go together."""
+    choices_of: dict[str, Collection[str]] = {
+        "select": SELECT,
+        "interpolation": SCALES,
+        "batches": BATCHES,
+    }
+    for option, choices in choices_of.items():
+        if task[option] not in choices:
+            raise InputError(
+                f"task.{option} is {task[option]!r}; expected {' or '.join(choices)}"
+            )
+    for option, least in (("batch_size", 1), ("negatives", 0), ("validate_queries", 1)):
+        if task[option] is not None and task[option] < least:
+            raise InputError(
+                f"task.{option} is {task[option]}; expected {least} or more"
+            )
+    by_query = task["batches"] == "query"
+    if by_query and task["negatives"] is not None:
+        raise InputError(
+            f"task.negatives={task['negatives']}: batches of one query have all of its posts; "
+            "expected null, or task.batches=mixed"
+        )
+    if task["validate_queries"] is not None and not by_query:
+        raise InputError(
+            f"task.validate_queries={task['validate_queries']} counts batches of one query; "
+            "expected null, or task.batches=query"
+        )
+    check_optimizer(task["optimizer"])
 
 
 def _build(

@@ -211,39 +211,13 @@ def detect(source: Input, choice: Choice) -> Detected:
         start = raw.peek(4)[:4]
         look = _Look(source.name, packed, choice)
         if start == b"PAR1":
-            from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
-
-            source.spool()  # Parquet is read from its end
-            names = parquet_columns(source)
-            try:
-                detected = look.detected("Parquet", "parquet", names)
-            except UnknownFields:  # only now are values decoded
-                rows = islice(
-                    parquet_rows(source, tuple(names), lambda share: None), _SHOWN
-                )
-                return look.detected("Parquet", "parquet", names, records=_good(rows))
-            needed = [
-                name
-                for name in linking(detected.fields or detected.flat)
-                if name in names
-            ]
-            rows = islice(parquet_rows(source, tuple(needed), lambda share: None), ROWS)
-            return look.detected("Parquet", "parquet", names, records=_good(rows))
+            return _parquet(source, look)
         if start == b"PK\x03\x04":
-            from siamese_news.data.readers.sheets import is_sheet, sheet_layout
+            from siamese_news.data.readers.sheets import is_sheet
 
             source.spool()  # a zip archive is read from its end
             if is_sheet(source):
-                title, table, what, records = sheet_layout(source, choice)
-                names = [name for name in table.names if name]
-                return look.detected(
-                    what,
-                    "sheet",
-                    names,
-                    records=records,
-                    table=table,
-                    prefixes=(title,),
-                )
+                return _sheet(source, look)
         head, ended = _head(unpack(raw))
         # Before its bytes are taken for a text in UTF-16.
         _refuse_foreign(source.name, head)
@@ -277,6 +251,39 @@ def detect(source: Input, choice: Choice) -> Detected:
                 raise
             return inside
     return look.delimited(suffix)
+
+
+def _parquet(source: Input, look: "_Look") -> Detected:
+    """A Parquet file by its columns; its values are decoded only where these do not tell enough."""
+    from siamese_news.data.readers.parquet import parquet_columns, parquet_rows
+
+    source.spool()  # Parquet is read from its end
+    names = parquet_columns(source)
+
+    def first_rows(columns: Sequence[str], count: int) -> list[Record]:
+        return _good(
+            islice(parquet_rows(source, tuple(columns), lambda share: None), count)
+        )
+
+    try:
+        detected = look.detected("Parquet", "parquet", names)
+    except UnknownFields:
+        records = first_rows(names, _SHOWN)
+    else:
+        links = linking(detected.fields or detected.flat)
+        records = first_rows([name for name in links if name in names], ROWS)
+    return look.detected("Parquet", "parquet", names, records=records)
+
+
+def _sheet(source: Input, look: "_Look") -> Detected:
+    """A sheet of an Excel or OpenDocument file."""
+    from siamese_news.data.readers.sheets import sheet_layout
+
+    title, table, what, records = sheet_layout(source, look.choice)
+    names = [name for name in table.names if name]
+    return look.detected(
+        what, "sheet", names, records=records, table=table, prefixes=(title,)
+    )
 
 
 class MessagesError(InputError):

@@ -25,6 +25,7 @@ from siamese_news.errors import InputError
 from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import Content, Scorer, open_scorer
+from siamese_news.scoring.scorer import ScoreParts
 from siamese_news.search.scan import Block
 from siamese_news.text.token_ids import Side, TokenIds
 
@@ -291,15 +292,12 @@ class Reader:
 
         `without` are (S,) scores of the post for the article without each sentence.
         """
-        model = self._model
         count = len(self._sentences)
         parts = scorer.parts_of(post.text, 0)
-        words = parts.terms
-        surface = parts.surface
         # The article's vector is multiplied with the post's, and with those of its neighbors.
-        vector = np.zeros(model.output_dim, np.float32)
+        vector = np.zeros(self._model.output_dim, np.float32)
         vector[: len(parts.article_vector)] = parts.article_vector
-        mine = model.encode_ids([self._ids], "article")[0]
+        mine = self._model.encode_ids([self._ids], "article")[0]
         article_terms = self._dense(self._ids, "article", vector)
         post_terms = self._dense(self._ids, "article", mine)
         # Sentences account for the article's own part of the score.
@@ -309,49 +307,30 @@ class Reader:
         contributions += np.bincount(self._of_id, article_terms, count)
         expected = by_vectors * np.bincount(self._of_id, post_terms, count)
         expected += by_words * self._by_sentence(scorer.article_term_shares(0))
-        neighbors = [
-            NeighborPost(
-                None,
-                self._text_of(neighbor.ids),
-                neighbor.weight,
-                neighbor.added,
-                neighbor.ids.tobytes(),
-            )
-            for neighbor in parts.neighbors
-        ]
-        feedback = (
-            score - by_words - by_vectors if scorer.article_weight(0) < 1 else 0.0
-        )
-        by_surface = sum(surface.values())
-        lexical = sum(words.values())
-        dense = self._dense_terms(post, parts.post_vector, mine)
-        fields = self._fields(post)
-        terms = [
-            Term(
-                name,
-                words.get(name, 0.0),
-                dense.get(name, 0.0),
-                surface.get(name, 0.0),
-                tuple(
-                    part
-                    for part, words in fields.items()
-                    if words.issuperset(name.split())
-                ),
-            )
-            for name in dict.fromkeys([*words, *dense, *surface])
-        ]
+        feedback = 0.0
+        if scorer.article_weight(0) < 1:
+            feedback = score - by_words - by_vectors
+        by_surface = sum(parts.surface.values())
+        lexical = sum(parts.terms.values())
+        by_neighbors = sum(neighbor.added for neighbor in parts.neighbors)
         return Explained(
             article=self._article,
             post=post,
             score=score,
             kind=scorer.kind,
             lexical=lexical,
-            dense=score
-            - lexical
-            - by_surface
-            - sum(neighbor.added for neighbor in neighbors),
+            dense=score - lexical - by_surface - by_neighbors,
             surface=by_surface,
-            neighbors=neighbors,
+            neighbors=[
+                NeighborPost(
+                    None,
+                    self._text_of(neighbor.ids),
+                    neighbor.weight,
+                    neighbor.added,
+                    neighbor.ids.tobytes(),
+                )
+                for neighbor in parts.neighbors
+            ],
             feedback=feedback,
             rest=score - feedback - float(contributions.sum()),
             sentences=[
@@ -364,12 +343,32 @@ class Reader:
                 )
                 for number, text in enumerate(self._sentences)
             ],
-            terms=sorted(
-                (term for term in terms if term.contribution),
-                key=lambda t: -t.contribution,
-            ),
+            terms=self._terms(post, parts, mine),
             check=check(score, contributions - expected, without, self._lengths),
         )
+
+    def _terms(
+        self, post: Post, parts: ScoreParts, article: NDArray[np.float32]
+    ) -> list[Term]:
+        """What each word of the post adds, the greatest addition first."""
+        dense = self._dense_terms(post, parts.post_vector, article)
+        fields = self._fields(post)
+        terms = []
+        for name in dict.fromkeys([*parts.terms, *dense, *parts.surface]):
+            term = Term(
+                name,
+                parts.terms.get(name, 0.0),
+                dense.get(name, 0.0),
+                parts.surface.get(name, 0.0),
+                tuple(
+                    field
+                    for field, tokens in fields.items()
+                    if tokens.issuperset(name.split())
+                ),
+            )
+            if term.contribution:
+                terms.append(term)
+        return sorted(terms, key=lambda term: -term.contribution)
 
     def _dense_terms(
         self, post: Post, factor: float, mine: NDArray[np.float32]
