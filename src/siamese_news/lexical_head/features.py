@@ -108,6 +108,14 @@ def places(ids: Ids, tables: Sequence[NDArray[Any]]) -> tuple[Ids, Ids, Ids]:
     )
 
 
+def places_among(columns: Ids, ids: Ids) -> tuple[NDArray[np.bool_], Ids]:
+    """Which ids are among the sorted `columns`, and the places of those there."""
+    places_of_ids = np.searchsorted(columns, ids)
+    is_among = places_of_ids < len(columns)
+    is_among[is_among] = columns[places_of_ids[is_among]] == ids[is_among]
+    return is_among, places_of_ids[is_among]
+
+
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     """Rows of length 1; zeros stay zeros."""
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())

@@ -18,6 +18,7 @@ from siamese_news.lexical_head.features import (
     bigram_ids,
     groups,
     places,
+    places_among,
 )
 from siamese_news.lexical_head.options import TermOptions
 
@@ -116,10 +117,9 @@ class TermWeights:
         scales = self.scales(rows, ids, weights, posts)
         for group, scale in zip(_words_and_pairs(ids), scales, strict=True):
             weights[group] /= scale[rows[group]]
-        place = np.searchsorted(columns, ids)
-        hit = place < len(columns)
-        hit[hit] = columns[place[hit]] == ids[hit]
-        return _csr([weights[hit]], [rows[hit]], [place[hit]], (posts, len(columns)))
+        is_column, column = places_among(columns, ids)
+        shape = (posts, len(columns))
+        return _csr([weights[is_column]], [rows[is_column]], [column], shape)
 
     def scales(
         self, rows: Ids, ids: Ids, weights: NDArray[Any], posts: int

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import FIRST_BIGRAM
+from siamese_news.lexical_head.features import FIRST_BIGRAM, places_among
 from siamese_news.lexical_head.head import TermHead, mean_vectors
 from siamese_news.lexical_head.weights import PoolCounts, TermWeights
 from siamese_news.scoring.features import PostReader, Posts
@@ -30,12 +31,9 @@ class Rest:
         counts = self.pool.of(columns)
         if self.near:
             _, features, _ = terms.distinct(self.near)
-            places = np.searchsorted(columns, features)
-            hit = places < len(columns)
-            hit[hit] = columns[places[hit]] == features[hit]
-            counts = counts - self.share * np.bincount(
-                places[hit], minlength=len(columns)
-            )
+            _, places = places_among(columns, features)
+            counts_near = np.bincount(places, minlength=len(columns))
+            counts = counts - self.share * counts_near
         return rarity(counts, self.pool.posts - self.share * len(self.near))
 
 
@@ -150,61 +148,59 @@ class ArticleVectors:
         self.texts = [*articles.ids, *posts]
         features = [articles.terms.features(text) for text in self.texts]
         self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
-        owner = np.repeat(
-            np.arange(len(lists)), [len(article_posts) for article_posts in lists]
-        )
         self.kept = np.ones(len(articles), np.float32)
-        vectors, by_list = None, None
+        self.moved = articles.dense.astype(np.float64)
+        factors = None
         if feedback is not None and posts:
-            vectors, factors = articles.reader.of_best(posts, feedback.cached_vectors)
-            if factors is not None:
-                by_list = [
-                    [factors[n] for n in np.flatnonzero(owner == row)]
-                    for row in range(len(self))
-                ]
             expanded = [bool(article_posts) for article_posts in lists]
             self.kept[:] = 1 - np.where(expanded, feedback.shares, 0.0)
-        self.groups = []
-        for degree in np.unique(degrees).tolist():
-            rows = np.flatnonzero(degrees == degree)
-            weights = articles.background
-            if degree:
-                assert pool is not None
-                weights = articles.terms.focused(pool, degree)
-            group = self._group(weights, rows, lists, by_list)
-            for article, rest in (rests or {}).items():
-                if article in rows:
-                    rare = rest.rarity(articles.terms, self.columns)
-                    group.weaken(
-                        int(np.searchsorted(rows, article)), rare, self.columns
-                    )
-            self.groups.append(group)
-        self.moved = articles.dense.astype(np.float64)
-        if vectors is not None:
-            sums = np.zeros_like(self.moved)
-            np.add.at(sums, owner, vectors)
-            lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-            sums /= np.where(lengths > 0, lengths, 1.0)
-            self.moved = (
-                self.kept[:, None] * self.moved + (1 - self.kept[:, None]) * sums
-            )
+            vectors, factors = articles.reader.of_best(posts, feedback.cached_vectors)
+            self._move_towards(vectors, [len(article_posts) for article_posts in lists])
         self.kept_dense = self.kept.copy()
         for article, (leading, share) in (leaders or {}).items():
             self._lead(article, leading, share)
 
+        by_list = None
+        if factors is not None:
+            left = iter(factors)
+            by_list = [
+                list(islice(left, len(article_posts))) for article_posts in lists
+            ]
+        self.groups = []
+        for degree in np.unique(degrees).tolist():
+            weights = articles.background
+            if degree:
+                assert pool is not None
+                weights = articles.terms.focused(pool, degree)
+            rows = np.flatnonzero(degrees == degree)
+            self.groups.append(self._group(weights, rows, lists, by_list))
+        for article, rest in (rests or {}).items():
+            group, row = self.group_of(article)
+            rarities = rest.rarity(articles.terms, self.columns)
+            group.weaken(row, rarities, self.columns)
+
     def __len__(self) -> int:
         return len(self._articles)
 
+    def _move_towards(
+        self, vectors: NDArray[np.float32], counts: Sequence[int]
+    ) -> None:
+        """Move each article's vector towards the posts that expand it, its next `counts` (A,)."""
+        sums = np.zeros_like(self.moved)
+        np.add.at(sums, np.repeat(np.arange(len(counts)), counts), vectors)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        directions = sums / np.where(lengths > 0, lengths, 1.0)
+        own_shares = self.kept[:, None]
+        self.moved = own_shares * self.moved + (1 - own_shares) * directions
+
     def _lead(self, article: int, vectors: NDArray[np.float32], share: float) -> None:
         """Move an article's vector by a share of the mean of some posts' vectors (n, D)."""
-        means = vectors.astype(np.float64).mean(axis=0)
-        moved = self.moved[article] / (np.linalg.norm(self.moved[article]) or 1.0)
-        moved = moved + share * means / (np.linalg.norm(means) or 1.0)
-        length = (np.linalg.norm(self.moved[article]) or 1.0) * (
-            np.linalg.norm(moved) or 1.0
-        )
-        self.kept_dense[article] /= length
-        self.moved[article] = moved / (np.linalg.norm(moved) or 1.0)
+        mean = vectors.astype(np.float64).mean(axis=0)
+        length = _length(self.moved[article])
+        moved = self.moved[article] / length + share * mean / _length(mean)
+        moved_length = _length(moved)
+        self.kept_dense[article] /= length * moved_length
+        self.moved[article] = moved / moved_length
 
     def _group(
         self,
@@ -214,28 +210,29 @@ class ArticleVectors:
         factors: list[list[NDArray[np.float32]]] | None,
     ) -> Group:
         articles = self._articles
-        of_rows = (
-            None
-            if articles.factors is None
-            else [articles.factors[row] for row in rows]
+        texts = [articles.ids[row] for row in rows]
+        factors_of_articles = factors_of_posts = None
+        if articles.factors is not None:
+            factors_of_articles = [articles.factors[row] for row in rows]
+        unexpanded = weights.articles(texts, self.columns, factors_of_articles)
+        expanded = np.array([bool(lists[row]) for row in rows], bool)
+        if not expanded.any():
+            return Group(weights, rows, unexpanded, unexpanded)
+        lists_of_posts = [lists[row] for row in rows[expanded]]
+        if factors is not None:
+            factors_of_posts = [factors[row] for row in rows[expanded]]
+        means = mean_vectors(
+            articles.terms, weights, lists_of_posts, self.columns, factors_of_posts
         )
-        matrix = weights.articles(
-            [articles.ids[row] for row in rows], self.columns, of_rows
-        )
-        moving = np.array([bool(lists[row]) for row in rows], bool)
-        if not moving.any():
-            return Group(weights, rows, matrix, matrix)
-        some = [lists[row] for row in rows[moving]]
-        of_posts = None if factors is None else [factors[row] for row in rows[moving]]
-        means = mean_vectors(articles.terms, weights, some, self.columns, of_posts)
-        spread = sparse.csr_matrix(
-            (np.ones(len(some)), (np.flatnonzero(moving), np.arange(len(some)))),
-            shape=(len(rows), len(some)),
-        )
-        kept_shares = self.kept[rows]
-        moved = sparse.diags_array(kept_shares) @ matrix
-        moved = moved + sparse.diags_array(1 - kept_shares) @ (spread @ means)
-        return Group(weights, rows, matrix, sparse.csr_matrix(moved, dtype=np.float32))
+        # (rows, lists) of ones: the rows without a list take nothing.
+        count = len(lists_of_posts)
+        places = (np.flatnonzero(expanded), np.arange(count))
+        spread = sparse.csr_matrix((np.ones(count), places), shape=(len(rows), count))
+        own_shares = self.kept[rows]
+        vectors = sparse.diags_array(own_shares) @ unexpanded
+        vectors = vectors + sparse.diags_array(1 - own_shares) @ (spread @ means)
+        vectors = sparse.csr_matrix(vectors, dtype=np.float32)
+        return Group(weights, rows, unexpanded, vectors)
 
     def term_shares(self, article: int) -> dict[int, float]:
         """How much of an article's own vector each of its features is, by id; they sum to 1."""
@@ -260,20 +257,21 @@ class ArticleVectors:
         The first are those of the words, the second the cosines, or None where the dense head does
         not count.
         """
-        wanted = (
-            np.arange(len(self)) if articles is None else np.array(articles, np.int64)
-        )
-        place = np.full(len(self), -1)
-        place[wanted] = np.arange(len(wanted))
+        if articles is None:
+            articles = range(len(self))
+        wanted = np.array(articles, np.int64)
+        place_of = np.full(len(self), -1)
+        place_of[wanted] = np.arange(len(wanted))
         lexical = np.zeros((len(wanted), len(posts.ids)), np.float32)
         for group in self.groups:
-            some = place[group.rows] >= 0
-            if some.any():
-                vectors = posts.weighted(group.weights, self.columns)
-                mine = (
-                    group.vectors if some.all() else group.vectors[np.flatnonzero(some)]
-                )
-                lexical[place[group.rows[some]]] = (mine @ vectors.T).toarray()
+            places = place_of[group.rows]
+            rows = np.flatnonzero(places >= 0)
+            if len(rows):
+                # A selection copies the vectors, and most often all are wanted.
+                everything = len(rows) == len(group.rows)
+                of_articles = group.vectors if everything else group.vectors[rows]
+                of_posts = posts.weighted(group.weights, self.columns)
+                lexical[places[rows]] = (of_articles @ of_posts.T).toarray()
         if posts.vectors is None:
             return lexical, None
         return lexical, self.cosines(posts.vectors, wanted)
@@ -285,3 +283,8 @@ class ArticleVectors:
         # In double precision a cosine does not depend on which articles are asked for with it.
         cosines = self.moved[articles] @ vectors.T.astype(np.float64)
         return cosines.astype(np.float32)
+
+
+def _length(vector: NDArray[np.float64]) -> np.float64:
+    """The length to divide by: 1 for a vector of zeros."""
+    return np.float64(np.linalg.norm(vector) or 1.0)

@@ -233,32 +233,23 @@ class Candidates:
         keys = np.split(saved["candidate_keys"], ends)
         scores = np.split(saved["candidate_scores"], ends)
         for article, place in enumerate(which):
-            candidates._keys[article], candidates._scores[article] = (
-                keys[place],
-                scores[place],
-            )
+            candidates._keys[article] = keys[place]
+            candidates._scores[article] = scores[place]
             if len(keys[place]) >= count:
                 candidates._least[article] = int(scores[place].min())
+        text_keys = saved["text_keys"].tolist()
         ends = np.cumsum(saved["text_lengths"])
         starts = ends - saved["text_lengths"]
-        for key, start, end in zip(
-            saved["text_keys"].tolist(), starts, ends, strict=True
-        ):
+        for key, start, end in zip(text_keys, starts, ends, strict=True):
             candidates._texts[key] = saved["text_words"][start:end].tobytes()
         if len(saved["text_vectors"]):
-            rows = map(bytes, saved["text_vectors"])
-            candidates._vectors = dict(
-                zip(saved["text_keys"].tolist(), rows, strict=True)
-            )
-        names = (
-            saved["unknown_words"]
-            .tobytes()
-            .decode("utf-8", "surrogatepass")
-            .split("\n")
-        )
-        candidates.unknown = dict(
-            zip(saved["unknown_ids"].tolist(), names, strict=False)
-        )
+            vectors = map(bytes, saved["text_vectors"])
+            candidates._vectors = dict(zip(text_keys, vectors, strict=True))
+        unknown_words = saved["unknown_words"].tobytes()
+        words = unknown_words.decode("utf-8", "surrogatepass").split("\n")
+        unknown_ids = saved["unknown_ids"].tolist()
+        # Nothing, split, is one word.
+        candidates.unknown = dict(zip(unknown_ids, words, strict=False))
         candidates._limit = 2 * len(candidates._texts) + 4 * count
         return candidates
 

@@ -15,6 +15,7 @@ from siamese_news.lexical_head.features import FIRST_BIGRAM, bigram_ids, mean_fa
 from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import ExternalModel
+from siamese_news.scoring.candidates import Candidates
 from siamese_news.text.spaceless import phrase
 from siamese_news.text.token_ids import TokenIds
 
@@ -159,14 +160,21 @@ class PostReader:
             ids, vectors if self.dense else None, rows, terms, means, cached_vectors
         )
 
+    def of_candidates(self, candidates: Candidates, keys: Sequence[int]) -> Posts:
+        """Read some of the best posts of a pool, by their keys."""
+        texts = [candidates.text(key) for key in keys]
+        return self.of_ids(
+            TokenIds.of(texts, candidates.unknown), candidates.vectors(keys)
+        )
+
     def of_best(
         self, ids: Sequence[Ids], cached_vectors: NDArray[np.float16] | None
     ) -> tuple[NDArray[np.float32], Any]:
         """Vectors and factors of feedback posts."""
         vectors, factors = self._heads(ids, "post")
-        return (
-            vectors if cached_vectors is None else cached_vectors.astype(np.float32)
-        ), factors
+        if cached_vectors is not None:
+            vectors = cached_vectors.astype(np.float32)
+        return vectors, factors
 
     def names(self, post: str) -> dict[int, str]:
         """The words and pairs of words of a post by their ids."""

@@ -11,7 +11,6 @@ from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors, Feedback, Rest
 from siamese_news.scoring.basis import Basis, Setting, unsmoothed
 from siamese_news.scoring.evidence import FIRST, shared_words
-from siamese_news.scoring.features import Posts
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
@@ -123,14 +122,6 @@ def decided_degrees(
     return rules.article_degrees(rule, wanted, about, posts, setting.positives)
 
 
-def best_posts(setting: Setting, pool: PoolState, keys: list[int]) -> Posts:
-    """Some of the candidates, by their keys."""
-    candidates = pool.candidates
-    return setting.read.of_ids(
-        list(map(candidates.text, keys)), candidates.vectors(keys)
-    )
-
-
 def _likeness(setting: Setting, pool: PoolState) -> tuple[Floats, Floats]:
     """(A,) how far each article's best posts resemble each other, and how far they may lead it."""
     options, count = setting.options, len(setting)
@@ -152,7 +143,8 @@ def _alike(setting: Setting, pool: PoolState, article: int) -> float:
     good = len(rules.feedback_posts(any_number, keys, scores, False))
     if not good:
         return 0.0
-    posts = best_posts(setting, pool, keys[: rules.AROUND].tolist())
+    around = keys[: rules.AROUND].tolist()
+    posts = setting.read.of_candidates(pool.candidates, around)
     return likeness(posts, setting.articles.background, options.smoothing, good)
 
 
@@ -171,7 +163,7 @@ def _word_views(
         return views
     every = range(len(setting))
     for some, union, lists in candidates.together(every, options.agreement.posts):
-        posts = best_posts(setting, pool, union.tolist())
+        posts = setting.read.of_candidates(candidates, union.tolist())
         lexical, dense = articles.heads(posts, some)
         for row, (article, keys) in enumerate(zip(some, lists, strict=True)):
             places = np.searchsorted(union, keys)
@@ -203,7 +195,7 @@ def _shared(setting: Setting, pool: PoolState, article: int, keys: list[int]) ->
     """`Evidence.shared` of an article by the keys of its best posts."""
     articles = setting.articles
     features = articles.terms.features(articles.ids[article])
-    posts = best_posts(setting, pool, keys)
+    posts = setting.read.of_candidates(pool.candidates, keys)
     return shared_words(posts, features, articles.background)
 
 

@@ -1,10 +1,10 @@
 """Words and vectors together."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,9 @@ from siamese_news.scoring.articles import ReadArticles
 from siamese_news.scoring.basis import Basis, Setting
 from siamese_news.scoring.evidence import COMPARED, apart, highest, shared_words
 from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
-from siamese_news.scoring.lesson import Lesson, best_posts, learn
-from siamese_news.scoring.scorer import (
-    Content,
-    Neighbor,
-    Observer,
-    ScoreParts,
-    Scorer,
-)
-from siamese_news.scoring.surface import by_id
+from siamese_news.scoring.lesson import Lesson, learn
+from siamese_news.scoring.parts import score_parts
+from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
 from siamese_news.text.languages import (
     BACKGROUND,
     function_words,
@@ -106,15 +100,12 @@ class MixtureScorer(Scorer):
             return [Evidence() for _ in articles]
         candidates, evidence_of = self.lesson.pool.candidates, {}
         for some, union, lists in candidates.together(articles, COMPARED):
-            texts = TokenIds.of([candidates.text(key) for key in union.tolist()])
-            texts = replace(texts, unknown=candidates.unknown)
-            vectors = candidates.vectors(union.tolist())
-            posts = self.setting.read.of_ids(texts, vectors)
+            posts = self.setting.read.of_candidates(candidates, union.tolist())
             scores = self.basis.scores(posts)[some]
-            for article, posts_near, line in zip(some, lists, scores, strict=True):
-                mine = line[np.searchsorted(union, posts_near)]
+            for article, keys, of_article in zip(some, lists, scores, strict=True):
+                scores_of_best = of_article[np.searchsorted(union, keys)]
                 evidence_of[article] = self._evidence(
-                    self.lesson, article, posts_near.tolist(), mine
+                    self.lesson, article, keys.tolist(), scores_of_best
                 )
         return [evidence_of.get(article, Evidence()) for article in articles]
 
@@ -127,7 +118,7 @@ class MixtureScorer(Scorer):
     ) -> Evidence:
         """The evidence of an article by its best posts, best first, and their scores."""
         articles = self.setting.articles
-        posts = best_posts(self.setting, lesson.pool, keys)
+        posts = self.setting.read.of_candidates(lesson.pool.candidates, keys)
         features = articles.terms.features(articles.ids[article])
         shared = shared_words(posts, features, articles.background)
         smoothing = self.setting.options.smoothing
@@ -158,102 +149,37 @@ class MixtureScorer(Scorer):
             check_texts(posts, "matched_terms: posts")
         setting, articles = self.setting, self.basis.articles
         read = setting.read_words(posts)
-        best = articles.heads(read)[0].argmax(axis=0)
+        best = articles.heads(read)[0].argmax(axis=0)  # (P,) an article of each post
         terms: list[list[str]] = [[] for _ in read.ids]
         for group in articles.groups:
-            mine = np.flatnonzero(np.isin(best, group.rows))
-            if not len(mine):
+            posts_of_group = np.flatnonzero(np.isin(best, group.rows))
+            if not len(posts_of_group):
                 continue
-            vectors = read.weighted(group.weights, articles.columns)[mine]
-            rows = group.vectors[np.searchsorted(group.rows, best[mine])]
-            products = sparse.csr_matrix(rows.multiply(vectors))
-            numbers = np.diff(products.indptr)
-            places = np.repeat(mine, numbers)
-            order = np.lexsort((-products.data, places))  # equal ones as they are
+            vectors = read.weighted(group.weights, articles.columns)[posts_of_group]
+            rows = np.searchsorted(group.rows, best[posts_of_group])
+            products = sparse.csr_matrix(group.vectors[rows].multiply(vectors))
+            counts = np.diff(products.indptr)
+            post_of_product = np.repeat(posts_of_group, counts)
+            # By post, the highest product first; equal ones keep their order.
+            order = np.lexsort((-products.data, post_of_product))
             ids = articles.columns[products.indices[order]]
-            names = setting.read_words.names_of(read.ids, places, ids)
-            for place, count in zip(mine.tolist(), numbers.tolist(), strict=True):
-                # Its function words say nothing to a reader.
-                language = setting.languages[best[place]]
-                left_out = (
-                    frozenset() if language == BACKGROUND else function_words(language)
-                )
-                of_post = dict.fromkeys(islice(names, count))
-                terms[place] = [name for name in of_post if name not in left_out]
-                del terms[place][limit:]
+            names = setting.read_words.names_of(read.ids, post_of_product, ids)
+            pairs = zip(posts_of_group.tolist(), counts.tolist(), strict=True)
+            for post, count in pairs:
+                left_out = self._function_words(int(best[post]))
+                different = dict.fromkeys(islice(names, count))
+                named = [name for name in different if name not in left_out]
+                terms[post] = named[:limit]
         return terms
+
+    def _function_words(self, article: int) -> frozenset[str]:
+        """Words that say nothing to a reader, where they are not among the head's stop words."""
+        language = self.setting.languages[article]
+        return frozenset() if language == BACKGROUND else function_words(language)
 
     @override
     def parts_of(self, post: str, article: int) -> ScoreParts:
-        basis, reader = self.basis, self.setting.read
-        articles, (share, excess, quantile) = basis.articles, basis.weights.of(article)
-        group, row = articles.group_of(article)
-        read = reader([post])
-        own_weight, around = 1.0, list[Neighbor]()
-        if basis.smoothed is not None:
-            own_weight, around = basis.smoothed.neighbors(read, article)
-        scale = float(basis.scales[article])
-        own_weight = own_weight * scale
-        around = [
-            replace(neighbor, weight=neighbor.weight * scale) for neighbor in around
-        ]
-        shares = np.array(
-            [own_weight, *(neighbor.weight for neighbor in around)], np.float32
-        )
-        whole_text_vectors = [
-            part
-            for part in (
-                read.whole_text_vectors,
-                *(neighbor.whole_text_vectors for neighbor in around),
-            )
-            if part is not None
-        ]
-        near = reader.of_ids(
-            [*read.ids, *(neighbor.ids for neighbor in around)],
-            np.concatenate(whole_text_vectors) if whole_text_vectors else None,
-        )
-        lexical, kept_share = 1 - share - excess, float(articles.kept[article])
-        vectors = near.weighted(group.weights, articles.columns)
-        products = group.vectors[[row]].multiply(vectors[[0]]).tocoo()
-        names = reader.names(post)
-        terms = _named(names, articles.columns[products.col], products.data)
-        mine = (
-            group.unexpanded[[row]]
-            .multiply(sparse.csr_matrix(shares[None]) @ vectors)
-            .tocoo()
-        )
-        own_terms = by_id(
-            articles.columns[mine.col],
-            mine.data.astype(np.float64) * lexical * kept_share,
-        )
-        views = (
-            [] if basis.surface is None else [basis.surface.parts(read.ids, article)]
-        )
-        if basis.passages is not None:
-            views.append(basis.passages.parts(read, article))
-        of_post = _total(by_post for by_post, _ in views)
-        vector, factor = np.zeros(0, np.float32), 0.0
-        dense = articles.heads(near, [article])[1]
-        if dense is not None and near.vectors is not None:
-            # The excess of a cosine is the cosine times a factor.
-            over = np.maximum(dense[0] - quantile, 0) / np.where(
-                dense[0] > 0, dense[0], 1.0
-            )
-            factors = (share + excess * over).astype(np.float32)
-            kept_dense = float(articles.kept_dense[article])
-            vector = np.float32(kept_dense) * ((shares * factors) @ near.vectors)
-            factor = kept_dense * own_weight * float(factors[0])
-        ids = np.array(list(of_post), np.int64)
-        values = np.array(list(of_post.values()))
-        return ScoreParts(
-            terms={name: value * lexical * own_weight for name, value in terms.items()},
-            surface=_named(names, ids, values),
-            article_terms=_total([own_terms, *(by_article for _, by_article in views)]),
-            article_vector=vector,
-            post_vector=factor,
-            own_weight=own_weight,
-            neighbors=sorted(around, key=lambda neighbor: -neighbor.added),
-        )
+        return score_parts(self.basis, self.setting.read, post, article)
 
     @override
     def article_term_shares(self, article: int) -> dict[int, float]:
@@ -377,21 +303,3 @@ class MixturePass(Observer):
         other = self.setting.new_pool()
         other.restore(state)
         self.pool.merge(other)
-
-
-def _total(parts: Iterable[dict[int, float]]) -> dict[int, float]:
-    """Their sum, by id."""
-    totals: dict[int, float] = {}
-    for part in parts:
-        for id, value in part.items():
-            totals[id] = totals.get(id, 0.0) + value
-    return totals
-
-
-def _named(
-    names: dict[int, str], ids: NDArray[Any], values: NDArray[Any]
-) -> dict[str, float]:
-    """Values by name, highest first."""
-    order = np.argsort(-values, kind="stable")
-    words = (names[id] for id in ids[order].tolist())
-    return dict(zip(words, values[order].tolist(), strict=True))

@@ -61,23 +61,23 @@ class PassageScores:
         ):
             texts = [candidates.text(key) for key in union.tolist()]
             words = self._words(TokenIds.of(texts, candidates.unknown), some)
-            squares = np.asarray(
-                words.features.multiply(words.features).sum(axis=1)
-            ).ravel()
-            # A post's vector is the sum of those of its different words.
-            lengths = np.sqrt(words.of_post @ squares)
+            squared = words.features.multiply(words.features)
+            # A post's squared length is the sum of those of its different words.
+            lengths = np.sqrt(words.of_post @ np.asarray(squared.sum(axis=1)).ravel())
             lengths[lengths == 0] = 1.0
             turned = sparse.csr_matrix(words.features.T)
             for article, article_posts in zip(some, lists, strict=True):
+                passages, _ = self._passages(words, article)
+                by_word = (passages @ turned).toarray().T  # (W, Q)
                 places = np.searchsorted(union, article_posts)
-                products = (self._passages(words, article)[0] @ turned).toarray().T
-                close = (words.of_post[places] @ products).max(axis=1) / lengths[places]
+                cosines = (words.of_post[places] @ by_word) / lengths[places, None]
+                closeness = cosines.max(axis=1)
                 floor = 0.0
-                if len(close) >= options.rank:
-                    floor = np.partition(close, -options.rank)[-options.rank]
-                over = np.maximum(close - floor, 0.0)
+                if len(closeness) >= options.rank:
+                    floor = np.partition(closeness, -options.rank)[-options.rank]
+                excess = np.maximum(closeness - floor, 0.0)
+                bonus = surface.scales[article] * options.weight * excess**2
                 keys[article] = article_posts
-                bonus = surface.scales[article] * options.weight * over**2
                 values[article] = bonus.astype(np.float32)
         self._table = TextTable(keys, values)
 
@@ -125,8 +125,8 @@ class PassageScores:
         features = present.copy()
         features.data = weights[features.indices]
         rows, columns, count = distinct(posts)
-        places = (np.ones(len(columns)), (rows, np.searchsorted(ids, columns)))
-        of_post = sparse.csr_matrix(places, shape=(count, len(ids)))
+        entries = (np.ones(len(columns)), (rows, np.searchsorted(ids, columns)))
+        of_post = sparse.csr_matrix(entries, shape=(count, len(ids)))
         return Words(ids, present, weights, features, of_post)
 
     def _passages(
@@ -137,11 +137,9 @@ class PassageScores:
         step = max(size // 2, 1)
         starts = range(0, max(len(ids) - size, 0) + step, step)
         parts = TokenIds.of([ids[start : start + size] for start in starts])
-        places = (
-            np.ones(len(parts.flat)),
-            (parts.rows, np.searchsorted(words.ids, parts.flat)),
-        )
-        counts = sparse.csr_matrix(places, shape=(len(parts), len(words.ids)))
+        columns = np.searchsorted(words.ids, parts.flat)
+        entries = (np.ones(len(parts.flat)), (parts.rows, columns))
+        counts = sparse.csr_matrix(entries, shape=(len(parts), len(words.ids)))
         passages = sparse.csr_matrix(counts @ words.present)
         passages.data = (1 + np.log(passages.data)) * words.weights[passages.indices]
         return unit_rows(passages), counts

@@ -195,8 +195,7 @@ class SmoothedScores:
         for some, union, lists in self._candidates.together(
             articles, self._candidates.count
         ):
-            texts = [self._candidates.text(key) for key in union.tolist()]
-            posts = self._reader.of_ids(texts, self._candidates.vectors(union.tolist()))
+            posts = self._reader.of_candidates(self._candidates, union.tolist())
             terms, vectors = unit_terms(posts, self._weights), _vectors(posts)
             before = self._score(posts, some).astype(np.float64)
             for line, article, keys in zip(before, some, lists, strict=True):
@@ -211,5 +210,5 @@ class SmoothedScores:
                         (gate, self._widening),
                     )
                     last = ((keys.tobytes(), gate), near)
-                article_texts = [texts[place] for place in places.tolist()]
+                article_texts = [posts.ids[place] for place in places.tolist()]
                 yield article, keys, article_texts, line[places], last[1]

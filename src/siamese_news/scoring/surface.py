@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +109,7 @@ class View:
     words: sparse.csr_matrix
 
     @cached_property
-    def known(self) -> tuple[Floats, Floats]:
+    def of_vocabulary(self) -> tuple[Floats, Floats]:
         """The products (V, A) of the vocabulary's words with the articles, and squares (V,)."""
         products, squares = self.products(self.words)
         return np.asarray(products @ self.vectors), squares
@@ -202,10 +203,10 @@ class SurfaceScores:
         return rarities
 
     def _view(self, weights: Floats, shares: Floats) -> View:
-        vectors = sparse.csr_matrix(self._counts @ self._grams)
-        vectors.data = 1 + np.log(vectors.data)
-        vectors.data *= weights[self._columns[vectors.indices]]
-        vectors = unit_rows(vectors)
+        grams = sparse.csr_matrix(self._counts @ self._grams)
+        idf = weights[self._columns[grams.indices]]
+        grams.data = (1 + np.log(grams.data)) * idf
+        vectors = unit_rows(grams)
         columns = np.full(BUCKETS, -1, np.int32)
         columns[self._columns] = np.arange(len(self._columns))
         turned = sparse.csr_matrix(vectors.T)
@@ -269,12 +270,12 @@ class SurfaceScores:
         is_word = ids < self.vocabulary_size
         present = np.zeros(self.vocabulary_size, bool)
         present[ids[is_word]] = True
-        place = np.cumsum(present) - 1
-        unknown, others = np.unique(ids[~is_word], return_inverse=True)
-        words = np.concatenate([np.flatnonzero(present), unknown])
+        in_vocabulary = np.flatnonzero(present)
+        unknown, places_of_unknown = np.unique(ids[~is_word], return_inverse=True)
+        words = np.concatenate([in_vocabulary, unknown])
         places = np.empty(len(ids), np.int64)
-        places[is_word] = place[ids[is_word]]
-        places[~is_word] = others + len(words) - len(unknown)
+        places[is_word] = (np.cumsum(present) - 1)[ids[is_word]]
+        places[~is_word] = len(in_vocabulary) + places_of_unknown
         ends = np.searchsorted(owners, np.arange(count + 1))
         of_word = sparse.csr_matrix(
             (np.ones(len(ids)), places, ends), (count, len(words))
@@ -286,24 +287,19 @@ class SurfaceScores:
         for view in self.views:
             products, squares = view.products(rows)
             if few:  # the words of the vocabulary are multiplied once for all blocks
-                known_products, known_squares = view.known
-                mine = words[: len(words) - len(unknown)]
+                vocabulary_products, vocabulary_squares = view.of_vocabulary
                 products = np.concatenate(
-                    [known_products[mine], products @ view.vectors]
+                    [vocabulary_products[in_vocabulary], products @ view.vectors]
                 )
-                squares = np.concatenate([known_squares[mine], squares])
+                squares = np.concatenate([vocabulary_squares[in_vocabulary], squares])
             lengths = np.sqrt(of_word @ squares)
             lengths[lengths == 0] = 1.0
             shares = self.weights * view.shares * ~self.counting
             for start in range(0, articles, step):
                 some = slice(start, start + step)
-                word_scores = products if few else products @ view.vectors[:, some]
-                word_scores = of_word @ (
-                    word_scores.toarray()
-                    if sparse.issparse(word_scores)
-                    else word_scores
-                )
-                scores[some] += (word_scores / lengths[:, None] * shares[some]).T
+                by_word = products if few else products @ view.vectors[:, some]
+                by_post = of_word @ _dense(by_word)
+                scores[some] += (by_post / lengths[:, None] * shares[some]).T
 
     def _add_grams(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
         owners, ids, times, count = counted(posts)
@@ -314,11 +310,8 @@ class SurfaceScores:
         for view in self.views:
             vectors, lengths = view.counted(grams)
             shares = self.weights * view.shares * self.counting
-            gram_scores = vectors @ view.vectors
-            gram_scores = (
-                gram_scores.toarray() if sparse.issparse(gram_scores) else gram_scores
-            )
-            scores += (gram_scores / lengths[:, None] * shares).T
+            by_post = _dense(vectors @ view.vectors)
+            scores += (by_post / lengths[:, None] * shares).T
 
     def parts(
         self, post: TokenIds, article: int
@@ -329,31 +322,27 @@ class SurfaceScores:
         article's words that have it.
         """
         _, ids, times, _ = counted(post)
-        rows, of_post = self.rows(ids, post.unknown), np.zeros(len(ids))
+        rows = self.rows(ids, post.unknown)
         vectors = rows  # whose squared lengths add up to that of the post
-        # Each occurrence of an n-gram has the same share in it.
         if self.counting[article]:
-            grams = np.maximum(rows.T @ times, 1)
-            shares = sparse.diags_array((1 + np.log(grams)) / grams)
+            # Each occurrence of an n-gram has the same share in its count's logarithm.
+            counts = np.maximum(rows.T @ times, 1)
+            shares = sparse.diags_array((1 + np.log(counts)) / counts)
             rows = sparse.csr_matrix(sparse.diags_array(times * 1.0) @ rows @ shares)
             vectors = sparse.csr_matrix(rows.sum(axis=0).reshape(1, -1))
-        of_article = np.zeros(len(self._ids))
-        counts = np.asarray(self._counts[[article]].todense())[0]
-        times = np.maximum(self._grams.T @ counts, 1.0)
+        of_post, of_article = np.zeros(len(ids)), np.zeros(len(self._ids))
+        article_counts = np.asarray(self._counts[[article]].todense())[0]
+        gram_counts = np.maximum(self._grams.T @ article_counts, 1.0)
         for view in self.views:
-            products, (_, squares) = view.products(rows)[0], view.products(vectors)
-            scale = (
-                self.weights[article]
-                * view.shares[article]
-                / (math.sqrt(squares.sum()) or 1.0)
-            )
-            vector = (
-                sparse.csr_matrix(view.vectors[:, [article]]).toarray()[:, 0] * scale
-            )
+            products, _ = view.products(rows)
+            _, squares = view.products(vectors)
+            length = math.sqrt(squares.sum()) or 1.0
+            scale = self.weights[article] * view.shares[article] / length
+            vector = _dense(sparse.csr_matrix(view.vectors[:, [article]]))[:, 0] * scale
             of_post += products @ vector
-            grams = products.T @ np.ones(len(ids)) * vector / times
-            of_article += self._grams @ grams
-        return by_id(ids, of_post), by_id(self._ids, counts * of_article)
+            of_grams = products.T @ np.ones(len(ids)) * vector
+            of_article += self._grams @ (of_grams / gram_counts)
+        return by_id(ids, of_post), by_id(self._ids, article_counts * of_article)
 
     def rows(self, words: Ids, unknown: Mapping[int, str]) -> sparse.csr_matrix:
         """The n-grams of W sorted word ids: (W, BUCKETS) of ones; `unknown` has unknown words."""
@@ -379,6 +368,11 @@ class SurfaceScores:
         idf = smoothed_idf(np.minimum(counts, self._posts), self._posts, add=1.0)
         weights: Floats = idf**self._power
         return weights
+
+
+def _dense(values: Any) -> Floats:
+    """A product as an array; it is sparse where the articles' vectors are."""
+    return values.toarray() if sparse.issparse(values) else values
 
 
 def by_id(ids: Ids, values: Floats) -> dict[int, float]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from siamese_news.lexical_head.features import FIRST_BIGRAM
+from siamese_news.lexical_head.features import FIRST_BIGRAM, places_among
 from siamese_news.search.index.arrays import ragged
 from siamese_news.search.index.chunks import Chunk
 from siamese_news.search.index.scorer import ScoreForm
@@ -62,15 +62,11 @@ class Bounds:
         # Words that share a bucket, and pairs whose words do, count as the heaviest of them.
         np.maximum.at(self._words, codes(form.columns[words]), terms[words])
         ids, left, right = form.pairs
-        place = np.searchsorted(form.columns, ids)
-        in_articles = place < len(form.columns)
-        in_articles[in_articles] = np.equal(
-            form.columns[place[in_articles]], ids[in_articles]
-        )
+        in_articles, places = places_among(form.columns, ids)
         keys = codes(left[in_articles]) * width + codes(right[in_articles])
         self._keys, group = np.unique(keys, return_inverse=True)
         self._pairs = np.zeros((len(self._keys), self.articles), np.float32)
-        np.maximum.at(self._pairs, group, terms[place[in_articles]])
+        np.maximum.at(self._pairs, group, terms[places])
         # What a word, and a pair by its hash, adds to the score of any article at most.
         self._heaviest = self._words.max(axis=1, initial=0.0)
         self._hashed = np.zeros(1 << _BITS, np.float32)

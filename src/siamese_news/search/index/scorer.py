@@ -162,8 +162,8 @@ def _most_squared(
 ) -> NDArray[np.float64]:
     """What `IndexedScorer.surface_squares` sums under one IDF: (V + U, A)."""
     rows, lengths = view.products(words)
-    products = np.concatenate([view.known[0], np.asarray(rows @ view.vectors)])
-    lengths = np.concatenate([view.known[1], lengths])
+    products = np.concatenate([view.of_vocabulary[0], np.asarray(rows @ view.vectors)])
+    lengths = np.concatenate([view.of_vocabulary[1], lengths])
     bounds: NDArray[np.float64] = products**2 / np.maximum(lengths, 1e-12)[:, None]
     if counting.any():
         every = sparse.csr_matrix(sparse.vstack([view.words, words]))

@@ -1,0 +1,137 @@
+"""The parts of a mixture's score: what words, vectors, n-grams, passages and neighbors add."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from siamese_news.scoring.basis import Basis
+from siamese_news.scoring.features import PostReader, Posts
+from siamese_news.scoring.scorer import Neighbor, ScoreParts
+from siamese_news.scoring.surface import by_id
+
+
+def score_parts(
+    basis: Basis, reader: PostReader, post: str, article: int
+) -> ScoreParts:
+    """The parts of a post's score for an article; see `ScoreParts`."""
+    read, names = reader([post]), reader.names(post)
+    own_weight, neighbors = _leaning(basis, read, article)
+    posts = _with_neighbors(reader, read, neighbors)
+    # (P,) what a unit of each one's score adds: of the post, then of its neighbors.
+    units = np.array(
+        [own_weight, *(neighbor.weight for neighbor in neighbors)], np.float32
+    )
+    terms, of_words = _by_words(basis, posts, names, units, article)
+    article_vector, factors = _by_vectors(basis, posts, units, article)
+    own_share = float(basis.articles.kept_dense[article])
+    views = []
+    if basis.surface is not None:
+        views.append(basis.surface.parts(read.ids, article))
+    if basis.passages is not None:
+        views.append(basis.passages.parts(read, article))
+    of_views = _total(by_post for by_post, _ in views)
+    word_ids = np.array(list(of_views), np.int64)
+    additions = np.array(list(of_views.values()))
+    return ScoreParts(
+        terms={name: value * own_weight for name, value in terms.items()},
+        surface=_named(names, word_ids, additions),
+        article_terms=_total([of_words, *(by_article for _, by_article in views)]),
+        article_vector=article_vector,
+        post_vector=own_share * own_weight * float(factors[0]),
+        own_weight=own_weight,
+        neighbors=sorted(neighbors, key=lambda neighbor: -neighbor.added),
+    )
+
+
+def _leaning(basis: Basis, read: Posts, article: int) -> tuple[float, list[Neighbor]]:
+    """The weight of the post's own score in the whole one, and its neighbors with theirs."""
+    own_weight, neighbors = 1.0, list[Neighbor]()
+    if basis.smoothed is not None:
+        own_weight, neighbors = basis.smoothed.neighbors(read, article)
+    scale = float(basis.scales[article])
+    scaled = [
+        replace(neighbor, weight=neighbor.weight * scale) for neighbor in neighbors
+    ]
+    return own_weight * scale, scaled
+
+
+def _with_neighbors(
+    reader: PostReader, read: Posts, neighbors: Sequence[Neighbor]
+) -> Posts:
+    """The post, then its neighbors."""
+    ids = [*read.ids, *(neighbor.ids for neighbor in neighbors)]
+    vectors = [
+        read.whole_text_vectors,
+        *(neighbor.whole_text_vectors for neighbor in neighbors),
+    ]
+    of_encoder = [vector for vector in vectors if vector is not None]
+    return reader.of_ids(ids, np.concatenate(of_encoder) if of_encoder else None)
+
+
+def _by_words(
+    basis: Basis,
+    posts: Posts,
+    names: Mapping[int, str],
+    units: NDArray[np.float32],
+    article: int,
+) -> tuple[dict[str, float], dict[int, float]]:
+    """What the lexical head adds by each word of a post and by each of the article's own.
+
+    The first are by name, for a unit of the score of the first post; the second by word id,
+    through all posts.
+    """
+    articles = basis.articles
+    group, row = articles.group_of(article)
+    cosine_weight, excess_weight, _ = basis.weights.of(article)
+    word_weight = 1 - cosine_weight - excess_weight
+    vectors = posts.weighted(group.weights, articles.columns)
+
+    products = group.vectors[[row]].multiply(vectors[[0]]).tocoo()
+    of_post = _named(names, articles.columns[products.col], products.data)
+
+    total = sparse.csr_matrix(units[None]) @ vectors
+    products = group.unexpanded[[row]].multiply(total).tocoo()
+    additions = products.data.astype(np.float64) * word_weight
+    of_article = by_id(
+        articles.columns[products.col], additions * float(articles.kept[article])
+    )
+    return {name: value * word_weight for name, value in of_post.items()}, of_article
+
+
+def _by_vectors(
+    basis: Basis, posts: Posts, units: NDArray[np.float32], article: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """`ScoreParts.article_vector`, and the factors (P,) of the posts' cosines in their scores."""
+    articles = basis.articles
+    cosines = articles.heads(posts, [article])[1]
+    if cosines is None or posts.vectors is None:
+        return np.zeros(0, np.float32), np.zeros(len(units), np.float32)
+    cosine_weight, excess_weight, quantile = basis.weights.of(article)
+    # What a cosine exceeds the quantile by is the cosine times a factor.
+    divisors = np.where(cosines[0] > 0, cosines[0], 1.0)
+    over = np.maximum(cosines[0] - quantile, 0) / divisors
+    factors = (cosine_weight + excess_weight * over).astype(np.float32)
+    vector = (units * factors) @ posts.vectors
+    return np.float32(articles.kept_dense[article]) * vector, factors
+
+
+def _total(parts: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """Their sum, by id."""
+    totals: dict[int, float] = {}
+    for part in parts:
+        for id, value in part.items():
+            totals[id] = totals.get(id, 0.0) + value
+    return totals
+
+
+def _named(
+    names: Mapping[int, str], ids: NDArray[Any], values: NDArray[Any]
+) -> dict[str, float]:
+    """Values by name, highest first."""
+    order = np.argsort(-values, kind="stable")
+    words = (names[id] for id in ids[order].tolist())
+    return dict(zip(words, values[order].tolist(), strict=True))
