@@ -517,15 +517,23 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
         ("r.csv", 'article\n"a', "not a CSV file"),
         ("r.parquet", "PAR1 it is not", "not a Parquet file"),
         ("r.jsonl.meta.json", "{", "meta.json: not JSON"),
-        ("r.jsonl.meta.json", "[]", "expected a JSON object"),
-        ("r.jsonl.meta.json", '{"counts": {"read": "many"}}', "'read' is 'many'"),
+        ("r.jsonl.meta.json", "[]", "meta.json: not as a search writes it (Expected"),
+        (
+            "r.jsonl.meta.json",
+            '{"counts": {"read": "many"}}',
+            "(field counts[...]: Expected int, got str); remove it or search again",
+        ),
         ("r.jsonl.meta.json", '{"threshold": NaN}', "'threshold' is 'nan'"),
         (
             "r.jsonl.meta.json",
             '{"histogram": {"edges": [0], "counts": [1]}}',
             "one edge more",
         ),
-        ("r.jsonl.meta.json", '{"histogram": {"counts": []}}', "needs the lists"),
+        (
+            "r.jsonl.meta.json",
+            '{"histogram": {"counts": []}}',
+            "field histogram: Object missing required field edges",
+        ),
     ],
 )
 def test_bad_results_are_named_and_nothing_is_written(tmp_path, name, content, message):
@@ -580,9 +588,9 @@ def test_the_command_writes_the_page(tmp_path):
     done = CliRunner().invoke(app, [*arguments, "--force"])
     assert done.exit_code == 0, done.output
     assert "threshold 0.75" in Page(out.read_text(encoding="utf-8")).words
-    (tmp_path / "r.jsonl.meta.json").write_text('{"threshold": "Infinity"}')
+    (tmp_path / "r.jsonl.meta.json").write_text('{"threshold": Infinity}')
     with pytest.raises(
-        InputError, match="field 'threshold' is 'Infinity'; expected a number"
+        InputError, match="field 'threshold' is 'inf'; expected a number"
     ):
         read_results(path)
 

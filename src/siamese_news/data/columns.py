@@ -58,6 +58,35 @@ _KIND_OF: dict[Any, Kind] = {
 KINDS = {name: _KIND_OF[kind] for name, kind in ResultRow.__annotations__.items()}
 """The kind of value of each column of any file of results."""
 
+
+class ScoreHistogram(TypedDict):
+    """How many posts have a score in each bin; one edge more than counts."""
+
+    edges: list[float]
+    counts: list[int]
+
+
+class ResultMeta(TypedDict, total=False):
+    """What ``<results>.meta.json`` says about the search; each of it may be missing."""
+
+    command: str | None
+    provenance: dict[str, Any]
+    # The kind of score, and the two thresholds of a filter.
+    score: str | None
+    threshold: float | None
+    relevance: float | None
+    # How many posts were read, rejected, scored and kept.
+    counts: dict[str, int] | None
+    histogram: ScoreHistogram | None
+    # By seed: its title, and what was looked for.
+    titles: dict[str, str] | None
+    about: dict[str, str] | None
+    languages: dict[str, Any] | None
+    remarks: list[str] | None
+    # Of the results.
+    sha256: str
+
+
 RANKED = tuple(
     "article rank score relevance post text cluster cluster_size lang created_at terms link".split()
 )

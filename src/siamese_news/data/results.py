@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.data.columns import ResultMeta
 from siamese_news.data.jsonl import read_jsonl
 from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import expect_regular, for_arrow, open_binary, reading
+from siamese_news.utils.records import fitting
 from siamese_news.utils.strings import Strings
 from siamese_news.utils.terminal import unguarded
 
@@ -303,8 +305,12 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[str, Mapping[str, An
         csv.field_size_limit(limit)
 
 
-def result_meta(path: Path) -> dict[str, Any]:
-    """The search's file about its results; empty if there is none."""
+def result_meta(path: Path) -> ResultMeta:
+    """The search's file about its results; empty if there is none.
+
+    Raises:
+        InputError: it is not JSON, or a field has another type than `ResultMeta` declares.
+    """
     about = path.with_name(path.name + ".meta.json")
     if not about.exists():
         return {}
@@ -316,13 +322,12 @@ def result_meta(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{about}: not JSON ({error}); remove it or write it again"
         ) from error
-    kinds = {"provenance": dict, "counts": dict, "histogram": dict, "titles": dict}
-    if not isinstance(meta, dict):
-        raise InputError(f"{about}: expected a JSON object")
-    for name, kind in kinds.items():
-        if not isinstance(meta.get(name), kind | None):
-            raise InputError(f"{about}: field '{name}' is not an object")
-    return meta
+    try:
+        return fitting(meta, ResultMeta)
+    except ValueError as error:
+        raise InputError(
+            f"{about}: not as a search writes it ({error}); remove it or search again"
+        ) from error
 
 
 def web_link(link: Any) -> str | None:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from siamese_news import __version__
 from siamese_news.lexical_head.head import TermHead
 from siamese_news.model.calibration import Calibration
-from siamese_news.model.folder import Content, check_arrays, check_finite, write_folder
+from siamese_news.model.folder import (
+    FolderContent,
+    check_arrays,
+    check_finite,
+    write_folder,
+)
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.content_words import content_words
@@ -41,6 +46,18 @@ Heads = Callable[
 ]
 """Token ids (all of each text) of B texts and their side -> unit vectors (B, D) float32, and the
 encoder's factor for each token (S,) of each text, or None."""
+
+
+class TextParts(TypedDict):
+    """The arguments of a `TextModel` that a model folder and a checkpoint have."""
+
+    tokenizer: Tokenizer
+    vocabulary: Vocabulary
+    limits: Mapping[str, Any]
+    config: Mapping[str, Any]
+    trained_on: TrainingRecord
+    terms: TermHead | None
+    calibration: NotRequired[Calibration | None]
 
 
 class TextModel(ABC):
@@ -297,9 +314,9 @@ class TextModel(ABC):
             self.encode_ids([np.arange(min(3, len(self.vocabulary)))], side)
 
 
-def words_of(
-    folder: str | Path, content: Content
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def text_parts(
+    folder: str | Path, content: FolderContent
+) -> tuple[TextParts, dict[str, np.ndarray]]:
     """The arguments of `TextModel` from the content of a folder, and the remaining weights."""
     config, arrays, words = content
     of_terms = {
@@ -307,7 +324,7 @@ def words_of(
     }
     rest = {name: array for name, array in arrays.items() if name not in of_terms}
     head = TermHead.rebuilt(config.get("terms"), len(words))
-    parts = {
+    parts: TextParts = {
         "tokenizer": Tokenizer(words=words, **config["tokenizer"]),
         "vocabulary": Vocabulary(words, unknown=config["unknown"]),
         "limits": config["limits"],

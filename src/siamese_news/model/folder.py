@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -32,8 +32,12 @@ _MOST_DIMENSIONS = 8
 _LONGEST_ROW = 1 << 40  # numbers
 
 
-Content = tuple[dict[str, Any], dict[str, np.ndarray], list[str]]
-"""The config of a model folder, its weights by name, and its words."""
+class FolderContent(NamedTuple):
+    """The config of a model folder, its weights by name, and its words by id."""
+
+    config: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    words: list[str]
 
 
 def write_folder(
@@ -100,7 +104,7 @@ def write_sums(folder: Path) -> None:
     (folder / _SUMS).write_text(sums, encoding="utf-8")
 
 
-def read_folder(path: str | Path) -> Content:
+def read_folder(path: str | Path) -> FolderContent:
     """Read and verify a model folder; nothing in it is executed.
 
     Raises:
@@ -158,7 +162,8 @@ def read_folder(path: str | Path) -> Content:
             f"{words}: has {words.stat().st_size:,} bytes, too many for the {rows:,} words that "
             "have weights; copy the model folder again"
         )
-    return config, arrays, list(Vocabulary.load(words, unknown="drop").words)
+    vocabulary = Vocabulary.load(words, unknown="drop")
+    return FolderContent(config, arrays, list(vocabulary.words))
 
 
 @contextmanager

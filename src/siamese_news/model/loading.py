@@ -172,7 +172,7 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
 def model_of(folder: Path) -> TextModel:
     """The model in a folder of this project: without torch where its vectors need none."""
     content = read_folder(folder)
-    if TableModel.fits(content[0]):
+    if TableModel.fits(content.config):
         return TableModel.of(folder, content)
     with needs("encoders", f"the encoder in {folder}"):
         from siamese_news.model.siamese import Model

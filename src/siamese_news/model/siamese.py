@@ -23,9 +23,9 @@ from siamese_news.encoders import (
     places_of,
 )
 from siamese_news.errors import InputError
-from siamese_news.model.base import PRETRAINED, Heads, Precision, TextModel, words_of
+from siamese_news.model.base import PRETRAINED, Heads, Precision, TextModel, text_parts
 from siamese_news.model.folder import (
-    Content,
+    FolderContent,
     check_arrays,
     check_finite,
     fitting,
@@ -235,16 +235,16 @@ class Model(TextModel, nn.Module):
         return cls.of(folder, read_folder(folder))
 
     @classmethod
-    def of(cls, folder: str | Path, content: Content) -> "Model":
+    def of(cls, folder: str | Path, content: FolderContent) -> "Model":
         """The model in a folder, from what `read_folder` returned."""
-        config, _, words = content
+        config, words = content.config, content.words
         kind = config.get("kind")
         if kind != "encoder":
             raise InputError(
                 f"{folder}: is a model of kind {kind!r}, expected 'encoder'"
             )
         with fitting(folder):
-            parts, stored = words_of(folder, content)
+            parts, stored = text_parts(folder, content)
             options = dict(config["embedding"])
             size = options.pop("size")
 

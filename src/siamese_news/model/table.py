@@ -9,8 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from typing_extensions import override
 
-from siamese_news.model.base import Precision, TextModel, words_of
-from siamese_news.model.folder import Content, check_arrays, fitting
+from siamese_news.model.base import Precision, TextModel, text_parts
+from siamese_news.model.folder import FolderContent, check_arrays, fitting
 from siamese_news.text.token_ids import TokenIds
 
 _ENCODER = {"class", "input_dim", "weighting", "output_dim", "lead"}
@@ -130,13 +130,13 @@ class TableModel(TextModel):
         )
 
     @classmethod
-    def of(cls, folder: str | Path, content: Content) -> "TableModel":
+    def of(cls, folder: str | Path, content: FolderContent) -> "TableModel":
         """The model in a folder, from what `read_folder` returned; see `Model.of`."""
         with fitting(folder):
-            parts, stored = words_of(folder, content)
-            encoder = content[0]["encoder"]
-            embedding = content[0]["embedding"]
-            rows = len(content[2])
+            parts, stored = text_parts(folder, content)
+            encoder = content.config["encoder"]
+            embedding = content.config["embedding"]
+            rows = len(content.words)
             size = embedding["size"]
             expected = {"embedding.token_weights": _shaped(np.float32, rows)}
             if embedding["stored"] == "int8":

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from siamese_news.data.columns import ScoreHistogram
+
 # In thousandths; the bounds of a score minus a negative seed's.
 _LOWEST = -2000
 _HIGHEST = 2000
@@ -52,7 +54,7 @@ class ScoreCounts:
             for place in np.flatnonzero(self._counts)
         }
 
-    def histogram(self) -> dict[str, list[float] | list[int]]:
+    def histogram(self) -> ScoreHistogram:
         """100 bins of equal width over the range of the scores: 101 ``edges``, 100 ``counts``."""
         used = np.flatnonzero(self._counts)
         first, last = (

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import IO, Any
 
 from siamese_news import __version__
+from siamese_news.data.columns import ResultMeta
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
 from siamese_news.model.calibration import Calibration
@@ -225,7 +226,7 @@ class OpenQuery:
                 "folder": str(second_look),
                 "sha256": folder_hash(second_look),
             }
-        meta = {
+        meta: ResultMeta = {
             "command": command(),
             "provenance": {**provenance(), **models},
             "score": kind,

@@ -11,6 +11,7 @@ import torch
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.head import TermHead
+from siamese_news.model.base import TextParts
 from siamese_news.model.siamese import Model
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
@@ -82,7 +83,7 @@ def check_content(checkpoint: Any, path: str | Path) -> None:
         )
 
 
-def learned_parts(checkpoint: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
+def learned_parts(checkpoint: Mapping[str, Any], path: str | Path) -> TextParts:
     """The arguments of a `Model` in a checkpoint, but for its embedding and its encoder.
 
     Raises:

@@ -18,6 +18,7 @@ from msgspec import Meta
 
 from siamese_news import __version__
 from siamese_news.data.articles import SUFFIXES as ARTICLE_SUFFIXES
+from siamese_news.data.columns import ResultMeta
 from siamese_news.data.readers.inputs import plain_suffix
 from siamese_news.data.readers.stream import SUFFIXES as POST_SUFFIXES
 from siamese_news.data.results import result_meta
@@ -307,7 +308,7 @@ class Project:
             raise InputError("there are no results yet; search first")
         return self.results
 
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> ResultMeta:
         """The meta file of the search; empty without one."""
         try:
             return result_meta(self.results)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from siamese_news.data.columns import KINDS, MAPPED, Kind
+from siamese_news.data.columns import KINDS, MAPPED, Kind, ResultMeta, ScoreHistogram
 from siamese_news.data.results import found_rows, result_meta, web_link
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, cluster_posts
@@ -155,7 +155,7 @@ Rows = Callable[[], Iterable[tuple[str, Mapping[str, Any]]]]
 def results_of(
     read: Rows,
     where: str,
-    meta: Mapping[str, Any],
+    meta: ResultMeta,
     *,
     made_by: Mapping[str, str],
     title: str | None = None,
@@ -187,10 +187,8 @@ def results_of(
                 f"{where}: some rows have a 'thread_rank'; expected it in all or in none"
             )
         posts = _posts(results)
-    for counted, count in (meta.get("counts") or {}).items():
-        _whole(count, f"{where}.meta.json: field 'counts': '{counted}'")
-    if meta.get("histogram"):
-        histogram = _histogram(meta["histogram"], f"{where}.meta.json")
+    if scores := meta.get("histogram"):
+        histogram = _histogram(scores, f"{where}.meta.json")
         note = "It covers all posts that the search scanned, kept or not."
     else:
         histogram = _counted([post.score for post in posts])
@@ -199,7 +197,7 @@ def results_of(
     if threshold is not None:
         threshold = _number(threshold, f"{where}.meta.json: field 'threshold'")
     made = provenance()
-    remarks = list(map(str, meta.get("remarks") or []))
+    remarks = list(meta.get("remarks") or [])
     if many:
         remarks.append(
             f"There are more than {CLUSTERED:,} posts, too many to look for near-duplicates."
@@ -210,7 +208,7 @@ def results_of(
         )
     titles = meta.get("titles") or {}
     seeds = [
-        Seed(seed, str(titles.get(seed, "")))
+        Seed(seed, titles.get(seed, ""))
         for seed in dict.fromkeys(p.seed for p in posts)
     ]
     story = seeds[0].title if len(seeds) == 1 else ""
@@ -218,7 +216,7 @@ def results_of(
     about = f"about “{story}”" if story else f"in {name}"
     return ReportData(
         title=title or f"{'Threads' if threaded else 'Posts'} {about}",
-        command=str(meta.get("command") or command()),
+        command=meta.get("command") or command(),
         provenance={
             **(meta.get("provenance") or made),
             **made_by,
@@ -364,13 +362,10 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     return fields
 
 
-def _histogram(value: Mapping[str, Any], where: str) -> Histogram:
+def _histogram(scores: ScoreHistogram, where: str) -> Histogram:
     place = f"{where}: field 'histogram'"
-    edges = value.get("edges")
-    counts = value.get("counts")
-    if not isinstance(edges, list) or not isinstance(counts, list) or not counts:
-        raise InputError(f"{place} needs the lists 'edges' and 'counts'")
-    if len(edges) != len(counts) + 1:
+    edges, counts = scores["edges"], scores["counts"]
+    if not counts or len(edges) != len(counts) + 1:
         raise InputError(
             f"{place} has {len(edges)} edges and {len(counts)} counts; expected one edge more than "
             "counts"
