@@ -105,23 +105,36 @@ def in_steps(
     return counts.astype(np.int8), steps, rounded_up(away * (1 + 1e-6))
 
 
-_ARRAYS = (
-    "codes starts unknown unknown_starts words letters letter_starts grams gram_starts vectors "
-    "steps errors scales dates"
-).split()
+# The arrays of a segment and their types; None is that of the codes (`Codes.dtype`).
+_DTYPES: dict[str, Any] = {
+    "codes": None,
+    "starts": np.uint32,
+    "unknown": np.uint32,
+    "unknown_starts": np.uint32,
+    "words": np.int64,
+    "letters": np.uint8,
+    "letter_starts": np.uint32,
+    "grams": np.uint32,
+    "gram_starts": np.uint32,
+    "vectors": np.int8,
+    "steps": np.float16,
+    "errors": np.float16,
+    "scales": np.float16,
+    "dates": np.int64,
+}
 _OTHERS = ("texts", "texts_places", "fields", "fields_places", "sample")
 
-SEGMENT_FILES = tuple(f"{name}.npy" for name in (*_ARRAYS, *_OTHERS))
+SEGMENT_FILES = tuple(f"{name}.npy" for name in (*_DTYPES, *_OTHERS))
 """The names of the files of a segment."""
 
 
 def _kinds(codes: Codes, dimensions: int) -> dict[str, tuple[Any, ...]]:
-    """The type of each of the `_ARRAYS`, and the shape of its rows."""
-    numbers = (codes.dtype, *[np.uint32] * 3, np.int64, np.uint8, *[np.uint32] * 3)
-    of_posts = (np.int8, np.float16, np.float16, np.float16, np.int64)
-    columns = {"vectors": (dimensions,), "scales": (2,)}
-    kinds = zip(_ARRAYS, (*numbers, *of_posts), strict=True)
-    return {name: (dtype, *columns.get(name, ())) for name, dtype in kinds}
+    """The type of each array, and the shape of its rows."""
+    shapes = {"vectors": (dimensions,), "scales": (2,)}
+    return {
+        name: (dtype or codes.dtype, *shapes.get(name, ()))
+        for name, dtype in _DTYPES.items()
+    }
 
 
 class SegmentWriter:
@@ -158,12 +171,11 @@ class SegmentWriter:
         self._texts.append([[_bytes(text) for text in rows.texts]])
         ids = [_bytes(id) for id in rows.ids]
         self._fields.append([ids, rows.metadata])
-        sums = list(map(crc32, ids))
-        places = np.arange(self.posts, self.posts + len(sums))
-        self._sample = np.concatenate([self._sample, np.stack([sums, places], axis=1)])
-        self._sample = self._sample[
-            np.argsort(self._sample[:, 0], kind="stable")[:SAMPLE]
-        ]
+        checksums = list(map(crc32, ids))
+        places = np.arange(self.posts, self.posts + len(checksums))
+        sample = np.concatenate([self._sample, np.stack([checksums, places], axis=1)])
+        smallest = np.argsort(sample[:, 0], kind="stable")[:SAMPLE]
+        self._sample = sample[smallest]
         self.posts += len(rows.ids)
         self.tokens = max(self._ends.values())
 
@@ -176,10 +188,9 @@ class SegmentWriter:
         """The number of each unknown word; words that are new are written."""
         ids, places = np.unique(rows.unknown, return_inverse=True)
         numbers = self._numbers
-        new = [id for id in ids.tolist() if id not in self._numbers]
-        numbers.update(
-            zip(new, range(len(numbers), len(numbers) + len(new)), strict=True)
-        )
+        new = [id for id in ids.tolist() if id not in numbers]
+        for id in new:
+            numbers[id] = len(numbers)
         texts = [rows.words[id] for id in new]
         letters = [_bytes(text) for text in texts]
         grams = word_grams(texts, self._gram)
@@ -219,9 +230,9 @@ class Segment:
                     )
             self._texts = TableRows(folder, "texts", 1, packed=False)
             self._fields = TableRows(folder, "fields", 2, packed=True)
-            self.codes, self.starts, self.dates = (
-                arrays[n] for n in ("codes", "starts", "dates")
-            )
+            self.codes = arrays["codes"]
+            self.starts = arrays["starts"]
+            self.dates = arrays["dates"]
             self.vectors = arrays["vectors"]
             self.steps = arrays["steps"]
             self.errors = arrays["errors"]
@@ -300,9 +311,8 @@ class Segment:
         ids = self.codes[places].astype(np.int64)
         unknown = self._unknown[ragged(self._unknown_starts, rows)[0]]
         ids[ids >= self._of.words] = self._words[unknown]
-        return TokenIds(
-            ids, np.concatenate([[0], np.cumsum(lengths)]), self._spelled(unknown)
-        )
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return TokenIds(ids, offsets, self._spelled(unknown))
 
     def _spelled(self, numbers: NDArray[np.uint32]) -> dict[int, str]:
         """Unknown words by id, from their numbers."""
@@ -335,17 +345,20 @@ class Segment:
 
     def counted(self, mask: NDArray[np.bool_]) -> Ints:
         """How often words, and n-grams of unknown ones, occur in some rows: (V + BUCKETS,)."""
+        # The fewer rows are counted: those of the mask, or those that it leaves out.
         most = 2 * np.count_nonzero(mask) > len(mask)
         rows = np.flatnonzero(mask != most)
-        counts = self._all.copy() if most else np.zeros_like(self._all)
+        counts = np.zeros_like(self._all)
         for start in range(0, len(rows), _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
             codes = self.codes[ragged(self.starts, some)[0]]
             unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
-            counts += (-1 if most else 1) * self._occurrences(codes, unknown)
-        of_words, unknown = np.split(counts, [self._of.words])
+            counts += self._occurrences(codes, unknown)
+        if most:
+            counts = self._all - counts
+        of_words, of_unknown = np.split(counts, [self._of.words])
         starts: Ints = self._gram_starts.astype(np.int64)
-        times = np.repeat(unknown.astype(np.float64), np.diff(starts))
+        times = np.repeat(of_unknown.astype(np.float64), np.diff(starts))
         grams = np.bincount(self._grams, times, BUCKETS).astype(np.int64)
         return np.concatenate([of_words, grams])
 
@@ -355,15 +368,9 @@ class Segment:
 
     def _occurrences(self, codes: NDArray[Any], unknown: NDArray[np.uint32]) -> Ints:
         """How often each word occurs: (V + U,)."""
-        occurrences = [
-            np.zeros(size, np.int64) for size in (self.width, len(self._words))
-        ]
-        for counts, places in zip(occurrences, (codes, unknown), strict=True):
-            # `bincount` makes them wider.
-            for start in range(0, len(places), 8 * _AT_ONCE):
-                some = places[start : start + 8 * _AT_ONCE]
-                counts += np.bincount(some, minlength=len(counts))
-        return np.concatenate([occurrences[0][: self._of.words], occurrences[1]])
+        by_code = _frequencies(codes, self.width)
+        by_unknown = _frequencies(unknown, len(self._words))
+        return np.concatenate([by_code[: self._of.words], by_unknown])
 
     def post(self, row: int) -> Post:
         """The post of a row."""
@@ -394,3 +401,12 @@ def _text(written: bytes) -> str:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
+
+
+def _frequencies(numbers: NDArray[Any], size: int) -> Ints:
+    """How often each number below `size` occurs, a part at a time: `bincount` makes them wider."""
+    counts = np.zeros(size, np.int64)
+    for start in range(0, len(numbers), 8 * _AT_ONCE):
+        some = numbers[start : start + 8 * _AT_ONCE]
+        counts += np.bincount(some, minlength=size)
+    return counts
