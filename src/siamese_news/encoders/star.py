@@ -149,9 +149,11 @@ class StarEncoder(Encoder):
             "heads": heads,
             "head_dim": head_dim,
             "sparsity": sparsity,
+            "similarity": similarity,
+            "scale": scale,
+            "bias": bias,
+            "output_projection": output_projection,
         }
-        shared |= {"similarity": similarity, "scale": scale, "bias": bias}
-        shared["output_projection"] = output_projection
         self.rings = nn.ModuleList(
             RingAttention(radius=window, **shared) for _ in range(cycles)
         )
