@@ -19,7 +19,16 @@ PRINTED = {
 }
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("plain_torch", "lora"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("sentence_transformers_module", "own_trainer")
+        ),
+    ],
+)
 def test_it_runs(tmp_path, name):
     words, needed = PRINTED[name]
     for package in needed:
