@@ -4,8 +4,9 @@
         [--options trainer=gpu ...]
     python -m benchmarks.students texts FOLDER [--texts N ...] [--read N] [the options of train]
     python -m benchmarks.students quality MODEL ...     figures of model folders, vectors alone
-    python -m benchmarks.students table [FOLDER ...]    the saved tables, drawn as
-        docs/students.svg and docs/students-texts.svg; with folders, saved anew
+    python -m benchmarks.students table [--students FOLDER] [--texts FOLDER]
+        the saved tables, drawn as docs/students.svg and docs/students-texts.svg; saved anew from
+        the folders of `train` and `texts` that are given
 
 `train` writes FOLDER/NAME-SEED.json as each student ends, and skips those that are there; the
 options are those of ``task=distil``. `texts` trains on N of the texts, drawn at random and each
@@ -237,18 +238,27 @@ def posts_per_second(name: str, texts: Sequence[str]) -> float:
     return len(texts) / min(seconds)
 
 
-def save(folders: Sequence[Path]) -> None:
-    """Save the figures of trained students, with the speed of each of them on this machine."""
-    paths = [path for folder in folders for path in sorted(folder.glob("*-*.json"))]
-    trained = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    posts = [post.text for post in open_source("events-dev").posts.values()]
-    names = [
-        name for name in STUDENTS if any(row["student"] == name for row in trained)
-    ]
-    speed = {name: posts_per_second(name, posts) for name in names}
-    write_json(
-        RESULTS, {"trained": trained, "posts_per_second": speed, "about": provenance()}
-    )
+def save(students: Path | None, texts: Path | None) -> None:
+    """Save the figures of trained students; of `students` with the speed on this machine, too."""
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    if students is not None:
+        trained = figures_in(students)
+        posts = [post.text for post in open_source("events-dev").posts.values()]
+        names = [
+            name for name in STUDENTS if any(row["student"] == name for row in trained)
+        ]
+        speed = {name: posts_per_second(name, posts) for name in names}
+        results |= {"trained": trained, "posts_per_second": speed}
+        results["about"] = provenance()
+    if texts is not None:
+        results["by_texts"] = figures_in(texts)
+    write_json(RESULTS, results)
+
+
+def figures_in(folder: Path) -> list[dict[str, Any]]:
+    """The figures of the students that were trained in a folder."""
+    paths = sorted(folder.glob("*-*.json"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
 
 def table(results: dict[str, Any]) -> str:
@@ -307,6 +317,52 @@ def picture(results: dict[str, Any]) -> str:
     )
 
 
+def picture_of_texts(results: dict[str, Any]) -> str:
+    """Quality over the number of different texts, a line for each student: SVG."""
+    by_name: dict[str, dict[int, list[float]]] = {}
+    for figures in results["by_texts"]:
+        by_size = by_name.setdefault(figures["student"], {})
+        by_size.setdefault(figures["texts"], []).append(figures["quality"]["mean"])
+    lines = [
+        Line(
+            name,
+            [(size, statistics.mean(means)) for size, means in sorted(by_size.items())],
+            color,
+        )
+        for (name, by_size), color in zip(by_name.items(), COLORS, strict=False)
+    ]
+    return line_chart(
+        lines,
+        title="Students of MiniLM by the number of texts, as many texts read by each",
+        x_name="different texts",
+        y_name="mean MAP of the cosine, five pools",
+        log_x=True,
+        low=0.3,
+        high=0.5,
+    )
+
+
+def table_of_texts(results: dict[str, Any]) -> str:
+    """The same figures: a row for each student, a column for each number of texts."""
+    sizes = sorted({figures["texts"] for figures in results["by_texts"]})
+    rows = []
+    for name in STUDENTS:
+        by_size: dict[int, list[float]] = {}
+        for figures in results["by_texts"]:
+            if figures["student"] == name:
+                by_size.setdefault(figures["texts"], []).append(
+                    figures["quality"]["mean"]
+                )
+        if by_size:
+            means = {
+                f"{size:,}": f"{statistics.mean(by_size[size]):.3f}"
+                for size in sizes
+                if size in by_size
+            }
+            rows.append({"student": name, **means})
+    return markdown_table(rows)
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -324,7 +380,8 @@ def main() -> None:
     quality = commands.add_parser("quality")
     quality.add_argument("models", nargs="+")
     tabled = commands.add_parser("table")
-    tabled.add_argument("folders", nargs="*", type=Path)
+    tabled.add_argument("--students", type=Path)
+    tabled.add_argument("--texts", type=Path)
     arguments = parser.parse_args()
     if arguments.command == "train":
         arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -343,11 +400,13 @@ def main() -> None:
         for folder in arguments.models:
             print(folder, json.dumps(vectors_alone(Model.load(folder))), flush=True)
     else:
-        if arguments.folders:
-            save(arguments.folders)
+        if arguments.students or arguments.texts:
+            save(arguments.students, arguments.texts)
         results = json.loads(RESULTS.read_text(encoding="utf-8"))
         print(table(results))
         PICTURE.write_text(picture(results), encoding="utf-8")
+        print(table_of_texts(results))
+        PICTURE_OF_TEXTS.write_text(picture_of_texts(results), encoding="utf-8")
 
 
 if __name__ == "__main__":

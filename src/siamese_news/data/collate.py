@@ -58,23 +58,41 @@ def conflicts_of(posts: Sequence[Collection[int]]) -> list[set[int]]:
     return conflicts
 
 
-Item = tuple[int, np.ndarray, list[np.ndarray]]
+Item = tuple[int, np.ndarray, list[tuple[int, np.ndarray]]]
+"""(article index, its token ids, the article index and the token ids of each post)."""
 
 
 class GroupDataset(Dataset[Item]):
-    """A group of a sampler -> (article index, its token ids, its posts' token ids)."""
+    """A group of a sampler -> its article, its posts, and posts of other articles.
+
+    Args:
+        articles: token ids of each article.
+        posts: token ids of each post.
+        negatives: for each article, (article index, post index) of posts of other articles, equally
+            many for every article; none by default.
+    """
 
     def __init__(
-        self, *, articles: Sequence[np.ndarray], posts: Sequence[np.ndarray]
+        self,
+        *,
+        articles: Sequence[np.ndarray],
+        posts: Sequence[np.ndarray],
+        negatives: Sequence[Sequence[tuple[int, int]]] = (),
     ) -> None:
         self.articles, self.posts = articles, posts
+        self.negatives = negatives or [()] * len(articles)
 
     def __len__(self) -> int:
         return len(self.articles)
 
     def __getitem__(self, group: Group) -> Item:
         article, posts = group
-        return article, self.articles[article], [self.posts[post] for post in posts]
+        labeled = [*((article, post) for post in posts), *self.negatives[article]]
+        return (
+            article,
+            self.articles[article],
+            [(label, self.posts[post]) for label, post in labeled],
+        )
 
 
 def collate(items: Sequence[Item]) -> dict[str, Tensor]:
@@ -82,16 +100,17 @@ def collate(items: Sequence[Item]) -> dict[str, Tensor]:
 
     ``article_ids (A, S)`` and ``post_ids (P, S')`` are padded with -1 on the right. The labels
     ``article_labels (A,)`` and ``post_labels (P,)`` are the article's index in the whole training
-    set, so that labels of different processes agree. Posts follow their articles' order.
+    set, so that labels of different processes agree. Posts follow their articles' order; behind
+    them come those of other articles that the dataset adds.
     """
     return {
         "article_ids": pad([article for _, article, _ in items]),
-        "post_ids": pad([post for _, _, posts in items for post in posts]),
+        "post_ids": pad([post for _, _, posts in items for _, post in posts]),
         "article_labels": torch.tensor(
             [label for label, _, _ in items], dtype=torch.int64
         ),
         "post_labels": torch.tensor(
-            [label for label, _, posts in items for _ in posts]
+            [label for _, _, posts in items for label, _ in posts]
         ).long(),
     }
 

@@ -50,6 +50,11 @@ from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 from siamese_news.text.token_ids import Side, check_limits, truncate
 from siamese_news.training.build import build_text, fingerprint
+from siamese_news.training.hard_negatives import (
+    HardNegatives,
+    check_hard_negatives,
+    hard_negatives,
+)
 from siamese_news.training.options import composed, names_of
 from siamese_news.training.schema import complaints
 
@@ -108,6 +113,7 @@ class DataOptions(TypedDict, total=False):
     test: Ranked | None
     split: Split
     batching: Batching
+    hard_negatives: NotRequired[HardNegatives]
     limits: Limits
 
 
@@ -206,6 +212,8 @@ def check_options(data: Mapping[str, Any]) -> None:
     for complaint in complaints("data", data, DataOptions):
         raise InputError(complaint)
     check_limits(data["limits"], "data.limits")
+    if "hard_negatives" in data:
+        check_hard_negatives(data["hard_negatives"], data["batching"]["kind"])
 
 
 class RankedSet:
@@ -259,7 +267,8 @@ class SiameseDataModule(pl.LightningDataModule):
             test; see the attribute `held_out`.
         **options: values of ``conf/data`` that differ: ``name``; ``train``, a list of ``{folder,
             split}``; ``dev`` and ``test``, each ``{folder, split, pool, one_story}`` or None;
-            ``split`` (`resplit`); ``batching``; ``limits``. Mappings need only what differs.
+            ``split`` (`resplit`); ``batching``; ``hard_negatives``; ``limits``. Mappings need only
+            what differs.
 
     Raises:
         InputError: for data that do not exist, and unknown, missing or impossible options.
@@ -458,6 +467,7 @@ class SiameseDataModule(pl.LightningDataModule):
         dataset = GroupDataset(
             articles=[ids(a.full_text, "article") for a in train.articles],
             posts=[ids(p.text, "post") for p in train.posts],
+            negatives=self._hard_negatives(),
         )
         if known_words < words / 2:
             raise InputError(
@@ -467,6 +477,17 @@ class SiameseDataModule(pl.LightningDataModule):
                 "vectors.unknown=hash"
             )
         return dataset
+
+    def _hard_negatives(self) -> list[list[tuple[int, int]]]:
+        """What `hard_negatives` adds to each article's posts; empty without."""
+        options = self.data.get("hard_negatives")
+        if not options or not options["per_article"]:
+            return []
+        train = self.train_set
+        log.info("hard negatives: %d for each article", options["per_article"])
+        return hard_negatives(
+            train.articles, train.posts, train.posts_of, options, seed=self.seed
+        )
 
     def train_dataloader(self) -> Batches:
         """The training batches of this process, as `collate` makes them."""

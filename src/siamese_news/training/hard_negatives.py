@@ -1,0 +1,175 @@
+"""Hard negatives: posts of other articles that our own ranking puts near an article."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siamese_news.data.records import Article, Post
+from siamese_news.data.splits import same_text_key
+from siamese_news.errors import InputError
+from siamese_news.evaluation.results import model_blocks
+from siamese_news.training.finetune import open_start
+from siamese_news.training.teacher import taught
+
+# How many posts of the ranking are looked at for each that is taken.
+_LOOKED_AT = 5
+_TEACHER_WORDS = 150
+_ROWS = 256  # articles whose scores are sorted at one time
+
+
+class HardNegatives(TypedDict):
+    """The values of ``data.hard_negatives``; see `hard_negatives`."""
+
+    per_article: int
+    ranker: str
+    teacher: str | None
+    below: float
+
+
+def check_hard_negatives(options: HardNegatives, kind: str) -> None:
+    """Refuse values that cannot be, for batches of this kind."""
+    if options["per_article"] < 0:
+        raise InputError(
+            f"data.hard_negatives.per_article is {options['per_article']}, expected 0 or more"
+        )
+    if not 0 < options["below"] <= 1:
+        raise InputError(
+            f"data.hard_negatives.below is {options['below']}, expected a share above 0, at most 1"
+        )
+    if options["per_article"] and kind == "pairs":
+        raise InputError(
+            "data.hard_negatives.per_article joins the articles of a batch, and "
+            "data.batching.kind=pairs has single pairs; take data.batching.kind=articles"
+        )
+
+
+def hard_negatives(
+    articles: Sequence[Article],
+    posts: Sequence[Post],
+    posts_of: Sequence[Sequence[int]],
+    options: HardNegatives,
+    *,
+    seed: int,
+) -> list[list[tuple[int, int]]]:
+    """For each of A articles, (article, post) indices of ``per_article`` posts of other articles.
+
+    They are the best of the ranking by ``ranker`` (``pretrained`` or a model folder). A post that
+    is relevant too would teach the wrong thing: with a ``teacher``, a post is left out unless its
+    cosine to the article is less than ``below`` times the mean of the article's own posts (after
+    the positive-aware mining of Moreira et al. 2024, arXiv 2407.15831). Where fewer are left, the
+    rest is drawn at random. Posts whose text is under several articles are nobody's negatives.
+
+    Raises:
+        InputError: an article has fewer posts of others than it should get.
+    """
+    count = options["per_article"]
+    owner = owners(posts, posts_of)
+    candidates = np.array(list(owner), np.int64)
+    owner_of = np.array([owner[post] for post in candidates.tolist()], np.int64)
+    of_each = np.bincount(owner_of, minlength=len(articles))
+    if (fewest := int(len(candidates) - of_each.max())) < count:
+        raise InputError(
+            f"data.hard_negatives.per_article is {count}, but an article has only {fewest} posts of "
+            "other articles that are no article's but theirs; take fewer, or add pairs"
+        )
+    texts = [posts[post] for post in candidates.tolist()]
+    nearest = nearest_of_others(articles, texts, owner_of, options["ranker"], count)
+    false = _too_near(articles, posts, posts_of, texts, nearest, options)
+    dice = np.random.default_rng([seed, 2])
+    negatives = []
+    for article, (places, left_out) in enumerate(zip(nearest, false, strict=True)):
+        chosen = places[~left_out][:count].tolist()
+        others = np.flatnonzero(owner_of != article)
+        more = dice.permutation(np.setdiff1d(others, chosen))[: count - len(chosen)]
+        negatives.append(
+            [
+                (int(owner_of[place]), int(candidates[place]))
+                for place in (*chosen, *more.tolist())
+            ]
+        )
+    return negatives
+
+
+def owners(posts: Sequence[Post], posts_of: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The article of each post whose text is under one article alone.
+
+    Of posts with one text only the first is there, and none without words.
+    """
+    articles_of: defaultdict[str, set[int]] = defaultdict(set)
+    first_with: dict[str, int] = {}
+    for article, of_article in enumerate(posts_of):
+        for post in of_article:
+            key = same_text_key(posts[post].text)
+            articles_of[key].add(article)
+            first_with.setdefault(key, post)
+    return {
+        first_with[key]: min(of_text)
+        for key, of_text in articles_of.items()
+        if key and len(of_text) == 1
+    }
+
+
+def nearest_of_others(
+    articles: Sequence[Article],
+    posts: Sequence[Post],
+    owner_of: NDArray[np.int64],
+    ranker: str,
+    count: int,
+) -> list[NDArray[np.int64]]:
+    """For each article, the places of the best posts that are not its own, the best first."""
+    depth = min(count * _LOOKED_AT, len(posts))
+    best_scores = np.full((len(articles), depth), -np.inf, np.float32)
+    best_places = np.zeros((len(articles), depth), np.int64)
+    for first, scores in model_blocks(open_start(ranker), articles, posts)():
+        here = np.arange(first, first + scores.shape[1])
+        scores = np.array(scores, np.float32)
+        scores[owner_of[here], here - first] = -np.inf
+        for row in range(0, len(articles), _ROWS):
+            rows = slice(row, row + _ROWS)
+            together = np.concatenate([best_scores[rows], scores[rows]], axis=1)
+            places = np.concatenate(
+                [best_places[rows], np.broadcast_to(here, scores[rows].shape)], axis=1
+            )
+            order = np.argsort(-together, axis=1, kind="stable")[:, :depth]
+            best_scores[rows] = np.take_along_axis(together, order, axis=1)
+            best_places[rows] = np.take_along_axis(places, order, axis=1)
+    return [
+        places[np.isfinite(scores)]
+        for places, scores in zip(best_places, best_scores, strict=True)
+    ]
+
+
+def _too_near(
+    articles: Sequence[Article],
+    posts: Sequence[Post],
+    posts_of: Sequence[Sequence[int]],
+    candidates: Sequence[Post],
+    nearest: Sequence[NDArray[np.int64]],
+    options: HardNegatives,
+) -> list[NDArray[np.bool_]]:
+    """Which of the nearest posts the teacher finds about as near as the article's own."""
+    if options["teacher"] is None:
+        return [np.zeros(len(places), bool) for places in nearest]
+    linked = [posts[post].text for of_article in posts_of for post in of_article]
+    teacher: Mapping[str, object] = {
+        "source": options["teacher"],
+        "words": _TEACHER_WORDS,
+        "bf16": False,
+    }
+    seeds, vectors = taught(
+        [article.full_text for article in articles],
+        [*linked, *(post.text for post in candidates)],
+        teacher,
+    )
+    ends = np.cumsum([len(of_article) for of_article in posts_of])
+    own = np.split(vectors[: len(linked)].astype(np.float32), ends[:-1])
+    others = vectors[len(linked) :].astype(np.float32)
+    return [
+        others[places] @ seed >= options["below"] * float((of_article @ seed).mean())
+        for seed, of_article, places in zip(
+            seeds.astype(np.float32), own, nearest, strict=True
+        )
+    ]
