@@ -162,6 +162,13 @@ def test_what_decides_is_neither_trained_on_nor_reported(
         assert len(record.articles["stories"]) > len(seen["articles"])
 
 
+def test_without_a_held_out_part_the_tuned_model_is_kept(shipped, tmp_path):
+    row = _run(shipped, tmp_path, "task.optimizer.lr=0.01", "task.held_out=0")
+    assert "better" not in row
+    tuned = Model.load(tmp_path / "run/model")
+    assert isinstance(tuned.encoder, TwoHeadEncoder)
+
+
 def test_a_held_out_part_keeps_events_together_and_takes_nothing_else():
     from siamese_news.data.splits import HELD_OUT, hold_out
 

@@ -81,7 +81,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
 
     # data; the part that decides whether a fine-tuned model is used is neither dev nor test
     start = open_start(config["init"]) if config["init"] else None
-    judged = start is not None and start.terms is not None
+    judged = start is not None and start.terms is not None and options["held_out"] != 0
     data: SiameseDataModule = instantiate(
         config["data"],
         "data",
