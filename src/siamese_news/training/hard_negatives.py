@@ -165,11 +165,11 @@ def _too_near(
         teacher,
     )
     ends = np.cumsum([len(of_article) for of_article in posts_of])
-    own = np.split(vectors[: len(linked)].astype(np.float32), ends[:-1])
+    own_vectors = np.split(vectors[: len(linked)].astype(np.float32), ends[:-1])
     others = vectors[len(linked) :].astype(np.float32)
     return [
         others[places] @ seed >= options["below"] * float((of_article @ seed).mean())
         for seed, of_article, places in zip(
-            seeds.astype(np.float32), own, nearest, strict=True
+            seeds.astype(np.float32), own_vectors, nearest, strict=True
         )
     ]
