@@ -1,12 +1,12 @@
 """What labels teach the order, replayed on labeled pools.
 
-``python -m benchmarks.learning --lists FOLDER [--parts speed learning reading recall machines]``:
+``python -m benchmarks.learning --lists FOLDER [--parts speed learning queue reading recall machines]``:
 the time of a step; average precision of the posts without a label after 20, 50, 100 and 300 labels,
 which `next_posts` asks for ten at a time and the qrels answer, with how often labels dealt at
-random change the order and how often the interval holds the gain; the posts read, copies left out,
-until 95% are found; the labels until a recall is shown, against the rule of buscarpy over the same
-learned order; and orders joined with machines of known error, and with all-MiniLM-L6-v2 on three
-lists.
+random change the order and how often the interval holds the gain; the relevant posts that queues
+find which teach longer or shorter; the posts read, copies left out, until 95% are found; the labels
+until a recall is shown, against the rule of buscarpy over the same learned order; and orders joined
+with machines of known error, and with all-MiniLM-L6-v2 on three lists.
 
 Lists, searched once and kept in FOLDER (``--groups`` takes some of the collections, ``--quick``
 three lists of each): each seed of ``events-dev``; 8 times 100 random fact checks of
@@ -45,7 +45,8 @@ from siamese_news.utils.files import atomic_write
 from siamese_news_desk.decide import learning_judgment
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.learning import (
-    MIX,
+    FINDING,
+    TEACHING,
     Feedback,
     learn,
     next_posts,
@@ -263,7 +264,7 @@ PEERS: dict[str, Learner] = {
 class Ours:
     """Labels as `feedback --next` asks for them, and what it learns."""
 
-    def __init__(self, pool: RankedPool, mix: str, seed: int) -> None:
+    def __init__(self, pool: RankedPool, mix: str | None, seed: int) -> None:
         self.pool = pool
         self.mix = mix
         self.seed = seed
@@ -375,7 +376,9 @@ class Promises:
         )
 
 
-def replay(pool: RankedPool, mix: str, seed: int, promises: Promises) -> Iterator[Row]:
+def replay(
+    pool: RankedPool, mix: str | None, seed: int, promises: Promises
+) -> Iterator[Row]:
     """All learners after each number of labels."""
     ours = Ours(pool, mix, seed)
     theirs = Theirs(pool)
@@ -424,7 +427,7 @@ def replay(pool: RankedPool, mix: str, seed: int, promises: Promises) -> Iterato
 
 
 def labels_until(one: Ours | Theirs, shares: tuple[float, ...]) -> list[int]:
-    """Labels until these shares are found: 100 as asked for, then from the top of the order.
+    """Labels until these shares are found, as they are asked for.
 
     After 100 labels the order is learned again when there are a fifth more.
     """
@@ -434,9 +437,52 @@ def labels_until(one: Ours | Theirs, shares: tuple[float, ...]) -> list[int]:
         need = int(np.ceil(share * relevant.sum()))
         while relevant[one.rows].sum() < need:
             few = len(one.rows) < 100
-            one.label(BATCH if few else len(one.rows) // 5, None if few else "1:0:0")
+            one.label(BATCH if few else len(one.rows) // 5)
         found.append(int(np.flatnonzero(np.cumsum(relevant[one.rows]) >= need)[0]) + 1)
     return found
+
+
+POLICIES = {
+    f"{TEACHING} throughout": (0, TEACHING),
+    "1:0:0 from 50 on": (50, "1:0:0"),
+    "1:0:0 from 100 on": (100, "1:0:0"),
+    f"{FINDING} from 50 on": (50, FINDING),
+}
+"""From how many labels on, which parts of posts are asked for."""
+
+
+def queue(pools: Iterator[RankedPool]) -> None:
+    """Relevant posts among the labels, and the average precision of the whole list."""
+    sizes = (100, 150, 200, 300)
+    found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    for pool in pools:
+        if pool.group == "crisislex-boston":
+            continue
+        print(pool.group, pool.name, file=sys.stderr, flush=True)
+        for name, (start, mix) in POLICIES.items():
+            ours = Ours(pool, TEACHING, 0)
+            row = []
+            for size in sizes:
+                while left := size - len(ours.rows):
+                    count = BATCH if len(ours.rows) < 100 else 2 * BATCH
+                    parts = None if len(ours.rows) < start else mix
+                    ours.label(min(count, left), parts)
+                joined = ours.order.astype(np.float64)
+                joined[ours.rows] = np.where(pool.relevant[ours.rows], np.inf, -np.inf)
+                row += [
+                    float(pool.relevant[ours.rows].sum()),
+                    average_precision(pool.relevant, joined),
+                ]
+            for group in (pool.group, "all"):
+                found[group, name].append(row)
+    print(
+        "\n| queue | lists | " + " | ".join(f"{size} labels" for size in sizes) + " |"
+    )
+    print("|---|---:|" + "---:|" * len(sizes))
+    for (group, name), rows in sorted(found.items()):
+        means = np.mean(rows, axis=0).reshape(-1, 2)
+        cells = [f"{relevant:.0f}, {precision:.3f}" for relevant, precision in means]
+        print(f"| {group}, {name} | {len(rows)} | {' | '.join(cells)} |")
 
 
 def spread(values: np.ndarray) -> float:
@@ -450,7 +496,7 @@ def spread(values: np.ndarray) -> float:
     )
 
 
-def table(pools: Iterator[RankedPool], mix: str, seeds: int) -> None:
+def table(pools: Iterator[RankedPool], mix: str | None, seeds: int) -> None:
     """The gains of all learners, by collection; then of all development lists."""
     promises = Promises()
     rows: list[Row] = []
@@ -494,11 +540,11 @@ def without_copies(pool: RankedPool) -> RankedPool:
     return RankedPool(pool.group, pool.name, texts, *arrays, PostWords.of(texts))
 
 
-def reading(lists: Path, mix: str) -> None:
+def reading(lists: Path, groups: Collection[str], mix: str | None) -> None:
     shares = (0.5, 0.8, 0.9, 0.95)
     found: dict[tuple[str, str], list[list[int]]] = defaultdict(list)
     for pool in map(
-        without_copies, islice(ranked_pools(lists, FIRST_GROUPS), None, None, READ)
+        without_copies, islice(ranked_pools(lists, groups), None, None, READ)
     ):
         print(pool.group, pool.name, file=sys.stderr, flush=True)
         ranks = np.flatnonzero(pool.relevant) + 1
@@ -518,14 +564,14 @@ def reading(lists: Path, mix: str) -> None:
 KEYS = 10  # random orders in which recall is shown
 
 
-def recalling(lists: Path) -> None:
+def recalling(lists: Path, groups: Collection[str]) -> None:
     """Labels as a multiple of those of one who knows when the recall is reached, and what broke."""
     try:
         from buscarpy import calculate_h0
     except ImportError:
         calculate_h0 = None  # pip install buscarpy
     found: dict[tuple[str, float, str], list[tuple[float, bool]]] = defaultdict(list)
-    for pool in ranked_pools(lists, FIRST_GROUPS):
+    for pool in ranked_pools(lists, groups):
         print(pool.group, pool.name, file=sys.stderr, flush=True)
         truth = dict(enumerate(pool.relevant.astype(int).tolist()))
         size = len(truth)
@@ -648,11 +694,11 @@ def judges() -> dict[str, Callable[[list[str]], np.ndarray]]:
     }
 
 
-def machines(lists: Path, mix: str) -> None:
+def machines(lists: Path, groups: Collection[str], mix: str | None) -> None:
     """Average precision of the unlabeled posts, joined with machines, with and without labels."""
     judge = judges()
     found: dict[tuple[str, str, int], list[tuple[float, ...]]] = defaultdict(list)
-    for pool in ranked_pools(lists, FIRST_GROUPS):
+    for pool in ranked_pools(lists, groups):
         if pool.group == "crisislex-boston":
             continue
         given = {name: made(pool, *errors) for name, errors in ERRORS.items()}
@@ -713,8 +759,8 @@ def main() -> None:
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS)
     parser.add_argument("--quick", action="store_true", help="three lists of a group")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--mix", default=MIX)
-    parts = ("speed", "learning", "reading", "recall", "machines")
+    parser.add_argument("--mix")
+    parts = ("speed", "learning", "queue", "reading", "recall", "machines")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     options = parser.parse_args()
     if "speed" in options.parts:
@@ -726,12 +772,15 @@ def main() -> None:
         table(pools, options.mix, options.seeds)
     # The interval decides nothing in the other parts.
     learning_judgment.CHOSEN = replace(CHOSEN, draws=2)
+    if "queue" in options.parts:
+        queue(ranked_pools(options.lists, options.groups, 3 if options.quick else None))
+    groups = [group for group in FIRST_GROUPS if group in options.groups]
     if "reading" in options.parts:
-        reading(options.lists, options.mix)
+        reading(options.lists, groups, options.mix)
     if "recall" in options.parts:
-        recalling(options.lists)
+        recalling(options.lists, groups)
     if "machines" in options.parts:
-        machines(options.lists, options.mix)
+        machines(options.lists, groups, options.mix)
 
 
 if __name__ == "__main__":

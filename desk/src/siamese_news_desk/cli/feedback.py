@@ -45,12 +45,13 @@ def feedback(
         int, typer.Option(min=1, help="With --next: number of posts.")
     ] = 20,
     mix: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="With --next: shares of posts from the top of the order, posts the learner is "
-            "unsure about, and random ones of the best posts."
+            "unsure about, and random ones of the best posts (default: 1:1:2, which teaches, and "
+            "3:1:0, which finds, from 50 labels on)."
         ),
-    ] = "1:1:2",
+    ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the folds and the random posts.")
     ] = 0,

@@ -47,8 +47,11 @@ from siamese_news_desk.decide.learning_views import (
 MACHINE = 1.0
 """The weight of a machine's verdicts relative to the search, both standardized, without labels."""
 
-MIX = "1:1:2"
+TEACHING, FINDING = "1:1:2", "3:1:0"
 """Parts of the posts: from the top of the order, uncertain ones, and random ones."""
+
+TAUGHT = 50
+"""Labels with which the default changes from teaching to finding (`mix_after`)."""
 
 # Random posts: the best 2,000, or a sixth of the pool.
 _REGION = 2000
@@ -298,6 +301,15 @@ def unjudged(
     return Feedback(relevant, len(verdicts) - relevant, joined, odds, uses_machine=True)
 
 
+def mix_after(labels: int) -> str:
+    """The parts of the next posts after so many labels: first they teach, then they find.
+
+    Chosen on the development lists (``python -m benchmarks.learning --parts queue``): the posts at
+    the top find most, and the uncertain ones among them keep the order as good as teaching does.
+    """
+    return TEACHING if labels < TAUGHT else FINDING
+
+
 def next_posts(
     scores: NDArray[np.float64],
     odds: NDArray[np.float64] | None,
@@ -305,7 +317,7 @@ def next_posts(
     labeled: Mapping[int, bool | None],
     count: int,
     *,
-    mix: str = MIX,
+    mix: str | None = None,
     seed: int = 0,
 ) -> list[int]:
     """Places of the posts to label next, in a random order, without copies or labeled texts.
@@ -321,17 +333,18 @@ def next_posts(
         groups: (N,) clusters of near-duplicates.
         labeled: places of posts with labels -> whether they are relevant; None for skipped posts.
         count: number of posts; fewer if the pool has no more texts.
-        mix: see `MIX`.
+        mix: parts as in `TEACHING`; None for `mix_after` these labels.
         seed: of the random posts.
 
     Raises:
         InputError: for an invalid mix.
     """
+    mix = mix_after(len(labeled)) if mix is None else mix
     if not re.fullmatch(r"\d+:\d+:\d+", mix) or not sum(
         parts := list(map(int, mix.split(":")))
     ):
         raise InputError(
-            f"--mix is {mix!r}; expected three whole numbers, such as {MIX}"
+            f"--mix is {mix!r}; expected three whole numbers, such as {TEACHING}"
         )
     top, unsure, _ = (round(count * part / sum(parts)) for part in parts)
     if odds is None:

@@ -152,7 +152,7 @@ class LabeledResults:
         return remarks + machine_lines(self.machine, self.verdicts, ranks)
 
     def next_units(
-        self, feedback: Feedback | None, count: int, mix: str, seed: int
+        self, feedback: Feedback | None, count: int, mix: str | None, seed: int
     ) -> list[tuple[str, Unit]]:
         """The posts to label next, with their keys; see `learning.next_posts`."""
         scores = self.table.column("score").to_numpy()

@@ -37,6 +37,7 @@ from siamese_news_desk.decide.plan.design import (
 from siamese_news_desk.decide.plan.files import SEAL, sibling
 from siamese_news_desk.decide.plan.ledger import plans_over
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.texts import distinct
 from siamese_news_desk.decide.stopping import Goal, Stopping
 from siamese_news_desk.labels.journal import (
     CONFLICT,
@@ -361,10 +362,9 @@ class Goals(_Planned[Stopping]):
         """Ids of the posts to label next; empty once all goals are reached."""
         with self._guard:
             work = self.opened()
-            return [
-                unit.post
-                for unit in work.texts.units(work.needed(labels_in(self._log))[:count])
-            ]
+            ranks = work.needed(labels_in(self._log))
+            ranks = distinct(work.texts.units(ranks), ranks)[:count]
+            return [unit.post for unit in work.texts.units(ranks)]
 
     def _labels(self) -> Labels:
         """The labels of the posts of the results; such a post counts as drawn once it has one."""
