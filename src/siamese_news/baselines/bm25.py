@@ -35,8 +35,10 @@ class BM25:
         """
         if k1 < 0 or not 0 <= b <= 1:
             raise InputError(f"k1={k1}, b={b}; expected k1 >= 0 and 0 <= b <= 1")
-        self.k1, self.b = k1, b
-        self.repeats, self.stop_words = repeats, stop_words
+        self.k1 = k1
+        self.b = b
+        self.repeats = repeats
+        self.stop_words = stop_words
 
     def fit(
         self, posts: Sequence[list[str]], background: Iterable[list[str]] | None = None

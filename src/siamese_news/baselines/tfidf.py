@@ -31,7 +31,8 @@ class TfIdf:
                 f"lead={lead}, max_article_tokens={max_article_tokens}; expected lead >= 0 and "
                 "max_article_tokens >= 1 or None"
             )
-        self.max_article_tokens, self.lead = max_article_tokens, lead
+        self.max_article_tokens = max_article_tokens
+        self.lead = lead
         if lead:
             self.kind = "cosine + weighted lead cosine"
 

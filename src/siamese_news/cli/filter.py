@@ -124,7 +124,9 @@ def filter(
             opened = open_query(query, seeds)
             pool = open_pool(query, opened.model)
             outcome = filter_to_file(opened, pool, resume=resume, say=echo)
-    listed, searched, scores = outcome.listed or 0, outcome.searched, outcome.scores
+    listed = outcome.listed or 0
+    searched = outcome.searched
+    scores = outcome.scores
     share = f" ({listed / searched:.2%})" if searched else ""
     # An index omits posts of low scores.
     sure = scores.total and (listed or scores.of_all)

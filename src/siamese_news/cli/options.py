@@ -51,7 +51,8 @@ def search_command(
     """
 
     def parameter(name: str) -> inspect.Parameter:
-        option, kind = OPTIONS[name], TYPES[name]
+        option = OPTIONS[name]
+        kind = TYPES[name]
         flag = Query.flag(name)
         unset = getattr(default, name)
         value: Any = typer.Option(

@@ -79,7 +79,8 @@ def rank(
 
     use_threads(query.threads)
     query = format_of(query, "table")
-    out, format = query.out, str(query.format)
+    out = query.out
+    format = str(query.format)
     more = query.dedupe or query.map or query.author or query.second_look
     if scores_only and (
         out is None or format not in ("parquet", "jsonl", "csv") or more

@@ -79,7 +79,8 @@ class GroupDataset(Dataset[Item]):
         posts: Sequence[np.ndarray],
         negatives: Sequence[Sequence[tuple[int, int]]] = (),
     ) -> None:
-        self.articles, self.posts = articles, posts
+        self.articles = articles
+        self.posts = posts
         self.negatives = negatives or [()] * len(articles)
 
     def __len__(self) -> int:

@@ -25,7 +25,8 @@ class BadRow(Exception):
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.reason, self.message = reason, message
+        self.reason = reason
+        self.message = message
 
 
 @contextmanager

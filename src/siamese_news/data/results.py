@@ -103,7 +103,8 @@ def _parquet_columns(
     coded = ["article"] if "article" in columns else None
     with _parquet(path, read_dictionary=coded, pre_buffer=False) as file:
         scores = np.empty(file.metadata.num_rows)
-        ids, end = [], 0
+        ids = []
+        end = 0
         for batch in file.iter_batches(
             _PIECE, columns=["post", "score", *(coded or ())]
         ):

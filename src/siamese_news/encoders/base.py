@@ -167,7 +167,8 @@ class Encoder(nn.Module):
             }
         finally:
             for module in attentions.values():
-                module.record, module.recorded = False, None
+                module.record = False
+                module.recorded = None
         return Explanation(vectors.detach(), contributions, recorded, self.alphas())
 
 

@@ -233,7 +233,8 @@ class StarEncoder(Encoder):
             nodes = self.residuals[2 * cycle](
                 nodes, self.dropout(self.activation(update))
             )
-            star_nodes, star_relay = nodes, relay
+            star_nodes = nodes
+            star_relay = relay
             if self.pre_norm:
                 star_nodes, star_relay = self._normalized(norms, nodes, relay)
             update = star(star_relay, star_nodes, mask)

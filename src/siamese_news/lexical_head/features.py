@@ -21,7 +21,8 @@ FIRST_BIGRAM = 3 << 61
 
 def bigram_ids(ids: Ids) -> Ids:
     """The ids of the pairs of neighbors, in their order: one fewer than the words."""
-    left, right = ids[:-1].astype(np.uint64), ids[1:].astype(np.uint64)
+    left = ids[:-1].astype(np.uint64)
+    right = ids[1:].astype(np.uint64)
     mixed = finalized(
         (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
     )
@@ -56,7 +57,8 @@ def counted(texts: Sequence[Ids]) -> tuple[Ids, Ids, Ids, int]:
         (ones, joined.flat, joined.offsets), shape=shape, copy=True
     )
     by_row.sort_indices()
-    rows, ids = joined.rows, by_row.indices
+    rows = joined.rows
+    ids = by_row.indices
     changes = np.ones(len(ids), bool)
     changes[1:] = (ids[1:] != ids[:-1]) | (rows[1:] != rows[:-1])
     first = np.flatnonzero(changes)
@@ -66,7 +68,9 @@ def counted(texts: Sequence[Ids]) -> tuple[Ids, Ids, Ids, int]:
 def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
     """`distinct` of the texts' words and pairs, for all texts at once."""
     joined = TokenIds.of(texts)
-    lengths, rows, flat = joined.lengths, joined.rows, joined.flat
+    lengths = joined.lengths
+    rows = joined.rows
+    flat = joined.flat
     pairs = np.maximum(lengths - 1, 0)
     offsets = np.concatenate([[0], np.cumsum(lengths + pairs)])
     features = np.empty(offsets[-1], np.int64)
@@ -93,7 +97,8 @@ def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
 
 def groups(ids: Ids, words: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Which ids are words of the vocabulary, unknown words, and pairs."""
-    is_word, paired = ids < words, ids >= FIRST_BIGRAM
+    is_word = ids < words
+    paired = ids >= FIRST_BIGRAM
     return is_word, ~is_word & ~paired, paired
 
 

@@ -67,7 +67,8 @@ class TermHead:
     ) -> "TermHead":
         """The head whose background are these texts, as word ids, with an option of conf/terms."""
         every = [*articles, *posts]
-        pairs, kind = bigram_counters(every), TermOptions.of(options)
+        pairs = bigram_counters(every)
+        kind = TermOptions.of(options)
         head = cls(
             frequencies, pairs, texts=len(every), typical=(1.0, 1.0), options=kind
         )
@@ -95,7 +96,8 @@ class TermHead:
         if config is None:
             return None
         options = dict(config)
-        texts, typical = options.pop("texts"), options.pop("typical")
+        texts = options.pop("texts")
+        typical = options.pop("typical")
         if type(texts) is not int or not 0 <= texts <= 2**62:
             raise InputError(
                 f"terms: texts={texts!r}; expected how many background texts there were"
@@ -127,7 +129,8 @@ class TermHead:
                 f"terms: texts={self.texts}, and a word is in {most} of them; expected at least as "
                 "many texts as the most frequent word is in"
             )
-        self.frequencies, self.pairs = frequencies, pairs
+        self.frequencies = frequencies
+        self.pairs = pairs
         # No post is longer than one of ten thousand words that no background text has.
         rarest = smoothed_idf(np.zeros(1), self.texts, add=1.0)[0] ** self.options.power
         if not all(_SHORTEST <= length <= _LONGEST * rarest for length in self.typical):

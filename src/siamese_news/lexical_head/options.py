@@ -338,7 +338,8 @@ _ASCENDING = (
 def _checked_numbers(options: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     """Dotted names and values, all of the right type, finite and within their bounds."""
     for option in fields(options):
-        value, name = getattr(options, option.name), f"{prefix}{option.name}"
+        value = getattr(options, option.name)
+        name = f"{prefix}{option.name}"
         if is_dataclass(value):
             yield from _checked_numbers(value, f"{name}.")
             continue

@@ -71,7 +71,9 @@ class TermWeights:
     def _article_rows(
         self, texts: Sequence[Ids], columns: Ids, factors: Factors, *, lead: bool
     ) -> sparse.csr_matrix:
-        rows, columns_of, values = [], [], []
+        rows = []
+        columns_of = []
+        values = []
         for row, (text, row_factors) in enumerate(zip(texts, factors, strict=True)):
             for share, ids, by in self._parts(text, row_factors[: len(text)]):
                 ids, first, place, counts = np.unique(

@@ -65,7 +65,8 @@ class Relevance:
         post_ids: Sequence[str],
         qrels: Mapping[str, Mapping[str, int]],
     ) -> None:
-        self.article_ids, self.post_ids = article_ids, post_ids
+        self.article_ids = article_ids
+        self.post_ids = post_ids
         self.article_ranks = id_ranks(article_ids)
         self.post_ranks = id_ranks(post_ids)
         column_of = {post: column for column, post in enumerate(post_ids)}

@@ -101,7 +101,8 @@ def randomization_test(
         signs = 1.0 - 2.0 * ((patterns[:, None] >> np.arange(n)) & 1)
         return float((np.abs(signs @ differences) >= bar).mean())
     generator = np.random.default_rng(seed)
-    count, left = 0, samples
+    count = 0
+    left = samples
     while left:
         size = min(left, max(1, _CHUNK // n))
         signs = generator.integers(0, 2, size=(size, n), dtype=np.int8) * 2.0 - 1.0

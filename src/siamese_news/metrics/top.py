@@ -46,7 +46,8 @@ class RankingTop:
             raise ValueError(
                 f"thresholds={thresholds}, depth={depth}; expected whole numbers >= 1"
             )
-        self._relevance, self._thresholds = relevance, thresholds
+        self._relevance = relevance
+        self._thresholds = thresholds
         rows, width = relevance.shape
         size = min(max(*thresholds, *ALL_ROWS), rows * width)
         self.relevant_keys = np.full(len(relevance.articles), NOTHING)

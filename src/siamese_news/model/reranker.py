@@ -71,7 +71,8 @@ class TextRanker(nn.Module):
         super().__init__()
         self.vocabulary = vocabulary
         self.embedding = embedding
-        self.exact_match, self.link_match = exact_match, link_match
+        self.exact_match = exact_match
+        self.link_match = link_match
         self.ranker_config = dict(ranker)
         self.tokenizer_config = dict(tokenizer or {})
         self.ranker = build_ranker(
@@ -267,7 +268,8 @@ class EncodedTexts(NamedTuple):
     ) -> IdBatch:
         """Pairs of the queries and posts at these rows; `known` are the batch's labels and rows."""
         distinct, group = np.unique(queries, return_inverse=True)
-        pieces, links = None, None
+        pieces = None
+        links = None
         if self.pieces is not None:
             of_queries, of_posts, of_links = self.pieces
             pieces = (

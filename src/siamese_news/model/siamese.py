@@ -237,7 +237,8 @@ class Model(TextModel, nn.Module):
     @classmethod
     def of(cls, folder: str | Path, content: FolderContent) -> "Model":
         """The model in a folder, from what `read_folder` returned."""
-        config, words = content.config, content.words
+        config = content.config
+        words = content.words
         kind = config.get("kind")
         if kind != "encoder":
             raise InputError(

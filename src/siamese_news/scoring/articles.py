@@ -53,7 +53,8 @@ class Group:
             matrices.append(self.vectors)
         for vectors in matrices:
             mine = slice(vectors.indptr[row], vectors.indptr[row + 1])
-            ids, values = vectors.indices[mine], vectors.data[mine]
+            ids = vectors.indices[mine]
+            values = vectors.data[mine]
             for paired in (False, True):
                 group = (columns[ids] >= FIRST_BIGRAM) == paired
                 before = np.linalg.norm(values[group])

@@ -64,7 +64,9 @@ class Setting:
 
     def new_pool(self) -> PoolState:
         """The statistics of a pool without posts."""
-        options, words, counters = self.options, len(self.vocabulary), 0
+        options = self.options
+        words = len(self.vocabulary)
+        counters = 0
         best = options.smoothing.posts if options.smoothing.weight else 0
         if options.excess.weight:
             best = max(best, rules.STRONGEST)
@@ -101,7 +103,8 @@ class Basis:
     @classmethod
     def before_pool(cls, setting: Setting) -> "Basis":
         """That of articles which have seen no pool."""
-        options, articles = setting.options, setting.articles
+        options = setting.options
+        articles = setting.articles
         surface = None
         if options.surface.weight:
             surface = SurfaceScores(

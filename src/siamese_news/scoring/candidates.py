@@ -58,7 +58,8 @@ class Candidates:
     """
 
     def __init__(self, articles: int, count: int) -> None:
-        self.count, self.articles = count, articles
+        self.count = count
+        self.articles = articles
         self._keys: list[Keys] = [np.zeros(0, np.uint64) for _ in range(articles)]
         # Millionths, so that equal scores are equal.
         self._scores = [np.zeros(0, np.int32) for _ in range(articles)]
@@ -99,7 +100,8 @@ class Candidates:
             if len(good):
                 used[good] = True
                 self._extend(article, keys[good], line[good])
-        texts_kept, names = texts.take(wanted[used]), keys[used].tolist()
+        texts_kept = texts.take(wanted[used])
+        names = keys[used].tolist()
         content = texts_kept.flat.tobytes()
         ends = (texts_kept.offsets * texts_kept.flat.itemsize).tolist()
         for key, start, end in zip(names, ends, ends[1:], strict=False):
@@ -125,11 +127,13 @@ class Candidates:
 
     def _cut(self, article: int) -> None:
         """Sort an article's list, best first, without repetitions, and cut it to size."""
-        keys, scores = self._keys[article], self._scores[article]
+        keys = self._keys[article]
+        scores = self._scores[article]
         order = np.lexsort((-scores, keys))
         order = order[np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))]
         order = order[np.lexsort((keys[order], -scores[order]))][: self.count]
-        self._keys[article], self._scores[article] = keys[order], scores[order]
+        self._keys[article] = keys[order]
+        self._scores[article] = scores[order]
         if len(order) == self.count > 0:
             self._least[article] = int(scores[order[-1]])
 

@@ -108,7 +108,9 @@ class PostReader:
         self, model: TextModel, *, dense: bool, encoder: EncodedOnce | None = None
     ) -> None:
         assert model.terms is not None
-        self._model, self._terms, self.dense = model, model.terms, dense
+        self._model = model
+        self._terms = model.terms
+        self.dense = dense
         self._encoder = encoder if dense else None
         self._heads = model.text_heads()
 
@@ -145,7 +147,9 @@ class PostReader:
     ) -> Posts:
         """Read the word ids of P posts, with their vectors (P, D) if another encoder gave them."""
         ids = TokenIds.of(texts)
-        vectors, factors, means = None, None, None
+        vectors = None
+        factors = None
+        means = None
         if (self.dense and cached_vectors is None) or self._model.has_factors:
             vectors, factors = self._heads(ids, "post")
         if cached_vectors is not None:

@@ -57,7 +57,8 @@ def learn(
     `before` is their basis before it. The pool decides the degrees (`Lesson.degrees`) unless they
     are given.
     """
-    options, posts = setting.options, pool.counts.posts
+    options = setting.options
+    posts = pool.counts.posts
     alike, trust = _likeness(setting, pool)
     views = _word_views(setting, before.articles, pool, alike)
     if degrees is None:
@@ -124,8 +125,10 @@ def decided_degrees(
 
 def _likeness(setting: Setting, pool: PoolState) -> tuple[Floats, Floats]:
     """(A,) how far each article's best posts resemble each other, and how far they may lead it."""
-    options, count = setting.options, len(setting)
-    alike, trust = np.zeros(count), np.ones(count)
+    options = setting.options
+    count = len(setting)
+    alike = np.zeros(count)
+    trust = np.ones(count)
     leads = bool(options.feedback.weight) or bool(options.surface.weight)
     if leads or options.smoothing.weight:
         alike = np.array([_alike(setting, pool, article) for article in range(count)])
@@ -155,7 +158,8 @@ def _word_views(
 
     That is how far the vectors confirm it and may decide, and how widely to smooth.
     """
-    options, candidates = setting.options, pool.candidates
+    options = setting.options
+    candidates = pool.candidates
     views = _WordViews(np.zeros(len(setting)), np.zeros(len(setting)), {})
     confirms = setting.read.dense and options.agreement.weight > options.dense
     smooths = bool(options.smoothing.weight)
@@ -201,7 +205,8 @@ def _shared(setting: Setting, pool: PoolState, article: int, keys: list[int]) ->
 
 def _weights(setting: Setting, pool: PoolState, views: _WordViews) -> MixtureWeights:
     """How much words, vectors and the excess of a cosine weigh."""
-    options, excess = setting.options, setting.options.excess
+    options = setting.options
+    excess = setting.options.excess
     more = options.agreement.weight - options.dense
     shares = np.full(len(setting), options.dense, np.float32)
     for article in views.leaders:
@@ -223,7 +228,8 @@ def _rests(
     What is common among them says nothing about the article: there the function words of its
     language are told from the words of its story.
     """
-    candidates, rests = pool.candidates, {}
+    candidates = pool.candidates
+    rests = {}
     if pool.counts.posts < setting.options.focused_pool.posts:
         return {}
     for article in np.flatnonzero(setting.foreign & (degrees == 0)).tolist():
@@ -239,7 +245,9 @@ def _feedback(
     setting: Setting, pool: PoolState, degrees: Floats, trust: Floats
 ) -> Feedback:
     """The posts that expand each article."""
-    rule, candidates, best = setting.options.feedback, pool.candidates, []
+    rule = setting.options.feedback
+    candidates = pool.candidates
+    best = []
     language = _languages(setting, pool)
     for article, degree in enumerate(degrees.tolist()):
         mine: list[int] = []
@@ -260,7 +268,8 @@ def _languages(setting: Setting, pool: PoolState) -> Callable[[str, int], str | 
 
     The result is None where it may be the article's own.
     """
-    words, candidates = setting.vocabulary.words, pool.candidates
+    words = setting.vocabulary.words
+    candidates = pool.candidates
 
     @cache
     def language(of_article: str, key: int) -> str | None:

@@ -98,7 +98,8 @@ class MixtureScorer(Scorer):
     def evidence(self, articles: Sequence[int]) -> list[Evidence]:
         if self.lesson is None:
             return [Evidence() for _ in articles]
-        candidates, evidence_of = self.lesson.pool.candidates, {}
+        candidates = self.lesson.pool.candidates
+        evidence_of = {}
         for some, union, lists in candidates.together(articles, COMPARED):
             posts = self.setting.read.of_candidates(candidates, union.tolist())
             scores = self.basis.scores(posts)[some]
@@ -147,7 +148,8 @@ class MixtureScorer(Scorer):
     def matched_terms(self, posts: Content, limit: int = 8) -> list[list[str]]:
         if not isinstance(posts, TokenIds):
             check_texts(posts, "matched_terms: posts")
-        setting, articles = self.setting, self.basis.articles
+        setting = self.setting
+        articles = self.basis.articles
         read = setting.read_words(posts)
         best = articles.heads(read)[0].argmax(axis=0)  # (P,) an article of each post
         terms: list[list[str]] = [[] for _ in read.ids]
@@ -265,7 +267,8 @@ class MixturePass(Observer):
     """
 
     def __init__(self, setting: Setting, basis: Basis) -> None:
-        self.setting, self.basis = setting, basis
+        self.setting = setting
+        self.basis = basis
         self.pool = setting.new_pool()
 
     @override
@@ -274,7 +277,9 @@ class MixturePass(Observer):
             self._observe(read)
 
     def _observe(self, posts: Posts) -> None:
-        pool, options, basis = self.pool, self.setting.options, self.basis
+        pool = self.pool
+        options = self.setting.options
+        basis = self.basis
         lexical, dense = basis.articles.heads(posts)
         pool.counts.add(posts.rows, posts.terms, len(posts.ids))
         if basis.surface is not None:

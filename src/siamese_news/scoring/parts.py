@@ -18,7 +18,8 @@ def score_parts(
     basis: Basis, reader: PostReader, post: str, article: int
 ) -> ScoreParts:
     """The parts of a post's score for an article; see `ScoreParts`."""
-    read, names = reader([post]), reader.names(post)
+    read = reader([post])
+    names = reader.names(post)
     own_weight, neighbors = _leaning(basis, read, article)
     posts = _with_neighbors(reader, read, neighbors)
     # (P,) what a unit of each one's score adds: of the post, then of its neighbors.
@@ -49,7 +50,8 @@ def score_parts(
 
 def _leaning(basis: Basis, read: Posts, article: int) -> tuple[float, list[Neighbor]]:
     """The weight of the post's own score in the whole one, and its neighbors with theirs."""
-    own_weight, neighbors = 1.0, list[Neighbor]()
+    own_weight = 1.0
+    neighbors = list[Neighbor]()
     if basis.smoothed is not None:
         own_weight, neighbors = basis.smoothed.neighbors(read, article)
     scale = float(basis.scales[article])

@@ -53,7 +53,9 @@ class PassageScores:
         candidates: Candidates,
         options: Passages,
     ) -> None:
-        self._surface, self._articles, self._options = surface, articles, options
+        self._surface = surface
+        self._articles = articles
+        self._options = options
         keys = [np.zeros(0, np.uint64)] * len(articles)
         values = [np.zeros(0, np.float32)] * len(articles)
         for some, union, lists in candidates.together(
@@ -133,7 +135,8 @@ class PassageScores:
         self, words: Words, article: int
     ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """An article's Q passages: unit vectors (Q, F), and how often each word is there (Q, W)."""
-        ids, size = self._articles[article], self._options.words
+        ids = self._articles[article]
+        size = self._options.words
         step = max(size // 2, 1)
         starts = range(0, max(len(ids) - size, 0) + step, step)
         parts = TokenIds.of([ids[start : start + size] for start in starts])

@@ -99,7 +99,8 @@ class PoolState:
         cosines = np.zeros((len(saved["about"]), BINS), np.int32)
         cosines.ravel()[saved["bins"]] = saved["in_bins"]
         which = np.arange(len(cosines)) if of is None else np.array(of, np.int64)
-        self.about, self.cosines = saved["about"][which], cosines[which]
+        self.about = saved["about"][which]
+        self.cosines = cosines[which]
         self.candidates = Candidates.restored(
             saved, self.candidates.count, which.tolist()
         )

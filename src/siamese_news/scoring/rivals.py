@@ -30,7 +30,8 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     """
     assert model.terms is not None
     ids = [model.ids(text)[:_WORDS] for text in articles]
-    weights, columns = model.terms.background(), np.unique(np.concatenate(ids))
+    weights = model.terms.background()
+    columns = np.unique(np.concatenate(ids))
     vectors = np.zeros((len(ids), len(columns)), np.float32)
     for row, seed_ids in enumerate(ids):
         words, counts = np.unique(seed_ids, return_counts=True)

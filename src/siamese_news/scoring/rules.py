@@ -92,7 +92,8 @@ def agreement(
 
     By the lexical scores and the cosines of its best posts, best first.
     """
-    first, others = cosines[: options.first], cosines[options.first :]
+    first = cosines[: options.first]
+    others = cosines[options.first :]
     if not len(others):
         return 0.0
     apart = float(first.mean(dtype=np.float64) - others.mean(dtype=np.float64))

@@ -46,7 +46,8 @@ class Neighbors:
         Products of `terms` are the lexical similarities; the vectors are unit vectors. `wider` has
         the gate of `Widening`, and its numbers.
         """
-        count, (gate, widening) = terms.shape[0], wider
+        count = terms.shape[0]
+        (gate, widening) = wider
         most = widening.neighbors if gate else options.neighbors
         many = max(0, min(most, count - 1))
         similarity = np.asarray((terms @ terms.T).toarray(), np.float64)
@@ -143,9 +144,13 @@ class SmoothedScores:
         widening: Widening,
         gates: NDArray[np.float64],
     ) -> None:
-        self._candidates, self._reader, self._weights = candidates, reader, weights
-        self._score, self._options = score, options
-        self._widening, self._gates = widening, gates
+        self._candidates = candidates
+        self._reader = reader
+        self._weights = weights
+        self._score = score
+        self._options = options
+        self._widening = widening
+        self._gates = gates
         count = candidates.articles
         keys: list[Keys] = [np.zeros(0, np.uint64)] * count
         values: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * count
@@ -196,7 +201,8 @@ class SmoothedScores:
             articles, self._candidates.count
         ):
             posts = self._reader.of_candidates(self._candidates, union.tolist())
-            terms, vectors = unit_terms(posts, self._weights), _vectors(posts)
+            terms = unit_terms(posts, self._weights)
+            vectors = _vectors(posts)
             before = self._score(posts, some).astype(np.float64)
             for line, article, keys in zip(before, some, lists, strict=True):
                 places = np.searchsorted(union, keys)

@@ -157,7 +157,8 @@ class SurfaceScores:
         articles: TokenIds,
         options: Surface,
     ) -> None:
-        self._options, self._power = options, terms.options.power
+        self._options = options
+        self._power = terms.options.power
         self.vocabulary_size = len(vocabulary)
         self._known = _grams_of(vocabulary, options.characters)
         frequencies = terms.frequencies.astype(np.float64)
@@ -180,7 +181,8 @@ class SurfaceScores:
         self.counting: Bools = self._foreign >= _LACKING
         shares = self._foreign + self._background_shares(self._foreign)
         self._shares = [(self._background, shares)]
-        self.pool, self._posts = self._background, terms.texts
+        self.pool = self._background
+        self._posts = terms.texts
         self._of_words = frequencies
 
     @cached_property
@@ -245,7 +247,8 @@ class SurfaceScores:
         of_words, unknown = np.split(counts.astype(np.float64), [self.vocabulary_size])
         surface = copy(self)
         surface.__dict__.pop("views", None)
-        surface._of_words, surface._posts = of_words, posts
+        surface._of_words = of_words
+        surface._posts = posts
         surface._of_grams = self._known.T @ of_words + unknown
         surface.pool = surface._idf(surface._of_grams, posts)
         both = (
@@ -330,7 +333,8 @@ class SurfaceScores:
             shares = sparse.diags_array((1 + np.log(counts)) / counts)
             rows = sparse.csr_matrix(sparse.diags_array(times * 1.0) @ rows @ shares)
             vectors = sparse.csr_matrix(rows.sum(axis=0).reshape(1, -1))
-        of_post, of_article = np.zeros(len(ids)), np.zeros(len(self._ids))
+        of_post = np.zeros(len(ids))
+        of_article = np.zeros(len(self._ids))
         article_counts = np.asarray(self._counts[[article]].todense())[0]
         gram_counts = np.maximum(self._grams.T @ article_counts, 1.0)
         for view in self.views:

@@ -37,7 +37,8 @@ class MixtureWeights:
     ) -> Floats:
         """The scores for some articles, or all, from L and D (A, P); None if D does not count."""
         mine = slice(None) if articles is None else list(articles)
-        shares, excesses = self.shares[mine][:, None], self.excesses[mine][:, None]
+        shares = self.shares[mine][:, None]
+        excesses = self.excesses[mine][:, None]
         mixed: Floats = lexical * (1 - shares - excesses)
         if dense is not None:
             mixed += shares * dense

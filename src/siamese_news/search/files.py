@@ -82,7 +82,8 @@ class FilePool(StreamPool):
         super().__init__(
             stream, folder=None if out is None or is_stream(out) else out.parent
         )
-        self.stream, self._note = stream, note
+        self.stream = stream
+        self._note = note
         self._passes = 0
         self._started = time.monotonic()
 

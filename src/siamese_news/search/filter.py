@@ -103,7 +103,8 @@ def _learned(opened: OpenQuery, pool: Pool, part: PartialResults) -> Scorer:
     )
     if scorer is not before:
         progress.blocks = 0  # of the second pass
-        progress.state, progress.observed = scorer.state(), True
+        progress.state = scorer.state()
+        progress.observed = True
         part.save()
     return scorer
 

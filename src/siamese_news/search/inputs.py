@@ -113,7 +113,8 @@ class CheckedPosts:
     def __init__(
         self, posts: Iterable[Post], progress: bool | Callable[[int], None] = False
     ) -> None:
-        self._posts, self._progress = posts, progress
+        self._posts = posts
+        self._progress = progress
         self._passes = 0
 
     def __iter__(self) -> Iterator[Post]:
@@ -170,7 +171,8 @@ class _Records(Generic[Record]):
                 "them, a table of pandas, polars or pyarrow, or an iterator (files: "
                 "siamese_news.open_posts, siamese_news.read_articles)"
             )
-        self._inputs, self._name = inputs, name
+        self._inputs = inputs
+        self._name = name
         self._kind: type[Record] = kind
         self._convert: Callable[[dict[str, Any], int], Record] = convert
 

@@ -215,7 +215,8 @@ class OpenQuery:
         out = self.query.out
         if out is None or is_stream(out):
             return
-        kind, cut = outcome.scorer.kind, outcome.cut
+        kind = outcome.scorer.kind
+        cut = outcome.cut
         done = {"scored": outcome.scored}
         if outcome.listed is not None:
             done["kept"] = outcome.listed
@@ -248,8 +249,12 @@ class OpenQuery:
         return {article.id: article.title for article in self.seeds.articles}
 
 
-def open_query(query: Query, seeds: Seeds) -> OpenQuery:
-    """Load the models of a query; a missing library is reported before the search."""
-    opened = OpenQuery(query, seeds, *open_named(query.model))
-    _ = opened.second_look
+def open_query(query: Query, seeds: Seeds, model: AnyModel | None = None) -> OpenQuery:
+    """A query with its models, of which `model` may be open already.
+
+    A missing library is reported before the search.
+    """
+    named = open_named(query.model) if model is None else (model, {})
+    opened = OpenQuery(query, seeds, *named)
+    _ = opened.second_look  # loads it
     return opened

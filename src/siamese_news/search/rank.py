@@ -275,7 +275,9 @@ def write_scores(stream: IO[Any], opened: OpenQuery, pool: Pool) -> Outcome:
     posts is in memory at a time. `stream` takes bytes for the format ``parquet`` and text for
     ``jsonl`` and ``csv``.
     """
-    seeds, window, format = opened.seeds, opened.window, opened.query.format
+    seeds = opened.seeds
+    window = opened.window
+    format = opened.query.format
     assert format is not None
     columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
     scorer = pool.observe(opened.scorer(), window)

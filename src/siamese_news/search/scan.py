@@ -117,7 +117,8 @@ class _SpooledPosts(Sequence[Post]):
     """The posts of a block, read when the first one is used: most blocks need none."""
 
     def __init__(self, count: int, read: Callable[[], list[Post]]) -> None:
-        self._count, self._read = count, read
+        self._count = count
+        self._read = read
         self._posts: list[Post] | None = None
 
     def __len__(self) -> int:

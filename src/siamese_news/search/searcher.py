@@ -31,7 +31,7 @@ from siamese_news.search.inputs import (
     results_of_search,
 )
 from siamese_news.search.keywords import find_keywords
-from siamese_news.search.opening import OpenQuery
+from siamese_news.search.opening import OpenQuery, open_query
 from siamese_news.search.partial_results import PartialResults
 from siamese_news.search.pool import Pool
 from siamese_news.search.query import FILTER, Query, SearchOptions, check_cut
@@ -364,9 +364,7 @@ class Searcher:
             (),
             query.distinct,
         )
-        opened = OpenQuery(query, seeds, self.model)
-        _ = opened.second_look  # a missing library is reported before the search
-        return opened
+        return open_query(query, seeds, self.model)
 
     def _say(
         self,

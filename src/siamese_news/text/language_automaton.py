@@ -76,7 +76,8 @@ class Automaton:
         places = (np.cumsum(lengths) - lengths)[order]
         ends = places + lengths[order]
         states = np.zeros(len(texts), np.int64)
-        rows, outputs = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        rows = [np.zeros(0, np.int64)]
+        outputs = [np.zeros(0, np.int64)]
         reading = np.count_nonzero(places < ends)
         while reading >= _FEW:
             starts = self._row_starts[states[:reading]]

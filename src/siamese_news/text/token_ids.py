@@ -117,7 +117,9 @@ class ChunkIds(dict[str, tuple[int, ...]]):
         most: int = _MEMO_CHUNKS,
     ) -> None:
         super().__init__()
-        self._ids, self._words, self._most = ids, words, most
+        self._ids = ids
+        self._words = words
+        self._most = most
         self._unknown: dict[int, str] = {}
         self._older: dict[str, tuple[int, ...]] = {}
         self._older_unknown: dict[int, str] = {}

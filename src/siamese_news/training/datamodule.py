@@ -304,7 +304,8 @@ class SiameseDataModule(pl.LightningDataModule):
                 f"data.texts={self.data['texts']}: texts without pairs are read by task=distil "
                 "alone; leave it out, or train with task=distil"
             )
-        self.seed, self.num_workers = seed, num_workers
+        self.seed = seed
+        self.num_workers = num_workers
         if isinstance(vectors, str):
             vectors = dict(composed(f"vectors={vectors}")["vectors"])
         self._vectors: Mapping[str, Any] | TextModel | None = vectors

@@ -84,7 +84,8 @@ class DistilDataModule(SiameseDataModule):
         **options: Unpack[DataOptions],
     ) -> None:
         super().__init__(seed=seed, num_workers=num_workers, **options)
-        self.task, self.device = task, device
+        self.task = task
+        self.device = device
         self._ids: tuple[tuple[str, ...], TokenIds] | None = None
 
     @cached_property

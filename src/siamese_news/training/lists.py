@@ -156,7 +156,8 @@ def training_lists(
             f"task.lists={dict(options)}; expected lexical from 0 to 1, and a temperature, near "
             "and candidates above 0"
         )
-    known_ids_of, vectors = [], []
+    known_ids_of = []
+    vectors = []
     for texts, taught_vectors in zip((articles, posts), teacher, strict=True):
         known_ids = [ids[ids < len(terms.frequencies)] for ids in texts]
         rows_kept = [row for row, ids in enumerate(known_ids) if len(ids) >= 2]

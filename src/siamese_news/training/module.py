@@ -122,7 +122,8 @@ class SiameseModule(pl.LightningModule):
             schedule=schedule,
             terms=terms,
         )
-        self._limits, self.batch_tokens = limits, batch_tokens
+        self._limits = limits
+        self.batch_tokens = batch_tokens
         self._terms_option = options["terms"]
         self._vectors_option = options["vectors"]
         self._untaught = model is None
@@ -299,7 +300,8 @@ class SiameseModule(pl.LightningModule):
         spaces = [(articles, posts)]
         if self.terms is not None:
             spaces.append(self.terms(*ids, *factors, *post_factors))
-        losses, mined = [], []
+        losses = []
+        mined = []
         for articles, posts in spaces:
             losses.append(self.objective(articles[row_of], posts, *labels))
             if self.objective.mined is not None:

@@ -75,7 +75,8 @@ class SiameseObjective(nn.Module):
         self.loss = loss
         self.miner = miner
         self.anchors = anchors
-        self.gather_across_devices, self.cache = gather_across_devices, cache
+        self.gather_across_devices = gather_across_devices
+        self.cache = cache
         self.mined: Mined | None = None
         if type(loss).__name__ in _ONE_SIDE and anchors != "both":
             raise InputError(

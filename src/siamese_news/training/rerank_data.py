@@ -118,7 +118,8 @@ def read_reranking(name: str) -> RerankCollection:
 
 def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
     """Texts and years of the topics: topic id -> text, topic id -> year."""
-    queries, years = {}, {}
+    queries = {}
+    years = {}
     path = folder / "queries.jsonl.gz"
     for line, record in read_jsonl(path):
         where = f"{path}:{line}"
@@ -130,7 +131,8 @@ def read_queries(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
             raise InputError(
                 f"{where}: metadata.year is {year!r}; expected a year, e.g. 2013"
             )
-        queries[query], years[query] = text, year
+        queries[query] = text
+        years[query] = year
     return queries, years
 
 
@@ -256,7 +258,8 @@ class Pairs(IterableDataset[IdBatch]):
         negatives: float | None = None,
         seed: int = 0,
     ) -> None:
-        self.encoded, self.batch_size = encoded, batch_size
+        self.encoded = encoded
+        self.batch_size = batch_size
         self.shuffle = shuffle
         self.negatives = negatives
         self.seed = seed

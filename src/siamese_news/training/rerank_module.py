@@ -42,8 +42,10 @@ class RerankModule(pl.LightningModule):
         validate_queries: int | None = None,
     ) -> None:
         super().__init__()
-        self.model, self.qrels = model, qrels
-        self.train_pairs, self.dev_pairs = train, dev
+        self.model = model
+        self.qrels = qrels
+        self.train_pairs = train
+        self.dev_pairs = dev
         self._optimizer = optimizer
         self._schedule = schedule
         self.seed = seed

@@ -112,7 +112,8 @@ def complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
         several = False
     else:
         yield from _wrong(key, value, kind)
-        kinds, several = {}, True
+        kinds = {}
+        several = True
     required = kind.__required_keys__ if is_typeddict(kind) else frozenset()
     missing = [name for name in kinds if name in required and name not in value]
     if missing:

@@ -39,7 +39,8 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
 
     Each override that is not the same in all jobs is a column in front of the figures.
     """
-    jobs, overrides_of = [], []
+    jobs = []
+    overrides_of = []
     for name, path in _by_job(folder, ROW):
         if path.with_name(
             FAILED

@@ -172,7 +172,8 @@ class GrowingFile:
     """
 
     def __init__(self, path: Path, size: int, remedy: str) -> None:
-        self.path, self.size = path, size
+        self.path = path
+        self.size = size
         # "a" would write at the end, wherever the committed end is.
         self._stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
         have = os.fstat(self._stream.fileno()).st_size
@@ -283,7 +284,8 @@ def as_file(
 
 class _Pieces(io.RawIOBase):
     def __init__(self, pieces: Iterator[bytes], source: IO[bytes] | None) -> None:
-        self._pieces, self._source = pieces, source
+        self._pieces = pieces
+        self._source = source
         self._held = memoryview(b"")
         self._read = 0
 
@@ -328,7 +330,8 @@ def _unzstd(raw: io.BufferedReader) -> Iterator[bytes]:
 
     # The monthly dumps of Reddit have windows of 2 GiB, of which a short file fills little.
     unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
-    data, frame = b"", None
+    data = b""
+    frame = None
     while data := data or raw.read(_ZSTD_FEED):
         frame = frame or unpacker.decompressobj()
         try:

@@ -108,7 +108,8 @@ class SameIdError(Exception):
 
     def __init__(self, index: int, post: Post) -> None:
         super().__init__(post.id)
-        self.index, self.post = index, post
+        self.index = index
+        self.post = post
         self.missing = _NO_ID.fullmatch(post.id) is not None
 
 

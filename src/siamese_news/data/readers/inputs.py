@@ -42,7 +42,8 @@ class Input:
         *,
         named: bool = True,
     ) -> None:
-        self.name, self.named = name, named
+        self.name = name
+        self.named = named
         self.path = path
         self._pipe: Any = pipe
         self._head = bytearray()
@@ -84,13 +85,15 @@ class Input:
         handle = Path(f"/proc/self/fd/{copy.fileno()}")
         if handle.exists():  # a file without a name: not even kill -9 leaves it behind
             os.unlink(copy.name)
-            self.path, self._copy = handle, copy
+            self.path = handle
+            self._copy = copy
         else:
             copy.close()
 
     def _pieces(self, keep: bool) -> Iterator[bytes]:
         """A pipe from its beginning: first the part that was kept, then the rest."""
-        at, ended = 0, False
+        at = 0
+        ended = False
         while not ended:
             data = bytes(self._head[at:])
             # The first four bytes come in one piece, because they tell how the stream is packed.

@@ -160,7 +160,8 @@ class SharedLines:
     """
 
     def __init__(self, stream: IO[bytes], share: Share) -> None:
-        self._stream, self._share = stream, share
+        self._stream = stream
+        self._share = share
         self._at = 0
         self._within = False  # a line that is read in pieces
         self.skipped = 0

@@ -109,7 +109,8 @@ class PostStream:
             )
         sources = [sources] if isinstance(sources, str | Path) else sources
         choice = Choice(text_field, id_field, date_field, encoding, group_field)
-        self._strict, self._rejected = strict, rejected
+        self._strict = strict
+        self._rejected = rejected
         self._first_rows = first_rows
         self._share_of = share
         self._taken = frozenset(taken)

@@ -203,7 +203,8 @@ def _rows(stream: IO[bytes], table: Table) -> Iterator[tuple[int, list[str] | Ba
             row = next(rows, None)
             whole = row is None or len(taken) < 2 or not _swallowed(row, taken, table)
         except csv.Error:
-            row, whole = [], False
+            row = []
+            whole = False
         if whole and row:
             number, line = taken[0]
             if len(row) != len(table.names) and '\\"' in line and len(taken) == 1:

@@ -146,7 +146,8 @@ class TableRows:
     """Reads a `Table` by row."""
 
     def __init__(self, folder: Path, name: str, columns: int, *, packed: bool) -> None:
-        self._columns, self._packed = columns, packed
+        self._columns = columns
+        self._packed = packed
         places = read_array(folder, f"{name}_places", np.int64, 2)
         path = folder / f"{name}.npy"
         # A map outlives its file, which a reader needs while another process replaces the index.

@@ -28,7 +28,8 @@ class CosineTail:
     """
 
     def __init__(self, quantile: float, floor: float | None = None) -> None:
-        self._quantile, self.floor = quantile, floor
+        self._quantile = quantile
+        self.floor = floor
         self._rows: list[Ints] = []
         self._cosines: list[Floats] = []
         self._errors: list[Floats] = []
@@ -99,7 +100,8 @@ class _Candidates:
 
     def add(self, posts: TokenIds) -> Ints:
         """Take note of posts; (A,) the least score in millionths that is still of use."""
-        basis, candidates = self._observer.basis, self._observer.pool.candidates
+        basis = self._observer.basis
+        candidates = self._observer.pool.candidates
         for _, read in self._observer.setting.blocks(posts, "candidates"):
             scores = unsmoothed(basis.articles, basis.weights, read)
             candidates.add(scores, read.ids)
@@ -124,11 +126,13 @@ class _Candidates:
         counts. `counted` returns what `SurfaceScores.count` counts. Where this is not enough, the
         result is False, and every post has to be observed.
         """
-        setting, pool = self._observer.setting, self._observer.pool
+        setting = self._observer.setting
+        pool = self._observer.pool
         degrees = decided_degrees(setting, about, posts, np.ones(len(setting)))
         if setting.foreign.any() or degrees.any():
             return False
-        pool.counts.posts, pool.about = posts, about
+        pool.counts.posts = posts
+        pool.about = about
         if cosines is not None:
             pool.cosines = cosines
         if self._observer.basis.surface is not None:
@@ -188,7 +192,8 @@ class _Best:
     """
 
     def __init__(self, candidates: _Candidates, posts: Chosen) -> None:
-        self._candidates, self._posts = candidates, posts
+        self._candidates = candidates
+        self._posts = posts
         self.scored = [np.zeros(0, np.int64)]
         self._waiting: list[tuple[Ints, Floats]] = []
         # The first posts do not wait: they set the lowest useful score.
@@ -209,7 +214,8 @@ class _Best:
             return
         rows = np.concatenate([rows for rows, _ in self._waiting])
         most = np.concatenate([most for _, most in self._waiting], axis=1)
-        self._waiting, self._cells = [], 0
+        self._waiting = []
+        self._cells = 0
         together = _TOGETHER
         while True:
             left = (most >= self.floors).any(axis=0)

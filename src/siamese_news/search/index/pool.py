@@ -193,7 +193,8 @@ class StoredPosts(Sequence[Post]):
     """Posts of a segment, each read from the disk when it is used."""
 
     def __init__(self, segment: Segment, rows: Ints) -> None:
-        self._segment, self._rows = segment, rows
+        self._segment = segment
+        self._rows = rows
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -128,8 +128,10 @@ def _cosine_form(vectors: NDArray[np.float64]) -> ScoreForm:
 
 
 def _mixture_form(scorer: MixtureScorer) -> ScoreForm | None:
-    setting, weights = scorer.setting, scorer.basis.weights
-    articles, background = scorer.basis.articles, setting.articles.background
+    setting = scorer.setting
+    weights = scorer.basis.weights
+    articles = scorer.basis.articles
+    background = setting.articles.background
     follows_pool = any(group.weights is not background for group in articles.groups)
     if setting.read.whole_texts or setting.articles.factors is not None or follows_pool:
         return None

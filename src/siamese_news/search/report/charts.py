@@ -212,7 +212,8 @@ def timeline_chart(
 
 def curve_chart(points: Sequence[tuple[int, int]]) -> BarChart:
     """A count (second) that each step (first) raises by one at most, and the line if each did."""
-    steps, total = max(points[-1][0], 1), max(points[-1][1], 1)
+    steps = max(points[-1][0], 1)
+    total = max(points[-1][1], 1)
     shown = [points[len(points) * place // _POINTS] for place in range(_POINTS)]
 
     def x(step: float) -> float:

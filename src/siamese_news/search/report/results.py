@@ -364,7 +364,8 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _histogram(scores: ScoreHistogram, where: str) -> Histogram:
     place = f"{where}: field 'histogram'"
-    edges, counts = scores["edges"], scores["counts"]
+    edges = scores["edges"]
+    counts = scores["counts"]
     if not counts or len(edges) != len(counts) + 1:
         raise InputError(
             f"{place} has {len(edges)} edges and {len(counts)} counts; expected one edge more than "
