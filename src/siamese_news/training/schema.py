@@ -91,40 +91,43 @@ def complaints(key: str, value: Any, kind: Any) -> Iterator[str]:
         value: plain values.
         kind: its type; a `TypedDict` names the options that a mapping may and must have.
     """
-    mappings = [inner for inner in (kind, *get_args(kind)) if is_typeddict(inner)]
-    if get_origin(kind) is list and mappings and isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from complaints(f"{key}[{number}]", inner, mappings[0])
-        return
-    if (
-        isinstance(value, Mapping)
-        and mappings
-        and get_origin(kind) in (Union, UnionType)
-    ):
-        kind = mappings[0]
     if not isinstance(value, Mapping):
-        yield from _wrong(key, value, kind)
+        (member,) = get_args(kind) if get_origin(kind) is list else (None,)
+        if is_typeddict(member) and isinstance(value, list):
+            for number, inner in enumerate(value):
+                yield from complaints(f"{key}[{number}]", inner, member)
+        else:
+            yield from _wrong(key, value, kind)
         return
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(filter(is_typeddict, get_args(kind)), kind)
+    yield from _complaints_of_mapping(key, value, kind)
+
+
+def _complaints_of_mapping(
+    key: str, value: Mapping[str, Any], kind: Any
+) -> Iterator[str]:
+    """What is wrong with the names in a mapping, and with their values."""
+    required: frozenset[str] = frozenset()
+    several = False  # names of any kind
     if "_target_" in value:
         kinds, several = _kinds(value, key)
     elif is_typeddict(kind):
         kinds = get_type_hints(kind)
-        several = False
     else:
         yield from _wrong(key, value, kind)
-        kinds = {}
-        several = True
-    required = kind.__required_keys__ if is_typeddict(kind) else frozenset()
+        kinds, several = {}, True
+    if is_typeddict(kind):
+        required = kind.__required_keys__
     missing = [name for name in kinds if name in required and name not in value]
     if missing:
         yield f"{key}: {', '.join(missing)} is missing; expected {', '.join(kinds)}"
     if key in ("task.optimizer", "task.schedule") and "_target_" not in value:
         group = key.replace(".", "/")
         yield f"{key}: names no class; expected {group}=NAME, which has one, next to its values"
-    values = {
-        name: member for name, member in value.items() if not str(name).startswith("_")
-    }
-    for name, member in values.items():
+    for name, member in value.items():
+        if str(name).startswith("_"):
+            continue
         # What an encoder does not take is explained where it is built (`build_model`).
         if name in kinds or several or key.endswith("encoder"):
             yield from complaints(f"{key}.{name}", member, kinds.get(name, Any))
