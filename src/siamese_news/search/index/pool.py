@@ -234,71 +234,94 @@ def best_scores(
         for start in range(0, len(rows), BLOCK):
             yield _part(indexed.scorer, posts, number, rows[start : start + BLOCK])
 
-    # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
-    scales = indexed.scorer.scales()[:, None]
-    surface = indexed.surface(TokenIds.of([]))
+    reach = _Reach(indexed, bounds, wanted)
+    chunks = posts.without(first).chunks(bounds.articles)
+    asked = ((chunk, wanted.floors()) for chunk in chunks)
+    for (chunk, _), rows in ahead(reach.rows, asked):
+        for start in range(0, len(rows), BLOCK):
+            some = rows[start : start + BLOCK]
+            yield _part(indexed.scorer, posts, chunk.number, some)
 
-    @lru_cache(maxsize=2)  # the segments come in their order
-    def table(segment: Segment) -> Floats | None:
-        squares = indexed.surface_squares(segment.grams)
-        return None if squares is None else segment.by_code(squares)
 
-    def possible(asked: tuple[Chunk, Floats]) -> Ints:
+class _Reach:
+    """Finds the posts that can be in the results, by bounds on their scores.
+
+    The cheapest bounds come first: the vectors of few posts are needed, and the tokens of fewer.
+    """
+
+    def __init__(self, indexed: IndexedScorer, bounds: Bounds, wanted: Wanted) -> None:
+        self._indexed = indexed
+        self._bounds = bounds
+        self._wanted = wanted
+        self._scales = indexed.scorer.scales()[:, None]
+        # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
+        self._surface = indexed.surface(TokenIds.of([]))
+        # The segments come in their order.
+        self._squares_of = lru_cache(maxsize=2)(self._squares)
+
+    def rows(self, asked: tuple[Chunk, Floats]) -> Ints:
+        """The rows of a chunk whose scores can reach the floor of some list."""
         chunk, floors = asked
+        bounds = self._bounds
         segment = chunk.segment
         rows = chunk.rows
+        squares = self._squares_of(segment)
+        above, below = self._surface_bounds(chunk, squares)
 
-        def reach(
-            most: Floats, least: Floats, above: Floats, below: Floats
-        ) -> NDArray[np.intp]:
-            reachable = wanted.at_most(
-                scales * most + above + _ROUNDING, scales * least + below - _ROUNDING
-            )
-            return np.flatnonzero((reachable >= floors).any(axis=0))
-
-        # The cheapest bounds come first: the vectors of few posts are needed.
         lexical = bounds.roughly(chunk)
-        squares = table(segment)
-        if squares is not None:
-            above = chunk.of_live(np.sqrt(chunk.words @ squares) * _ROOTS)[None]
-            below = np.zeros_like(above)
-        elif surface.size:
-            above = below = np.broadcast_to(surface, (1, len(rows)))
-        else:
-            above = below = indexed.surface(segment.token_ids(rows))
-        in_reach = reach(
-            *bounds.without_vectors(chunk.number, rows, lexical), above, below
-        )
-        rows = rows[in_reach]
-        lexical, above, below = (
-            bound[..., in_reach] for bound in (lexical, above, below)
-        )
+        most, least = bounds.without_vectors(chunk.number, rows, lexical)
+        inside = self._inside(floors, most, least, above, below)
+        rows, lexical, above, below = _taken(inside, rows, lexical, above, below)
+
         cosines, errors = bounds.cosines(segment, rows)
         least = bounds.least(cosines, errors)
-        in_reach = reach(bounds.scores(lexical, cosines, errors), least, above, below)
-        rows = rows[in_reach]
-        closer = (cosines, errors, least, above, below)
-        cosines, errors, least, above, below = (
-            bound[..., in_reach] for bound in closer
-        )
-        most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
-        in_reach = reach(most, least, above, below)
-        if squares is not None:
-            rows = rows[in_reach]
-            most = most[:, in_reach]
-            least = least[:, in_reach]
-            above = indexed.surface(segment.token_ids(rows))
-            in_reach = reach(most, least, above, above)
-        return rows[in_reach]
+        most = bounds.scores(lexical, cosines, errors)
+        inside = self._inside(floors, most, least, above, below)
+        rows, cosines, errors = _taken(inside, rows, cosines, errors)
+        least, above, below = _taken(inside, least, above, below)
 
-    chunks = posts.without(first).chunks(bounds.articles)
-    for (chunk, _), rows in ahead(
-        possible, ((chunk, wanted.floors()) for chunk in chunks)
-    ):
-        for begin in range(0, len(rows), BLOCK):
-            yield _part(
-                indexed.scorer, posts, chunk.number, rows[begin : begin + BLOCK]
-            )
+        most = bounds.scores(bounds.lexical(segment, rows), cosines, errors)
+        inside = self._inside(floors, most, least, above, below)
+        rows, most, least = _taken(inside, rows, most, least)
+        if squares is None:
+            return rows
+        surface = self._indexed.surface(segment.token_ids(rows))
+        return rows[self._inside(floors, most, least, surface, surface)]
+
+    def _inside(
+        self, floors: Floats, most: Floats, least: Floats, above: Floats, below: Floats
+    ) -> NDArray[np.intp]:
+        """The posts of which some list can have a score of its floor or more.
+
+        Without the surface a score is from `least` to `most`; this is from `below` to `above`.
+        """
+        highest = self._scales * most + above + _ROUNDING
+        lowest = self._scales * least + below - _ROUNDING
+        reachable = self._wanted.at_most(highest, lowest)
+        return np.flatnonzero((reachable >= floors).any(axis=0))
+
+    def _surface_bounds(
+        self, chunk: Chunk, squares: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Upper and lower bounds on the surface of a chunk's posts."""
+        if squares is not None:
+            above = chunk.of_live(np.sqrt(chunk.words @ squares) * _ROOTS)[None]
+            return above, np.zeros_like(above)
+        if self._surface.size:
+            surface = np.broadcast_to(self._surface, (1, len(chunk.rows)))
+        else:
+            surface = self._indexed.surface(chunk.segment.token_ids(chunk.rows))
+        return surface, surface
+
+    def _squares(self, segment: Segment) -> Floats | None:
+        """The bounds of `IndexedScorer.surface_squares` by the codes of a segment."""
+        squares = self._indexed.surface_squares(segment.grams)
+        return None if squares is None else segment.by_code(squares)
+
+
+def _taken(columns: NDArray[np.intp], *arrays: NDArray[Any]) -> list[NDArray[Any]]:
+    """Some columns of each array."""
+    return [array[..., columns] for array in arrays]
 
 
 def _part(scorer: Scorer, posts: Chosen, number: int, rows: Ints) -> Scored:
