@@ -73,14 +73,11 @@ class PoolState:
         """All of it, and further arrays, as bytes."""
         arrays: dict[str, NDArray[Any]] = {"posts": np.array(self.counts.posts)}
         for place, counts in enumerate(self.counts.counts):
-            arrays[f"places{place}"] = places_there = np.flatnonzero(counts)
-            arrays[f"counts{place}"] = counts[places_there]
-        arrays["of_surface"] = places = np.flatnonzero(self.surface)
-        arrays["surface"] = self.surface[places]
-        arrays["bins"] = bins = np.flatnonzero(self.cosines)
-        arrays["in_bins"] = self.cosines.ravel()[bins]
-        stream = io.BytesIO()
+            arrays |= _without_zeros(counts, f"places{place}", f"counts{place}")
+        arrays |= _without_zeros(self.surface, "of_surface", "surface")
+        arrays |= _without_zeros(self.cosines, "bins", "in_bins")
         arrays |= self.candidates.plain()
+        stream = io.BytesIO()
         np.savez(stream, allow_pickle=False, about=self.about, **arrays, **more)
         return stream.getvalue()
 
@@ -92,12 +89,10 @@ class PoolState:
             saved = {name: file[name] for name in file.files}
         self.counts.posts = int(saved["posts"])
         for place, counts in enumerate(self.counts.counts):
-            counts[:] = 0
-            counts[saved[f"places{place}"]] = saved[f"counts{place}"]
-        self.surface[:] = 0
-        self.surface[saved["of_surface"]] = saved["surface"]
+            _fill(counts, saved[f"places{place}"], saved[f"counts{place}"])
+        _fill(self.surface, saved["of_surface"], saved["surface"])
         cosines = np.zeros((len(saved["about"]), BINS), np.int32)
-        cosines.ravel()[saved["bins"]] = saved["in_bins"]
+        _fill(cosines, saved["bins"], saved["in_bins"])
         which = np.arange(len(cosines)) if of is None else np.array(of, np.int64)
         self.about = saved["about"][which]
         self.cosines = cosines[which]
@@ -105,3 +100,19 @@ class PoolState:
             saved, self.candidates.count, which.tolist()
         )
         return saved
+
+
+def _without_zeros(
+    values: NDArray[Any], places_name: str, values_name: str
+) -> dict[str, NDArray[Any]]:
+    """The places of the values that are not 0, and these, each under its name."""
+    places = np.flatnonzero(values)
+    return {places_name: places, values_name: values.ravel()[places]}
+
+
+def _fill(
+    values: NDArray[Any], places: NDArray[np.int64], numbers: NDArray[Any]
+) -> None:
+    """Set all values to 0, but for those at these places; the opposite of `_without_zeros`."""
+    values[...] = 0
+    values.flat[places] = numbers
