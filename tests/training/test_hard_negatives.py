@@ -1,5 +1,7 @@
 """Hard negatives: the best posts of other articles, without those that a teacher finds relevant."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,12 +30,17 @@ def ranking(monkeypatch):
     """Scores (A, P) of the candidates take the place of the model that ships."""
 
     def use(scores, block=2):
-        def blocks():
-            for start in range(0, scores.shape[1], block):
-                yield start, scores[:, start : start + block]
+        class Ranking:
+            def __init__(self, texts):
+                self.texts = texts
 
-        monkeypatch.setattr(module, "open_start", lambda ranker: None)
-        monkeypatch.setattr(module, "model_blocks", lambda *_: blocks)
+            def scores(self, texts):
+                return scores[:, [self.texts.index(text) for text in texts]]
+
+        monkeypatch.setattr(module, "BLOCK", block)
+        monkeypatch.setattr(module, "open_start", lambda _: SimpleNamespace(terms=None))
+        monkeypatch.setattr(module, "open_scorer", lambda *_, **options: None)
+        monkeypatch.setattr(module, "observe_all", lambda _, texts: Ranking(texts))
 
     return use
 
