@@ -48,8 +48,8 @@ def feedback(
         str | None,
         typer.Option(
             help="With --next: shares of posts from the top of the order, posts the learner is "
-            "unsure about, and random ones of the best posts (default: 1:1:2, which teaches, and "
-            "3:1:0, which finds, from 50 labels on)."
+            "unsure about, and random ones of the best posts (default: 1:1:2, which teaches; from "
+            "50 labels on 3:1:0, which finds; from 300 on 1:0:0)."
         ),
     ] = None,
     seed: Annotated[

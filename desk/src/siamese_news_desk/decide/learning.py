@@ -47,11 +47,10 @@ from siamese_news_desk.decide.learning_views import (
 MACHINE = 1.0
 """The weight of a machine's verdicts relative to the search, both standardized, without labels."""
 
-TEACHING, FINDING = "1:1:2", "3:1:0"
+TEACHING, FINDING, READING = "1:1:2", "3:1:0", "1:0:0"
 """Parts of the posts: from the top of the order, uncertain ones, and random ones."""
 
-TAUGHT = 50
-"""Labels with which the default changes from teaching to finding (`mix_after`)."""
+_TAUGHT, _READ = 50, 300  # labels with which `mix_after` goes on to the next of them
 
 # Random posts: the best 2,000, or a sixth of the pool.
 _REGION = 2000
@@ -304,10 +303,13 @@ def unjudged(
 def mix_after(labels: int) -> str:
     """The parts of the next posts after so many labels: first they teach, then they find.
 
-    Chosen on the development lists (``python -m benchmarks.learning --parts queue``): the posts at
-    the top find most, and the uncertain ones among them keep the order as good as teaching does.
+    Chosen on the development lists (``python -m benchmarks.learning --parts queue reading``): the
+    posts at the top find most, and the uncertain ones among them keep the order as good as teaching
+    does, until there are so many labels that it no longer matters.
     """
-    return TEACHING if labels < TAUGHT else FINDING
+    if labels < _TAUGHT:
+        return TEACHING
+    return FINDING if labels < _READ else READING
 
 
 def next_posts(
