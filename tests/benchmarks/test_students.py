@@ -3,7 +3,16 @@
 import json
 from pathlib import Path
 
-from benchmarks.students import PICTURE, RESULTS, STUDENTS, picture, table
+from benchmarks.students import (
+    PICTURE,
+    PICTURE_OF_TEXTS,
+    RESULTS,
+    STUDENTS,
+    picture,
+    picture_of_texts,
+    table,
+    table_of_texts,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
 #: What the page calls a student.
@@ -18,6 +27,20 @@ TITLES = {
 def test_the_picture_is_drawn_from_the_saved_students():
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     assert picture(results) == PICTURE.read_text(encoding="utf-8")
+
+
+def test_the_picture_of_texts_is_drawn_from_the_saved_students():
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    assert picture_of_texts(results) == PICTURE_OF_TEXTS.read_text(encoding="utf-8")
+
+
+def test_the_page_quotes_the_students_of_growing_draws():
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8").replace("**", "")
+    head, _, *rows = table_of_texts(results).strip().splitlines()
+    assert head in page
+    for row in rows:
+        assert row.replace("0.", ".") in page
 
 
 def test_the_page_quotes_the_saved_students():

@@ -12,7 +12,7 @@ from siamese_news.errors import InputError
 
 Ids = NDArray[np.int64]
 
-_MEMO_CHUNKS = 3 << 15
+_MEMO_CHUNKS = 3 << 15  # of each of the two generations
 _MEMO_CHARACTERS = 64
 
 
