@@ -237,7 +237,7 @@ def test_blocks_are_rows_of_the_input_whatever_the_dates_leave(monkeypatch):
     window = Window.of("2013-01-01", "2015-01-01", dated_only=False)
     said, done = [], []
     pool = StreamPool(posts)
-    pool.again = said.append
+    pool.on_second_pass = said.append
     pool.observe(scorer, window, done=1, report=lambda blocks, _: done.append(blocks))
     assert done == [2, 3]
     assert said == ["because"]

@@ -1,6 +1,6 @@
 """An open index: posts to search that were read before."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
@@ -256,8 +256,7 @@ class _Reach:
         self._scales = indexed.scorer.scales()[:, None]
         # (A, 0), or the one (1, 1) that counts for every post, whose tokens are then not read.
         self._surface = indexed.surface(TokenIds.of([]))
-        # The segments come in their order.
-        self._squares_of = lru_cache(maxsize=2)(self._squares)
+        self._squares_of = _squares_by_code(indexed)
 
     def rows(self, asked: tuple[Chunk, Floats]) -> Ints:
         """The rows of a chunk whose scores can reach the floor of some list."""
@@ -313,10 +312,17 @@ class _Reach:
             surface = self._indexed.surface(chunk.segment.token_ids(chunk.rows))
         return surface, surface
 
-    def _squares(self, segment: Segment) -> Floats | None:
-        """The bounds of `IndexedScorer.surface_squares` by the codes of a segment."""
-        squares = self._indexed.surface_squares(segment.grams)
+
+def _squares_by_code(indexed: IndexedScorer) -> Callable[[Segment], Floats | None]:
+    """A function for the bounds of `IndexedScorer.surface_squares` by the codes of a segment."""
+
+    # A method with a cache would hold its object, which then only the collector frees.
+    @lru_cache(maxsize=2)  # the segments come in their order
+    def by_code(segment: Segment) -> Floats | None:
+        squares = indexed.surface_squares(segment.grams)
         return None if squares is None else segment.by_code(squares)
+
+    return by_code
 
 
 def _taken(columns: NDArray[np.intp], *arrays: NDArray[Any]) -> list[NDArray[Any]]:
