@@ -340,6 +340,7 @@ def test_the_saved_results_hold_no_text():
             assert len(text) < 200, f"{path}: {text[:80]}"
 
 
+@pytest.mark.slow
 def test_the_command_refuses_a_bad_name_in_one_line(tmp_path):
     arguments = ["paper=ast", "figure=99", f"hydra.run.dir={tmp_path / 'out'}"]
     done = python_m("papers", *arguments, folder=ROOT)

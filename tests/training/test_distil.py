@@ -333,6 +333,7 @@ def test_the_axes_of_a_student_are_those_it_learned_its_teacher_on():
     np.testing.assert_allclose((learned * axes).sum(0), 1, atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_model_of_two_heads_is_no_student(run, tmp_path):
     options = ("task=link", "encoder=two_head", "task.epochs=1", "vectors=glove50")
     with initialize_config_module("siamese_news.conf", version_base="1.3"):

@@ -33,7 +33,9 @@ def planned(folder):
     return json.loads((folder / "sheet.plan.json").read_text())
 
 
-@pytest.mark.parametrize("name", ["scored.jsonl", "scored.parquet"])
+@pytest.mark.parametrize(
+    "name", ["scored.jsonl", pytest.param("scored.parquet", marks=pytest.mark.slow)]
+)
 def test_a_long_good_list_is_begun_further_down(tmp_path, name):
     relevant = with_relevance(tmp_path / name, lambda rank: float(rank <= 4000))
     done = start(tmp_path, "--budget", 100, results=name, precision=".9")
