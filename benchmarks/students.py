@@ -333,7 +333,7 @@ def picture_of_texts(results: dict[str, Any]) -> str:
     ]
     return line_chart(
         lines,
-        title="Students of MiniLM by the number of texts, as many texts read by each",
+        title="Students of MiniLM over the number of different texts they learned from",
         x_name="different texts",
         y_name="mean MAP of the cosine, five pools",
         log_x=True,
