@@ -343,6 +343,11 @@ def test_a_model_of_two_heads_is_no_student(run, tmp_path):
         run(tmp_path / "out", f"init={tmp_path / 'two' / 'model'}")
 
 
+def test_a_student_has_no_hard_negatives(run, tmp_path):
+    with pytest.raises(InputError, match="texts, which have no negatives"):
+        run(tmp_path, *ENCODERS["bag"], "data.hard_negatives.per_article=2")
+
+
 def test_texts_without_pairs_are_for_this_task_alone(run, tmp_path):
     with (
         initialize_config_module("siamese_news.conf", version_base="1.3"),

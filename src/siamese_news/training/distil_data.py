@@ -84,6 +84,11 @@ class DistilDataModule(SiameseDataModule):
         **options: Unpack[DataOptions],
     ) -> None:
         super().__init__(seed=seed, num_workers=num_workers, **options)
+        if count := self.data.get("hard_negatives", {}).get("per_article", 0):
+            raise InputError(
+                f"data.hard_negatives.per_article is {count}: a student of task=distil learns from "
+                "texts, which have no negatives; leave it out, or train pairs with task=link"
+            )
         self.task = task
         self.device = device
         self._ids: tuple[tuple[str, ...], TokenIds] | None = None
