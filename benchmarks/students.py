@@ -317,19 +317,25 @@ def picture(results: dict[str, Any]) -> str:
     )
 
 
-def picture_of_texts(results: dict[str, Any]) -> str:
-    """Quality over the number of different texts, a line for each student: SVG."""
+def means_by_texts(results: dict[str, Any]) -> dict[str, dict[int, float]]:
+    """For each student the mean quality over its seeds, by the number of different texts."""
     by_name: dict[str, dict[int, list[float]]] = {}
     for figures in results["by_texts"]:
         by_size = by_name.setdefault(figures["student"], {})
         by_size.setdefault(figures["texts"], []).append(figures["quality"]["mean"])
+    return {
+        name: {size: statistics.mean(means) for size, means in by_size.items()}
+        for name, by_size in by_name.items()
+    }
+
+
+def picture_of_texts(results: dict[str, Any]) -> str:
+    """Quality over the number of different texts, a line for each student: SVG."""
     lines = [
-        Line(
-            name,
-            [(size, statistics.mean(means)) for size, means in sorted(by_size.items())],
-            color,
+        Line(name, sorted(means.items()), color)
+        for (name, means), color in zip(
+            means_by_texts(results).items(), COLORS, strict=False
         )
-        for (name, by_size), color in zip(by_name.items(), COLORS, strict=False)
     ]
     return line_chart(
         lines,
@@ -344,23 +350,13 @@ def picture_of_texts(results: dict[str, Any]) -> str:
 
 def table_of_texts(results: dict[str, Any]) -> str:
     """The same figures: a row for each student, a column for each number of texts."""
-    sizes = sorted({figures["texts"] for figures in results["by_texts"]})
-    rows = []
-    for name in STUDENTS:
-        by_size: dict[int, list[float]] = {}
-        for figures in results["by_texts"]:
-            if figures["student"] == name:
-                by_size.setdefault(figures["texts"], []).append(
-                    figures["quality"]["mean"]
-                )
-        if by_size:
-            means = {
-                f"{size:,}": f"{statistics.mean(by_size[size]):.3f}"
-                for size in sizes
-                if size in by_size
-            }
-            rows.append({"student": name, **means})
-    return markdown_table(rows)
+    return markdown_table(
+        [
+            {"student": name}
+            | {f"{size:,}": f"{mean:.3f}" for size, mean in sorted(means.items())}
+            for name, means in means_by_texts(results).items()
+        ]
+    )
 
 
 def main() -> None:

@@ -62,14 +62,14 @@ def test_they_are_the_best_of_the_others(seed, count, block):
     posts_of = [np.flatnonzero(owner_of == article).tolist() for article in range(4)]
     with pytest.MonkeyPatch.context() as patch:
         ranking.__wrapped__(patch)(scores, block)
-        found = hard_negatives(
+        negatives = hard_negatives(
             articles(4),
             posts_with(*(f"post {n}" for n in range(12))),
             posts_of,
             {**OPTIONS, "per_article": count},
             seed=0,
         )
-    for article, pairs in enumerate(found):
+    for article, pairs in enumerate(negatives):
         ranked = sorted(range(12), key=lambda post: -scores[article, post])
         wanted = [post for post in ranked if owner_of[post] != article][:count]
         assert pairs == [(owner_of[post], post) for post in wanted]

@@ -215,8 +215,10 @@ def sample(
         f"siamese-news certify --labels {quote(str(out))}"
     )
     charged = work.charged
-    choice = choice_sentence(other_plans(work)).strip() * bool(charged.other_criteria)
-    for remark in filter(None, [*work.remarks(), work.first_remark(), choice]):
+    remarks = [*work.remarks(), work.first_remark()]
+    if charged.other_criteria:
+        remarks.append(choice_sentence(other_plans(work)).strip())
+    for remark in filter(None, remarks):
         echo(remark)
     if work.joint_error > 1 - Fraction(confidence):
         counts = (

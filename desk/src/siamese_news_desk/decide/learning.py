@@ -50,7 +50,9 @@ MACHINE = 1.0
 TEACHING, FINDING, READING = "1:1:2", "3:1:0", "1:0:0"
 """Parts of the posts: from the top of the order, uncertain ones, and random ones."""
 
-_TAUGHT, _READ = 50, 300  # labels with which `mix_after` goes on to the next of them
+# The numbers of labels from which `mix_after` takes the second and the third of them.
+_FINDING_FROM = 50
+_READING_FROM = 300
 
 # Random posts: the best 2,000, or a sixth of the pool.
 _REGION = 2000
@@ -307,9 +309,9 @@ def mix_after(labels: int) -> str:
     posts at the top find most, and the uncertain ones among them keep the order as good as teaching
     does, until there are so many labels that it no longer matters.
     """
-    if labels < _TAUGHT:
+    if labels < _FINDING_FROM:
         return TEACHING
-    return FINDING if labels < _READ else READING
+    return FINDING if labels < _READING_FROM else READING
 
 
 def next_posts(

@@ -63,7 +63,7 @@ def distinct_shares(values: Sequence[str], what: str) -> list[Fraction]:
     """The shares of several targets, each once.
 
     Raises:
-        InputError: for none, for what is no share, and for one value typed in two ways.
+        InputError: there is no target, one is not a share, or two have the same value.
     """
     shares = [share_of(value, what) for value in values]
     if not shares:

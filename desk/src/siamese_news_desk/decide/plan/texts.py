@@ -20,7 +20,7 @@ from siamese_news_desk.labels.units import Unit
 _BEST = 50_000  # posts from the top, because labels of small sets are anywhere in a larger one
 _AHEAD = 50  # further down: sets from the present one on (each 1.02 times as large as the last)
 _OF_EACH = 512  # the fewest posts of each of these sets
-_NOT_LOOKED_UP = -2  # beside `UNKNOWN` and the labels 0 and 1
+_NOT_LOOKED_UP = -2  # neither `UNKNOWN` nor one of the labels 0 and 1
 _BLOCK = 8192  # posts of a file in memory at one time
 
 
