@@ -12,7 +12,7 @@ from siamese_news.rerankers.conv import (
     _in_slabs,
     window_valid,
 )
-from siamese_news.rerankers.pair import Pair
+from siamese_news.rerankers.pair import Pair, WordTexts
 from siamese_news.rerankers.samcnn import Aggregate, BiCNN, PAtt, PredictionHead, QAtt
 
 RANKERS = [BiCNN, QAtt, PAtt]
@@ -185,6 +185,38 @@ def test_one_query_for_all_posts_equals_one_per_post_and_groups(ranker):
 
 
 @pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("group", [None, torch.tensor([1, 0, 1])])
+def test_words_that_posts_share_are_computed_once_with_the_same_gradients(
+    ranker, group
+):
+    model = make(ranker, widths=[2, 3])
+    torch.manual_seed(3)
+    table = torch.randn(4, 6).double()
+    table[3] = 0.0  # padding
+    rows = torch.tensor([[0, 1, 0, 2, 0], [1, 1, 3, 3, 3], [3, 3, 2, 1, 2]])
+    query = torch.randn(1 if group is None else 2, 2, 6).double()
+    query_mask = torch.tensor([[True, True], [True, False]])[: len(query)]
+
+    def gradients(shared):
+        words = table.clone().requires_grad_()
+        texts = WordTexts(words, rows, rows < 3)
+        pair = Pair(
+            query=query,
+            query_mask=query_mask,
+            post=texts.vectors(words),
+            post_mask=texts.mask,
+            post_words=texts if shared else None,
+            group=group,
+        )
+        model.zero_grad()
+        model(pair)[:, 1].sum().backward()
+        trained = [parameter.grad.clone() for parameter in model.parameters()]
+        return [words.grad[:3], *trained]
+
+    torch.testing.assert_close(gradients(True), gradients(False))
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
 def test_texts_without_tokens_have_a_defined_score(ranker):
     model = make(ranker).eval()
     pair, *_ = make_pair(((0, 3), (2, 0), (0, 0), (200, 1)))
@@ -294,11 +326,13 @@ def test_window_max_gradcheck():
     torch.manual_seed(0)
     mask = torch.tensor([[True] * 4, [True, True, False, False], [False] * 4])
     for width in (1, 2, 3):
-        projected = torch.randn(3, 4, width, 3).double().requires_grad_()
+        # Five words for twelve places, so that words are shared.
+        projected = torch.randn(5, width, 3).double().requires_grad_()
+        rows = torch.randint(5, (3, 4))
         weights = torch.randn(3, 2, 4).double() * mask[:, None]
         weights.requires_grad_()
         valid = window_valid(mask, width)
-        torch.autograd.gradcheck(WindowMax.apply, (projected, weights, valid))
+        torch.autograd.gradcheck(WindowMax.apply, (projected, rows, weights, valid))
 
 
 def test_conv_encoder_equals_conv1d():
@@ -310,9 +344,8 @@ def test_conv_encoder_equals_conv1d():
     conv.weight.data = weight.permute(1, 2, 0).contiguous()
     conv.bias.data = encoder.biases[0].data
     expected = encoder.linear(torch.relu(conv(texts.transpose(1, 2))).amax(2))
-    torch.testing.assert_close(
-        encoder(texts, torch.ones(2, 7, dtype=torch.bool)), expected
-    )
+    mask = torch.ones(2, 7, dtype=torch.bool)
+    torch.testing.assert_close(encoder(WordTexts.of(texts, mask)), expected)
 
 
 def test_errors_name_what_came():
@@ -344,12 +377,14 @@ def test_all_windows_at_once_are_those_of_the_slabs(
     generator = torch.Generator().manual_seed(width)
     mask = torch.rand(rows, tokens, generator=generator) > 0.3
     mask[0] = False
-    projected = torch.randn(rows, tokens, width, 4, generator=generator)
+    projected = torch.randn(rows, width, 4, generator=generator)
+    words = torch.randint(rows, (rows, tokens), generator=generator)
     weights = torch.randn(rows, queries, tokens, generator=generator)
-    projected *= mask[:, :, None, None]
     weights *= mask[:, None]
     valid = window_valid(mask, width)
-    best, winner = _all_windows(projected, weights, valid)
-    expected, expected_winner = _in_slabs(projected, weights, valid, winners=True)
+    best, winner = _all_windows(projected, words, weights, valid)
+    expected, expected_winner = _in_slabs(
+        projected, words, weights, valid, winners=True
+    )
     torch.testing.assert_close(best, expected)
     assert (winner == expected_winner).all()

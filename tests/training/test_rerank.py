@@ -374,6 +374,20 @@ def test_one_look_up_trains_the_table_as_one_for_queries_and_one_for_posts(
     torch.testing.assert_close(trained, table, rtol=1e-10, atol=1e-12)
 
 
+def test_where_dropout_makes_vectors_differ_every_token_is_a_word(folder):
+    collection, _, model, encoded = small_model(folder)
+    batch = next(iter(Pairs(collection, encoded, list(collection.queries))))
+    tokens = batch.query_ids.numel() + batch.post_ids.numel()
+    assert len(model.train().pair(batch).post_words.words) < tokens
+    model.embedding.dropout.p = 0.5
+    pair = model.pair(batch)
+    assert len(pair.post_words.words) == tokens
+    torch.testing.assert_close(
+        pair.post_words.vectors(pair.post_words.words), pair.post
+    )
+    assert len(model.eval().pair(batch).post_words.words) < tokens
+
+
 def test_search_reranks_and_names_a_query_without_words(folder):
     _, _, model, _ = small_model(folder)
     posts = [

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from siamese_news.data.collate import pad
 from siamese_news.encoders.embedding import TokenEmbedding
@@ -23,6 +24,7 @@ from siamese_news.model.memory import check_module
 from siamese_news.model.siamese import arrays_of, tensors_of
 from siamese_news.rerankers import Pair, build_ranker
 from siamese_news.rerankers.matches import EXACT, LINK, exact_features, link_features
+from siamese_news.rerankers.pair import WordTexts
 from siamese_news.text.patterns import link_matches
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import Tokenizer
@@ -114,36 +116,39 @@ class TextRanker(nn.Module):
         )
 
     def pair(self, batch: IdBatch) -> Pair:
-        """Look the ids up, those of queries and posts at once.
+        """Look the ids up, those of queries and posts at once, and every word once.
 
-        Thus a trained table gets one gradient of its own size per step, not two and their sum.
+        Thus a trained table gets one gradient of its own size per step, not two and their sum, and
+        what a ranker computes of a word's vector alone is computed once a batch. Where dropout
+        makes the vectors of a word differ, every token is a word of its own.
         """
-        groups = batch.query_ids.shape
-        posts = batch.post_ids.shape
-        words = torch.cat([batch.query_ids.flatten(), batch.post_ids.flatten()])
-        both = [batch.query_ids.numel(), batch.post_ids.numel()]
-        vectors, masks, idfs = (
-            values[0].split(both) for values in self.embedding(words[None])
-        )
-        query = vectors[0].view(*groups, -1)
-        weights = idfs[0].view(groups)
+        queries, posts = batch.query_ids, batch.post_ids
+        ids = torch.cat([queries.flatten(), posts.flatten()])
+        if self.training and self.embedding.dropout.p:
+            rows = torch.arange(len(ids), device=ids.device)
+        else:
+            ids, rows = ids.unique(return_inverse=True)
+        words, masks, idfs = (values[0] for values in self.embedding(ids[None]))
+        of_queries = rows[: queries.numel()].view(queries.shape)
+        of_posts = rows[queries.numel() :].view(posts.shape)
+        weights = idfs[of_queries]
         features = []
         if self.exact_match or self.link_match:
-            query_words = batch.query_ids[batch.group]
+            query_words = queries[batch.group]
             idf = weights[batch.group]
             if self.exact_match:
-                features.append(exact_features(query_words, batch.post_ids, idf))
+                features.append(exact_features(query_words, posts, idf))
             if self.link_match:
                 assert batch.links is not None
-                features.append(
-                    link_features(query_words, batch.post_ids, batch.links, idf)
-                )
+                features.append(link_features(query_words, posts, batch.links, idf))
+        texts = WordTexts(words, of_posts, masks[of_posts])
         return Pair(
-            query=query,
-            query_mask=masks[0].view(groups),
-            post=vectors[1].view(*posts, -1),
-            post_mask=masks[1].view(posts),
-            group=None if len(query) == 1 else batch.group,
+            query=embedding(of_queries, words),
+            query_mask=masks[of_queries],
+            post=texts.vectors(words),
+            post_mask=texts.mask,
+            post_words=texts,
+            group=None if len(queries) == 1 else batch.group,
             query_weights=weights,
             features=torch.cat(features, dim=1) if features else None,
             pieces=batch.pieces,

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from siamese_news.rerankers.pair import WordTexts
+
 
 def window_valid(mask: Tensor, width: int) -> Tensor:
     """Which windows have a real token: (N, T) bool, of a mask (N, S).
@@ -24,48 +26,51 @@ _SLAB = 1 << 20
 
 # The maximum over windows of a weighted convolution. A convolution is linear in the tokens of its
 # window: with token weights c, the value of window t is
-#     y[q, t] = sum_j c[q, t + j] * u[t + j, j],     u[s, j] = W_j p_s.
-# So u is computed once per post, and every query token only rescales it: no kernel per query token
+#     y[q, t] = sum_j c[q, t + j] * u[w(t + j), j],     u[w, j] = W_j p_w.
+# So u is computed once a word, and every query token only rescales it: no kernel per query token
 # exists anywhere, although the paper writes one (samCNN, Eq. 1 and 4).
 class WindowMax(torch.autograd.Function):
     """Maximum over the windows of a convolution whose input tokens are weighted per query token.
 
-    Only the winning window of each (row, query token, filter) has a gradient.
+    Only the winning window of each (text, query token, filter) has a gradient.
 
     Args:
-        projected: (N, S, J, F), token s through row j of the kernel: u[s, j] = W_j p_s.
+        projected: (U, J, F), word w through row j of the kernel: u[w, j] = W_j p_w.
+        rows: (N, S) int64, the word of each token.
         weights: (N, Q, S), the weight of token s for query token q; zero at padding.
         valid: (N, S + J - 1) bool from `window_valid`.
 
     Returns:
-        (N, Q, F); zero for a row without a valid window.
+        (N, Q, F); zero for a text without a valid window.
     """
 
     @staticmethod
-    def forward(ctx: Any, projected: Tensor, weights: Tensor, valid: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, projected: Tensor, rows: Tensor, weights: Tensor, valid: Tensor
+    ) -> Tensor:
         """See the class."""
         winner: Tensor | None
         if projected.is_cuda:
-            best, winner = _all_windows(projected, weights, valid)
+            best, winner = _all_windows(projected, rows, weights, valid)
         else:
             best, winner = _in_slabs(
-                projected, weights, valid, winners=any(ctx.needs_input_grad)
+                projected, rows, weights, valid, winners=any(ctx.needs_input_grad)
             )
         empty = ~valid.any(dim=1)
         if bool(empty.any()):
             best[empty] = 0
         if any(ctx.needs_input_grad):
-            ctx.save_for_backward(projected, weights, winner, empty)
+            ctx.save_for_backward(projected, rows, weights, winner, empty)
         return best
 
     @staticmethod
     def backward(
         ctx: Any, *gradients: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, None]:
+    ) -> tuple[Tensor | None, None, Tensor | None, None]:
         """The gradients of `projected` and of `weights`."""
-        projected, weights, winner, empty = ctx.saved_tensors
-        tokens = projected.shape[1]
-        width = projected.shape[2]
+        projected, rows, weights, winner, empty = ctx.saved_tensors
+        tokens = rows.shape[1]
+        width, filters = projected.shape[1:]
         gradient = gradients[0]
         winner = winner.long()
         if bool(empty.any()):
@@ -74,34 +79,36 @@ class WindowMax(torch.autograd.Function):
         # With zeros on both ends token j of window t is at t + j; no index is out of bounds,
         # and what lies outside the text has weight zero.
         padded = pad(weights, (width - 1, width - 1))
-        to_padded = torch.zeros_like(padded) if ctx.needs_input_grad[1] else None
+        to_padded = torch.zeros_like(padded) if ctx.needs_input_grad[2] else None
+        words = rows[:, None].expand(-1, weights.shape[1], -1)
         for j in range(width):
             place = winner + j if j else winner
             token = place if width == 1 else (place - (width - 1)).clamp_(0, tokens - 1)
+            word = words.gather(2, token).view(-1, filters)
             if to_projected is not None:
-                scaled = padded.gather(2, place).mul_(gradient)
-                to_projected[:, :, j].scatter_add_(1, token, scaled)
+                scaled = padded.gather(2, place).mul_(gradient).view(-1, filters)
+                to_projected[:, j].scatter_add_(0, word, scaled)
             if to_padded is not None:
-                change = projected[:, :, j].gather(1, token).mul_(gradient)
-                to_padded.scatter_add_(2, place, change)
+                change = projected[:, j].gather(0, word).view_as(gradient)
+                to_padded.scatter_add_(2, place, change * gradient)
         to_weights = None
         if to_padded is not None:
             to_weights = to_padded[:, :, width - 1 : width - 1 + tokens]
-        return to_projected, to_weights, None
+        return to_projected, None, to_weights, None
 
 
 def _all_windows(
-    projected: Tensor, weights: Tensor, valid: Tensor
+    projected: Tensor, rows: Tensor, weights: Tensor, valid: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The maximum over the windows, and which one has it, from all values at once.
 
     On a GPU the time of a call counts, not the memory of (N, Q, T, F) values.
     """
-    width = projected.shape[2]
+    width = projected.shape[1]
     windows = valid.shape[1]
     outside = width - 1
     padded = pad(weights, (outside, outside)).unsqueeze(-1)
-    tokens = pad(projected, (0, 0, 0, 0, outside, outside)).unsqueeze(1)
+    tokens = pad(projected[rows], (0, 0, 0, 0, outside, outside)).unsqueeze(1)
     values = padded[:, :, :windows] * tokens[:, :, :windows, 0]
     for j in range(1, width):
         values.addcmul_(padded[:, :, j : j + windows], tokens[:, :, j : j + windows, j])
@@ -111,60 +118,81 @@ def _all_windows(
 
 
 def _in_slabs(
-    projected: Tensor, weights: Tensor, valid: Tensor, *, winners: bool
+    projected: Tensor, rows: Tensor, weights: Tensor, valid: Tensor, *, winners: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """As `_all_windows`, with little memory: some rows at a time, window by window."""
-    rows, tokens, width, filters = projected.shape
+    """As `_all_windows`, with little memory: some texts at a time, window by window."""
+    texts, windows = valid.shape
+    filters = projected.shape[2]
     queries = weights.shape[1]
-    shape = (rows, queries, filters)
-    best = projected.new_full(shape, -torch.inf)
+    shape = (texts, queries, filters)
+    best = projected.new_empty(shape)
     winner = None
     if winners:
-        kind = torch.uint8 if tokens + width - 1 < 256 else torch.int32
-        winner = torch.zeros(shape, dtype=kind, device=projected.device)
-    row_bytes = queries * filters * projected.element_size()
-    step = max(1, _SLAB // max(1, row_bytes))
-    for start in range(0, rows, step):
-        part = slice(start, start + step)
-        won = None if winner is None else winner[part]
-        _scan(projected[part], weights[part], valid[part], best[part], won)
+        kind = torch.uint8 if windows < 256 else torch.int32
+        winner = torch.empty(shape, dtype=kind, device=projected.device)
+    # Longest texts first, so that those which reach a window are always the first ones.
+    ends = (valid * torch.arange(1, windows + 1, device=valid.device)).amax(dim=1)
+    ends, order = ends.sort(descending=True, stable=True)
+    text_bytes = queries * filters * projected.element_size()
+    step = max(1, _SLAB // max(1, text_bytes))
+    for start in range(0, texts, step):
+        part = order[start : start + step]
+        reaching = (ends[start : start + step, None] > torch.arange(windows)).sum(dim=0)
+        some = projected.new_full((len(part), queries, filters), -torch.inf)
+        won = None if winner is None else winner.new_zeros(some.shape)
+        texts_of_part = rows[part], weights[part], valid[part]
+        _scan(projected, *texts_of_part, reaching.tolist(), some, won)
+        best[part] = some
+        if winner is not None and won is not None:
+            winner[part] = won
     return best, winner
 
 
 def _scan(
     projected: Tensor,
+    rows: Tensor,
     weights: Tensor,
     valid: Tensor,
+    reaching: Sequence[int],
     best: Tensor,
     winner: Tensor | None,
 ) -> None:
-    """Update the running maximum `best` and its window, window by window (not by query token)."""
-    tokens = projected.shape[1]
-    width = projected.shape[2]
-    everywhere = valid.all(dim=0).tolist()
-    anywhere = valid.any(dim=0).tolist()
-    value = torch.empty_like(best)
+    """Update the running maximum `best` and its window, window by window (not by query token).
+
+    `reaching` is the number of texts, the first ones, that reach each window.
+    """
+    tokens = rows.shape[1]
+    width = projected.shape[1]
+    kernel_rows = projected.flatten(0, 1)
+    buffer = torch.empty_like(best)
     columns = weights.transpose(1, 2).unsqueeze(-1)
-    for window in range(tokens + width - 1):
-        if not anywhere[window]:
-            continue
+    for window, count in enumerate(reaching):
+        if count == 0:
+            break
+        value = buffer[:count]
         first = max(0, width - 1 - window)  # the rows of the kernel that meet a token
         for j in range(first, min(width, tokens + width - 1 - window)):
             token = window - (width - 1) + j
+            words = kernel_rows.index_select(0, rows[:count, token] * width + j)[
+                :, None
+            ]
             if j == first:
-                torch.mul(columns[:, token], projected[:, token, None, j], out=value)
+                torch.mul(columns[:count, token], words, out=value)
             else:
-                value.addcmul_(columns[:, token], projected[:, token, None, j])
-        if not everywhere[window]:
-            value.masked_fill_(~valid[:, window, None, None], -torch.inf)
+                value.addcmul_(columns[:count, token], words)
+        here = valid[:count, window]
+        if not bool(here.all()):
+            value.masked_fill_(~here[:, None, None], -torch.inf)
+        running = best[:count]
         if winner is not None and window:
             # Later windows have greater numbers, so the maximum keeps the latest winner.
-            above = value > best
+            latest = winner[:count]
+            above = value > running
             better = (
                 above.view(torch.uint8) if winner.dtype == torch.uint8 else above.int()
             )
-            torch.maximum(winner, better.mul_(window), out=winner)
-        torch.maximum(best, value, out=best)
+            torch.maximum(latest, better.mul_(window), out=latest)
+        torch.maximum(running, value, out=running)
 
 
 class ConvEncoder(nn.Module):
@@ -174,10 +202,10 @@ class ConvEncoder(nn.Module):
     each query token. With several `widths` the pooled features are concatenated (the variant the
     paper reports as no better).
 
-    Shapes: N texts, Q rescalings, S tokens, E embedding size, D output size.
+    Shapes: N texts, Q rescalings, S tokens, D output size; `WordTexts` has the others.
 
     Args:
-        input_dim: E.
+        input_dim: E, the size of a word's vector.
         output_dim: D.
         filters: per width.
         widths: tokens per window, one convolution each.
@@ -220,22 +248,25 @@ class ConvEncoder(nn.Module):
             nn.init.uniform_(kernel.weight, -bound, bound)  # type: ignore[arg-type]
             nn.init.uniform_(bias, -bound, bound)
 
-    def pooled(self, texts: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+    def pooled(self, texts: WordTexts, weights: Tensor) -> Tensor:
         """Features before the linear map, dropout included: (N, Q, filters x widths).
 
-        Texts (N, S, E) and weights (N, Q, S) are zero at padding.
+        The weights (N, Q, S) are zero at padding.
         """
         features = []
         for kernel, bias, width in zip(
             self.kernels, self.biases, self.widths, strict=True
         ):
-            projected = kernel(texts).unflatten(-1, (width, self.filters))
-            valid = window_valid(mask, width)
+            projected = kernel(texts.words).unflatten(-1, (width, self.filters))
+            valid = window_valid(texts.mask, width)
             # Bias and ReLU commute with the maximum.
-            best = WindowMax.apply(projected, weights.to(projected.dtype), valid)
+            best = WindowMax.apply(
+                projected, texts.rows, weights.to(projected.dtype), valid
+            )
             features.append(torch.relu(best + bias))
         return self.dropout(torch.cat(features, dim=-1))
 
-    def forward(self, texts: Tensor, mask: Tensor) -> Tensor:
-        """Encode plain texts: (N, S, E), (N, S) -> (N, D)."""
-        return self.linear(self.pooled(texts, mask, mask[:, None].to(texts)).squeeze(1))
+    def forward(self, texts: WordTexts) -> Tensor:
+        """Encode plain texts: (N, D)."""
+        weights = texts.mask[:, None].to(texts.words)
+        return self.linear(self.pooled(texts, weights).squeeze(1))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,8 @@ class Pair:
     query_mask: Tensor  # (G, Q) bool
     post: Tensor  # (B, S, E)
     post_mask: Tensor  # (B, S) bool
+    # The distinct words of the posts, where they are known; equal ones are computed once.
+    post_words: "WordTexts | None" = None
     group: Tensor | None = None  # (B,) int64
     query_weights: Tensor | None = None  # (G, Q), IDF
     features: Tensor | None = None  # (B, N), more features for the head
@@ -47,6 +50,12 @@ class Pair:
                 "post, or `group` (B,)"
             )
 
+    def texts_of_posts(self) -> "WordTexts":
+        """The posts as rows of a table of words; every token is a word of its own if need be."""
+        if self.post_words is not None:
+            return self.post_words
+        return WordTexts.of(self.post, self.post_mask)
+
     def per_post(self, values: Tensor) -> Tensor:
         """Spread (G, ...) values of the queries to their posts: (B, ...), a view where G is 1."""
         if self.group is not None:
@@ -54,6 +63,33 @@ class Pair:
         if len(values) == len(self.post):
             return values
         return values.expand(len(self.post), *values.shape[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class WordTexts:
+    """Texts as rows of a table of word vectors, so that what is linear is computed once a word.
+
+    Shapes: U words, E embedding size, N texts, S tokens. The vector of every row is finite, at
+    padding as well; masks are True at real tokens.
+    """
+
+    words: Tensor  # (U, E)
+    rows: Tensor  # (N, S) int64
+    mask: Tensor  # (N, S) bool
+
+    @classmethod
+    def of(cls, vectors: Tensor, mask: Tensor) -> "WordTexts":
+        """Texts (N, S, E), each of whose tokens is a word of its own."""
+        rows = torch.arange(mask.numel(), device=mask.device).view(mask.shape)
+        return cls(zero_padding(vectors, mask).flatten(0, 1), rows, mask)
+
+    def trimmed(self) -> "WordTexts":
+        """Without the columns in which no text has a token; at least one column stays."""
+        return WordTexts(self.words, *trim(self.rows, self.mask))
+
+    def vectors(self, table: Tensor) -> Tensor:
+        """The rows of a table of words (U, D) for each token: (N, S, D)."""
+        return embedding(self.rows, table)
 
 
 def trim(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

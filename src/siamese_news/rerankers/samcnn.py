@@ -10,10 +10,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import embedding, normalize
 
 from siamese_news.rerankers.conv import ConvEncoder
-from siamese_news.rerankers.pair import Pair, trim, zero_padding
+from siamese_news.rerankers.pair import Pair, WordTexts, zero_padding
 from siamese_news.utils.choices import check_choice
 
 Order = Literal["relu-norm", "norm-tanh"]
@@ -178,13 +178,11 @@ class SamCNN(nn.Module):
 
     def encode(self, pair: Pair) -> Tensor:
         """The input of the head: [g_q, g_p, v of the attention], (B, 2 D or 3 D)."""
-        query, query_mask = trim(pair.query, pair.query_mask)
-        g_query = self.encoder(zero_padding(query, query_mask), query_mask)
-        post, post_mask = trim(pair.post, pair.post_mask)
-        post = zero_padding(post, post_mask)
-        g_post = self.encoder(post, post_mask)
-        contexts = self.context_vectors(pair, post, post_mask)
-        return torch.cat([pair.per_post(g_query), g_post, *contexts], dim=1)
+        queries = WordTexts.of(pair.query, pair.query_mask).trimmed()
+        posts = pair.texts_of_posts().trimmed()
+        g_query = pair.per_post(self.encoder(queries))
+        g_post = self.encoder(posts)
+        return torch.cat([g_query, g_post, *self.context_vectors(pair, posts)], dim=1)
 
     def forward(self, pair: Pair) -> Tensor:
         """Log-probabilities (B, 2) of (not relevant, relevant); the second one is the score."""
@@ -194,16 +192,14 @@ class SamCNN(nn.Module):
         """The head's hidden layer o (section 2.3), which the paper's Fig. 4 projects: (B, H)."""
         return self.head.hidden_layer(self.encode(pair))
 
-    def context_vectors(
-        self, pair: Pair, post: Tensor, post_mask: Tensor
-    ) -> list[Tensor]:
+    def context_vectors(self, pair: Pair, posts: WordTexts) -> list[Tensor]:
         """The vector v of section 2.2 of the attention, over the kernels of Eq. 1 or 4."""
         vectors = []
         if self.query_attention:
-            pooled = self._query_attention(pair, post, post_mask)
+            pooled = self._query_attention(pair, posts)
             vectors.append(self._sum(self.query_context, pair, pooled))
         if self.post_attention:
-            pooled = self._post_attention(pair, post, post_mask)
+            pooled = self._post_attention(pair, posts)
             vectors.append(self._sum(self.post_context, pair, pooled))
         return vectors
 
@@ -214,26 +210,35 @@ class SamCNN(nn.Module):
         # The linear map commutes with the weighted sum, which is shorter.
         return encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
 
-    def _query_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
+    def _query_attention(self, pair: Pair, posts: WordTexts) -> Tensor:
         """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
-        query = pair.per_post(pair.query)
-        # Only the real tokens of queries: the product of each with its post is a text of its own.
-        rows, tokens = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
-        products = query[rows, tokens][:, None] * post[rows]
-        mask = post_mask[rows]
-        weights = mask[:, None].to(post)
-        features = self.query_context.pooled(products, mask, weights).squeeze(1)
-        pooled = features.new_zeros(*query.shape[:2], features.shape[-1])
-        return pooled.index_put((rows, tokens), features)
+        # Only the real tokens of queries: the products of each with a post are a text of their own.
+        texts, places = pair.per_post(pair.query_mask).nonzero(as_tuple=True)
+        numbers = torch.arange(pair.query_mask.numel(), device=places.device)
+        token = pair.per_post(numbers.view(pair.query_mask.shape))[texts, places]
+        # The product of a query token and a word is computed once.
+        words = len(posts.words)
+        products, rows = torch.unique(
+            token[:, None] * words + posts.rows[texts], return_inverse=True
+        )
+        query = embedding(products // words, pair.query.flatten(0, 1))
+        vectors = query * embedding(products % words, posts.words)
+        mask = posts.mask[texts]
+        weights = mask[:, None].to(vectors)
+        context = WordTexts(vectors, rows, mask)
+        features = self.query_context.pooled(context, weights).squeeze(1)
+        shape = len(posts.rows), pair.query.shape[1], features.shape[-1]
+        return features.new_zeros(shape).index_put((texts, places), features)
 
-    def _post_attention(self, pair: Pair, post: Tensor, post_mask: Tensor) -> Tensor:
+    def _post_attention(self, pair: Pair, posts: WordTexts) -> Tensor:
         """Eq. 2-4: kernels W_j cos(q, p_j): a convolution over posts weighted by cosine."""
         query = zero_padding(pair.query, pair.query_mask)
         unit = pair.per_post(normalize(query, dim=-1, eps=1e-6))
-        weights = unit @ normalize(post, dim=-1, eps=1e-6).transpose(1, 2)
+        words = posts.vectors(normalize(posts.words, dim=-1, eps=1e-6))
+        weights = (unit @ words.transpose(1, 2)) * posts.mask[:, None]
         if self.similarity == "clamped":
             weights = weights.clamp(min=0)
-        return self.post_context.pooled(post, post_mask, weights)
+        return self.post_context.pooled(posts, weights)
 
 
 class BiCNN(SamCNN):

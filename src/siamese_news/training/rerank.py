@@ -32,7 +32,7 @@ from siamese_news.training.rerank_data import (
     words_of_collection,
 )
 from siamese_news.training.rerank_module import SELECT, RerankModule, score_pairs
-from siamese_news.training.schedules import check_optimizer
+from siamese_news.training.schedules import check_optimizer, fused
 from siamese_news.training.trainer import (
     callbacks_of,
     check_one_device,
@@ -123,7 +123,9 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         train=train,
         dev=dev,
         qrels=collection.judged(fold.dev),
-        optimizer=instantiate(task["optimizer"], "task.optimizer"),
+        optimizer=instantiate(
+            fused(task["optimizer"], config["trainer"]["precision"]), "task.optimizer"
+        ),
         schedule=task.get("schedule"),
         positive_weight=task["positive_weight"],
         validate_queries=task["validate_queries"],
