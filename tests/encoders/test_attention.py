@@ -384,7 +384,7 @@ def test_without_a_compiler_the_expressions_do_it(monkeypatch, tmp_path):
     for name, value, words in (
         ("CC", str(failing), "cc failed: no such option"),
         ("PATH", str(tmp_path / "empty"), "no C compiler was found"),
-        (compiled.SWITCH, "0", "SIAMESE_NEWS_COMPILE is 0"),
+        ("SIAMESE_NEWS_COMPILE", "0", "SIAMESE_NEWS_COMPILE is 0"),
     ):
         monkeypatch.setenv(name, value)
         if name == "PATH":

@@ -1,21 +1,14 @@
 """The loops of attention, compiled (``loops.c``): the ring with its gradient, the star's weights.
 
-Where a C compiler is found, they are compiled once for this processor, in some seconds, and
-kept in the cache. They read and write the memory once, where the expressions of
-`siamese_news.attention.ring` do so for every step of the solver. (`torch.utils.cpp_extension` would
-need ninja and a C++ compiler for them.)
+They read and write the memory once, where the expressions of `siamese_news.attention.ring` do so
+for every step of the solver.
 
 Shape letters: H heads, K keys of a query, M tokens of all texts, T tokens of a tile, B texts.
 """
 
 import ctypes
 import functools
-import hashlib
-import logging
 import os
-import platform
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -34,100 +27,20 @@ from siamese_news.sparsity.maps import (
     Sparsity,
 )
 from siamese_news.sparsity.plain_calls import is_plain, is_plain_tensor, is_traced
-from siamese_news.utils.cache import (
-    cache_folder,
-    cache_write,
-    is_trusted,
-    private_folder,
-)
-from siamese_news.utils.files import file_sha256
-from siamese_news.utils.processes import program_path, run_program
+from siamese_news.utils.compiling import load_loops
 
 SOURCE = Path(__file__).with_name("loops.c")
-SWITCH = "SIAMESE_NEWS_COMPILE"
 MAX_KEYS = 16
 _IN_LOOPS = (Softmax, Sparsemax, Entmax15, AdaptiveEntmax)
 NO_KEY = -1e30  # the score where there is no key
 # Numbers of scores, or states over all heads, that one thread does faster than two.
 SMALL = 1 << 13
 
-_log = logging.getLogger(__name__)
-# No -ffast-math: it takes NaN for impossible, and broken weights would go unseen.
-_FLAGS = (
-    "-O3 -shared -fPIC -ffp-contract=fast -fno-math-errno -fno-trapping-math".split()
-)
-_TUNED = ("-march=native -mprefer-vector-width=512 -Wno-psabi", "-march=native", "")
-
 
 @functools.cache
 def library() -> tuple[ctypes.CDLL | None, str]:
     """The compiled loops, or None, and how they were compiled or why there are none, in words."""
-    if os.environ.get(SWITCH) == "0":
-        return None, f"{SWITCH} is 0"
-    names = filter(None, (os.environ.get("CC"), "gcc", "clang", "cc"))
-    compiler = next(filter(None, map(program_path, names)), None)
-    if compiler is None:
-        return None, "no C compiler was found (gcc, clang, or the one that CC names)"
-    folder = private_folder("compiled")
-    if folder is None:
-        return (
-            None,
-            f"{cache_folder()} is not a folder that only this user can write to",
-        )
-    try:
-        path = _compiled(compiler, folder)
-        return ctypes.CDLL(str(path)), f"compiled by {compiler}, {path}"
-    except (OSError, subprocess.SubprocessError) as error:
-        lines = str(getattr(error, "stderr", None) or error).strip().splitlines()
-        return None, f"{compiler} failed: {lines[0] if lines else type(error).__name__}"
-
-
-def _compiled(compiler: str, folder: Path) -> Path:
-    """The shared object of this source, compiler and processor in a folder of the cache.
-
-    It is compiled if it is missing, may be somebody else's, or differs from its checksum.
-    """
-    parts = [
-        SOURCE.read_bytes(),
-        compiler.encode(),
-        repr((_FLAGS, _TUNED)).encode(),
-        _processor(),
-    ]
-    key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
-    path = folder / f"loops-{key}.so"
-    checksum = path.with_suffix(".sha256")
-    if is_trusted(path) and is_trusted(checksum):
-        if checksum.read_text(encoding="ascii", errors="replace") == file_sha256(path):
-            return path
-    _log.info(
-        "Compiling the loops of attention for this processor, once (%s)", compiler
-    )
-    with tempfile.TemporaryDirectory(dir=folder) as work:
-        made = Path(work) / path.name
-        for tuned in _TUNED:  # a compiler that does not know an option tries the next
-            options = [*_FLAGS, *tuned.split(), str(SOURCE), "-o", str(made)]
-            done = run_program(compiler, *options, folder=Path(work), seconds=120)
-            if done.returncode == 0:
-                break
-        done.check_returncode()
-        content = made.read_bytes()
-    # A process that stops between the two compiles again.
-    with cache_write(path) as stream:
-        stream.write(content)
-    with cache_write(checksum) as stream:
-        stream.write(hashlib.sha256(content).hexdigest().encode())
-    return path
-
-
-def _processor() -> bytes:
-    """What decides which instructions there are: a home folder may serve several machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_bytes().split(b"\n\n")[0].splitlines()
-    except OSError:
-        return platform.processor().encode() + platform.machine().encode()
-    return b"\n".join(
-        line for line in lines if line.startswith((b"flags", b"model", b"Features"))
-    )
+    return load_loops(SOURCE)
 
 
 def head_alphas(sparsity: Sparsity, states: Tensor) -> Tensor | None:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -19,6 +20,7 @@ from siamese_news.model.folder import (
 )
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
+from siamese_news.text.chunk_table import ChunkTable, chunk_ids
 from siamese_news.text.content_words import content_words
 from siamese_news.text.token_ids import (
     ChunkIds,
@@ -110,7 +112,6 @@ class TextModel(ABC):
         self.trained_on = TrainingRecord() if trained_on is None else trained_on
         self.terms = terms
         self.calibration = calibration
-        self._chunks = ChunkIds(self._chunk_ids, len(vocabulary))
 
     @property
     @abstractmethod
@@ -186,6 +187,12 @@ class TextModel(ABC):
     def ids(self, text: str) -> np.ndarray:
         """The token ids (S,) of a text, all of it; see `tokens`."""
         return self.vocabulary.ids(self.tokens(text))
+
+    @cached_property
+    def _chunks(self) -> ChunkTable | ChunkIds:
+        # Made at the first use, which may compile a loop.
+        words = len(self.vocabulary)
+        return chunk_ids(self._chunk_ids, words, self.tokenizer.shapes)
 
     def _chunk_ids(self, chunk: str) -> tuple[list[int], dict[int, str]]:
         """The ids of a text without whitespace, and its words outside the vocabulary."""

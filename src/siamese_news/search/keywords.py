@@ -14,15 +14,14 @@ from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.search.output import add_row, console, empty_table, write_rows
 from siamese_news.text import Tokenizer
+from siamese_news.text.chunk_table import chunk_ids
 from siamese_news.text.content_words import content_words
 from siamese_news.text.spaceless import phrase
-from siamese_news.text.token_ids import ChunkIds
 from siamese_news.utils.terminal import clean, counted
 
 _SURE = 1.96  # standard errors that a term's log-odds must be above 0
 _MANY = 20  # accepted posts from which a term must be in two of them
 _GAP = -1  # a token that is not a term
-_MEMO_CHUNKS = 1 << 18  # 50 MB; half as many take a third longer
 _MEMO_PAIRS = 1 << 20
 
 
@@ -109,7 +108,7 @@ def find_keywords(
 def _numbers(
     number_of: Mapping[str, int], chunk: str
 ) -> tuple[list[int], Mapping[int, str]]:
-    """The tokens of a text without whitespace as `ChunkIds` wants them."""
+    """The tokens of a text without whitespace as `chunk_ids` wants them."""
     tokens = _tokens.chunk_tokens(chunk)
     return [number_of.get(token, _GAP) for token in tokens], {}
 
@@ -131,7 +130,7 @@ class _TermCounts:
             [not word.startswith("#") for word in self._words] or [False]
         )
         self._place_of_pair: dict[int, int] = {}
-        self._chunks = ChunkIds(numbers, len(self._words), _MEMO_CHUNKS)
+        self._chunks = chunk_ids(numbers, len(self._words), _tokens.shapes)
         self._counts = np.zeros(len(terms), np.int64)
         self._waiting: list[str] = []
         self.texts = 0

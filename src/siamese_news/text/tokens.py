@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from weakref import WeakMethod
 
 from siamese_news.errors import InputError
@@ -20,7 +20,8 @@ _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))((?:'(?:s|re|ve|ll|d|m))*)"
 _LONG_RUN = re.compile(r"([^\W\d_])\1{2,}")
 _JOINED = re.compile(r"[-_&'.]+")
 # A link of signs that mean nothing else, at whose end the pattern cuts nothing off.
-_LINK = re.compile(r"https?:[A-Za-z0-9/._?=%~+-]*[A-Za-z0-9/]")
+_LINK_SIGNS = "/._?=%~+-"
+_LINK = re.compile(rf"https?:[A-Za-z0-9{_LINK_SIGNS}]*[A-Za-z0-9/]")
 _SIGNS = frozenset(',!?;")].')
 
 # "NYPDStrong" -> NYPD Strong; letters of any script, so capitals are checked one by one.
@@ -61,6 +62,22 @@ class _Memo(dict[str, tuple[str, ...]]):
                 self.clear()
             self[chunk] = tokens
         return tokens
+
+
+class ChunkShapes(NamedTuple):
+    """Chunks of ASCII that need no tokenizer, or that it need not see as they are.
+
+    A word of letters has the same tokens in any case, and one with a sign of `signs` after it those
+    of the word and of the sign, unless the word has at most `longest_abbreviation` letters and the
+    sign is a full stop. Mentions and links of letters, digits and `link_signs` have no tokens where
+    they are dropped; a mention may have one of the `signs` or a colon after it.
+    """
+
+    signs: str
+    link_signs: str
+    drops_mentions: bool
+    drops_links: bool
+    longest_abbreviation: int
 
 
 class Tokenizer:
@@ -167,6 +184,17 @@ class Tokenizer:
     def __repr__(self) -> str:
         options = ", ".join(f"{key}={value!r}" for key, value in self.config().items())
         return f"Tokenizer({options}, words={'none' if self._rank is None else len(self._rank)})"
+
+    @property
+    def shapes(self) -> ChunkShapes:
+        """The chunks that can be told from their letters, for a loop over many texts."""
+        return ChunkShapes(
+            "".join(sorted(_SIGNS)),
+            _LINK_SIGNS,
+            self.mentions == "drop",
+            self.urls == "drop",
+            max(map(len, DOTTED)),
+        )
 
     def chunk_tokens(self, chunk: str) -> tuple[str, ...]:
         """The tokens of a text without whitespace, for a caller that remembers them itself."""
