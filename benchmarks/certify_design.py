@@ -18,14 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.replays import LabeledPool, read_pool
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.plan import design
 from siamese_news_desk.decide.plan.design import first_set, nested_sets
-from siamese_news_desk.decide.simulation import (
-    LabeledPool,
+from siamese_news_desk.decide.replay import (
     generator_of,
     random_order,
-    read_pool,
     replay,
     tables_of,
 )

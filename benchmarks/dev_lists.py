@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.replays import LabeledPool
 from siamese_news.data.sources import open_source
 from siamese_news.search.searcher import Searcher
 from siamese_news.utils.files import atomic_write
-from siamese_news_desk.decide.simulation import LabeledPool
 
 FEWEST = 60
 _ARTICLES, _DRAWS = 100, 3

@@ -1,7 +1,7 @@
 """What a certificate, an audit and a rule of recall promise, replayed on labeled and made pools.
 
 ``python -m benchmarks.promises [--families 2000] [--lists FOLDER] [--results boston.run --qrels
-$D/crisislex-boston/qrels/test.tsv] --out made``: `siamese-news simulate` replays certificates on a
+$D/crisislex-boston/qrels/test.tsv] --out made``: `benchmarks.replays` replays certificates on a
 labeled pool. This adds corpora that were made to be hard, audits, recall bounds, a stopping rule,
 the picture of posts returned against labels spent, and, on the development lists of `dev_lists`
 (searched once and kept in FOLDER), what the labels bring that a certificate does not need.
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.dev_lists import DevList, dev_lists, long_lists
 from benchmarks.line_chart import Line, line_chart
+from benchmarks.replays import LabeledPool, Record, naive_size, read_pool
 from siamese_news.utils.markdown import markdown_table
 from siamese_news_desk.decide.bounds.hypergeometric import (
     interval,
@@ -37,13 +38,9 @@ from siamese_news_desk.decide.plan.design import (
     nested_sets,
     planned_nulls,
 )
-from siamese_news_desk.decide.simulation import (
-    LabeledPool,
-    Record,
+from siamese_news_desk.decide.replay import (
     generator_of,
-    naive_size,
     random_order,
-    read_pool,
     replay,
     tables_of,
 )

@@ -25,8 +25,8 @@ from siamese_news_desk.decide.bounds.label_noise import (
 )
 from siamese_news_desk.decide.bounds.tables import Tables, turn_of
 from siamese_news_desk.decide.plan.design import least_errors, nested_sets
+from siamese_news_desk.decide.replay import random_order, replay
 from siamese_news_desk.decide.reviewing import certificate_html
-from siamese_news_desk.decide.simulation import random_order, replay
 
 
 def tail(size, relevant, drawn, seen):

@@ -354,20 +354,6 @@ def test_shares_are_read_as_on_the_page(pool, typed):
     assert (settings["targets"], settings["confidence"]) == (["0.9"], "0.95")
 
 
-@pytest.mark.parametrize(
-    ("command", "option", "words"),
-    [
-        ("bundle", "--title", "it is titled"),
-        ("simulate", "--cores", "several runs at once"),
-        ("index", "--check", "every search checks"),
-        ("watch", "--rotate", "the rows are few"),
-        ("rank", "--over-seeds", "--one-story"),
-    ],
-)
-def test_a_former_option_names_what_replaces_it(command, option, words):
-    refused(run(command, option, "2"), f"no such option: {option};", words)
-
-
 def test_a_plan_is_made_once(pool):
     folder, _ = pool
     start(folder)

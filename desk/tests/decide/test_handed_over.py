@@ -22,7 +22,7 @@ from siamese_news_desk.decide.plan.design import (
     nested_sets,
     planned_nulls,
 )
-from siamese_news_desk.decide.simulation import (
+from siamese_news_desk.decide.replay import (
     generator_of,
     random_order,
     replay,

@@ -22,7 +22,7 @@ from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.certification import Certification, Settings
 from siamese_news_desk.decide.forecast import chances_at
 from siamese_news_desk.decide.plan.design import first_set, nested_sets
-from siamese_news_desk.decide.simulation import (
+from siamese_news_desk.decide.replay import (
     generator_of,
     random_order,
     replay,

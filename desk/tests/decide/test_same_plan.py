@@ -59,7 +59,6 @@ def test_one_value_twice_is_named_everywhere(folder):
     for done in (
         run("sample", *files, *twice, "--outlook"),
         run("sample", *files, *twice, "--out", folder / "b.csv"),
-        run("simulate", *files, "--qrels", "q", *twice, "--out", folder / "simulated"),
     ):
         other(done, "has the same target twice")
 

@@ -35,18 +35,12 @@ _IN_DESK = (
     "certify",
     "audit",
     "feedback",
-    "simulate",
     "bundle",
     "desk",
 )
 _LAST = ("doctor",)
 _ORDER = (*_IN_SEARCH, *_IN_DESK, *_LAST)
 
-_REPLACED = {
-    "merge": "filter --workers and filter --engine ray write one file",
-    "push": "upload a model folder with hf upload NAME FOLDER (huggingface_hub)",
-    "pull": "download a model folder with hf download NAME --local-dir FOLDER (huggingface_hub)",
-}
 _MAYBE_EMPTY = ("--criteria", "--title", "--text")
 
 
@@ -79,10 +73,6 @@ class Commands(TyperGroup):
                     ctx=ctx,
                 )
         name = args[0]
-        if name in _REPLACED:
-            raise typer.BadParameter(
-                f"no such command: {name}; {_REPLACED[name]}", ctx=ctx
-            )
         with bad_input_exits():
             if name in _IN_DESK and name not in _points():
                 raise InputError(

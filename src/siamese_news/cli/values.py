@@ -6,54 +6,15 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+# What the two commands for ranking do differently, said to who takes one for the other.
 _ELSEWHERE = {
-    (
-        "rank",
-        "--threshold",
-    ): "rank lists the best posts; filter keeps those that reach a threshold",
-    (
-        "rank",
-        "--min-score",
-    ): "rank lists the best posts; filter keeps those that reach a score",
-    (
-        "filter",
-        "--top",
-    ): "filter keeps all posts that reach a threshold; rank lists the best",
-    ("bundle", "--title"): "it is titled by what the certificate says",
-    ("keywords", "--articles"): "run rank first, and name its results with --results",
-    ("report", "--threshold"): "the page shows the threshold of filter",
-    (
-        "index",
-        "--delete",
-    ): "build the index again, with --force, from files without the posts",
-    (
-        "index",
-        "--delete-from",
-    ): "build the index again, with --force, from files without the posts",
-    ("index", "--compact"): "build the index again, with --force",
-    ("index", "--check"): "every search checks the sizes of the files",
-    ("watch", "--rotate"): "the rows are few; move the file away between two runs",
-    ("watch", "--window-days"): "--window bounds the posts",
-    ("watch", "--alarm-rate"): "label posts of the window from time to time",
-    ("filter", "--shard"): "use --workers on one machine, and --engine ray on several",
-    (
-        "bundle",
-        "--results",
-    ): "it packs certificates; filter --ids-only writes lists without texts",
-    ("feedback", "--anyway"): "an order that is not surely better is not written",
-    (
-        "simulate",
-        "--cores",
-    ): "several runs at once, with different --out, use several cores",
-    (
-        "simulate",
-        "--families",
-    ): "python -m benchmarks.promises --families, in a clone, has them",
-}
-_FORMER = {
-    "--over-seeds": "it is called --one-story",
-    "--timing": "python -m benchmarks.stages, in a clone, measures the stages of a search",
-    "--long-window": "it is not needed any more",
+    "rank": dict.fromkeys(
+        ("--threshold", "--min-score"),
+        "rank lists the best posts; filter keeps those that reach a threshold",
+    ),
+    "filter": {
+        "--top": "filter keeps all posts that reach a threshold; rank lists the best"
+    },
 }
 
 
@@ -84,9 +45,11 @@ class ManyValues(TyperCommand):
         }
         for word in args:
             name = word.partition("=")[0]
-            gone = _FORMER.get(name) or _ELSEWHERE.get((str(self.name), name))
-            if gone and name not in options_of:
-                raise typer.BadParameter(f"no such option: {name}; {gone}", ctx=ctx)
+            elsewhere = _ELSEWHERE.get(str(self.name), {}).get(name)
+            if elsewhere is not None:
+                raise typer.BadParameter(
+                    f"no such option: {name}; {elsewhere}", ctx=ctx
+                )
         lists: dict[str, str] = {}
         others: set[str] = set()
         for parameter in self.params:

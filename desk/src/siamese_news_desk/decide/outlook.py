@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news_desk.decide.plan.design import first_set, nested_sets
-from siamese_news_desk.decide.simulation import (
+from siamese_news_desk.decide.replay import (
     generator_of,
     random_order,
     replay,

@@ -1,10 +1,11 @@
-"""Replays: reproducible, honest about what breaks, through the command."""
+"""Replays: reproducible, and honest about what breaks."""
 
 import json
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks import replays
 from benchmarks.promises import (
     FAMILIES,
     audits,
@@ -13,18 +14,14 @@ from benchmarks.promises import (
     find_labels,
     recalls,
 )
-from sheet_commands import run, scored
+from benchmarks.replays import LabeledPool, replay_cell
+from sheet_commands import scored
 
+from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.certification import Settings
 from siamese_news_desk.decide.plan.design import first_set, nested_sets, planned_nulls
-from siamese_news_desk.decide.simulation import (
-    LabeledPool,
-    generator_of,
-    random_order,
-    replay,
-    replay_cell,
-)
+from siamese_news_desk.decide.replay import generator_of, random_order, replay
 
 
 def easy_pool(size=3000, cut=800):
@@ -139,85 +136,42 @@ def test_a_family_is_replayed():
     )
 
 
-def test_the_command_writes_tables(tmp_path):
+def write_pool(folder, relevant):
+    """The arguments of a replay of the scored posts in a folder, with these relevant posts."""
+    lines = "".join(f"all\t{post}\t1\n" for post in relevant)
+    (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
+    names = {"results": "scored.jsonl", "qrels": "qrels.tsv", "out": "out"}
+    return [
+        str(part)
+        for name, file in names.items()
+        for part in (f"--{name}", folder / file)
+    ]
+
+
+def test_the_command_writes_tables(tmp_path, capsys):
     relevant = scored(tmp_path / "scored.jsonl", size=900, cut=500)
-    lines = "".join(f"a\t{post}\t1\n" for post in sorted(relevant))
-    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
-    done = run(
-        "simulate",
-        "--results",
-        tmp_path / "scored.jsonl",
-        "--qrels",
-        tmp_path / "qrels.tsv",
-        "--precision",
-        ".8",
-        "--budget",
-        "60",
-        "--runs",
-        "5",
-        "--out",
-        tmp_path / "out",
-    )
-    assert done.exit_code == 0, done.stderr
-    found = json.loads((tmp_path / "out" / "simulation.json").read_text())
-    assert len(found["cells"]) == 1
-    assert "share of the oracle" in (tmp_path / "out" / "simulation.md").read_text()
+    files = write_pool(tmp_path, sorted(relevant))
+    replays.main([*files, "--precision", ".8", "--budget", "60", "--runs", "5"])
+    written = json.loads((tmp_path / "out" / "replays.json").read_text())
+    assert [cell["runs"] for cell in written["cells"]] == [5]
+    assert "share of the oracle" in (tmp_path / "out" / "replays.md").read_text()
+    assert "of 5 wrong" in capsys.readouterr().out
 
 
-def test_a_precision_that_no_list_has_is_told_apart_from_a_bad_result(tmp_path):
-    scored(tmp_path / "pool.jsonl", size=200)
-    lines = [f"all\tp{n}\t{int(n % 3 == 1)}\n" for n in range(200)]
-    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
-    files = ("--results", tmp_path / "pool.jsonl", "--qrels", tmp_path / "qrels.tsv")
-    options = ("--budget", 300, "--precision", ".9", "--runs", 2)
-    done = run("simulate", *files, *options, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.stderr
-    assert "300 labels: no list has this precision, 0 of 2 wrong" in done.stderr
-    text = (tmp_path / "out" / "simulation.md").read_text()
+def test_a_precision_that_no_list_has_is_told_apart_from_a_bad_result(tmp_path, capsys):
+    scored(tmp_path / "scored.jsonl", size=200)
+    files = write_pool(tmp_path, [f"p{n}" for n in range(200) if n % 3 == 1])
+    replays.main([*files, "--precision", ".9", "--budget", "300", "--runs", "2"])
+    said = "300 labels: no list has this precision, 0 of 2 wrong"
+    assert said in capsys.readouterr().out
+    text = (tmp_path / "out" / "replays.md").read_text()
     assert "| no list has this precision | – | – | 2 |" in text
-    assert (
-        json.loads((tmp_path / "out" / "simulation.json").read_text())["cells"][0][
-            "share"
-        ]
-        is None
-    )
+    (cell,) = json.loads((tmp_path / "out" / "replays.json").read_text())["cells"]
+    assert cell["share"] is None
 
 
-def test_the_command_says_what_is_missing(tmp_path):
-    assert run("simulate", "--out", tmp_path).exit_code == 2
-    files = ("simulate", "--results", "scored.jsonl", "--qrels", "qrels.tsv")
-    done = run(*files, "--confidence", ".3", "--out", tmp_path / "out")
-    assert (
-        done.exit_code == 2
-        and "--confidence is .3; expected at least .5" in done.stderr
-    )
-    assert run(*files, "--budget", "0", "--out", tmp_path).exit_code == 2
-    done = run(*files, "--families", "7", "--out", tmp_path)
-    assert done.exit_code == 2 and "benchmarks.promises" in done.stderr
-    (tmp_path / "file").touch()
-    done = run(*files, "--out", tmp_path / "file")
-    assert (
-        done.exit_code == 2
-        and "is a file; expected the name of a folder" in done.stderr
-    )
+def test_qrels_of_another_pool_are_refused(tmp_path):
     scored(tmp_path / "scored.jsonl")
-    (tmp_path / "qrels.tsv").write_text("a\tnobody\t1\n")
-    done = run(
-        "simulate",
-        "--results",
-        tmp_path / "scored.jsonl",
-        "--qrels",
-        tmp_path / "qrels.tsv",
-        "--out",
-        tmp_path / "out",
-    )
-    assert done.exit_code == 2 and "none of its posts" in done.stderr
-
-
-def test_a_file_in_place_of_the_folder_is_named_before_the_replay(tmp_path):
-    out = tmp_path / "tables"
-    out.write_text("mine")
-    done = run("simulate", "--out", out, "--results", "a.jsonl", "--qrels", "a.tsv")
-    assert done.exit_code == 2
-    assert f"{out}: is a file; expected the name of a folder" in done.stderr
-    assert done.stdout == ""
+    files = write_pool(tmp_path, ["nobody"])
+    with pytest.raises(InputError, match="none of its posts"):
+        replays.main(files)
