@@ -129,7 +129,7 @@ def test_every_altered_statement_of_a_certificate_is_found(certified, share):
         if not (value is GONE and isinstance(place[-1], int))
     ]
     assert len(altered) > 100
-    work, _ = check_certificate(path)
+    work = check_certificate(path).work
     with sheets_of_certificate(path, content) as sheets:
         labels = read_labels(sheets, work.sampled)
     claims = work.claims(labels)

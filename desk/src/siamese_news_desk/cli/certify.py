@@ -70,20 +70,19 @@ def certify(
     from siamese_news_desk.decide.certification import Certification
     from siamese_news_desk.decide.checking import certificate_in, check_certificate
     from siamese_news_desk.decide.next_sheet import expect_all, write_next_sheet
-    from siamese_news_desk.decide.plan.files import read_sealed
     from siamese_news_desk.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):
         raise InputError("expected either --labels or --check")
     if check is not None:
         check = certificate_in(check)
-        _, unchecked = check_certificate(check, plan=plan, results=results, posts=posts)
-        labels_then = read_sealed(check, "certificate")["labels"]
-        changed = changed_sentence(labels_then["changed"])
+        checked = check_certificate(check, plan=plan, results=results, posts=posts)
+        changed = changed_sentence(checked.content["labels"]["changed"])
         echo(
             f"{check}: holds: every statement follows from its scores, plan and labels.{changed}"
         )
-        echo(f"not checked, because nothing else says it: {'; '.join(unchecked)}")
+        unchecked = "; ".join(checked.unchecked)
+        echo(f"not checked, because nothing else says it: {unchecked}")
         return
     assert labels
     path = plan or plan_of(labels)

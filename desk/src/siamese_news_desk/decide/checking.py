@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from siamese_news import __version__
 from siamese_news.data.results import result_meta
@@ -45,20 +45,33 @@ def certificate_in(path: Path) -> Path:
     return certificates[0]
 
 
+class Checked(NamedTuple):
+    """A certificate that holds.
+
+    Attributes:
+        work: its plan.
+        content: its fields.
+        claims: what follows from its labels.
+        unchecked: sentences about what could not be checked.
+    """
+
+    work: Certification
+    content: dict[str, Any]
+    claims: list[Claim]
+    unchecked: list[str]
+
+
 def check_certificate(
     path: Path,
     *,
     plan: Path | None = None,
     results: Path | None = None,
     posts: Sequence[Path] | None = None,
-) -> tuple[Certification, list[str]]:
+) -> Checked:
     """Compute a certificate again and compare it, its list and its page with the files.
 
     `plan`, `results` and `posts` name the plan, the scored posts and the files with their texts if
     they have moved.
-
-    Returns:
-        Its plan, and sentences about what could not be checked.
 
     Raises:
         InputError: it names the first difference.
@@ -91,7 +104,7 @@ def check_certificate(
     if content["model"] and model_of(work.results) is None:
         unchecked.append(f"the model ({work.results.name}.meta.json is not here)")
     unchecked += _list_and_page(path, content, work, claims)
-    return work, unchecked
+    return Checked(work, content, claims, unchecked)
 
 
 def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
@@ -100,14 +113,11 @@ def certified_list(path: Path) -> tuple[Certification, Claim, dict[str, Any]]:
     Raises:
         InputError: the certificate does not follow from its files, or it has no list.
     """
-    work, _ = check_certificate(path)
-    content = read_sealed(path, "certificate")
-    with sheets_of_certificate(path, content) as sheets:
-        claims = work.claims(read_labels(sheets, work.sampled))
-    claim = max(claims, key=lambda claim: (claim.size, claim.posts))
+    checked = check_certificate(path)
+    claim = max(checked.claims, key=lambda claim: (claim.size, claim.posts))
     if not claim.posts:
         raise InputError(f"{path}: has no list, because no post was labeled relevant")
-    return work, claim, content
+    return checked.work, claim, checked.content
 
 
 @contextmanager

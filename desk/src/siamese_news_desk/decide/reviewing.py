@@ -13,7 +13,7 @@ from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.certificate_page import answers_html
 from siamese_news_desk.decide.checking import check_certificate
-from siamese_news_desk.decide.plan.files import SEAL, read_sealed, seal_of
+from siamese_news_desk.decide.plan.files import SEAL, seal_of
 from siamese_news_desk.decide.plan.population import Population
 
 _SAME = 1e-4  # scores of one search differ by less, whatever the format of its files
@@ -33,9 +33,9 @@ def certificate_html(
         InputError: the certificate does not hold or is about other posts than these, or the audit
             is of another certificate.
     """
-    work, _ = check_certificate(path)
-    remark = _of_these(path, work.population, posts) if posts else ""
-    content = read_sealed(path, "certificate")
+    checked = check_certificate(path)
+    content = checked.content
+    remark = _of_these(path, checked.work.population, posts) if posts else ""
     recall = None if audit is None else _recall_of(audit, content[SEAL])
     from markupsafe import escape
 
