@@ -4,9 +4,10 @@
 
 Every development pool is left out once: the table is fitted on the others and judged on it. The
 table that ``--write`` puts into the model's folder, without ``--model`` the one that ships, is
-fitted on all. Each pool counts alike, and within it each seed. Of the three parts of a table
-(`SIDES`), the first is fitted on all pools, the second on pools of events, of which many posts are
-relevant to a seed, and the third on the others. No test is read for figures.
+fitted on all. Each pool counts alike, and within it each seed. Of the four parts of a table
+(`SIDES`), the first is fitted on all seeds, the second on those that show whether they check a claim,
+the third on pools of events, of which many posts are relevant to a seed, and the fourth on the
+others. No test is read for figures.
 """
 
 import argparse
@@ -59,7 +60,7 @@ EVENTS = ("events-dev", "usatoday-cnn", "fox-comments", "dast-da")
 _FITTED = 1500  # best posts of a seed that a table is fitted on
 _JUDGED = 300  # best posts of a seed that the error is of
 _BINS = 10
-_RIDGE = {"asked": 1e-3, "many": 3e-4, "few": 3e-4}
+_RIDGE = {"headline": 1e-3, "article": 1e-3, "many": 1e-4, "few": 3e-4}
 _CAUTION, _WORDS = 0.4, 8
 
 
@@ -76,20 +77,29 @@ class Scored:
     # (A, P) the scores where all seeds are searched at once.
     rivaled: NDArray[np.float64]
 
+    def asked(self, side: str) -> NDArray[np.float64]:
+        """(S, F) the features of how likely many posts answer, of the seeds that have this side."""
+        if side == "headline":
+            evidence = [replace(about, checking=None) for about in self.evidence]
+        else:
+            evidence = [about for about in self.evidence if about.side == side]
+        rows = [about.asked() for about in evidence]
+        return np.array(rows).reshape(len(rows), len(SIDES[side]))
+
     def best(self, side: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The features of a side, and relevance, of each seed's best posts, one after another."""
         features, relevant = [], []
         for number, about in enumerate(self.evidence):
             places = np.argsort(-self.scores[number], kind="stable")[:_FITTED]
-            mine = self.scores[number][places]
-            features.append(about.many(mine) if side == "many" else about.few(mine))
+            best = self.scores[number][places]
+            features.append(about.many(best) if side == "many" else about.few(best))
             relevant.append(self.relevant[number][places])
         return np.concatenate(features), np.concatenate(relevant)
 
 
 def dev_pools() -> dict[str, tuple[list[Article], list[str], NDArray[np.bool_]]]:
     """Name -> seeds, texts of posts, and which posts are relevant (A, P)."""
-    found = {}
+    pools = {}
     for name, split in SPLITS.items():
         collection = open_source(name)
         qrels = collection.split(split)
@@ -97,16 +107,18 @@ def dev_pools() -> dict[str, tuple[list[Article], list[str], NDArray[np.bool_]]]
         columns = {post: column for column, post in enumerate(collection.posts)}
         relevant = np.zeros((len(names), len(columns)), bool)
         for row, article in enumerate(names):
-            own = [columns[post] for post, grade in qrels[article].items() if grade > 0]
-            relevant[row, own] = True
+            answers = [
+                columns[post] for post, grade in qrels[article].items() if grade > 0
+            ]
+            relevant[row, answers] = True
         texts = [post.text for post in collection.posts.values()]
-        found[name] = (
+        pools[name] = (
             [collection.articles[article] for article in names],
             texts,
             relevant,
         )
-    found["usatoday-cnn"] = _usatoday()
-    return found
+    pools["usatoday-cnn"] = _usatoday()
+    return pools
 
 
 def _usatoday() -> tuple[list[Article], list[str], NDArray[np.bool_]]:
@@ -144,8 +156,8 @@ def scored(
     several = Seeds(seeds)
     scorer = open_scorer(model, several.texts)
     scorer = observe_all(scorer, posts)
-    found = list_relevance(scorer, several, _NEUTRAL)
-    assert found is not None
+    of_lists = list_relevance(scorer, several, _NEUTRAL)
+    assert of_lists is not None
     scores = scorer.scores(posts)
     lists, _ = several.combine(scores)
     rivaled, _ = replace(several, rivals=rival_weights(model, several.texts)).combine(
@@ -155,7 +167,7 @@ def scored(
         name,
         lists / MILLION,
         relevant,
-        found.evidence,
+        of_lists.evidence,
         seeds,
         name in EVENTS,
         rivaled / MILLION,
@@ -169,9 +181,11 @@ _NEUTRAL = Calibration(
 
 def fitted(pools: Sequence[Scored]) -> Calibration:
     """The table of some pools."""
-    asked = [np.stack([about.asked() for about in pool.evidence]) for pool in pools]
-    events = [np.full(len(pool.evidence), pool.events) for pool in pools]
-    tables = {"asked": _regression("asked", list(zip(asked, events, strict=True)))}
+    tables = {}
+    for side in ("headline", "article"):
+        asked = [(pool.asked(side), pool.events) for pool in pools]
+        parts = [(rows, np.full(len(rows), events)) for rows, events in asked]
+        tables[side] = _regression(side, [part for part in parts if len(part[0])])
     for side in ("many", "few"):
         some = [pool.best(side) for pool in pools if pool.events == (side == "many")]
         tables[side] = _regression(side, some)
@@ -271,7 +285,7 @@ def _share(values: NDArray[np.generic]) -> float:
 def left_out(pools: Sequence[Scored]) -> list[Judged]:
     """Each pool judged by the table of the others."""
     return [
-        judged(fitted([one for one in pools if one is not pool]), pool)
+        judged(fitted([other for other in pools if other is not pool]), pool)
         for pool in pools
     ]
 
@@ -280,19 +294,19 @@ def table_of(results: Sequence[Judged]) -> str:
     """The figures as a Markdown table."""
     rows = [
         {
-            "pool left out": one.name,
-            "precision": f"{one.precision:.2f}",
-            "expected": f"{one.expected:.2f}",
-            "recall": f"{one.recall:.2f}",
-            "calibration error": f"{one.error:.3f}",
-            "all seeds at once: precision": f"{one.together[0]:.2f}",
-            "recall ": f"{one.together[1]:.2f}",
-            "score .1: precision": f"{one.before[0]:.2f}",
-            "recall  ": f"{one.before[1]:.2f}",
+            "pool left out": pool.name,
+            "precision": f"{pool.precision:.2f}",
+            "expected": f"{pool.expected:.2f}",
+            "recall": f"{pool.recall:.2f}",
+            "calibration error": f"{pool.error:.3f}",
+            "all seeds at once: precision": f"{pool.together[0]:.2f}",
+            "recall ": f"{pool.together[1]:.2f}",
+            "score .1: precision": f"{pool.before[0]:.2f}",
+            "recall  ": f"{pool.before[1]:.2f}",
         }
-        for one in results
+        for pool in results
     ]
-    mean = np.mean([one.error for one in results])
+    mean = np.mean([pool.error for pool in results])
     return f"{markdown_table(rows)}\nMean calibration error: {mean:.3f}"
 
 
@@ -312,14 +326,14 @@ def diagrams(results: Sequence[Judged]) -> str:
         'font-family="sans-serif" font-size="11">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
-    for number, one in enumerate(results):
+    for number, pool in enumerate(results):
         left = _GAP + number % _COLUMNS * (_PLOT + _GAP)
         top = _GAP // 2 + number // _COLUMNS * (_PLOT + _GAP)
         bottom = top + _PLOT
-        points = [(left + x * _PLOT, bottom - y * _PLOT) for x, y, _ in one.bins]
+        points = [(left + x * _PLOT, bottom - y * _PLOT) for x, y, _ in pool.bins]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts += [
-            f'<text x="{left}" y="{top - 5}" fill="#111">{one.name}</text>',
+            f'<text x="{left}" y="{top - 5}" fill="#111">{pool.name}</text>',
             f'<rect x="{left}" y="{top}" width="{_PLOT}" height="{_PLOT}" fill="none" '
             'stroke="#999"/>',
             f'<line x1="{left}" y1="{bottom}" x2="{left + _PLOT}" y2="{top}" stroke="#999" '
@@ -375,7 +389,9 @@ def report(
     results = left_out(pools)
     print(table_of(results))
     table = fitted(pools)
-    errors = [abs(one.precision - one.expected) for one in results if one.expected > 0]
+    errors = [
+        abs(pool.precision - pool.expected) for pool in results if pool.expected > 0
+    ]
     table = replace(table, error=round(float(np.mean(errors)), 2))
     print(json.dumps(table.plain()))
     if picture is not None:

@@ -15,27 +15,28 @@ def pool(name, seed, *, events, wrong=False):
     generator = np.random.default_rng(seed)
     scores = np.sort(generator.uniform(0.001, 0.5, (20, 1500)), axis=1)[:, ::-1]
     alike = generator.uniform(0, 1, 20)
-    shared, gap = (0.2, 0.9) if events else (0.01, 0.2)
+    shared, gap, checking = (0.2, 0.9, 0) if events else (0.01, 0.2, 6)
+    thirtieth = generator.uniform(0.05, 0.5, 20) * gap * scores[:, 0]
     evidence = [
-        Evidence(a, shared, 0.5, row[0], row[0] * gap, row[0] * gap / 2)
-        for a, row in zip(alike, scores, strict=True)
+        Evidence(a, shared, 0.5, row[0], row[0] * gap, tail, checking)
+        for a, row, tail in zip(alike, scores, thirtieth, strict=True)
     ]
     logs = np.log(scores + 0.005)
-    logits = 3 + 2 * logs + (4 + 1 * logs) * alike[:, None]
+    above = logs - np.log(thirtieth + 0.005)[:, None]
+    logits = 3 + 2 * logs + (4 + 1 * logs) * alike[:, None] + 0.5 * above
     if not events:
-        tails = np.log(np.array([about.thirtieth for about in evidence]) + 0.005)
-        logits = 1 + 2 * logs + logs - tails[:, None]
+        logits = 1 + 2 * logs + above
     relevant = generator.uniform(size=scores.shape) < 1 / (1 + np.exp(-logits))
     return Scored(name, scores, relevant ^ wrong, evidence, [SEED] * 20, events, scores)
 
 
 def test_the_weights_of_known_probabilities_are_found():
     table = fitted([pool(str(n), n, events=n < 3) for n in range(6)])
-    np.testing.assert_allclose(
-        list(table.weights["many"].values()), [3, 2, 4, 1], atol=0.6
-    )
-    found = table.weights["few"]
-    assert found["score"] + found["above"] == pytest.approx(3, abs=0.3)
+    many = list(table.weights["many"].values())
+    np.testing.assert_allclose(many, [3, 2, 4, 1, 0.5], atol=0.6)
+    few = table.weights["few"]
+    assert few["score"] == pytest.approx(2, abs=0.3)
+    assert few["above"] == pytest.approx(1, abs=0.3)
     assert table.languages == ("en",)
 
 

@@ -26,14 +26,28 @@ POSTS = [
 ]
 TABLE = {
     "weights": {
-        "asked": {
+        "headline": {
             "constant": 4.0,
             "shared": 1.5,
             "apart": -3.0,
             "gap": 2.0,
             "topical": -50.0,
         },
-        "many": {"constant": 2.0, "score": 1.5, "alike": 8.0, "score_alike": 2.0},
+        "article": {
+            "constant": 5.0,
+            "shared": 1.0,
+            "apart": -2.0,
+            "gap": 3.0,
+            "topical": -40.0,
+            "checking": -4.0,
+        },
+        "many": {
+            "constant": 3.0,
+            "score": 2.0,
+            "alike": 8.0,
+            "score_alike": 2.0,
+            "above": -0.5,
+        },
         "few": {"constant": 1.0, "score": 2.0, "above": 1.0},
     },
     "caution": 1.0,
@@ -70,7 +84,11 @@ def test_rank_and_filter_give_a_post_one_score_and_one_relevance(searcher):
     assert [row["post_id"] for row in both] == [row["post_id"] for row in ranked[:2]]
 
 
-@pytest.mark.parametrize("evidence", [Evidence(), EVENT, CLAIM])
+REPORT = dataclasses.replace(EVENT, checking=0)
+FACT_CHECK = dataclasses.replace(EVENT, checking=7)
+
+
+@pytest.mark.parametrize("evidence", [Evidence(), EVENT, CLAIM, REPORT, FACT_CHECK])
 def test_the_least_score_of_a_relevance_is_the_first_that_has_it(evidence):
     table = Calibration.of(TABLE)
     lists = ListRelevance(
@@ -95,22 +113,50 @@ def test_relevance_mixes_what_a_score_means_where_many_and_where_few_posts_answe
     def logistic(logit):
         return 1 / (1 + np.exp(-logit))
 
-    for about in (EVENT, CLAIM):
+    for about in (EVENT, CLAIM, REPORT, FACT_CHECK):
         gap = np.log(about.tenth + 0.005) - np.log(about.best + 0.005)
-        asked = 4 + 1.5 * np.log(about.shared + 0.01) - 3 * about.apart + 2 * gap
+        shared = np.log(about.shared + 0.01)
+        asked = 4 + 1.5 * shared - 3 * about.apart + 2 * gap
+        if about.checking is not None:
+            checking = -4 * np.log(1 + about.checking)
+            asked = 5 + shared - 2 * about.apart + 3 * gap + checking
         score = np.log(0.205)
-        many = 2 + 1.5 * score + (8 + 2 * score) * about.alike
-        few = 1 + 2 * score + score - np.log(about.thirtieth + 0.005)
+        above = score - np.log(about.thirtieth + 0.005)
+        many = 3 + 2 * score + (8 + 2 * score) * about.alike - 0.5 * above
+        few = 1 + 2 * score + above
         share = logistic(asked)
         expected = share * logistic(many) + (1 - share) * logistic(few)
         assert table.relevance(np.array([0.2]), about)[0] == pytest.approx(
             expected, abs=1e-4
         )
-    # The same score is relevant where many posts share the seed's words.
-    event, claim = (
-        table.relevance(np.array([0.1]), about)[0] for about in (EVENT, CLAIM)
+    # The same score is relevant where many posts share the seed's words, and where a seed with such
+    # posts reports and does not check.
+    event, claim, report, fact_check = (
+        table.relevance(np.array([0.1]), about)[0]
+        for about in (EVENT, CLAIM, REPORT, FACT_CHECK)
     )
     assert event > 0.5 > claim
+    assert report > 0.5 > fact_check
+
+
+def test_a_fact_check_has_less_relevant_posts_than_a_report_with_the_same_scores(
+    searcher,
+):
+    checked = STORY + " The claim is false: fact-checkers found the hoax misleading."
+    relevance = {}
+    for name, seed in {"report": STORY, "fact check": checked}.items():
+        rows = searcher.rank([seed], POSTS, top=3, one_story=True)
+        relevance[name] = [row["relevance"] for row in rows]
+    assert all(map(float.__lt__, relevance["fact check"], relevance["report"]))
+
+
+def test_seeds_of_one_story_leave_their_kind_to_those_that_show_it():
+    together = mean_evidence([CLAIM, REPORT, FACT_CHECK])
+    assert together.checking == 3.5
+    assert mean_evidence([CLAIM, EVENT]).checking is None
+    unsure = dataclasses.replace(EVENT, cautious=True)
+    assert mean_evidence([unsure, unsure]).cautious
+    assert not mean_evidence([unsure, EVENT]).cautious
 
 
 def test_the_evidence_tells_an_event_from_a_claim(searcher):
@@ -246,14 +292,15 @@ def changed(side, **weights):
     [
         (
             {"weights": {"constant": 1.0}},
-            "a weight for each of asked: constant, shared",
+            "a weight for each of headline: constant, shared",
         ),
         (
             {"weights": {**TABLE["weights"], "few": 3}},
-            "a weight for each of asked: constant",
+            "a weight for each of headline: constant",
         ),
         (changed("many", alike=float("nan")), "expected numbers"),
         (changed("many", score=-1.0), "would fall as scores rise"),
+        (changed("many", above=-3.0), "would fall as scores rise"),
         (changed("many", score_alike=-2.0), "would fall as scores rise"),
         (changed("few", above=-3.0), "would fall as scores rise"),
         ({"languages": "en"}, "expected a list of codes"),

@@ -4,9 +4,10 @@ A score orders the posts of one list. How high the scores of relevant posts are 
 asked: thousands of posts are about an event, and of thousands one or two answer a claim. Evidence
 about the list that needs no label tells how likely it is that many posts answer (`Calibration`):
 how far the best posts share the seed's words, whether they resemble each other all the same little
-(posts on a topic), how much they do without these words, and how far the tenth best falls behind
-the first. ``python -m benchmarks.calibration`` fits the table
-on development pools and prints how well it holds on pools that it was not fitted on.
+(posts on a topic), how much they do without these words, how far the tenth best falls behind the
+first, and, where a seed is long enough to show it, whether it checks a claim. ``python -m
+benchmarks.calibration`` fits the table on development pools and prints how well it holds on pools
+that it was not fitted on.
 """
 
 from collections.abc import Mapping
@@ -19,11 +20,16 @@ from numpy.typing import NDArray
 from siamese_news.errors import InputError
 
 SIDES: Mapping[str, tuple[str, ...]] = {
-    "asked": ("constant", "shared", "apart", "gap", "topical"),
-    "many": ("constant", "score", "alike", "score_alike"),
+    "headline": ("constant", "shared", "apart", "gap", "topical"),
+    "article": ("constant", "shared", "apart", "gap", "topical", "checking"),
+    "many": ("constant", "score", "alike", "score_alike", "above"),
     "few": ("constant", "score", "above"),
 }
-"""The weights of a `Calibration`: of three logits, each a weighted sum of features."""
+"""The weights of a `Calibration`: of four logits, each a weighted sum of features.
+
+The first two are of how likely it is that many posts answer: one for seeds too short to show whether
+they check a claim, one for all others. The last two are of the relevance of a score.
+"""
 
 # Added to scores before the logarithm: below this, scores are noise. The same for similarities.
 _FLOOR, _SHARED_FLOOR = 0.005, 0.01
@@ -44,6 +50,7 @@ class Evidence:
         best: the highest score.
         tenth: the tenth score; in a pool of n < 100 posts that at place n / 10.
         thirtieth: the thirtieth score; likewise.
+        checking: how many words of a fact check the seed has; None where it does not show.
         cautious: whether nothing was measured for such seeds: they have too few words, or are in a
             language of which no development pool has a seed.
     """
@@ -54,24 +61,35 @@ class Evidence:
     best: float = 0.0
     tenth: float = 0.0
     thirtieth: float = 0.0
+    checking: float | None = None
     cautious: bool = False
 
-    def asked(self) -> NDArray[np.float64]:
-        """(5,) the features of how likely many posts answer (``SIDES["asked"]``).
+    @property
+    def side(self) -> str:
+        """Which of `SIDES` tells how likely many posts answer."""
+        return "headline" if self.checking is None else "article"
 
-        The last is positive where posts share much of the seed's words and yet do not resemble each
-        other: they are on its topic, and not about one event.
+    def asked(self) -> NDArray[np.float64]:
+        """(5,) or (6,) the features of how likely many posts answer (``SIDES[side]``).
+
+        The fifth is positive where posts share much of the seed's words and yet do not resemble
+        each other: they are on its topic, and not about one event.
         """
         gap = _log(self.tenth) - _log(self.best)
         shared = np.log(self.shared + _SHARED_FLOOR)
         topical = max(self.shared * (1 - self.alike) - _SHARED_APART, 0.0)
-        return np.array([1.0, shared, self.apart, gap, topical], np.float64)
+        features = [1.0, shared, self.apart, gap, topical]
+        if self.checking is not None:
+            features.append(np.log1p(self.checking))
+        return np.array(features, np.float64)
 
     def many(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """(N, 4) the features of N scores where many posts answer (``SIDES["many"]``)."""
+        """(N, 5) the features of N scores where many posts answer (``SIDES["many"]``)."""
         logs = _log(scores)
         ones = np.ones(len(logs))
-        return np.stack([ones, logs, self.alike * ones, self.alike * logs], axis=1)
+        above = logs - _log(self.thirtieth)
+        features = [ones, logs, self.alike * ones, self.alike * logs, above]
+        return np.stack(features, axis=1)
 
     def few(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N, 3) the features of N scores where few posts answer (``SIDES["few"]``)."""
@@ -100,7 +118,7 @@ class Calibration:
     of a score where many do, and where one or a few do.
 
     Attributes:
-        weights: of the features of the three logits (`SIDES`).
+        weights: of the features of the four logits (`SIDES`).
         caution: subtracted from the logit where the evidence is cautious.
         words: a seed of fewer words is one for caution.
         languages: of the seeds that it was fitted on, as ISO 639 codes; others are for caution.
@@ -121,8 +139,8 @@ class Calibration:
         They never fall as scores rise.
         """
         asked, many, few = (
-            np.array([self.weights[side][name] for name in names])
-            for side, names in SIDES.items()
+            np.array([self.weights[side][name] for name in SIDES[side]])
+            for side in (evidence.side, "many", "few")
         )
         share = probability(evidence.asked() @ asked)
         chances = share * probability(evidence.many(scores) @ many)
@@ -167,7 +185,8 @@ class Calibration:
                 f"{side}: {', '.join(names)}" for side, names in SIDES.items()
             )
             raise InputError(
-                f"calibration: expected numbers, and a weight for each of {named}"
+                f"calibration: expected numbers, and a weight for each of {named}; fit the table "
+                "again (benchmarks.calibration), or set calibration to null"
             )
         languages = values["languages"]
         if not isinstance(languages, list) or not all(
@@ -179,8 +198,8 @@ class Calibration:
         many = weights["many"]
         few = weights["few"]
         slopes = [
-            many["score"],
-            many["score"] + many["score_alike"],
+            many["score"] + many["above"],
+            many["score"] + many["above"] + many["score_alike"],
             few["score"] + few["above"],
         ]
         if min(slopes) < 0:

@@ -14,6 +14,7 @@ from siamese_news.data.records import Article
 from siamese_news.model.calibration import Calibration, Evidence
 from siamese_news.scoring import Scorer
 from siamese_news.search.seeds import MILLION, Seeds
+from siamese_news.text.fact_checks import checking_words
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.spaceless import length_of
 
@@ -66,30 +67,34 @@ def list_relevance(
 
     None where the model has no calibration, or a score has no words in it.
     """
-    evidence = (
+    of_pool = (
         None if calibration is None else scorer.evidence(range(len(seeds.articles)))
     )
-    if calibration is None or evidence is None:
+    if calibration is None or of_pool is None:
         return None
-    if seeds.one_story:
-        unsure = all(is_unsure(article, calibration) for article in seeds.articles)
-        return ListRelevance(
-            calibration, [replace(mean_evidence(evidence), cautious=unsure)]
+    evidence = [
+        replace(
+            about,
+            checking=checking_words(seed.full_text),
+            cautious=is_unsure(seed, calibration),
         )
-    pairs = zip(evidence, seeds.articles, strict=True)
-    lists = [
-        replace(about, cautious=is_unsure(seed, calibration)) for about, seed in pairs
+        for about, seed in zip(of_pool, seeds.articles, strict=True)
     ]
-    return ListRelevance(calibration, lists)
+    if seeds.one_story:
+        evidence = [mean_evidence(evidence)]
+    return ListRelevance(calibration, evidence)
 
 
 def mean_evidence(several: Sequence[Evidence]) -> Evidence:
-    """The evidence of one list over several seeds."""
+    """The evidence of one list over several seeds: means, cautious if it is for every seed."""
     names = [field.name for field in fields(Evidence) if field.name != "cautious"]
-    means = {name: [getattr(about, name) for about in several] for name in names}
-    return Evidence(
-        **{name: sum(values) / len(values) for name, values in means.items()}
-    )
+    means = {}
+    for name in names:
+        values = [getattr(about, name) for about in several]
+        # A seed that is too short to show what it is leaves that to the others.
+        shown = [value for value in values if value is not None]
+        means[name] = sum(shown) / len(shown) if shown else None
+    return Evidence(**means, cautious=all(about.cautious for about in several))
 
 
 def is_unsure(article: Article, calibration: Calibration) -> bool:
