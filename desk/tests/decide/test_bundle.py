@@ -113,10 +113,6 @@ def test_bad_input(certified, tmp_path):
             ("--out", tmp_path / "a.zip", "--certificate", tmp_path / "none.json"),
             "cannot be read",
         ),
-        (
-            ("--out", tmp_path / "a.zip", "--results", "a.jsonl"),
-            "it packs certificates",
-        ),
     ):
         done = run("bundle", *arguments)
         assert done.exit_code == 2 and said in done.output, done.output

@@ -87,14 +87,17 @@ def list_relevance(
 
 def mean_evidence(several: Sequence[Evidence]) -> Evidence:
     """The evidence of one list over several seeds: means, cautious if it is for every seed."""
-    names = [field.name for field in fields(Evidence) if field.name != "cautious"]
-    means = {}
-    for name in names:
-        values = [getattr(about, name) for about in several]
-        # A seed that is too short to show what it is leaves that to the others.
-        shown = [value for value in values if value is not None]
-        means[name] = sum(shown) / len(shown) if shown else None
-    return Evidence(**means, cautious=all(about.cautious for about in several))
+    of_seeds = ("checking", "cautious")
+    names = [field.name for field in fields(Evidence) if field.name not in of_seeds]
+    means = {
+        name: sum(getattr(about, name) for about in several) / len(several)
+        for name in names
+    }
+    # A seed that is too short to show whether it checks a claim leaves that to the others.
+    shown = [about.checking for about in several if about.checking is not None]
+    checking = sum(shown) / len(shown) if shown else None
+    cautious = all(about.cautious for about in several)
+    return Evidence(**means, checking=checking, cautious=cautious)
 
 
 def is_unsure(article: Article, calibration: Calibration) -> bool:
