@@ -1,15 +1,17 @@
-"""AST paper, Fig. 1: softmax and sparsemax over few and many keys, and the effect of length."""
+"""AST paper, Fig. 1: self-attention over 5 and 25 random embeddings, and the effect of length."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from papers.ast.appendix_a import HEAD_DIM
 from papers.ast.sweep import ENCODERS, first_jobs, seed_name, splits
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
-from papers.style import COLORS, HATCHES, new_figure, series
+from papers.style import new_figure, series
 from papers.training_runs import last_alphas
 from siamese_news.sparsity.entmax import entmax
 
@@ -19,20 +21,37 @@ LENGTHS = (5, 10, 25, 50, 100, 200, 500, 1000, 2000)
 DRAWS = 200
 SEED = 0
 MAPS = {"softmax": 1.0, "1.5-entmax": 1.5, "sparsemax": 2.0}
-BARS = ("softmax", "sparsemax")
-PANELS: dict[Scores, str] = {"cosine": "cosine scores", "dot": "scaled dot products"}
+PRINTED = ("softmax", "sparsemax")
+PANELS: dict[Scores, str] = {"cosine": "cosines", "dot": "scaled dot products"}
+
+
+def draw_embeddings(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Random embeddings of the size of a head, standard normal: (*shape, d)."""
+    rng = np.random.default_rng([seed, *shape])
+    return rng.standard_normal((*shape, HEAD_DIM), dtype=np.float32)
+
+
+def similarities(kind: Scores, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Cosines or scaled dot products of embeddings: (..., Q, d) and (..., K, d) give (..., Q, K)."""
+    if kind == "dot":
+        return queries @ keys.swapaxes(-1, -2) / math.sqrt(HEAD_DIM)
+    units = [
+        vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+        for vectors in (queries, keys)
+    ]
+    return units[0] @ units[1].swapaxes(-1, -2)
 
 
 def draw_scores(kind: Scores, keys: int, draws: int, seed: int) -> np.ndarray:
-    """Scores of one query against random keys, (draws, keys).
+    """Scores of a random query and random keys, (draws, keys); the query is none of the keys."""
+    drawn = draw_embeddings((draws, keys + 1), seed)
+    return similarities(kind, drawn[:, :1], drawn[:, 1:])[:, 0]
 
-    ``cosine``: uniform over [-1, 1], as the appendix assumes; ``dot``: the scaled dot product of
-    standard normal vectors, which for many dimensions is standard normal.
-    """
-    rng = np.random.default_rng([seed, keys])
-    if kind == "cosine":
-        return rng.uniform(-1.0, 1.0, (draws, keys))
-    return rng.standard_normal((draws, keys))
+
+def self_attention(keys: int, alpha: float, seed: int) -> np.ndarray:
+    """The weights of random embeddings for each other, by cosine: a row for each query."""
+    drawn = draw_embeddings((keys,), seed)
+    return weigh(similarities("cosine", drawn, drawn), alpha)
 
 
 def weigh(scores: np.ndarray, alpha: float) -> np.ndarray:
@@ -84,26 +103,32 @@ def _lay_out(results: Results) -> Content:
         for kind, by_label in curves.items()
         for place, length in enumerate(LENGTHS)
     ]
-    bars = _bar_rows()
+    matrices = {
+        (label, keys): self_attention(keys, MAPS[label], SEED)
+        for label in PRINTED
+        for keys in KEYS
+    }
     last = {label: curve[-1] for label, curve in curves["cosine"].items()}
     note = (
-        f"Mean of the largest weight over {DRAWS} draws (seed {SEED}); learned alpha: a mean over "
+        f"Mean of the largest weight over {DRAWS} draws (seed {SEED}) of a query and its keys, "
+        f"standard normal with {HEAD_DIM} dimensions; learned alpha: a mean over "
         "the heads of the star after training (first seed of Table 2)."
     )
     return Content(
         figures=[
             Figure(
-                "Weights over 5 and 25 keys; the same random scores for both maps",
-                lambda: _draw_bars(bars),
-                "Four bar charts. Softmax gives every key some weight, over 25 keys less than "
-                "a tenth each. Sparsemax gives weight to a few keys and exactly zero to the rest.",
+                "Self-attention over 5 and 25 random embeddings, by cosine",
+                lambda: _draw_matrices(matrices),
+                "Four square pictures, a row for each query and a column for each key, darker where "
+                "the weight is larger. Over 5 embeddings both maps are dark on the diagonal. Over 25 "
+                "softmax is almost even; sparsemax is dark on the diagonal and mostly white.",
                 "weights",
             ),
             Figure(
                 "Largest weight against the number of keys",
                 lambda: _draw_curves(curves),
                 "Two panels of falling lines on logarithmic axes: the largest weight falls with "
-                "the number of keys, for softmax as one over the number, for sparsemax slowest.",
+                "the number of keys, for softmax fastest, for sparsemax slowest.",
                 "length",
             ),
         ],
@@ -111,46 +136,50 @@ def _lay_out(results: Results) -> Content:
             Table(
                 "Largest weight against the number of keys", rows, "length", note=note
             ),
-            Table("The weights of the bars", bars, "weights"),
+            Table(
+                "The weights of self-attention over random embeddings",
+                [_summary(*name, weights) for name, weights in matrices.items()],
+                "weights",
+                note="Means over the queries; of two random embeddings only one with itself has a "
+                "cosine of 1.",
+            ),
         ],
         outcome="Softmax flattens with length, as the paper says; sparsemax flattens too, later.",
         details=(
-            f"Over {LENGTHS[-1]:,} keys with cosine scores the largest weight is "
+            "Of 25 embeddings, the query itself gets "
+            + " and ".join(
+                f"{matrices[label, 25].diagonal().mean():.2f} of the weight by {label}"
+                for label in PRINTED
+            )
+            + f". Over {LENGTHS[-1]:,} keys with cosines the largest weight is "
             + ", ".join(f"{value:.4f} ({label})" for label, value in last.items())
             + "."
         ),
     )
 
 
-def _bar_rows() -> list[dict[str, Any]]:
-    """The weights of softmax and sparsemax over few and over many keys."""
-    rows = []
-    for keys in KEYS:
-        scores = draw_scores("cosine", keys, 1, SEED)
-        columns = {"score": scores[0].tolist()}
-        columns |= {label: weigh(scores, MAPS[label])[0].tolist() for label in BARS}
-        rows += [
-            {"keys": keys, "key": key + 1}
-            | {name: own[key] for name, own in columns.items()}
-            for key in range(keys)
-        ]
-    return rows
+def _summary(label: str, keys: int, weights: np.ndarray) -> dict[str, Any]:
+    """What a matrix of self-attention gives to the query's own key, and to the others."""
+    others = weights[~np.eye(keys, dtype=bool)]
+    return {
+        "map": label,
+        "embeddings": keys,
+        "weight of the query itself": float(weights.diagonal().mean()),
+        "mean weight of another": float(others.mean()),
+        "largest weight of another": float(others.max()),
+        "weights at zero": float((weights == 0).mean()),
+    }
 
 
-def _draw_bars(rows: Sequence[Mapping[str, Any]]) -> Any:
-    figure, axes = new_figure(rows=2, columns=2, height=2.9, sharey=True)
-    for row, label in enumerate(BARS):
-        for column, keys in enumerate(KEYS):
-            axis = axes[row, column]
-            weights = [one[label] for one in rows if one["keys"] == keys]
-            bars: dict[str, Any] = {"color": COLORS[row], "hatch": HATCHES[row]}
-            axis.bar(
-                range(1, keys + 1), weights, edgecolor="white", linewidth=0.3, **bars
-            )
-            axis.set_title(f"{label}\n{keys} keys, {weights.count(0)} at zero")
-            axis.set_xticks([1, keys])
+def _draw_matrices(matrices: Mapping[tuple[str, int], np.ndarray]) -> Any:
+    figure, axes = new_figure(rows=len(PRINTED), columns=len(KEYS), height=3.0)
+    for axis, ((label, keys), weights) in zip(axes.flat, matrices.items(), strict=True):
+        image = axis.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+        axis.set_title(f"{label}, {keys}")
+        axis.set(xticks=[], yticks=[])
     figure.supxlabel("key", fontsize=8)
-    figure.supylabel("weight", fontsize=8)
+    figure.supylabel("query", fontsize=8)
+    figure.colorbar(image, ax=axes, label="weight", shrink=0.6)
     return figure
 
 
@@ -175,12 +204,14 @@ EXHIBIT = Exhibit(
     title="Figure 1: softmax and sparsemax over few and over many keys",
     published=Published(
         source="Danovitch 2020, Fig. 1",
-        text="The weights of softmax and of sparsemax over 5 and over 25 keys, without numbers: "
-        "softmax flattens where there are many keys.",
+        text="Self-attention over 5 and over 25 random embeddings with softmax and with sparsemax, "
+        "without numbers: softmax flattens where there are many keys.",
     ),
-    remark="The paper does not print the scores it draws; ours are drawn at random, uniform over "
-    "[-1, 1], the distribution that its appendix assumes for the cosine. The curve over the number "
-    "of keys is not in the paper.",
+    remark="The paper says neither how its embeddings are drawn nor how they are compared. Ours "
+    f"are standard normal with {HEAD_DIM} dimensions, the size of a head, compared by cosine, the "
+    "function that the paper names. With the released code's scaled dot products an embedding is so "
+    "similar to itself that softmax does not flatten over 25. The curve over the number of keys is "
+    "not in the paper; its query is none of the keys, like the relay of the star.",
     lay_out=_lay_out,
     jobs=_jobs,
 )

@@ -22,6 +22,7 @@ from siamese_news.training.rerank import JOINT, PLAIN
 
 EXPERIMENT = "rerank_authors"
 NAMES = ("BiCNN", "QAtt", "PAtt", "PAtt +QL")
+SEEDS = "seeds of our means, as chosen and by their recipe"
 # 15 epochs without early stopping, against about four.
 COST = 4.0
 
@@ -72,10 +73,17 @@ def rows(
             "ours by their recipe, ensemble": _figure(
                 mean_of(ensembles, name, year, "AP")
             ),
+            SEEDS: f"{_seeds(chosen, name, year)}, {_seeds(singles, name, year)}",
         }
         for name in NAMES
         for year in YEARS
     ]
+
+
+def _seeds(figures: Mapping[str, Figures], name: str, year: int) -> int:
+    """How many seeds a mean of ours is of."""
+    by_topic = figures.get(name, {}).get((year, "AP"), {})
+    return max(map(len, by_topic.values()), default=0)
 
 
 def _logged(
@@ -92,7 +100,7 @@ def _draw(rows: Sequence[Mapping[str, Any]]) -> Any:
     """AP of QAtt and PAtt by year: a mark for the printed figure, each logged one, and ours."""
     names = ("QAtt", "PAtt")
     figure, axes = new_figure(columns=len(names), width=7.0, height=2.6, sharey=True)
-    columns = [column for column in rows[0] if column not in ("system", "year")]
+    columns = [column for column in rows[0] if column not in ("system", "year", SEEDS)]
     for axis, name in zip(axes, names, strict=True):
         for place, column in enumerate(columns):
             points = [
@@ -117,7 +125,7 @@ def _lay_out(results: Results) -> Content:
     singles = ranker_systems(results, RANKERS, experiment=EXPERIMENT)
     note = (
         "AP. The authors' figures are of their log. Ours: 100-d GloVe, means over the seeds of the "
-        "runs that exist; a dash where none does."
+        "runs that exist, whose number is in the last column; a dash where none does."
     )
     listed = rows(chosen, singles, ensemble_systems(results))
     table = Table("AP as printed, as logged, and here", listed, note=note)

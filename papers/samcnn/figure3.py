@@ -8,7 +8,8 @@ import numpy as np
 from papers.exhibit import Content, Exhibit, Figure, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.published import BEST, PAPER, WORST, WORST_AP, WORST_P30
-from papers.samcnn.runs import FIGURES, PEERS, YEAR, by_topic, peers_job, training_jobs
+from papers.samcnn.runs import FIGURES, PEERS, YEAR, by_topic, peers_job
+from papers.samcnn.variants import CHOSEN, chosen_jobs
 from papers.style import COLORS, new_figure
 
 RANKER, NAME = "patt", "PAtt"
@@ -31,23 +32,28 @@ def differences(
 
 
 def changes(
-    results: Results, metric: str = "AP", *, seeds: Sequence[int] | None = None
+    results: Results,
+    metric: str = "AP",
+    *,
+    experiment: str = CHOSEN,
+    seeds: Sequence[int] | None = None,
 ) -> list[tuple[str, float]]:
-    """`differences` of PAtt, the mean over its seeds, and QL; empty where either is missing."""
+    """`differences` of PAtt, the mean over its seeds, and QL; empty where either is missing.
+
+    `experiment` is the beginning of the names of PAtt's runs.
+    """
     values = by_topic(
-        results, RANKER, YEAR, "", metric, experiment="rerank_samcnn", seeds=seeds
+        results, RANKER, YEAR, "", metric, experiment=experiment, seeds=seeds
     )
     ours = {topic: float(np.mean(seeds)) for topic, seeds in values.items()}
     systems = results[PEERS]["systems"] if PEERS in results else {}
     return differences(ours, systems.get(PEER, {}).get(str(YEAR), {}).get(metric, {}))
 
 
-def jobs(setting: Setting) -> list[Job]:
-    """The peers, and PAtt on the year of the figure."""
-    return [
-        peers_job(setting),
-        *training_jobs(setting, rankers=(RANKER,), years=(YEAR,)),
-    ]
+def _jobs(setting: Setting) -> list[Job]:
+    """The peers, and PAtt as chosen on the year of the figure."""
+    chosen = chosen_jobs(setting, rankers=(RANKER,), years=(YEAR,))
+    return [peers_job(setting), *chosen]
 
 
 def _draw(by_topic: Mapping[str, float]) -> Any:
@@ -108,7 +114,8 @@ EXHIBIT = Exhibit(
     key="3",
     title="Fig. 3: differences by topic",
     remark=(
-        f"{NAME} without QL, trained as Table 2 says; several seeds enter as their mean by topic."
+        f"{NAME} without QL, as chosen (table=own_vectors); no topic of {YEAR} took part in the "
+        "choice. Several seeds enter as their mean by topic."
     ),
     published=Published(
         f"{PAPER}, Fig. 3 and the section on it",
@@ -116,6 +123,6 @@ EXHIBIT = Exhibit(
         f"{NAME} is better on most of them; the best topic is {BEST}; on the worst, {WORST}, "
         f"{NAME} loses {-WORST_AP:.2f} of AP and {-WORST_P30:.2f} of P30.",
     ),
-    jobs=jobs,
+    jobs=_jobs,
     lay_out=_lay_out,
 )

@@ -1,13 +1,13 @@
 """samCNN, changed: several window widths, other word vectors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.post_vectors import post_vectors
 from papers.samcnn.published import PAPER, YEARS
-from papers.samcnn.runs import RANKERS, collection_of, peers_job, training_jobs
+from papers.samcnn.runs import RANKERS, More, collection_of, peers_job, training_jobs
 from papers.samcnn.table3 import (
     MARKS,
     NOTE,
@@ -86,18 +86,33 @@ def _largest_change(systems: Mapping[str, Figures], pairs: Mapping[str, str]) ->
     return ", ".join(parts)
 
 
-def chosen_jobs(setting: Setting) -> list[Job]:
+def chosen_options(ranker: str) -> More:
+    """What makes the further options of a chosen ranker."""
+
+    def options(setting: Setting, runs: Path) -> list[str]:
+        further = _vectors(setting, runs) if ranker == "patt" else [OFTEN]
+        return [*OPTIONS, *further]
+
+    return options
+
+
+def chosen_jobs(
+    setting: Setting,
+    *,
+    rankers: Sequence[str] = ("patt", "qatt"),
+    years: Sequence[int] = YEARS,
+) -> list[Job]:
     """QAtt and PAtt with the options that were chosen on held-out topics."""
-
-    def chosen_patt(setting: Setting, runs: Path) -> list[str]:
-        return [*OPTIONS, *_vectors(setting, runs)]
-
-    def chosen_qatt(setting: Setting, runs: Path) -> list[str]:
-        return [*OPTIONS, OFTEN]
-
     return [
-        *training_jobs(setting, name=CHOSEN, rankers=("patt",), more=chosen_patt),
-        *training_jobs(setting, name=CHOSEN, rankers=("qatt",), more=chosen_qatt),
+        job
+        for ranker in rankers
+        for job in training_jobs(
+            setting,
+            name=CHOSEN,
+            rankers=(ranker,),
+            years=years,
+            more=chosen_options(ranker),
+        )
     ]
 
 

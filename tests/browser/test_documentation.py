@@ -130,13 +130,21 @@ def test_axe_finds_nothing(opened, scheme, width):
     assert found == []
 
 
-def test_the_search_finds_a_page(opened):
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("certify a threshold", "certify.html"),
+        ("certificate threshold", "certify.html"),
+        ("r-Precision", "api/metrics.html"),
+    ],
+)
+def test_the_search_finds_the_page_on_a_subject_first(opened, words, name):
     page = opened("index.html", viewport={"width": 1280, "height": 900})
     page.locator(".md-search__input").click()
-    page.locator(".md-search__input").fill("certify a threshold")
-    page.locator(".md-search-result__item a[href*='certify.html']").first.wait_for(
-        timeout=240_000
-    )
+    page.locator(".md-search__input").fill(words)
+    first = page.locator(".md-search-result__item").first.locator("a").first
+    first.wait_for(timeout=240_000)
+    assert name in first.get_attribute("href")
     assert page.elsewhere == []
 
 

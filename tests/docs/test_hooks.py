@@ -242,3 +242,7 @@ def test_pages_that_teach_come_before_the_reference():
     page = SimpleNamespace(meta={}, file=SimpleNamespace(src_uri="certify.md"))
     assert hook("search").on_page_markdown("# Text", page) == "# Text"
     assert page.meta == {"search": {"boost": boost("certify.md")}}
+    # No heading of the page on metrics has the word.
+    page.file.src_uri = "api/metrics.md"
+    hook("search").on_page_markdown("# Text", page)
+    assert "r-Precision" in page.meta["tags"]

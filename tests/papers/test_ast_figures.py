@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from papers.ast import appendix_a, figure2, figure3
-from papers.ast.figure1 import draw_scores, largest_weights, weigh
+from papers.ast.figure1 import draw_scores, largest_weights, self_attention, weigh
 from papers.training_runs import SMALL, initial_alphas, last_alphas, train_link
 from scipy.integrate import quad
 
@@ -46,8 +46,29 @@ def test_softmax_flattens_as_one_over_the_length_and_sparsemax_less():
     lengths = (10, 1000)
     soft = largest_weights("cosine", [1.0], lengths, draws=50, seed=0)
     sparse = largest_weights("cosine", [2.0], lengths, draws=50, seed=0)
-    assert soft[1] == pytest.approx(np.e / np.sinh(1) / 1000, rel=0.05)
+    # The sum over the keys is known; of 1,000 cosines in 30 dimensions, the largest is about .55.
+    total = 1000 * appendix_a.expected("cosine")
+    assert soft[1] == pytest.approx(np.exp(0.55) / total, rel=0.05)
     assert sparse[1] / sparse[0] > 5 * soft[1] / soft[0]
+
+
+def test_scores_are_those_of_random_embeddings():
+    d = appendix_a.HEAD_DIM
+    cosines = draw_scores("cosine", 50, 400, seed=1)
+    assert abs(cosines).max() < 1
+    # The cosine of two random directions has variance 1 / d, their scaled product variance 1.
+    assert cosines.var() == pytest.approx(1 / d, rel=0.05)
+    assert draw_scores("dot", 50, 400, seed=1).var() == pytest.approx(1, rel=0.1)
+    np.testing.assert_array_equal(cosines, draw_scores("cosine", 50, 400, seed=1))
+
+
+def test_self_attention_finds_the_query_among_25_with_sparsemax_alone():
+    soft, sparse = (self_attention(25, alpha, seed=0) for alpha in (1.0, 2.0))
+    assert (soft.argmax(1) == np.arange(25)).all()
+    # e to the cosine 1, over e and 24 of the others' expectation.
+    expected = np.e / (np.e + 24 * appendix_a.expected("cosine"))
+    assert soft.diagonal().mean() == pytest.approx(expected, rel=0.05)
+    assert sparse.diagonal().min() > 0.5 and (sparse == 0).mean() > 0.8
 
 
 def test_alphas_come_in_the_order_of_the_heads():

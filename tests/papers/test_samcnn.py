@@ -178,7 +178,8 @@ def toy_results():
         figures["AP"]["125"] = ap - 0.2
         figures["AP"]["127"] = ap + 0.4
         values = {"topics": {"": figures, " +QL": figures}}
-        results[run_name("rerank_samcnn", "patt", 2013, seed)] = made(values)
+        for name in ("rerank_samcnn", "rerank_chosen"):
+            results[run_name(name, "patt", 2013, seed)] = made(values)
     return Results(Setting("shared", (0, 1)), results)
 
 
@@ -193,6 +194,15 @@ def test_figure3_takes_the_mean_over_seeds():
     )
     said = figure3.EXHIBIT.lay_out(toy_results()).details
     assert "best topic is 127 (+0.2000 AP), the worst 125 (-0.4000 AP)" in said
+
+
+def test_figure3_is_of_the_chosen_patt():
+    jobs = [job.name for job in figure3.EXHIBIT.jobs(Setting("shared", (0, 1)))]
+    chosen = [run_name("rerank_chosen", "patt", 2013, seed) for seed in (0, 1)]
+    assert jobs == ["peers", *chosen]
+    results = toy_results()
+    of_table3 = figure3.changes(results, experiment="rerank_samcnn", seeds=(1,))
+    assert of_table3[0] == ("127", pytest.approx(0.4 + 0.4 - 0.5))
 
 
 def test_table3_marks_what_is_significant():
@@ -284,15 +294,17 @@ def test_an_ensemble_is_the_mean_probability_of_its_runs(tmp_path):
 
 
 def test_the_authors_figures_are_next_to_print_and_to_ours():
-    rows = authors.rows({}, {}, {})
+    rows = authors.rows({"PAtt": {(2013, "AP"): {"111": [0.2, 0.4]}}}, {}, {})
     assert len(rows) == 16
     by_place = {(row["system"], row["year"]): row for row in rows}
     assert list(by_place["QAtt", "2012"].values())[2:] == [
         "0.2376",
         "0.1660",
         "0.2177",
-    ] + 3 * [None]
+    ] + [None, None, None, "0, 0"]
     assert by_place["BiCNN", "2011"]["authors, ensemble of 10"] is None
+    assert by_place["PAtt", "2013"]["ours as chosen, mean"] == "0.3000"
+    assert by_place["PAtt", "2013"][authors.SEEDS] == "2, 0"
 
 
 def test_runs_are_made_a_whole_year_at_a_time():
