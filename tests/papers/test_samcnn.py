@@ -301,7 +301,9 @@ def test_the_authors_figures_are_next_to_print_and_to_ours():
         "0.2376",
         "0.1660",
         "0.2177",
-    ] + [None, None, None, "0, 0"]
+        *[None, None, None],
+        "0, 0",
+    ]
     assert by_place["BiCNN", "2011"]["authors, ensemble of 10"] is None
     assert by_place["PAtt", "2013"]["ours as chosen, mean"] == "0.3000"
     assert by_place["PAtt", "2013"][authors.SEEDS] == "2, 0"
