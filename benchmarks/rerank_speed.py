@@ -30,8 +30,9 @@ from siamese_news.utils.provenance import provenance
 class LoopPAtt(PAtt):
     """PAtt with one convolution per query token, as the equations are written."""
 
-    def context_vectors(self, pair, post, post_mask):
+    def context_vectors(self, pair, posts):
         """Compute the equations of the paper, token by token."""
+        post = posts.vectors(posts.words)
         encoder = self.post_context
         width = encoder.widths[0]
         filters = encoder.filters
@@ -57,7 +58,7 @@ class Attention(nn.Module):
 
     def forward(self, pair: Pair) -> torch.Tensor:
         """(B, D)."""
-        return self.ranker.context_vectors(pair, pair.post, pair.post_mask)[0]
+        return self.ranker.context_vectors(pair, pair.texts_of_posts())[0]
 
 
 def one_query(turns: int) -> float:
