@@ -56,6 +56,12 @@ def texts(data: Path) -> Iterator[str]:
         yield " ".join([*first[: len(first) // 2], *second[len(second) // 2 :]])
 
 
+def row(number: int, text: str) -> bytes:
+    """The line of a post in a file of JSON lines."""
+    post = {"id": str(10**18 + 977 * number), "text": text}
+    return f"{json.dumps(post, ensure_ascii=False)}\n".encode()
+
+
 def described(posts: Sequence[str]) -> str:
     """How frequent words outside the vocabulary, mentions, links, hashtags and emoji are."""
     model = open_model(None)
@@ -140,13 +146,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         real = list(islice(texts(data), max(arguments.posts, FEW)))
-        rows = [
-            json.dumps({"id": str(10**18 + 977 * n), "text": text}, ensure_ascii=False)
-            + "\n"
-            for n, text in enumerate(real)
-        ]
+        rows = [row(number, text) for number, text in enumerate(real)]
         for file, count in (("posts.jsonl", arguments.posts), ("few.jsonl", FEW)):
-            (folder / file).write_text("".join(rows[:count]), encoding="utf-8")
+            (folder / file).write_bytes(b"".join(rows[:count]))
         article = read_articles([data / "crisislex-boston" / "queries.jsonl.gz"])[0]
         (folder / "story.txt").write_text(article.full_text, encoding="utf-8")
         print(f"{machine()}; seed 0; real words: {described(real[:FEW])}\n")

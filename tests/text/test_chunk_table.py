@@ -196,6 +196,14 @@ def test_the_chunks_that_came_least_are_forgotten():
     assert len(table) <= 4
 
 
+def test_long_chunks_are_bounded_too():
+    table, reference = both(most=20)
+    calls = [[f"{letter * 60}{number}" for number in range(9)] for letter in "abcb"]
+    for call in calls:
+        check_same(table.of(call, LONGEST), reference.of(call, LONGEST))
+        assert table._ends[len(table)] <= len(table._keys)
+
+
 def test_chunks_of_very_many_tokens_are_bounded_too():
     table = ChunkTable(lambda chunk: ([1] * 50, {}), 2, Tokenizer().shapes, most=40)
     for _ in range(9):
@@ -236,6 +244,15 @@ def test_it_travels_to_a_machine_without_a_compiler(monkeypatch):
 def test_the_longest_key_is_that_of_the_source():
     source = chunk_table.SOURCE.read_text(encoding="utf-8")
     assert f"#define LONGEST_KEY {chunk_table._LONGEST_KEY} " in source
+
+
+def test_a_source_of_another_version_is_not_used(monkeypatch, tmp_path):
+    source = tmp_path / "chunks.c"
+    text = chunk_table.SOURCE.read_text(encoding="utf-8")
+    source.write_text(text.replace("int64_t texts;", "int64_t texts, more;"))
+    monkeypatch.setattr(chunk_table, "SOURCE", source)
+    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
+    assert chunk_table.library.__wrapped__() is None
 
 
 def test_nothing_is_compiled_where_the_user_says_so(monkeypatch):

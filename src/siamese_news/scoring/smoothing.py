@@ -21,6 +21,7 @@ from siamese_news.scoring.scorer import Neighbor
 
 Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
+_ROWS = 256  # whose highest similarities are sorted out at once
 """Posts and the numbers of some articles -> their scores before smoothing, (articles, P)."""
 
 
@@ -118,7 +119,10 @@ def _nearest(
     few = over.sum(axis=1) <= many
     if many and not few.all():
         # Sorting out the highest is slow, and most posts have no so many neighbors.
-        rows[~few] = np.argpartition(-similarity[~few], many - 1, axis=1)[:, :many]
+        many_rows = np.flatnonzero(~few)
+        for start in range(0, len(many_rows), _ROWS):
+            some = many_rows[start : start + _ROWS]
+            rows[some] = np.argpartition(-similarity[some], many - 1, axis=1)[:, :many]
     owner, column = np.nonzero(over & few[:, None])
     within = np.arange(len(owner)) - np.searchsorted(owner, owner)
     # What fills a row up is the post itself, whose similarity to itself does not count.

@@ -71,8 +71,9 @@ class Spool:
 
     def add(self, block: Block) -> None:
         """Keep a block; an OSError if the disk is full."""
-        posts = [(post.id, post.text, post.metadata) for post in block.posts]
-        parts = [orjson.dumps(posts) if self._shared else pickle.dumps(posts, 5)]
+        dump = orjson.dumps if self._shared else _pickled
+        rows = [dump((post.id, post.text, post.metadata)) for post in block.posts]
+        parts = [b"\n".join(rows) if self._shared else _pickled(rows)]
         if isinstance(block.content, TokenIds):
             lengths = block.content.lengths.astype(np.int32)
             unknown = orjson.dumps(list(block.content.unknown.items()))
@@ -92,7 +93,7 @@ class Spool:
 
     def __iter__(self) -> Iterator[Block]:
         for number, count, *ends in self.index:
-            posts = _SpooledPosts(count, partial(self._posts, *ends[:2]))
+            posts = _SpooledPosts(count, partial(self._rows, *ends[:2]), self._post)
             if len(ends) == 2:
                 yield Block(number, posts, [post.text for post in posts])
                 continue
@@ -107,27 +108,39 @@ class Spool:
         # A bytearray, for torch warns of arrays that cannot be written to.
         return bytearray(self._unpack.decompress(self._file.read(end - start)))
 
-    def _posts(self, start: int, end: int) -> list[Post]:
-        data = self._read(start, end)
-        rows = orjson.loads(data) if self._shared else pickle.loads(data)
-        return [Post(*values) for values in rows]
+    def _rows(self, start: int, end: int) -> list[bytes]:
+        data = bytes(self._read(start, end))
+        rows: list[bytes] = data.splitlines() if self._shared else pickle.loads(data)
+        return rows
+
+    def _post(self, row: bytes) -> Post:
+        return Post(*(orjson.loads(row) if self._shared else pickle.loads(row)))
+
+
+_pickled = partial(pickle.dumps, protocol=5)
 
 
 class _SpooledPosts(Sequence[Post]):
-    """The posts of a block, read when the first one is used: most blocks need none."""
+    """The posts of a block, read when the first one is used, and each made when it is: few are."""
 
-    def __init__(self, count: int, read: Callable[[], list[Post]]) -> None:
+    def __init__(
+        self, count: int, read: Callable[[], list[bytes]], post: Callable[[bytes], Post]
+    ) -> None:
         self._count = count
         self._read = read
-        self._posts: list[Post] | None = None
+        self._post = post
+        self._rows: list[bytes] | None = None
 
     def __len__(self) -> int:
         return self._count
 
     def __getitem__(self, index: Any) -> Any:
-        if self._posts is None:
-            self._posts = self._read()
-        return self._posts[index]
+        if self._rows is None:
+            self._rows = self._read()
+        rows = self._rows[index]
+        return (
+            list(map(self._post, rows)) if isinstance(rows, list) else self._post(rows)
+        )
 
 
 # Articles times posts that are scored at once.

@@ -18,7 +18,8 @@ from siamese_news.text.tokens import ChunkShapes
 from siamese_news.utils.compiling import load_loops
 
 SOURCE = Path(__file__).with_name("chunks.c")
-_LONGEST_KEY = 64  # as in chunks.c
+_LONGEST_KEY = 64  # bytes, as in chunks.c
+_KEY_BYTES = 16  # for each chunk on average; half of it is usual
 _MOST = 1 << 18  # chunks that are remembered, each in some 50 bytes
 _BATCH = 1 << 21  # bytes of texts that are numbered in one call
 
@@ -31,8 +32,11 @@ def library() -> ctypes.CDLL | None:
     """The compiled loops, or None."""
     loops, _ = load_loops(SOURCE)
     if loops is not None:
-        loops.number_chunks.restype = ctypes.c_int64
-        loops.keep_frequent.restype = ctypes.c_int64
+        for function in (loops.layout, loops.number_chunks, loops.keep_frequent):
+            function.restype = ctypes.c_int64
+        # An update of the package may have come between the import and now.
+        if loops.layout() != 1000 * ctypes.sizeof(_Chunks) + ctypes.sizeof(_Batch):
+            return None
     return loops
 
 
@@ -73,7 +77,7 @@ class _Chunks(ctypes.Structure):
         ("kinds", ctypes.c_void_p),
         *(
             (name, ctypes.c_int64)
-            for name in "drops_mentions drops_links abbreviation places".split()
+            for name in "drops_mentions drops_links abbreviation places room".split()
         ),
         *((name, ctypes.c_void_p) for name in "table keys ends uses".split()),
         *((name, ctypes.c_int64) for name in ("count", "most")),
@@ -122,7 +126,7 @@ class ChunkTable:
         # Memory that nothing is written to is not taken from the system.
         self._kinds = _kinds(shapes)
         self._table = np.zeros(places, np.uint64)
-        self._keys = np.empty(most * _LONGEST_KEY, np.uint8)
+        self._keys = np.empty(most * _KEY_BYTES + _LONGEST_KEY, np.uint8)
         self._ends = np.zeros(most + 1, np.uint32)
         self._uses = np.empty(most, np.uint32)
         self._chunks = _Chunks(
@@ -131,6 +135,7 @@ class ChunkTable:
             drops_links=shapes.drops_links,
             abbreviation=shapes.longest_abbreviation,
             places=places,
+            room=len(self._keys),
             table=self._table.ctypes.data,
             keys=self._keys.ctypes.data,
             ends=self._ends.ctypes.data,
@@ -159,8 +164,7 @@ class ChunkTable:
     def _of(self, texts: Sequence[bytes]) -> TokenIds:
         if len(self) != self._learned:  # the call before was interrupted
             self._forget_all()
-        size = self._offsets[self._learned]
-        if len(self) == self._most or size > 2 * self._most:
+        elif self._is_full():
             self._forget_rare()
         content = b"".join(texts)
         text_ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts))
@@ -192,6 +196,14 @@ class ChunkTable:
         offsets = ids.offsets[np.concatenate([[0], number_ends])]
         return TokenIds(ids.flat, offsets, self._unknown_of(ids))
 
+    def _is_full(self) -> bool:
+        count = len(self)
+        return bool(
+            count == self._most
+            or self._ends[count] > _KEY_BYTES * self._most
+            or self._offsets[count] > 2 * self._most
+        )
+
     def _learn(self, chunks: Sequence[str], remembered: NDArray[np.bool_]) -> TokenIds:
         """The token ids of each number, and then those of the chunks that are not remembered."""
         lists: tuple[list[Sequence[int]], ...] = ([], [])
@@ -210,7 +222,8 @@ class ChunkTable:
         self._offsets = _filled(self._offsets, first, offsets)
         self._learned += len(lists[0])
         every = self._offsets[: first + len(new)]
-        return TokenIds(self._flat[:size], every, ChainMap(unknown, self._unknown))
+        words = ChainMap(self._unknown, unknown) if unknown else self._unknown
+        return TokenIds(self._flat[:size], every, words)
 
     def _unknown_of(self, ids: TokenIds) -> dict[int, str]:
         """The unknown words among ids, ascending."""

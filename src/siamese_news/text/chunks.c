@@ -27,8 +27,9 @@ typedef struct {
     int64_t drops_mentions, drops_links;
     int64_t abbreviation; /* letters of the longest word to which a full stop may belong */
     int64_t places;       /* a power of two, larger than most */
+    int64_t room;         /* bytes of all keys */
     uint64_t *table;      /* (places,) upper half of the hash, then number + 1; 0 is free */
-    uint8_t *keys;        /* (most * LONGEST_KEY,) bytes, one key after the other */
+    uint8_t *keys;        /* (room,) one key after the other */
     uint32_t *ends;       /* (most + 1,) where key number - 1 ends, so the first is 0 */
     uint32_t *uses;       /* (most,) how often each came */
     int64_t count, most;
@@ -45,6 +46,9 @@ typedef struct {
     int32_t *new_starts, *new_ends, *new_numbers; /* (bytes,) where new chunks are, in order */
     int64_t news;             /* how many there are */
 } Batch;
+
+/* How the caller has to lay out both, in two numbers of three digits. */
+int64_t layout(void) { return (int64_t)(1000 * sizeof(Chunks) + sizeof(Batch)); }
 
 /* The bytes of a blank of str.split that begins here; 0 if none does. */
 static inline int blank(const uint8_t *at, const uint8_t *end) {
@@ -104,7 +108,8 @@ static void append(Chunks *chunks, Batch *batch, int64_t *numbers, const uint8_t
             number = (int64_t)(uint32_t)chunks->table[place] - 1;
     }
     if (number < 0) {
-        if (place >= 0 && chunks->count < chunks->most) {
+        if (place >= 0 && chunks->count < chunks->most &&
+            chunks->ends[chunks->count] + length <= chunks->room) {
             number = chunks->count++;
             memcpy(chunks->keys + chunks->ends[number], key, length);
             chunks->ends[number + 1] = chunks->ends[number] + (uint32_t)length;

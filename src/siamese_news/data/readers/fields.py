@@ -454,10 +454,10 @@ def generic(fields: Fields) -> Convert:
                     if text and text_there
                     else text or text_there
                 )
+                if text_there and not joined:
+                    break
                 if text_there:
                     parts.append([name, len(text_there)])
-                    if not joined:
-                        break
         heading = title or (None if text else spare)
         lead = get(heading) if heading else None
         if fields.reddit and text and is_deleted(text):

@@ -12,8 +12,8 @@ from typing import Literal
 State = Literal["whole", "repaired", "garbled"]
 
 # One of these is in every escape, and in the UTF-8 of usual letters, quotation marks and emoji that
-# was read as cp1252 or Latin-1. To look for single characters in many texts at once takes no time.
-_ESCAPES = ("\\", "<")
+# was read as cp1252 or Latin-1. To look for plain strings in many texts at once takes no time.
+_ESCAPES = ("\\u", "\\x", "<U+", "><")
 _LEADS = "ÃÂÐØÎ€¤¸‚Ÿ¼\x80\x81\x82\x9a\x9f"
 
 
@@ -24,7 +24,8 @@ def suspicious(texts: Sequence[str]) -> bool:
     joined = "\n".join(texts)
     if any(sign in joined for sign in _ESCAPES) and _ESCAPED.search(joined):
         return True
-    if joined.isascii() or not any(lead in joined for lead in _LEADS):
+    joined = "\n".join(text for text in texts if not text.isascii())
+    if not any(lead in joined for lead in _LEADS):
         return False
     return _SEQUENCE.search(joined) is not None
 
