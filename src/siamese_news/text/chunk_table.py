@@ -21,7 +21,7 @@ SOURCE = Path(__file__).with_name("chunks.c")
 _LONGEST_KEY = 64  # bytes, as in chunks.c
 _KEY_BYTES = 16  # for each chunk on average; half of it is usual
 _MOST = 1 << 18  # chunks that are remembered, each in some 50 bytes
-_BATCH = 1 << 21  # bytes of texts that are numbered in one call
+_BATCH = 1 << 20  # bytes of texts that are numbered in one call
 
 TokenizeChunk = Callable[[str], tuple[Sequence[int], Mapping[int, str]]]
 """A chunk -> its token ids, and those of its words that are outside the vocabulary by their ids."""
@@ -169,7 +169,7 @@ class ChunkTable:
         content = b"".join(texts)
         text_ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts))
         number_ends = np.empty(len(texts), np.int64)
-        numbers, starts, ends, new_numbers = np.empty((4, len(content)), np.int32)
+        numbers, starts, ends, new_numbers = np.empty((4, len(content)), np.int64)
         outputs = (numbers, number_ends, starts, ends, new_numbers)
         batch = _Batch(
             content,
@@ -186,7 +186,7 @@ class ChunkTable:
         ]
         remembered = new_numbers[: batch.news] < self._most
         token_ids = self._learn(chunks, remembered)
-        rows = numbers[:count].astype(np.int64)
+        rows = numbers[:count]
         if not remembered.all():
             # Those that are not remembered come last.
             last = len(self) + np.cumsum(~remembered) - 1

@@ -41,9 +41,9 @@ typedef struct {
     const uint8_t *bytes;
     const int64_t *text_ends; /* (texts,) in bytes */
     int64_t texts;
-    int32_t *numbers;         /* (bytes,) of all texts */
+    int64_t *numbers;         /* (bytes,) of all texts */
     int64_t *number_ends;     /* (texts,) where the numbers of each text end */
-    int32_t *new_starts, *new_ends, *new_numbers; /* (bytes,) where new chunks are, in order */
+    int64_t *new_starts, *new_ends, *new_numbers; /* (bytes,) where new chunks are, in order */
     int64_t news;             /* how many there are */
 } Batch;
 
@@ -118,12 +118,12 @@ static void append(Chunks *chunks, Batch *batch, int64_t *numbers, const uint8_t
         } else {
             number = chunks->most + batch->news;
         }
-        batch->new_starts[batch->news] = (int32_t)start;
-        batch->new_ends[batch->news] = (int32_t)(start + length);
-        batch->new_numbers[batch->news++] = (int32_t)number;
+        batch->new_starts[batch->news] = start;
+        batch->new_ends[batch->news] = start + length;
+        batch->new_numbers[batch->news++] = number;
     }
     if (number < chunks->most && chunks->uses[number] < UINT32_MAX) chunks->uses[number]++;
-    batch->numbers[(*numbers)++] = (int32_t)number;
+    batch->numbers[(*numbers)++] = number;
 }
 
 static int64_t run(const Chunks *chunks, const uint8_t *from, int64_t length, int kind) {
