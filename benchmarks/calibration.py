@@ -4,15 +4,16 @@
 
 Every development pool is left out once: the table is fitted on the others and judged on it. The
 table that ``--write`` puts into the model's folder, without ``--model`` the one that ships, is
-fitted on all. Each pool counts alike, and within it each seed. Of the four parts of a table
-(`SIDES`), the first is fitted on all seeds, the second on those that show whether they check a claim,
-the third on pools of events, of which many posts are relevant to a seed, and the fourth on the
-others. No test is read for figures.
+fitted on all. A collection of which there are two pools is left out whole. Each pool counts alike,
+and within it each seed. Of the four parts of a table (`SIDES`), the first is fitted on all seeds, the
+second on those that show whether they check a claim, the third on pools of events, and the fourth on
+the others. The pools with few posts about each event (`few_pools`) are for the third part alone. No
+test is read for figures.
 """
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,14 +55,22 @@ MOST_SEEDS = 125
 OTHERS = 6000
 """Posts of no story in the pool of `usatoday-cnn` dev."""
 
+FEW, MANY = 20, 20_000
+"""Posts about each event, and posts of no story, in the pools of `few_pools`."""
+
 EVENTS = ("events-dev", "usatoday-cnn", "fox-comments", "dast-da")
 """Pools of events: many posts are relevant to a seed."""
 
 _FITTED = 1500  # best posts of a seed that a table is fitted on
 _JUDGED = 300  # best posts of a seed that the error is of
 _BINS = 10
-_RIDGE = {"headline": 1e-3, "article": 1e-3, "many": 1e-4, "few": 3e-4}
+_RIDGE = {"headline": 1e-3, "article": 1e-3, "many": 3e-5, "few": 3e-4}
 _CAUTION, _WORDS = 0.4, 8
+
+
+def _source(name: str) -> str:
+    """The collection that a pool is of."""
+    return name.partition(",")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,16 @@ class Scored:
     events: bool  # whether many posts are relevant to a seed
     # (A, P) the scores where all seeds are searched at once.
     rivaled: NDArray[np.float64]
+
+    @property
+    def source(self) -> str:
+        """The collection, of which there may be two pools."""
+        return _source(self.name)
+
+    @property
+    def scarce(self) -> bool:
+        """Whether it is one of `few_pools`."""
+        return self.source != self.name
 
     def asked(self, side: str) -> NDArray[np.float64]:
         """(S, F) the features of how likely many posts answer, of the seeds that have this side."""
@@ -97,8 +116,12 @@ class Scored:
         return np.concatenate(features), np.concatenate(relevant)
 
 
-def dev_pools() -> dict[str, tuple[list[Article], list[str], NDArray[np.bool_]]]:
-    """Name -> seeds, texts of posts, and which posts are relevant (A, P)."""
+Pool = tuple[list[Article], list[str], NDArray[np.bool_]]
+"""Seeds, texts of posts, and which posts are relevant (A, P)."""
+
+
+def dev_pools() -> dict[str, Pool]:
+    """The development pools by name."""
     pools = {}
     for name, split in SPLITS.items():
         collection = open_source(name)
@@ -117,31 +140,55 @@ def dev_pools() -> dict[str, tuple[list[Article], list[str], NDArray[np.bool_]]]
             texts,
             relevant,
         )
-    pools["usatoday-cnn"] = _usatoday()
+    pools["usatoday-cnn"] = _events(
+        "usatoday-cnn", ["dev"], posts_of_event=None, others=OTHERS
+    )
     return pools
 
 
-def _usatoday() -> tuple[list[Article], list[str], NDArray[np.bool_]]:
-    """The dev articles against the posts about their events and many of no story."""
-    collection = open_source("usatoday-cnn")
-    qrels = collection.split("dev")
+def few_pools() -> dict[str, Pool]:
+    """Pools with few posts about each event among many of no story."""
+    return {
+        f"{name}, few": _events(name, splits, posts_of_event=FEW, others=MANY)
+        for name, splits in {
+            "usatoday-cnn": ["train", "dev"],
+            "events-dev": ["dev"],
+        }.items()
+    }
+
+
+def _events(
+    name: str, splits: Sequence[str], *, posts_of_event: int | None, others: int
+) -> Pool:
+    """Articles about events; a post is relevant to every article of its event.
+
+    Of each event there are so many posts, or all, next to those that are about none of them.
+    """
+    collection = open_source(name)
+    qrels = {
+        article: {post for post, grade in posts.items() if grade > 0}
+        for split in splits
+        for article, posts in collection.split(split).items()
+    }
     articles = [collection.articles[article] for article in qrels]
-    posts = sorted({post for linked in qrels.values() for post in linked})
+    events = [str(article.metadata["event"]) for article in articles]
+    posts_of: dict[str, set[str]] = {}
+    for event, linked in zip(events, qrels.values(), strict=True):
+        posts_of.setdefault(event, set()).update(linked)
+    generator = np.random.default_rng(0)
+    some = {
+        event: sorted(generator.permutation(sorted(posts))[:posts_of_event].tolist())
+        for event, posts in posts_of.items()
+    }
+    posts = sorted(set().union(*some.values()))
     taken = {
         same_text_key(post.text) for post in open_source("signal1m").posts.values()
     }
     texts = [collection.posts[post].text for post in posts]
-    texts += trec_posts(OTHERS, without=taken)
-    events = [str(article.metadata["event"]) for article in articles]
+    texts += trec_posts(others, without=taken)
     relevant = np.zeros((len(articles), len(texts)), bool)
     for row, event in enumerate(events):
-        linked = [
-            post
-            for article, other in zip(qrels, events, strict=True)
-            if other == event
-            for post in qrels[article]
-        ]
-        relevant[row, np.searchsorted(posts, linked)] = True
+        relevant[row, np.searchsorted(posts, some[event])] = True
     return articles, texts, relevant
 
 
@@ -169,7 +216,7 @@ def scored(
         relevant,
         of_lists.evidence,
         seeds,
-        name in EVENTS,
+        _source(name) in EVENTS,
         rivaled / MILLION,
     )
 
@@ -183,7 +230,7 @@ def fitted(pools: Sequence[Scored]) -> Calibration:
     """The table of some pools."""
     tables = {}
     for side in ("headline", "article"):
-        asked = [(pool.asked(side), pool.events) for pool in pools]
+        asked = [(pool.asked(side), pool.events) for pool in pools if not pool.scarce]
         parts = [(rows, np.full(len(rows), events)) for rows, events in asked]
         tables[side] = _regression(side, [part for part in parts if len(part[0])])
     for side in ("many", "few"):
@@ -285,7 +332,7 @@ def _share(values: NDArray[np.generic]) -> float:
 def left_out(pools: Sequence[Scored]) -> list[Judged]:
     """Each pool judged by the table of the others."""
     return [
-        judged(fitted([other for other in pools if other is not pool]), pool)
+        judged(fitted([other for other in pools if other.source != pool.source]), pool)
         for pool in pools
     ]
 
@@ -360,9 +407,6 @@ def write_table(table: Calibration, folder: Path) -> None:
     write_sums(folder)
 
 
-Pools = Callable[[], Mapping[str, tuple[list[Article], list[str], NDArray[np.bool_]]]]
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Print the table, and write what is asked for."""
     parser = argparse.ArgumentParser(
@@ -376,7 +420,8 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     model = open_model(options.model)
     assert isinstance(model, TextModel)
-    pools = [scored(model, name, *content) for name, content in dev_pools().items()]
+    contents = dev_pools() | few_pools()
+    pools = [scored(model, name, *content) for name, content in contents.items()]
     report(
         pools, folder=options.model if options.write else None, picture=options.diagrams
     )

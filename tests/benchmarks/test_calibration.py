@@ -17,13 +17,24 @@ def pool(name, seed, *, events, wrong=False):
     alike = generator.uniform(0, 1, 20)
     shared, gap, checking = (0.2, 0.9, 0) if events else (0.01, 0.2, 6)
     thirtieth = generator.uniform(0.05, 0.5, 20) * gap * scores[:, 0]
+    near = np.exp(generator.uniform(np.log(0.002), np.log(0.1), 20))
     evidence = [
-        Evidence(a, shared, 0.5, row[0], row[0] * gap, tail, checking)
-        for a, row, tail in zip(alike, scores, thirtieth, strict=True)
+        Evidence(
+            alike=alike[row],
+            shared=shared,
+            apart=0.5,
+            best=scores[row, 0],
+            tenth=scores[row, 0] * gap,
+            thirtieth=thirtieth[row],
+            near=near[row],
+            checking=checking,
+        )
+        for row in range(20)
     ]
     logs = np.log(scores + 0.005)
     above = logs - np.log(thirtieth + 0.005)[:, None]
-    logits = 3 + 2 * logs + (4 + 1 * logs) * alike[:, None] + 0.5 * above
+    scarce = np.minimum(np.log((near + 1e-5) / 0.018), 0)[:, None]
+    logits = 3 + 2 * logs + (4 + 1 * logs) * alike[:, None] + 0.5 * above + scarce
     if not events:
         logits = 1 + 2 * logs + above
     relevant = generator.uniform(size=scores.shape) < 1 / (1 + np.exp(-logits))
@@ -33,11 +44,19 @@ def pool(name, seed, *, events, wrong=False):
 def test_the_weights_of_known_probabilities_are_found():
     table = fitted([pool(str(n), n, events=n < 3) for n in range(6)])
     many = list(table.weights["many"].values())
-    np.testing.assert_allclose(many, [3, 2, 4, 1, 0.5], atol=0.6)
+    np.testing.assert_allclose(many, [3, 2, 4, 1, 0.5, 1], atol=0.6)
     few = table.weights["few"]
     assert few["score"] == pytest.approx(2, abs=0.3)
     assert few["above"] == pytest.approx(1, abs=0.3)
     assert table.languages == ("en",)
+
+
+def test_a_collection_of_which_there_are_two_pools_is_left_out_whole():
+    pools = [pool(name, n, events=n < 2) for n, name in enumerate("abcd")]
+    twin = pool("a, few", 7, events=True, wrong=True)
+    with_twin = left_out([*pools, twin])
+    assert with_twin[0] == left_out(pools)[0]
+    assert with_twin[1].error > left_out(pools)[1].error
 
 
 def test_a_pool_left_out_is_judged_by_the_others():

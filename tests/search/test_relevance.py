@@ -47,6 +47,7 @@ TABLE = {
             "alike": 8.0,
             "score_alike": 2.0,
             "above": -0.5,
+            "scarce": 1.5,
         },
         "few": {"constant": 1.0, "score": 2.0, "above": 1.0},
     },
@@ -55,7 +56,9 @@ TABLE = {
     "languages": ["en"],
     "error": 0.2,
 }
-EVENT = Evidence(alike=0.8, shared=0.2, apart=0.2, best=0.3, tenth=0.28, thirtieth=0.25)
+EVENT = Evidence(
+    alike=0.8, shared=0.2, apart=0.2, best=0.3, tenth=0.28, thirtieth=0.25, near=0.1
+)
 CLAIM = Evidence(
     alike=0.0, shared=0.01, apart=0.9, best=0.5, tenth=0.08, thirtieth=0.06
 )
@@ -86,9 +89,10 @@ def test_rank_and_filter_give_a_post_one_score_and_one_relevance(searcher):
 
 REPORT = dataclasses.replace(EVENT, checking=0)
 FACT_CHECK = dataclasses.replace(EVENT, checking=7)
+NEEDLE = dataclasses.replace(EVENT, near=0.001)
 
 
-@pytest.mark.parametrize("evidence", [Evidence(), EVENT, CLAIM, REPORT, FACT_CHECK])
+@pytest.mark.parametrize("evidence", [Evidence(), EVENT, CLAIM, REPORT, NEEDLE])
 def test_the_least_score_of_a_relevance_is_the_first_that_has_it(evidence):
     table = Calibration.of(TABLE)
     lists = ListRelevance(
@@ -113,7 +117,7 @@ def test_relevance_mixes_what_a_score_means_where_many_and_where_few_posts_answe
     def logistic(logit):
         return 1 / (1 + np.exp(-logit))
 
-    for about in (EVENT, CLAIM, REPORT, FACT_CHECK):
+    for about in (EVENT, CLAIM, REPORT, FACT_CHECK, NEEDLE):
         gap = np.log(about.tenth + 0.005) - np.log(about.best + 0.005)
         shared = np.log(about.shared + 0.01)
         asked = 4 + 1.5 * shared - 3 * about.apart + 2 * gap
@@ -123,6 +127,7 @@ def test_relevance_mixes_what_a_score_means_where_many_and_where_few_posts_answe
         score = np.log(0.205)
         above = score - np.log(about.thirtieth + 0.005)
         many = 3 + 2 * score + (8 + 2 * score) * about.alike - 0.5 * above
+        many += 1.5 * min(np.log((about.near + 1e-5) / 0.018), 0)
         few = 1 + 2 * score + above
         share = logistic(asked)
         expected = share * logistic(many) + (1 - share) * logistic(few)
@@ -131,12 +136,14 @@ def test_relevance_mixes_what_a_score_means_where_many_and_where_few_posts_answe
         )
     # The same score is relevant where many posts share the seed's words, and where a seed with such
     # posts reports and does not check.
-    event, claim, report, fact_check = (
+    event, claim, report, fact_check, needle = (
         table.relevance(np.array([0.1]), about)[0]
-        for about in (EVENT, CLAIM, REPORT, FACT_CHECK)
+        for about in (EVENT, CLAIM, REPORT, FACT_CHECK, NEEDLE)
     )
     assert event > 0.5 > claim
     assert report > 0.5 > fact_check
+    # Hardly a post of the pool is near the seed.
+    assert event > 0.5 > needle
 
 
 def test_a_fact_check_has_less_relevant_posts_than_a_report_with_the_same_scores(
@@ -175,6 +182,7 @@ def test_the_evidence_tells_an_event_from_a_claim(searcher):
     assert found["event"].shared > 2 * found["claim"].shared
     assert found["event"].tenth > 0.8 * found["event"].best
     assert found["claim"].tenth < 0.5 * found["claim"].best
+    assert found["event"].near == 30 / 210 and found["claim"].near == 1 / 181
     together = mean_evidence(list(found.values()))
     assert together.best == pytest.approx(
         (found["event"].best + found["claim"].best) / 2

@@ -22,7 +22,7 @@ from siamese_news.errors import InputError
 SIDES: Mapping[str, tuple[str, ...]] = {
     "headline": ("constant", "shared", "apart", "gap", "topical"),
     "article": ("constant", "shared", "apart", "gap", "topical", "checking"),
-    "many": ("constant", "score", "alike", "score_alike", "above"),
+    "many": ("constant", "score", "alike", "score_alike", "above", "scarce"),
     "few": ("constant", "score", "above"),
 }
 """The weights of a `Calibration`: of four logits, each a weighted sum of features.
@@ -31,8 +31,11 @@ The first two are of how likely it is that many posts answer: one for seeds too 
 they check a claim, one for all others. The last two are of the relevance of a score.
 """
 
-# Added to scores before the logarithm: below this, scores are noise. The same for similarities.
-_FLOOR, _SHARED_FLOOR = 0.005, 0.01
+# Added to scores before the logarithm: below this, scores are noise. The same for similarities and
+# for the share of near posts.
+_FLOOR, _SHARED_FLOOR, _NEAR_FLOOR = 0.005, 0.01, 1e-5
+# From this share of near posts on, their share does not change what a score means.
+_SCARCE = 0.018
 # As much as this is shared by posts about an event that do not resemble each other.
 _SHARED_APART = 0.05
 
@@ -50,6 +53,7 @@ class Evidence:
         best: the highest score.
         tenth: the tenth score; in a pool of n < 100 posts that at place n / 10.
         thirtieth: the thirtieth score; likewise.
+        near: the share of the pool's posts that are near the seed by their words (`FocusedPool`).
         checking: how many words of a fact check the seed has; None where it does not show.
         cautious: whether nothing was measured for such seeds: they have too few words, or are in a
             language of which no development pool has a seed.
@@ -61,6 +65,7 @@ class Evidence:
     best: float = 0.0
     tenth: float = 0.0
     thirtieth: float = 0.0
+    near: float = 0.0
     checking: float | None = None
     cautious: bool = False
 
@@ -84,12 +89,17 @@ class Evidence:
         return np.array(features, np.float64)
 
     def many(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
-        """(N, 5) the features of N scores where many posts answer (``SIDES["many"]``)."""
+        """(N, 6) the features of N scores where many posts answer (``SIDES["many"]``).
+
+        The last is below 0 where hardly any post of the pool is near the seed: then, most posts
+        with a middling score are about something else.
+        """
         logs = _log(scores)
         ones = np.ones(len(logs))
+        scarce = min(np.log((self.near + _NEAR_FLOOR) / _SCARCE), 0.0)
         above = logs - _log(self.thirtieth)
-        features = [ones, logs, self.alike * ones, self.alike * logs, above]
-        return np.stack(features, axis=1)
+        alike = [self.alike * ones, self.alike * logs]
+        return np.stack([ones, logs, *alike, above, scarce * ones], axis=1)
 
     def few(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """(N, 3) the features of N scores where few posts answer (``SIDES["few"]``)."""

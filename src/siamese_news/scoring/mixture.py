@@ -129,7 +129,8 @@ class MixtureScorer(Scorer):
         places = (1, math.ceil(10 * deep), math.ceil(30 * deep))
         best, tenth, thirtieth = (highest(scores, place) for place in places)
         alike = round(float(lesson.alike[article]), 6)
-        return Evidence(alike, shared, differ, best, tenth, thirtieth)
+        near = int(lesson.pool.about[article]) / max(lesson.pool.counts.posts, 1)
+        return Evidence(alike, shared, differ, best, tenth, thirtieth, near)
 
     @override
     def agreement(self) -> NDArray[np.float64]:
