@@ -78,8 +78,8 @@ def search_command(
                 raise InputError(
                     f"there is not enough memory ({str(error) or 'none was left'}): raise the limit, "
                     "close other programs, or search fewer posts or seeds at a time. A filter of a "
-                    "million posts takes half a gigabyte (0.6 of addresses, as ulimit -v counts); it "
-                    "continues with --resume"
+                    "million posts takes 0.4 GB (0.52 of addresses, as ulimit -v counts); it continues "
+                    "with --resume"
                 ) from error
 
         _, *further = inspect.signature(function).parameters.values()

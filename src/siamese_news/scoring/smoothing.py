@@ -21,7 +21,7 @@ from siamese_news.scoring.scorer import Neighbor
 
 Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
-_ROWS = 256  # whose highest similarities are sorted out at once
+_ROWS = 256  # of a matrix of similarities, at once
 """Posts and the numbers of some articles -> their scores before smoothing, (articles, P)."""
 
 
@@ -51,13 +51,14 @@ class Neighbors:
         (gate, widening) = wider
         most = widening.neighbors if gate else options.neighbors
         many = max(0, min(most, count - 1))
-        similarity = np.asarray((terms @ terms.T).toarray(), np.float64)
-        similarity *= 1 - options.dense
         wide = vectors.astype(np.float64)
-        cosines = wide @ wide.T
-        cosines *= options.dense
-        similarity += cosines
-        del cosines
+        similarity = wide @ wide.T
+        similarity *= options.dense
+        turned = terms.T.tocsr()
+        for start in range(0, count, _ROWS):  # the product of all takes much memory
+            some = slice(start, start + _ROWS)
+            products = np.asarray((terms[some] @ turned).toarray(), np.float64)
+            similarity[some] += products * (1 - options.dense)
         np.fill_diagonal(similarity, -1.0)
         least = min(options.least, widening.least) if gate else options.least
         # Most posts have too many of these neighbors, and single precision sorts them out faster.

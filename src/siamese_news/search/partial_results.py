@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from siamese_news.utils.files import GrowingFile, atomic_write, is_stream, json_
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
+_PIECE = (
+    3 << 18
+)  # bytes of the state that are written at once, a multiple of three for base64
 
 
 @contextmanager
@@ -131,11 +134,17 @@ class PartialResults:
         started = time.monotonic()
         self._rows.sync()
         self.progress.size = self._rows.size
-        state = asdict(self.progress)
-        state["state"] = base64.b64encode(self.progress.state).decode()
+        progress = asdict(replace(self.progress, state=b"")) | {"state": ""}
+        # Not json.dump: each call leaves a reference cycle.
+        text = json_text({"job": self._job, "progress": progress})
+        before, name, after = text.rpartition('"state": "')
+        state = memoryview(self.progress.state)
         with atomic_write(self._state) as stream:
-            # Not json.dump: each call leaves a reference cycle.
-            stream.write(json_text({"job": self._job, "progress": state}))
+            stream.write(before + name)
+            for start in range(0, len(state), _PIECE):  # all at once takes much memory
+                piece = base64.b64encode(state[start : start + _PIECE])
+                stream.write(piece.decode())
+            stream.write(after)
         self._saved = time.monotonic()
         self._took = self._saved - started
 
