@@ -614,9 +614,8 @@ def main() -> None:
     parser.add_argument("--budget", type=int, nargs="*", default=[100, 300, 1000])
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True, help="folder")
+    parser.add_argument("--out", type=Path, default=Path("made"), help="folder")
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
     if given.outlook:
         lists = list(dev_lists(given.lists))
         rows = [
@@ -638,6 +637,7 @@ def main() -> None:
             ]
             print(markdown_table([cell for cell in cells if cell]), flush=True)
         return
+    given.out.mkdir(parents=True, exist_ok=True)
     shown = ".9" if ".9" in given.precision else given.precision[0]
     promises: list[Record] = []
     found: list[Record] = []
