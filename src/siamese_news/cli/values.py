@@ -6,7 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-# What the two commands for ranking do differently, said to who takes one for the other.
+# What a command does not do, said to who takes it for another.
 _ELSEWHERE = {
     "rank": dict.fromkeys(
         ("--threshold", "--min-score"),
@@ -15,6 +15,7 @@ _ELSEWHERE = {
     "filter": {
         "--top": "filter keeps all posts that reach a threshold; rank lists the best"
     },
+    "keywords": {"--articles": "run rank first, and name its results with --results"},
 }
 
 
