@@ -63,6 +63,7 @@ EVENTS = ("events-dev", "usatoday-cnn", "fox-comments", "dast-da")
 
 _FITTED = 1500  # best posts of a seed that a table is fitted on
 _JUDGED = 300  # best posts of a seed that the error is of
+_JUDGED_ALONE = 10  # kept posts of a seed whose expected precision is judged by itself
 _BINS = 10
 _RIDGE = {"headline": 1e-3, "article": 1e-3, "many": 3e-5, "few": 3e-4}
 _CAUTION, _WORDS = 0.4, 8
@@ -277,6 +278,8 @@ class Judged:
     expected: float  # the mean of their relevance
     recall: float
     error: float  # expected calibration error of each seed's best posts
+    # How far the expected precision of one seed is off, on average; NaN where none keeps enough.
+    off: float
     # Precision and recall where all seeds are searched at once.
     together: tuple[float, float]
     before: tuple[float, float]  # precision and recall of the score .1
@@ -296,6 +299,11 @@ def judged(table: Calibration, pool: Scored) -> Judged:
         for scores in (pool.scores, pool.rivaled)
     )
     kept = relevance >= 0.5
+    offs = [
+        abs(float(truth[posts].mean()) - float(expected[posts].mean()))
+        for truth, expected, posts in zip(pool.relevant, relevance, kept, strict=True)
+        if posts.sum() >= _JUDGED_ALONE
+    ]
     chosen = np.argsort(-pool.scores, axis=1, kind="stable")[:, :_JUDGED]
     values = np.take_along_axis(relevance, chosen, axis=1).ravel()
     truth = np.take_along_axis(pool.relevant, chosen, axis=1).ravel()
@@ -313,6 +321,7 @@ def judged(table: Calibration, pool: Scored) -> Judged:
         _share(relevance[kept]),
         recall,
         error,
+        float(np.mean(offs)) if offs else float("nan"),
         _precision_recall(pool.relevant, together >= 0.5),
         _precision_recall(pool.relevant, pool.scores >= 0.1),
         bins,
@@ -434,10 +443,8 @@ def report(
     results = left_out(pools)
     print(table_of(results))
     table = fitted(pools)
-    errors = [
-        abs(pool.precision - pool.expected) for pool in results if pool.expected > 0
-    ]
-    table = replace(table, error=round(float(np.mean(errors)), 2))
+    off = float(np.nanmean([pool.off for pool in results]))
+    table = replace(table, error=round(off, 2))
     print(json.dumps(table.plain()))
     if picture is not None:
         picture.write_text(diagrams(results), encoding="utf-8")

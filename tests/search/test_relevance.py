@@ -300,13 +300,19 @@ def changed(side, **weights):
     [
         (
             {"weights": {"constant": 1.0}},
-            "a weight for each of headline: constant, shared",
+            "weights: expected the parts headline, article, many, few",
         ),
         (
             {"weights": {**TABLE["weights"], "few": 3}},
-            "a weight for each of headline: constant",
+            "weights.few: expected the weights constant, score, above",
         ),
-        (changed("many", alike=float("nan")), "expected numbers"),
+        (changed("many", alike=float("nan")), r"many\.alike=nan; expected a number"),
+        (changed("many", scarce="1.4"), r"many\.scarce='1.4'; expected a number"),
+        (changed("few", asked=1.0), "weights.few: expected the weights"),
+        ({"weights": {**TABLE["weights"], "asked": {}}}, "expected the parts"),
+        ({"error": -0.1}, "error=-0.1; expected a number from 0 to 1"),
+        ({"error": 3}, "error=3; expected a number from 0 to 1"),
+        ({"caution": -5}, "caution=-5; expected a number from 0"),
         (changed("many", score=-1.0), "would fall as scores rise"),
         (changed("many", above=-3.0), "would fall as scores rise"),
         (changed("many", score_alike=-2.0), "would fall as scores rise"),

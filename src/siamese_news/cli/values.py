@@ -13,7 +13,8 @@ _ELSEWHERE = {
         "rank lists the best posts; filter keeps those that reach a threshold",
     ),
     "filter": {
-        "--top": "filter keeps all posts that reach a threshold; rank lists the best"
+        "--top": "filter keeps all posts that reach a threshold; rank lists the best",
+        "--one-story": "filter takes all its articles for one story",
     },
     "keywords": {"--articles": "run rank first, and name its results with --results"},
 }

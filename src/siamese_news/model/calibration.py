@@ -132,7 +132,7 @@ class Calibration:
         caution: subtracted from the logit where the evidence is cautious.
         words: a seed of fewer words is one for caution.
         languages: of the seeds that it was fitted on, as ISO 639 codes; others are for caution.
-        error: by how much the expected precision was off on a pool left out, on average.
+        error: by how much the expected precision of one list was off on pools left out, on average.
     """
 
     weights: Mapping[str, Mapping[str, float]]
@@ -179,25 +179,13 @@ class Calibration:
             raise InputError(
                 f"calibration: expected the fields {', '.join(sorted(expected))}"
             )
-        weights = values["weights"] if isinstance(values["weights"], Mapping) else {}
-        numbers = [values["caution"], values["error"], values["words"]]
-        for side, names in SIDES.items():
-            table = weights.get(side)
-            numbers += (
-                [table.get(name) for name in names]
-                if isinstance(table, Mapping)
-                else [None]
-            )
-        if not all(
-            type(number) in (int, float) and abs(number) < 1e6 for number in numbers
-        ):
-            named = "; ".join(
-                f"{side}: {', '.join(names)}" for side, names in SIDES.items()
-            )
-            raise InputError(
-                f"calibration: expected numbers, and a weight for each of {named}; fit the table "
-                "again (benchmarks.calibration), or set calibration to null"
-            )
+        weights = _weights(values["weights"])
+        for name, most in {"caution": 1e6, "words": 1e6, "error": 1.0}.items():
+            number = values[name]
+            if type(number) not in (int, float) or not 0 <= number <= most:
+                raise InputError(
+                    f"calibration.{name}={number!r}; expected a number from 0 to {most:g}"
+                )
         languages = values["languages"]
         if not isinstance(languages, list) or not all(
             isinstance(language, str) for language in languages
@@ -214,5 +202,31 @@ class Calibration:
         ]
         if min(slopes) < 0:
             raise InputError("calibration: relevance would fall as scores rise")
-        copied = {side: dict(weights[side]) for side in SIDES}
-        return cls(**{**values, "languages": tuple(languages), "weights": copied})
+        return cls(**{**values, "languages": tuple(languages), "weights": weights})
+
+
+def _weights(tables: Any) -> dict[str, dict[str, float]]:
+    """The weights of every side, copied.
+
+    Raises:
+        InputError: a side or a weight is missing, unknown or no number.
+    """
+    weights: dict[str, dict[str, float]] = {}
+    again = "fit the table again (benchmarks.calibration), or set calibration to null"
+    if not isinstance(tables, Mapping) or set(tables) != set(SIDES):
+        raise InputError(
+            f"calibration.weights: expected the parts {', '.join(SIDES)}; {again}"
+        )
+    for side, names in SIDES.items():
+        table = tables[side]
+        if not isinstance(table, Mapping) or set(table) != set(names):
+            raise InputError(
+                f"calibration.weights.{side}: expected the weights {', '.join(names)}; {again}"
+            )
+        for name, weight in table.items():
+            if type(weight) not in (int, float) or not abs(weight) < 1e6:
+                raise InputError(
+                    f"calibration.weights.{side}.{name}={weight!r}; expected a number; {again}"
+                )
+        weights[side] = dict(table)
+    return weights

@@ -224,7 +224,7 @@ def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
         here = (
             "no score here" if cut.score is None else f"a score of {cut.score:.3f} here"
         )
-        named = f"{named} ({here})"
+        named = f"{named} of relevance ({here})"
     scores = outcome.scores
     return [
         *share_remarks(outcome.listed, outcome.searched, named, scores),

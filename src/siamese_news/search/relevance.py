@@ -137,9 +137,9 @@ class Cut:
         low = max(mean - error, 0.0)
         high = min(mean + error, 1.0)
         sentence = (
-            f"About {mean:.0%} of the posts kept are expected to be relevant; on development "
-            f"pools this was off by {error:.0%} on average, so {low:.0%} to {high:.0%} is likely. "
-            "certify gives a guarantee."
+            f"About {mean:.0%} of the posts kept are expected to be relevant. On development pools "
+            f"a list was off by {100 * error:.0f} points on average, which gives {low:.0%} to "
+            f"{high:.0%}. certify gives a guarantee."
         )
         return [sentence, *self.relevance.remarks()]
 

@@ -137,9 +137,9 @@ def share_remarks(
         ]
     if searched >= _FEWEST_POSTS and kept_posts > _LARGE_SHARE * searched:
         return [
-            f"{kept_posts / searched:.0%} of the posts were kept. Unless the posts were collected "
-            f"about this story, the threshold {threshold} is too low (the highest score is "
-            f"{scores.highest:.3f}): look at the last posts in the results before you use them."
+            f"{kept_posts / searched:.0%} of the posts were kept, by the threshold {threshold}; the "
+            f"highest score is {scores.highest:.3f}. That is much, unless the posts were collected "
+            "about this story: look at the last posts in the results before you use them."
         ]
     return []
 
