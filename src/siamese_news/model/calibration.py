@@ -212,21 +212,21 @@ def _weights(tables: Any) -> dict[str, dict[str, float]]:
         InputError: a side or a weight is missing, unknown or no number.
     """
     weights: dict[str, dict[str, float]] = {}
-    again = "fit the table again (benchmarks.calibration), or set calibration to null"
+    remedy = "fit the table again (benchmarks.calibration), or set calibration to null"
     if not isinstance(tables, Mapping) or set(tables) != set(SIDES):
         raise InputError(
-            f"calibration.weights: expected the parts {', '.join(SIDES)}; {again}"
+            f"calibration.weights: expected the parts {', '.join(SIDES)}; {remedy}"
         )
     for side, names in SIDES.items():
         table = tables[side]
         if not isinstance(table, Mapping) or set(table) != set(names):
             raise InputError(
-                f"calibration.weights.{side}: expected the weights {', '.join(names)}; {again}"
+                f"calibration.weights.{side}: expected the weights {', '.join(names)}; {remedy}"
             )
         for name, weight in table.items():
             if type(weight) not in (int, float) or not abs(weight) < 1e6:
                 raise InputError(
-                    f"calibration.weights.{side}.{name}={weight!r}; expected a number; {again}"
+                    f"calibration.weights.{side}.{name}={weight!r}; expected a number; {remedy}"
                 )
         weights[side] = dict(table)
     return weights
