@@ -1,19 +1,20 @@
 """Fit the table that turns scores into relevance, and print how well it holds on pools left out.
 
     python -m benchmarks.calibration [--model FOLDER] [--write] [--diagrams docs/calibration.svg]
+    python -m benchmarks.calibration [--model FOLDER] --tests
 
 Every development pool is left out once: the table is fitted on the others and judged on it. The
 table that ``--write`` puts into the model's folder, without ``--model`` the one that ships, is
 fitted on all. A collection of which there are two pools is left out whole. Each pool counts alike,
 and within it each seed. Of the four parts of a table (`SIDES`), the first is fitted on all seeds, the
 second on those that show whether they check a claim, the third on pools of events, and the fourth on
-the others. The pools with few posts about each event (`few_pools`) are for the third part alone. No
-test is read for figures.
+the others. The pools with few posts about each event (`few_pools`) are for the third part alone. With
+``--tests`` the table of the model's folder is judged on two tests, on which nothing is fitted.
 """
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,6 +49,9 @@ SPLITS = {
     "dast-da": "test",
 }
 """Development collections whose every post is labeled, and the split of their pairs."""
+
+TESTS = {"crisislex-boston": "test", "signal1m": "test"}
+"""Collections on which nothing was fitted, and the split of their pairs."""
 
 MOST_SEEDS = 125
 """Seeds of a pool that are scored, evenly over all."""
@@ -121,10 +125,10 @@ Pool = tuple[list[Article], list[str], NDArray[np.bool_]]
 """Seeds, texts of posts, and which posts are relevant (A, P)."""
 
 
-def dev_pools() -> dict[str, Pool]:
-    """The development pools by name."""
+def labeled_pools(splits: Mapping[str, str]) -> dict[str, Pool]:
+    """The pools of collections, which are named with the split of their pairs."""
     pools = {}
-    for name, split in SPLITS.items():
+    for name, split in splits.items():
         collection = open_source(name)
         qrels = collection.split(split)
         names = list(qrels)[:: max(1, -(-len(qrels) // MOST_SEEDS))]
@@ -141,10 +145,13 @@ def dev_pools() -> dict[str, Pool]:
             texts,
             relevant,
         )
-    pools["usatoday-cnn"] = _events(
-        "usatoday-cnn", ["dev"], posts_of_event=None, others=OTHERS
-    )
     return pools
+
+
+def dev_pools() -> dict[str, Pool]:
+    """The development pools by name."""
+    usatoday = _events("usatoday-cnn", ["dev"], posts_of_event=None, others=OTHERS)
+    return labeled_pools(SPLITS) | {"usatoday-cnn": usatoday}
 
 
 def few_pools() -> dict[str, Pool]:
@@ -346,11 +353,11 @@ def left_out(pools: Sequence[Scored]) -> list[Judged]:
     ]
 
 
-def table_of(results: Sequence[Judged]) -> str:
+def table_of(results: Sequence[Judged], kind: str = "pool left out") -> str:
     """The figures as a Markdown table."""
     rows = [
         {
-            "pool left out": pool.name,
+            kind: pool.name,
             "precision": f"{pool.precision:.2f}",
             "expected": f"{pool.expected:.2f}",
             "recall": f"{pool.recall:.2f}",
@@ -426,11 +433,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--diagrams", type=Path, help="file of the reliability diagrams (.svg)"
     )
+    parser.add_argument(
+        "--tests", action="store_true", help="judge the model's table on two tests"
+    )
     options = parser.parse_args(arguments)
     model = open_model(options.model)
     assert isinstance(model, TextModel)
-    contents = dev_pools() | few_pools()
+    contents = labeled_pools(TESTS) if options.tests else dev_pools() | few_pools()
     pools = [scored(model, name, *content) for name, content in contents.items()]
+    if options.tests:
+        assert model.calibration is not None
+        print(table_of([judged(model.calibration, pool) for pool in pools], "test"))
+        return
     report(
         pools, folder=options.model if options.write else None, picture=options.diagrams
     )

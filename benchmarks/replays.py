@@ -8,9 +8,10 @@ them, and the qrels of a BEIR folder.
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -171,33 +172,8 @@ def replay_cell(
     }
 
 
-def write_tables(
-    folder: Path,
-    pools: Sequence[LabeledPool],
-    *,
-    targets: Sequence[str],
-    budgets: Sequence[int],
-    runs: int,
-    error: float,
-    seed: int,
-    say: Callable[[str], None],
-) -> None:
-    """Replay each target (precision) and budget (number of labels) on each pool, `runs` times.
-
-    Writes ``replays.md`` and ``replays.json`` into a folder; `say` gets a line for each
-    finished setting.
-    """
-    cells = []
-    for pool in pools:
-        for target in targets:
-            for budget in budgets:
-                cell = replay_cell(pool, target, budget, runs, error=error, seed=seed)
-                cells.append(cell)
-                lines = (
-                    _NO_LIST if cell["share"] is None else f"share {cell['share']:.3f}"
-                )
-                what = f"{pool.name} at {target}, {budget} labels"
-                say(f"{what}: {lines}, {cell['wrong']} of {runs} wrong")
+def write_tables(folder: Path, cells: Sequence[Record]) -> None:
+    """Write ``replays.md`` and ``replays.json`` into a folder."""
     files = {
         "replays.json": json.dumps(
             {"provenance": provenance(), "cells": cells}, indent=1
@@ -240,16 +216,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=500, help="replays of each setting")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    write_tables(
-        options.out,
-        list(map(read_pool, options.results, options.qrels)),
-        targets=options.precision,
-        budgets=options.budget,
-        runs=options.runs,
-        error=_ERROR,
-        seed=options.seed,
-        say=print,
-    )
+    cells = []
+    for pool in map(read_pool, options.results, options.qrels):
+        for target, budget in product(options.precision, options.budget):
+            setting = {"error": _ERROR, "seed": options.seed}
+            cell = replay_cell(pool, target, budget, options.runs, **setting)
+            cells.append(cell)
+            share = _NO_LIST if cell["share"] is None else f"share {cell['share']:.3f}"
+            print(
+                f"{pool.name} at {target}, {budget} labels: {share}, {cell['wrong']} of "
+                f"{options.runs} wrong"
+            )
+    write_tables(options.out, cells)
 
 
 if __name__ == "__main__":

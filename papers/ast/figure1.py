@@ -43,7 +43,7 @@ def similarities(kind: Scores, queries: np.ndarray, keys: np.ndarray) -> np.ndar
 
 
 def draw_scores(kind: Scores, keys: int, draws: int, seed: int) -> np.ndarray:
-    """Scores of a random query and random keys, (draws, keys); the query is none of the keys."""
+    """Scores of a random query and random keys, (draws, keys); the query is not a key."""
     drawn = draw_embeddings((draws, keys + 1), seed)
     return similarities(kind, drawn[:, :1], drawn[:, 1:])[:, 0]
 
@@ -211,7 +211,7 @@ EXHIBIT = Exhibit(
     f"are standard normal with {HEAD_DIM} dimensions, the size of a head, compared by cosine, the "
     "function that the paper names. With the released code's scaled dot products an embedding is so "
     "similar to itself that softmax does not flatten over 25. The curve over the number of keys is "
-    "not in the paper; its query is none of the keys, like the relay of the star.",
+    "not in the paper; its query is not one of the keys, like the relay of the star.",
     lay_out=_lay_out,
     jobs=_jobs,
 )

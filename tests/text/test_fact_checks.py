@@ -26,13 +26,26 @@ def test_words_of_a_fact_check_are_counted():
     )
     assert checking_words(REPORT) == 0
     assert checking_words(checked) == 4
-    # Only what begins so: an exclamation is no claim.
+    # Only what begins so: an exclamation is not a claim.
     assert checking_words(REPORT + " Exclaimed, proclaimed and reclaimed.") == 0
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_other_languages_have_their_words(language):
     assert checking_words(OTHERS[language]) >= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "De aardbeving in Nepal heeft zondag aan negenhonderd mensen het leven gekost. Het "
+        "reddingswerk gaat door, maar de wegen naar de dorpen in de bergen zijn niet begaanbaar.",
+        "Une intoxication alimentaire a touché dimanche neuf cents élèves de la ville. Le faucon "
+        "de la cathédrale, lui, se porte bien, a dit la mairie, qui a fermé les cantines.",
+    ],
+)
+def test_a_word_that_begins_others_counts_by_itself_alone(text):
+    assert checking_words(text) == 0
 
 
 @pytest.mark.parametrize(

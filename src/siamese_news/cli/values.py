@@ -6,7 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-# What a command does not do, said to who takes it for another.
+# Advice on an option that another command has.
 _ELSEWHERE = {
     "rank": dict.fromkeys(
         ("--threshold", "--min-score"),

@@ -14,9 +14,8 @@ from siamese_news.utils.files import GrowingFile, atomic_write, is_stream, json_
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
-_PIECE = (
-    3 << 18
-)  # bytes of the state that are written at once, a multiple of three for base64
+# Bytes of the state that are written at once: a multiple of three, so that base64 can be joined.
+_PIECE = 3 << 18
 
 
 @contextmanager
@@ -134,6 +133,7 @@ class PartialResults:
         started = time.monotonic()
         self._rows.sync()
         self.progress.size = self._rows.size
+        # The state is large: it is left out of the text, and written into its place piece by piece.
         progress = asdict(replace(self.progress, state=b"")) | {"state": ""}
         # Not json.dump: each call leaves a reference cycle.
         text = json_text({"job": self._job, "progress": progress})
@@ -141,7 +141,7 @@ class PartialResults:
         state = memoryview(self.progress.state)
         with atomic_write(self._state) as stream:
             stream.write(before + name)
-            for start in range(0, len(state), _PIECE):  # all at once takes much memory
+            for start in range(0, len(state), _PIECE):
                 piece = base64.b64encode(state[start : start + _PIECE])
                 stream.write(piece.decode())
             stream.write(after)

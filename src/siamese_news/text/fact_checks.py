@@ -13,17 +13,18 @@ from siamese_news.utils.unicode import normalized
 LEAST_WORDS = 25
 """A text of fewer words does not show whether it checks a claim."""
 
-# What such words begin with, by language. Those of English are measured on development pools; of
-# the others it is only measured that reports of events seldom have them.
+# What such words begin with, by language, and words that begin others (Dutch "nep" begins "Nepal").
+# Those of English are measured on development pools; of the others it is only measured that reports
+# of events seldom have them.
 _BEGINNINGS: Mapping[str, str] = {
     "en": "accura assertion claim debunk disinformation evidence exaggerat fabricat fact.?check fake "
     "false hoax inaccura misinformation misleading rumor rumour satir untrue",
-    "da": "desinformation faktatjek falsk fup misinformation påstand påstå usand vildled",
+    "da": r"desinformation faktatjek falsk fup\b misinformation påstand påstå usand vildled",
     "de": "behaupt desinformation fake faktencheck falsch gefälscht gerücht irreführend unwahr",
     "es": "bulo desinform desmient desmint engañ fake fals rumor verificaci",
-    "fr": "canular désinform fact.?check faux fausse infox intox rumeur trompeu",
+    "fr": r"canular désinform fact.?check faux\b fausse infox intox\b rumeur trompeu",
     "it": "bufal disinform fact.?check fake fals fuorviant smenti",
-    "nl": "bewering desinformatie fact.?check gerucht misleid nep onwaar vals",
+    "nl": r"bewering desinformatie fact.?check gerucht misleid nep\b nepnieuws onwaar vals",
     "pt": "boato checagem desinform desmenti enganos fake fals",
 }
 _WORDS = {

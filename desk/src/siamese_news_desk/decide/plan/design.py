@@ -63,7 +63,7 @@ def distinct_shares(values: Sequence[str], what: str) -> list[Fraction]:
     """The shares of several targets, each once.
 
     Raises:
-        InputError: there is no target, one is not a share, or two have the same value.
+        InputError: there is no target, a target is not a share, or two have the same value.
     """
     shares = [share_of(value, what) for value in values]
     if not shares:
