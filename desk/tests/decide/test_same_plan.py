@@ -129,6 +129,15 @@ def test_an_annotator_reads_the_criteria_of_the_plan(folder):
     assert done.exit_code == 0 and "Relevant: About the flood" in done.stdout
 
 
+def test_a_plan_without_criteria_gets_none_on_the_screen(folder):
+    start(folder)
+    labels = ("--labels", folder / "mine.jsonl")
+    plan = ("--plan", folder / "sheet.plan.json")
+    done = run("annotate", *plan, *labels, "--criteria", "about the storm")
+    other(done, "criteria was left out, is 'about the storm'")
+    assert not (folder / "mine.jsonl").exists()
+
+
 def test_other_criteria_in_python(folder):
     ids = [f"item {row}" for row in range(300)]
     given = (range(300, 0, -1), ids, folder / "python")

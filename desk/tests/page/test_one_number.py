@@ -196,3 +196,11 @@ def test_what_labels_would_buy_is_said_before_a_target_is_fixed(tmp_path):
             folder=folder,
         )
         assert done.stdout.strip() == sentence
+
+
+def test_a_plan_fixes_what_counts_even_where_nothing_was_written(labeled):
+    served, *_ = labeled
+    status, body = served.ask("/api/settings", {"criteria": "about the storm"})
+    assert status == 400 and "criteria was left out" in json.loads(body)["error"]
+    view = served.ask("/label")[1].decode()
+    assert "readonly" in view and "Fixed with the plan." in view

@@ -29,9 +29,9 @@ from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.errors import InputError
 from siamese_news.search.query import read_score
 from siamese_news_desk.decide.agreement import agreements
-from siamese_news_desk.decide.certification import Settings
+from siamese_news_desk.decide.certification import Certification, Settings
 from siamese_news_desk.decide.plan.remedies import PlanRefused
-from siamese_news_desk.decide.stopping import Goal
+from siamese_news_desk.decide.stopping import Goal, Stopping
 from siamese_news_desk.labels.journal import LABELS, Conflict
 from siamese_news_desk.page import hand_over, labeling, pages
 from siamese_news_desk.page.desk import Desk
@@ -361,10 +361,22 @@ def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
 def _keep_criteria(desk: Desk, typed: str) -> None:
     """Change what counts as relevant, unless a plan fixed it."""
     criteria = typed.strip()[:5000]
-    for planned in (desk.certificate, desk.goals):
-        if planned.planned:
-            planned.opened().expect_criteria(criteria)
+    for work in _plans_that_fix_criteria(desk):
+        work.expect_criteria(criteria)
     desk.project.update(criteria=criteria)
+
+
+def _plans_that_fix_criteria(desk: Desk) -> list[Certification | Stopping]:
+    """The plan of the certificate, and that of goals if it names criteria.
+
+    Goals are often set before anybody has written down what counts; these leave it open.
+    """
+    plans: list[Certification | Stopping] = []
+    if desk.certificate.planned:
+        plans.append(desk.certificate.opened())
+    if desk.goals.planned and desk.goals.opened().plan["criteria"]:
+        plans.append(desk.goals.opened())
+    return plans
 
 
 def _label_values(desk: Desk) -> dict[str, Any]:
@@ -373,10 +385,7 @@ def _label_values(desk: Desk) -> dict[str, Any]:
     return {
         "planned": desk.certificate.planned,
         "goals": desk.goals.planned,
-        "fixed": any(
-            planned.planned and planned.opened().plan["criteria"]
-            for planned in (desk.certificate, desk.goals)
-        ),
+        "fixed": bool(_plans_that_fix_criteria(desk)),
         "learned": learned.get("helps", False),
         "commands": [labeling.label_command(desk)] if ready else [],
     }

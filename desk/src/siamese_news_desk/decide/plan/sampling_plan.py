@@ -212,16 +212,14 @@ class SamplingPlan:
         """Refuse other criteria than those of the plan; without any, its own are meant.
 
         Raises:
-            InputError: labels for the old criteria would count for the new ones.
+            InputError: labels for the new criteria would count for what the plan says.
         """
         planned = self.plan["criteria"]
-        if (
-            planned
-            and criteria
-            and (ledger.plain_criteria(criteria) != ledger.plain_criteria(planned))
-        ):
+        same = ledger.plain_criteria(criteria) == ledger.plain_criteria(planned)
+        if criteria and not same:
+            was = f"was {planned!r}" if planned else "was left out"
             raise InputError(
-                f"{self.path}: criteria was {planned!r}, is {criteria!r}. What counts as relevant "
+                f"{self.path}: criteria {was}, is {criteria!r}. What counts as relevant "
                 "is fixed with the plan: leave the new criteria out, or make a plan for them"
             )
 

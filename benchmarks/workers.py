@@ -1,0 +1,95 @@
+"""Filtering in one process, by several workers and on Ray: python -m benchmarks.workers.
+
+The posts are those of `benchmarks.real_posts`. What counts is the time on the clock. The machine
+should have a core for each worker, and no other work; each process computes on one thread.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import machine
+from benchmarks.real_posts import row, texts
+from siamese_news.data.articles import read_articles
+from siamese_news.utils.markdown import markdown_table
+from siamese_news.utils.provenance import provenance
+
+
+def clocked(command: Sequence[Any]) -> float:
+    """Seconds on the clock of a command.
+
+    Raises:
+        SystemExit: it failed; the message is its own.
+    """
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "siamese_news", *map(str, command)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return time.monotonic() - started
+
+
+def ways(workers: int) -> dict[str, list[Any]]:
+    """The ways to divide the work, and the options of each."""
+    divided = {
+        "one process": ["--threads", 1],
+        f"{workers} workers": ["--workers", workers],
+    }
+    if find_spec("ray"):
+        divided[f"{workers} workers on Ray"] = [
+            *("--engine", "ray"),
+            *("--workers", workers),
+        ]
+    return divided
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--posts", type=int, default=3_000_000)
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    data = Path(os.environ["SIAMESE_NEWS_DATA"])
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with (folder / "posts.jsonl").open("wb") as stream:
+            for number, text in enumerate(islice(texts(data), arguments.posts)):
+                stream.write(row(number, text))
+        article = read_articles([data / "crisislex-boston" / "queries.jsonl.gz"])[0]
+        (folder / "story.txt").write_text(article.full_text, encoding="utf-8")
+        search: list[Any] = ["filter", "--articles", folder / "story.txt"]
+        search += ["--posts", folder / "posts.jsonl", "--threshold", 0.5]
+        rows: list[dict[str, str]] = []
+        seconds_of_one, bytes_of_one = 0.0, b""
+        for way, options in ways(arguments.workers).items():
+            out = folder / f"{len(rows)}.jsonl"
+            seconds = clocked([*search, *options, "--out", out])
+            written = out.read_bytes()
+            if not rows:
+                seconds_of_one, bytes_of_one = seconds, written
+            rows.append(
+                {
+                    "real words": f"{way}, {arguments.posts:,} posts",
+                    "seconds": f"{seconds:.1f}",
+                    "times as fast": f"{seconds_of_one / seconds:.2f}",
+                    "same bytes": "yes" if written == bytes_of_one else "no",
+                }
+            )
+        print(f"{machine()}; {provenance()['revision']}\n")
+        print(markdown_table(rows))
+
+
+if __name__ == "__main__":
+    main()
