@@ -1,7 +1,7 @@
 """Each article's best posts so far, each text once, whatever the blocks they came in."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,11 @@ def content_keys(
     ends = joined.offsets[1:]
     flat = joined.flat.astype(np.uint64)
     places = np.arange(len(flat)) - np.repeat(ends - lengths, lengths)
-    mixed = mix(flat + mix(places.astype(np.uint64) + np.uint64(1)))
+    by_place = mix(places.astype(np.uint64) + np.uint64(1))
     sums = np.zeros(len(flat) + 1, np.uint64)
-    np.cumsum(mixed, out=sums[1:])  # wraps, and so do the differences
-    keys = mix((sums[ends] - sums[ends - lengths]) ^ lengths.astype(np.uint64))
+    np.cumsum(mix(flat + by_place), out=sums[1:])  # wraps, and so do the differences
+    text_sums = sums[ends] - sums[ends - lengths]
+    keys = mix(text_sums ^ lengths.astype(np.uint64))
     if vectors is not None:
         columns = mix(np.arange(vectors.shape[1], dtype=np.uint64))
         bits = np.ascontiguousarray(vectors).view(np.uint16).astype(np.uint64)
@@ -83,39 +84,47 @@ class Candidates:
             return
         texts = TokenIds.of(texts)
         millionths = np.rint(scores.astype(np.float64) * 1e6).astype(np.int64)
-        wanted = np.flatnonzero((millionths >= self._least[:, None]).any(axis=0))
+        is_wanted = (millionths >= self._least[:, None]).any(axis=0)
+        wanted = np.flatnonzero(is_wanted)
         if not len(wanted):
             return
         vectors_wanted = None if vectors is None else vectors[wanted]
-        keys, first = np.unique(
-            content_keys(texts.take(wanted), vectors_wanted), return_index=True
-        )
-        wanted = wanted[first]
+        keys_of_wanted = content_keys(texts.take(wanted), vectors_wanted)
+        keys, first = np.unique(keys_of_wanted, return_index=True)
+        wanted = wanted[first]  # each text once
         used = np.zeros(len(keys), bool)
         for article, line in enumerate(millionths[:, wanted]):
             good = np.flatnonzero(line >= self._least[article])
             if len(good) > self.count:
                 place = len(good) - self.count
-                good = good[line[good] >= np.partition(line[good], place)[place]]
+                floor = np.partition(line[good], place)[place]
+                good = good[line[good] >= floor]
             if len(good):
                 used[good] = True
                 self._extend(article, keys[good], line[good])
-        texts_kept = texts.take(wanted[used])
-        names = keys[used].tolist()
-        content = texts_kept.flat.tobytes()
-        ends = (texts_kept.offsets * texts_kept.flat.itemsize).tolist()
-        for key, start, end in zip(names, ends, ends[1:], strict=False):
-            self._texts.setdefault(key, content[start:end])
-        if texts.unknown:
-            ids = np.unique(texts_kept.flat).tolist()
-            self.unknown.update(
-                (id, texts.unknown[id]) for id in ids if id in texts.unknown
-            )
-        if vectors is not None:
-            for key, vector in zip(names, vectors[wanted[used]], strict=True):
-                self._vectors.setdefault(key, vector.tobytes())
+        rows = wanted[used]
+        vectors_used = None if vectors is None else vectors[rows]
+        self._remember(keys[used].tolist(), texts.take(rows), vectors_used)
         if len(self._texts) > self._limit:
             self._forget()
+
+    def _remember(
+        self,
+        keys: Sequence[int],
+        texts: TokenIds,
+        vectors: NDArray[np.float16] | None,
+    ) -> None:
+        """Store the texts that are new, by their keys, with their vectors and unknown words."""
+        content = texts.flat.tobytes()
+        ends = (texts.offsets * texts.flat.itemsize).tolist()
+        for key, (start, end) in zip(keys, pairwise(ends), strict=True):
+            self._texts.setdefault(key, content[start:end])
+        if texts.unknown:
+            ids = np.unique(texts.flat).tolist()
+            self.unknown |= {id: texts.unknown[id] for id in ids if id in texts.unknown}
+        if vectors is not None:
+            for key, vector in zip(keys, vectors, strict=True):
+                self._vectors.setdefault(key, vector.tobytes())
 
     def _extend(self, article: int, keys: Keys, scores: NDArray[Any]) -> None:
         self._keys[article] = np.concatenate([self._keys[article], keys])
@@ -129,9 +138,12 @@ class Candidates:
         """Sort an article's list, best first, without repetitions, and cut it to size."""
         keys = self._keys[article]
         scores = self._scores[article]
-        order = np.lexsort((-scores, keys))
-        order = order[np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))]
-        order = order[np.lexsort((keys[order], -scores[order]))][: self.count]
+        # By key, the highest score of each first; nothing before the first key equals it.
+        by_key = np.lexsort((-scores, keys))
+        steps = np.diff(keys[by_key], prepend=~keys[by_key[:1]])
+        different = by_key[np.flatnonzero(steps)]
+        best_first = np.lexsort((keys[different], -scores[different]))
+        order = different[best_first][: self.count]
         self._keys[article] = keys[order]
         self._scores[article] = scores[order]
         if len(order) == self.count > 0:
@@ -139,18 +151,17 @@ class Candidates:
 
     def _forget(self) -> None:
         """Drop the texts that are in no list."""
-        for article in range(len(self._keys)):
+        for article in range(self.articles):
             self._cut(article)
-        live = np.unique(np.concatenate([*self._keys, np.zeros(0, np.uint64)])).tolist()
+        live = np.unique(_joined(self._keys, np.uint64)).tolist()
         self._texts = {key: self._texts[key] for key in live}
         self._vectors = {
             key: self._vectors[key] for key in live if key in self._vectors
         }
         if self.unknown:
-            words = np.unique(
-                np.frombuffer(b"".join(self._texts.values()), np.int64)
-            ).tolist()
-            self.unknown = {id: self.unknown[id] for id in words if id in self.unknown}
+            content = b"".join(self._texts.values())
+            ids = np.unique(np.frombuffer(content, np.int64)).tolist()
+            self.unknown = {id: self.unknown[id] for id in ids if id in self.unknown}
         self._limit = 2 * len(live) + 4 * self.count
 
     def best(self, article: int) -> tuple[Keys, NDArray[np.int32]]:
@@ -165,14 +176,14 @@ class Candidates:
 
         An article has at most `count` texts, best first; one without a text is in no group.
         """
-        lists = {article: self.best(article)[0][:count] for article in articles}
-        ends = np.cumsum([len(of_article) for of_article in lists.values()])
-        group_of = dict(zip(lists, (ends // _TOGETHER).tolist(), strict=True))
-        some = [article for article in articles if len(lists[article])]
-        for _, group in groupby(some, group_of.__getitem__):
-            mine = list(group)
-            of_article = [lists[article] for article in mine]
-            yield mine, np.unique(np.concatenate(of_article)), of_article
+        best_keys = {article: self.best(article)[0][:count] for article in articles}
+        ends = np.cumsum([len(keys) for keys in best_keys.values()])
+        group_of = dict(zip(best_keys, (ends // _TOGETHER).tolist(), strict=True))
+        with_texts = [article for article in articles if len(best_keys[article])]
+        for _, group in groupby(with_texts, group_of.__getitem__):
+            members = list(group)
+            lists = [best_keys[article] for article in members]
+            yield members, np.unique(np.concatenate(lists)), lists
 
     def least(self) -> NDArray[np.int64]:
         """(A,) the scores in millionths below which a post is none of an article's best now."""
@@ -192,7 +203,7 @@ class Candidates:
 
     def merge(self, other: "Candidates") -> None:
         """Add the lists of another scorer of the same articles, over other posts."""
-        for article in range(len(self._keys)):
+        for article in range(self.articles):
             self._extend(article, *other.best(article))
         self._texts |= other._texts
         self._vectors |= other._vectors
@@ -205,21 +216,20 @@ class Candidates:
         texts = sorted(self._texts.items())
         words = [np.frombuffer(text, np.int64) for _, text in texts]
         vectors = self.vectors([key for key, _ in texts])
+        if vectors is None:
+            vectors = np.zeros((0, 0), np.float16)
+        unknown_words = "\n".join(self.unknown.values())
+        spelled = unknown_words.encode("utf-8", "surrogatepass")
         return {
-            "text_vectors": np.zeros((0, 0), np.float16)
-            if vectors is None
-            else vectors,
+            "text_vectors": vectors,
             "candidate_counts": np.array([len(keys) for keys in self._keys], np.int64),
-            "candidate_keys": np.concatenate([*self._keys, np.zeros(0, np.uint64)]),
-            "candidate_scores": np.concatenate([*self._scores, np.zeros(0, np.int32)]),
+            "candidate_keys": _joined(self._keys, np.uint64),
+            "candidate_scores": _joined(self._scores, np.int32),
             "text_keys": np.array([key for key, _ in texts], np.uint64),
             "text_lengths": np.array([len(text) for text in words], np.int64),
-            "text_words": np.concatenate([*words, np.zeros(0, np.int64)]),
+            "text_words": _joined(words, np.int64),
             "unknown_ids": np.array(list(self.unknown), np.int64),
-            "unknown_words": np.frombuffer(
-                "\n".join(self.unknown.values()).encode("utf-8", "surrogatepass"),
-                np.uint8,
-            ),
+            "unknown_words": np.frombuffer(spelled, np.uint8),
         }
 
     @classmethod
@@ -233,9 +243,9 @@ class Candidates:
         counts = saved["candidate_counts"]
         which = range(len(counts)) if of is None else of
         candidates = cls(len(which), count)
-        ends = np.cumsum(counts)[:-1]
-        keys = np.split(saved["candidate_keys"], ends)
-        scores = np.split(saved["candidate_scores"], ends)
+        starts_of_next = np.cumsum(counts)[:-1]
+        keys = np.split(saved["candidate_keys"], starts_of_next)
+        scores = np.split(saved["candidate_scores"], starts_of_next)
         for article, place in enumerate(which):
             candidates._keys[article] = keys[place]
             candidates._scores[article] = scores[place]
@@ -264,24 +274,27 @@ class TextTable:
     def __init__(
         self, keys: Sequence[Keys], values: Sequence[NDArray[np.float32]]
     ) -> None:
-        flat = np.concatenate([*keys, np.zeros(0, np.uint64)])
-        order = np.argsort(flat, kind="stable")
-        self._keys = flat[order]
-        owners = [
-            np.full(len(article_keys), article, np.int32)
-            for article, article_keys in enumerate(keys)
-        ]
-        self._articles = np.concatenate([*owners, np.zeros(0, np.int32)])[order]
-        self._values = np.concatenate([*values, np.zeros(0, np.float32)])[order]
+        all_keys = _joined(keys, np.uint64)
+        order = np.argsort(all_keys, kind="stable")
+        self._keys = all_keys[order]
+        counts = np.array([len(article_keys) for article_keys in keys], np.int64)
+        self._articles = np.repeat(np.arange(len(keys), dtype=np.int32), counts)[order]
+        self._values = _joined(values, np.float32)[order]
 
     def find(
         self, texts: Sequence[NDArray[np.int64]], vectors: NDArray[np.float16] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float32]]:
         """Articles, places among P texts, and values, of the texts that are in the table."""
         keys = content_keys(texts, vectors)
-        start = np.searchsorted(self._keys, keys, side="left")
-        counts = np.searchsorted(self._keys, keys, side="right") - start
+        first = np.searchsorted(self._keys, keys, side="left")
+        counts = np.searchsorted(self._keys, keys, side="right") - first
         places = np.repeat(np.arange(len(keys)), counts)
-        within = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows = np.repeat(start, counts) + within
+        # A text's rows in the table are its first one and those that follow.
+        matches_before = np.cumsum(counts) - counts
+        rows = np.arange(len(places)) + np.repeat(first - matches_before, counts)
         return self._articles[rows], places, self._values[rows]
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    """The arrays one behind the other; of this type even if there are none."""
+    return np.concatenate([*arrays, np.zeros(0, dtype)])

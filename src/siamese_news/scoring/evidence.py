@@ -32,11 +32,13 @@ def shared_words(posts: Posts, article: Ids, weights: TermWeights) -> float:
     count = min(FIRST, len(posts.ids))
     if count < 2:
         return 0.0
-    terms = unit_terms(posts, weights)
-    of_seed = terms[:count][:, np.isin(np.unique(posts.terms), article)]
+    terms = unit_terms(posts, weights)[:count]
+    in_article = np.isin(np.unique(posts.terms), article)  # of the columns
+    of_seed = terms[:, in_article]
     products = np.asarray((of_seed @ of_seed.T).toarray(), np.float64)
-    shared = (products.sum() - np.trace(products)) / (count * (count - 1))
-    return round(float(shared), 6)
+    # Without the products of each post with itself.
+    between_posts = products.sum() - np.trace(products)
+    return round(float(between_posts / (count * (count - 1))), 6)
 
 
 def apart(
@@ -51,13 +53,16 @@ def apart(
 
     def likeness(without: Ids | None) -> float:
         post_terms = unit_terms(posts, weights, without)
-        return float(Neighbors.of(post_terms, nothing, words).gains[:count].mean())
+        gains = Neighbors.of(post_terms, nothing, words).gains
+        return float(gains[:count].mean())
 
-    return round(likeness(article) / (likeness(None) + _LITTLE), 6)
+    by_other_words = likeness(article)
+    return round(by_other_words / (likeness(None) + _LITTLE), 6)
 
 
 def highest(scores: NDArray[np.floating], place: int) -> float:
     """The score at a place from 1 on; 0 where there are fewer."""
     if len(scores) < place:
         return 0.0
-    return round(float(np.partition(scores, -place)[-place]), 6)
+    score = np.partition(scores, -place)[-place]
+    return round(float(score), 6)
