@@ -18,6 +18,7 @@ from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import other_language
 
 Floats = NDArray[np.float64]
+Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +65,22 @@ def learn(
     if degrees is None:
         degrees = decided_degrees(setting, pool.about, posts, trust)
     feedback = _feedback(setting, pool, degrees, trust)
-    towards = options.agreement.feedback
+    leaders = {
+        article: (vectors, float(views.agreed[article]) * options.agreement.feedback)
+        for article, vectors in views.leaders.items()
+    }
     articles = ArticleVectors(
         setting.articles,
         pool=pool.counts,
         degrees=degrees,
         feedback=feedback,
         rests=_rests(setting, pool, degrees, trust),
-        leaders={
-            article: (vectors, float(views.agreed[article]) * towards)
-            for article, vectors in views.leaders.items()
-        },
+        leaders=leaders,
     )
     weights = _weights(setting, pool, views)
     surface = passages = smoothed = None
     if before.surface is not None:
-        near = [rules.near(pool.candidates.best(a)[1]) for a in range(len(setting))]
+        near = list(map(rules.near, _best_scores(setting, pool)))
         surface = before.surface.over(pool.surface, posts, trust * near, degrees)
         if options.passages.weight:
             passages = PassageScores(
@@ -95,15 +96,14 @@ def learn(
             options.widening,
             views.gates,
         )
+    decided = degrees[: setting.positives] if setting.about == "auto" else np.zeros(0)
     words = rules.what_was_learned(
-        degrees[: setting.positives] if setting.about == "auto" else np.zeros(0),
+        decided,
         feedback=any(map(len, feedback.lists)),
         smoothed=smoothed is not None,
     )
-    return (
-        Basis(articles, weights, surface, passages, smoothed),
-        Lesson(pool, degrees, alike, views.agreed, words),
-    )
+    basis = Basis(articles, weights, surface, passages, smoothed)
+    return basis, Lesson(pool, degrees, alike, views.agreed, words)
 
 
 def decided_degrees(
@@ -126,16 +126,21 @@ def decided_degrees(
 def _likeness(setting: Setting, pool: PoolState) -> tuple[Floats, Floats]:
     """(A,) how far each article's best posts resemble each other, and how far they may lead it."""
     options = setting.options
-    count = len(setting)
-    alike = np.zeros(count)
-    trust = np.ones(count)
+    articles = range(len(setting))
+    alike = np.zeros(len(articles))
+    trust = np.ones(len(articles))
     leads = bool(options.feedback.weight) or bool(options.surface.weight)
     if leads or options.smoothing.weight:
-        alike = np.array([_alike(setting, pool, article) for article in range(count)])
+        alike = np.array([_alike(setting, pool, article) for article in articles])
     if leads and options.feedback.alike:
         posts = pool.counts.posts
         trust = np.array([rules.trust(options.feedback, near, posts) for near in alike])
     return alike, trust
+
+
+def _best_scores(setting: Setting, pool: PoolState) -> list[NDArray[np.int32]]:
+    """The scores of each article's best posts, in millionths and best first."""
+    return [pool.candidates.best(article)[1] for article in range(len(setting))]
 
 
 def _alike(setting: Setting, pool: PoolState, article: int) -> float:
@@ -185,14 +190,18 @@ def _word_views(
                 cosines = dense[row, places]
                 agreed = rules.agreement(options.agreement, words, cosines)
                 if agreed:
-                    weight = np.float32(
-                        options.agreement.weight / (1 - options.agreement.weight)
-                    )
-                    total = np.round(words + weight * cosines, 6)
-                    first = np.argsort(-total, kind="stable")[: rules.BEST]
-                    views.leaders[article] = posts.vectors[places][first]
+                    leading = _leading(options.agreement.weight, words, cosines)
+                    views.leaders[article] = posts.vectors[places[leading]]
                     views.agreed[article] = agreed
     return views
+
+
+def _leading(share: float, words: Scores, cosines: Scores) -> NDArray[np.int64]:
+    """The places of the best posts if `share` of a score were the cosine, the rest the words'."""
+    weight = np.float32(share / (1 - share))  # of a cosine, if that of words is 1
+    total = np.round(words + weight * cosines, 6)
+    best_first = np.argsort(-total, kind="stable")
+    return best_first[: rules.BEST]
 
 
 def _shared(setting: Setting, pool: PoolState, article: int, keys: list[int]) -> float:
@@ -206,15 +215,15 @@ def _shared(setting: Setting, pool: PoolState, article: int, keys: list[int]) ->
 def _weights(setting: Setting, pool: PoolState, views: _WordViews) -> MixtureWeights:
     """How much words, vectors and the excess of a cosine weigh."""
     options = setting.options
-    excess = setting.options.excess
+    excess = options.excess
     more = options.agreement.weight - options.dense
     shares = np.full(len(setting), options.dense, np.float32)
     for article in views.leaders:
         shares[article] = options.dense + float(views.agreed[article]) * more
     excesses = quantiles = np.zeros(len(setting), np.float32)
     if excess.weight and pool.counts.posts:
-        best = [pool.candidates.best(article)[1] for article in range(len(setting))]
-        weights = [rules.excess_weight(excess, scores) for scores in best]
+        best_scores = _best_scores(setting, pool)
+        weights = [rules.excess_weight(excess, scores) for scores in best_scores]
         excesses = np.array(weights, np.float32)
         quantiles = pool.cosine_quantiles(excess.quantile)
     return MixtureWeights(shares, excesses, quantiles)
@@ -229,9 +238,9 @@ def _rests(
     language are told from the words of its story.
     """
     candidates = pool.candidates
-    rests = {}
+    rests: dict[int, Rest] = {}
     if pool.counts.posts < setting.options.focused_pool.posts:
-        return {}
+        return rests
     for article in np.flatnonzero(setting.foreign & (degrees == 0)).tolist():
         keys, scores = candidates.best(article)
         # Where function words lift most posts, few of these are near.
@@ -247,20 +256,21 @@ def _feedback(
     """The posts that expand each article."""
     rule = setting.options.feedback
     candidates = pool.candidates
-    best = []
+    lists = []
+    all_keys: list[int] = []
     language = _languages(setting, pool)
     for article, degree in enumerate(degrees.tolist()):
-        mine: list[int] = []
+        expanding: list[int] = []
         if article < setting.positives and trust[article]:
             keys, scores = candidates.best(article)
-            mine = rules.feedback_posts(rule, keys, scores, bool(degree))
+            expanding = rules.feedback_posts(rule, keys, scores, bool(degree))
             if not degree:
                 of_post = partial(language, setting.languages[article])
-                mine = mine + rules.foreign_posts(rule, keys, scores, of_post)
-        best.append(list(dict.fromkeys(mine)))
-    lists = [[candidates.text(key) for key in keys] for keys in best]
-    vectors = candidates.vectors([key for keys in best for key in keys])
-    return Feedback(lists, vectors, rule.weight * trust)
+                expanding += rules.foreign_posts(rule, keys, scores, of_post)
+        different = list(dict.fromkeys(expanding))
+        lists.append([candidates.text(key) for key in different])
+        all_keys += different
+    return Feedback(lists, candidates.vectors(all_keys), rule.weight * trust)
 
 
 def _languages(setting: Setting, pool: PoolState) -> Callable[[str, int], str | None]:

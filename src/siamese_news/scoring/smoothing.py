@@ -21,8 +21,9 @@ from siamese_news.scoring.scorer import Neighbor
 
 Ids = NDArray[np.int64]
 Score = Callable[[Posts, Sequence[int]], NDArray[np.float32]]
-_ROWS = 256  # of a matrix of similarities, at once
 """Posts and the numbers of some articles -> their scores before smoothing, (articles, P)."""
+
+_ROWS = 256  # of a matrix of similarities, at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,18 @@ class Neighbors:
         Products of `terms` are the lexical similarities; the vectors are unit vectors. `wider` has
         the gate of `Widening`, and its numbers.
         """
-        count = terms.shape[0]
-        (gate, widening) = wider
-        most = widening.neighbors if gate else options.neighbors
-        many = max(0, min(most, count - 1))
-        wide = vectors.astype(np.float64)
-        similarity = wide @ wide.T
-        similarity *= options.dense
-        turned = terms.T.tocsr()
-        for start in range(0, count, _ROWS):  # the product of all takes much memory
-            some = slice(start, start + _ROWS)
-            products = np.asarray((terms[some] @ turned).toarray(), np.float64)
-            similarity[some] += products * (1 - options.dense)
-        np.fill_diagonal(similarity, -1.0)
-        least = min(options.least, widening.least) if gate else options.least
-        # Most posts have too many of these neighbors, and single precision sorts them out faster.
-        among = similarity.astype(np.float32) if gate else similarity
-        rows = _nearest(among, many, least)
+        gate, widening = wider
+        similarity = _similarities(terms, vectors, options.dense)
+        most = options.neighbors
+        least = options.least
+        among = similarity
+        if gate:
+            most = widening.neighbors
+            least = min(options.least, widening.least)
+            # Most posts have too many of these neighbors; single precision sorts them out faster.
+            among = similarity.astype(np.float32)
+        count = max(0, min(most, len(similarity) - 1))
+        rows = _nearest(among, count, least)
         near = np.take_along_axis(similarity, rows, axis=1)
         weights = _over(near, options.least) ** options.exponent
         if gate:
@@ -71,7 +67,8 @@ class Neighbors:
             weights += gate * _over(near, widening.least) ** widening.exponent
         total = weights.sum(axis=1)
         gains = options.weight * total / (total + options.prior)
-        return cls(rows, weights / np.where(total > 0, total, 1.0)[:, None], gains)
+        divisors = np.where(total > 0, total, 1.0)
+        return cls(rows, weights / divisors[:, None], gains)
 
     def smooth(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """The smoothed scores of the same posts: (..., n)."""
@@ -89,20 +86,34 @@ def likeness(
     "Performance prediction using spatial autocorrelation").
     """
     # Without vectors the words alone tell; they must not be less alike for it.
-    full = replace(
-        options, weight=1.0, dense=options.dense if posts.vectors is not None else 0.0
-    )
-    gains = Neighbors.of(unit_terms(posts, weights), _vectors(posts), full).gains
-    return float(gains[:first].mean())
+    dense = options.dense if posts.vectors is not None else 0.0
+    full = replace(options, weight=1.0, dense=dense)
+    near = Neighbors.of(unit_terms(posts, weights), _vectors(posts), full)
+    return float(near.gains[:first].mean())
 
 
 def _vectors(posts: Posts) -> NDArray[np.float32]:
     """(P, D); D is 0 where the dense head does not count."""
-    return (
-        np.zeros((len(posts.ids), 0), np.float32)
-        if posts.vectors is None
-        else posts.vectors
-    )
+    if posts.vectors is None:
+        return np.zeros((len(posts.ids), 0), np.float32)
+    return posts.vectors
+
+
+def _similarities(
+    terms: sparse.csr_matrix, vectors: NDArray[np.float32], dense: float
+) -> NDArray[np.float64]:
+    """(n, n) of posts by words and, with the weight `dense`, by vectors; -1 of one to itself."""
+    wide = vectors.astype(np.float64)
+    similarity: NDArray[np.float64] = wide @ wide.T
+    similarity *= dense
+    turned = terms.T.tocsr()
+    # A few rows at a time: the sparse product of all takes much memory.
+    for start in range(0, len(similarity), _ROWS):
+        some = slice(start, start + _ROWS)
+        products = np.asarray((terms[some] @ turned).toarray(), np.float64)
+        similarity[some] += products * (1 - dense)
+    np.fill_diagonal(similarity, -1.0)
+    return similarity
 
 
 def _over(similarity: NDArray[np.float64], least: float) -> NDArray[np.float64]:
@@ -111,25 +122,25 @@ def _over(similarity: NDArray[np.float64], least: float) -> NDArray[np.float64]:
 
 
 def _nearest(
-    similarity: NDArray[np.floating], many: int, least: float
+    similarity: NDArray[np.floating], count: int, least: float
 ) -> NDArray[np.int64]:
-    """(n, many) those of each row's highest similarities that are over `least`, then any others."""
-    count = len(similarity)
+    """(n, count) those of each row's highest similarities that are over `least`, then any others."""
     over = similarity > least
-    rows = np.zeros((count, many), np.int64)
-    few = over.sum(axis=1) <= many
-    if many and not few.all():
-        # Sorting out the highest is slow, and most posts have no so many neighbors.
-        many_rows = np.flatnonzero(~few)
-        for start in range(0, len(many_rows), _ROWS):
-            some = many_rows[start : start + _ROWS]
-            rows[some] = np.argpartition(-similarity[some], many - 1, axis=1)[:, :many]
-    owner, column = np.nonzero(over & few[:, None])
-    within = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    nearest = np.zeros((len(similarity), count), np.int64)
+    few = over.sum(axis=1) <= count
+    if count and not few.all():
+        # Sorting out the highest is slow, and most posts do not have so many neighbors.
+        rows = np.flatnonzero(~few)
+        for start in range(0, len(rows), _ROWS):
+            some = rows[start : start + _ROWS]
+            highest_first = np.argpartition(-similarity[some], count - 1, axis=1)
+            nearest[some] = highest_first[:, :count]
     # What fills a row up is the post itself, whose similarity to itself does not count.
-    rows[few] = np.flatnonzero(few)[:, None]
-    rows[owner, within] = column
-    return rows
+    nearest[few] = np.flatnonzero(few)[:, None]
+    rows, columns = np.nonzero(over & few[:, None])
+    places = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    nearest[rows, places] = columns
+    return nearest
 
 
 class SmoothedScores:
@@ -159,8 +170,8 @@ class SmoothedScores:
         count = candidates.articles
         keys: list[Keys] = [np.zeros(0, np.uint64)] * count
         values: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * count
-        for article, article_weights, _, before, near in self._smoothed(range(count)):
-            keys[article] = article_weights
+        for article, article_keys, _, before, near in self._smoothed(range(count)):
+            keys[article] = article_keys
             values[article] = near.smooth(before).astype(np.float32)
         self._table = TextTable(keys, values)
 
@@ -181,45 +192,40 @@ class SmoothedScores:
                 break
             place = int(places[0])
             gain = float(near.gains[place])
-            pairs = zip(
-                near.rows[place].tolist(), near.weights[place].tolist(), strict=True
-            )
-            vectors = self._candidates.vectors
-            return 1 - gain, [
-                Neighbor(
-                    texts[row],
-                    gain * weight,
-                    float(before[row]),
-                    vectors([int(keys[row])]),
-                )
-                for row, weight in pairs
-                if weight
-            ]
+            neighbors = []
+            rows = near.rows[place].tolist()
+            weights = near.weights[place].tolist()
+            for row, weight in zip(rows, weights, strict=True):
+                if weight:
+                    vectors = self._candidates.vectors([int(keys[row])])
+                    score = float(before[row])
+                    neighbors.append(
+                        Neighbor(texts[row], gain * weight, score, vectors)
+                    )
+            return 1 - gain, neighbors
         return 1.0, []
 
     def _smoothed(
         self, articles: Sequence[int]
     ) -> Iterator[tuple[int, Keys, list[Ids], NDArray[np.float64], Neighbors]]:
         """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
-        last: tuple[tuple[bytes, float], Neighbors] | None = None
-        for some, union, lists in self._candidates.together(
-            articles, self._candidates.count
-        ):
-            posts = self._reader.of_candidates(self._candidates, union.tolist())
+        candidates = self._candidates
+        last_content: tuple[bytes, float] | None = None
+        for some, union, lists in candidates.together(articles, candidates.count):
+            posts = self._reader.of_candidates(candidates, union.tolist())
             terms = unit_terms(posts, self._weights)
             vectors = _vectors(posts)
             before = self._score(posts, some).astype(np.float64)
             for line, article, keys in zip(before, some, lists, strict=True):
                 places = np.searchsorted(union, keys)
                 gate = float(self._gates[article])
-                # Edited versions of one article share its candidates.
-                if last is None or last[0] != (keys.tobytes(), gate):
+                content = (keys.tobytes(), gate)
+                # Edited versions of one article share its candidates, and so the neighbors.
+                if content != last_content:
+                    wider = (gate, self._widening)
                     near = Neighbors.of(
-                        terms[places],
-                        vectors[places],
-                        self._options,
-                        (gate, self._widening),
+                        terms[places], vectors[places], self._options, wider
                     )
-                    last = ((keys.tobytes(), gate), near)
-                article_texts = [posts.ids[place] for place in places.tolist()]
-                yield article, keys, article_texts, line[places], last[1]
+                    last_content = content
+                texts = [posts.ids[place] for place in places.tolist()]
+                yield article, keys, texts, line[places], near
