@@ -15,8 +15,10 @@ from siamese_news.text.languages import BACKGROUND, language_of_seed
 
 # Words of an article that are compared: news puts first what matters most.
 _WORDS = 300
-# Seeds up to this cosine are full rivals, and from that on none.
-_UNRELATED, _RELATED = 0.05, 0.2
+# Seeds up to this cosine are full rivals.
+_UNRELATED = 0.05
+# Seeds from this cosine on are no rivals.
+_RELATED = 0.2
 # Rivals are looked for among so many best seeds of a post.
 _BEST = 10
 
@@ -36,12 +38,14 @@ def rival_weights(model: TextModel, articles: Sequence[str]) -> NDArray[np.float
     for row, seed_ids in enumerate(ids):
         words, counts = np.unique(seed_ids, return_counts=True)
         values = weights.of(words) * (1 + np.log(counts))
-        length = np.linalg.norm(values)
-        vectors[row, np.searchsorted(columns, words)] = values / (length or 1.0)
+        length = np.linalg.norm(values) or 1.0
+        places = np.searchsorted(columns, words)
+        vectors[row, places] = values / length
     cosines = vectors @ vectors.T
     rivals = np.clip((_RELATED - cosines) / (_RELATED - _UNRELATED), 0, 1)
     languages = np.array([language_of_seed(text) or BACKGROUND for text in articles])
-    rivals[languages[:, None] != languages[None, :]] = 0
+    differ = languages[:, None] != languages[None, :]
+    rivals[differ] = 0
     # Sums differ in their last digits.
     rounded: NDArray[np.float32] = np.round(rivals, 4)
     return rounded
@@ -54,22 +58,33 @@ def after_rivals(
 
     M is the highest score of the post for a rival, times how far that is one.
     """
+    seeds, seed_scores = _best_seeds(scores)
+    factors = weights[:, seeds[0]].astype(np.float64)
+    most = factors * seed_scores[0]  # (A, P) M by the best seed of each post
+    # Where the best seed is no full rival, another one may be more of one.
+    rows, posts = np.nonzero((factors < 1) & (scores > 0))
+    for place in range(1, len(seeds)):
+        rivalry = weights[rows, seeds[place, posts]]
+        other = rivalry * seed_scores[place, posts]
+        most[rows, posts] = np.maximum(most[rows, posts], other)
+    falls = (scores > 0) & (most > scores)
+    divisors = np.where(falls, most, 1.0)
+    return np.where(falls, scores**2 / divisors, scores)
+
+
+def _best_seeds(
+    scores: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The best seeds of each post, best first, and their scores: twice (seeds, P)."""
     count = min(_BEST, len(scores))
     if count < len(scores):
         best = np.argpartition(-scores, count - 1, axis=0)[:count]
         best = np.sort(best, axis=0)  # equal scores come in one order
     else:
         best = np.tile(np.arange(count)[:, None], (1, scores.shape[1]))
-    values = np.take_along_axis(scores, best, axis=0)
-    order = np.argsort(-values, axis=0, kind="stable")
-    best = np.take_along_axis(best, order, axis=0)
-    values = np.take_along_axis(values, order, axis=0)
-    factors = weights[:, best[0]].astype(np.float64)
-    most = factors * values[0]
-    # Where the best seed is no full rival, another one may be more of one.
-    rows, posts = np.nonzero((factors < 1) & (scores > 0))
-    for place in range(1, count):
-        other = weights[rows, best[place, posts]] * values[place, posts]
-        most[rows, posts] = np.maximum(most[rows, posts], other)
-    falls = (scores > 0) & (most > scores)
-    return np.where(falls, scores**2 / np.where(falls, most, 1.0), scores)
+    best_scores = np.take_along_axis(scores, best, axis=0)
+    order = np.argsort(-best_scores, axis=0, kind="stable")
+    return (
+        np.take_along_axis(best, order, axis=0),
+        np.take_along_axis(best_scores, order, axis=0),
+    )

@@ -31,9 +31,10 @@ COUNTED = 1000
 # From this share of words that the vocabulary lacks, an article is in a language whose function
 # words the background takes for rare.
 FOREIGN = 0.3
-# Among posts that are not near an article: up to this share of them a word is rare, and from that
-# on it is a function word.
-RARE, COMMON = 0.03, 0.4
+# A word in up to this share of the posts that are not near an article is rare.
+RARE = 0.03
+# A word from this share on is a function word.
+COMMON = 0.4
 # From this trust on, the best posts of such an article are about an event.
 EVENT = 0.3
 # The meaning of each degree of `article_degrees`.
@@ -99,9 +100,11 @@ def agreement(
     apart = float(first.mean(dtype=np.float64) - others.mean(dtype=np.float64))
     z = apart / (float(others.std(dtype=np.float64)) + _STEADY)
     best = np.sort(lexical)[::-1].astype(np.float64)
+    mean_of_first = float(best[: options.first].mean())
+    mean_of_strongest = float(best[:STRONGEST].mean())
     gate = _ramp(z, options.low, options.high)
-    gate *= _ramp(float(best[: options.first].mean()), options.few, options.many)
-    gate *= 1 - _ramp(float(best[:STRONGEST].mean()), options.weak, options.strong)
+    gate *= _ramp(mean_of_first, options.few, options.many)
+    gate *= 1 - _ramp(mean_of_strongest, options.weak, options.strong)
     return round(gate, 4)  # sums differ in their last digits
 
 
@@ -116,9 +119,11 @@ def widening(
     By the lexical scores of its best posts, by how far these resemble each other, and by how much
     of the article's words they have in common, which is asked for where the others open the gate.
     """
-    best = np.sort(lexical)[::-1][: options.first].astype(np.float64)
+    best = np.sort(lexical)[::-1]
+    first = best[: options.first].astype(np.float64)
     # Where there are fewer posts, the missing ones share nothing.
-    gate = _ramp(float(best.sum()) / options.first, options.few, options.many)
+    mean_of_first = float(first.sum()) / options.first
+    gate = _ramp(mean_of_first, options.few, options.many)
     gate *= 1 - _ramp(alike, options.unlike, options.alike)
     if gate:
         gate *= 1 - _ramp(shared(), options.scattered, options.shared)
@@ -153,9 +158,8 @@ def feedback_posts(
     if not options.weight:
         return []
     most = options.focused_posts if focused else options.posts
-    best: list[int] = keys[:most][
-        scores[:most] >= round(options.score * _UNIT)
-    ].tolist()
+    good = scores[:most] >= round(options.score * _UNIT)
+    best: list[int] = keys[:most][good].tolist()
     return best if len(best) >= options.least else []
 
 
@@ -174,23 +178,23 @@ def foreign_posts(
     if not options.weight or not options.foreign_posts:
         return []
     posts_by_language: dict[str, list[int]] = {}
-    good = np.searchsorted(-scores, -round(options.foreign_score * _UNIT), side="right")
-    for key in keys[: min(int(good), COUNTED)].tolist():
+    floor = round(options.foreign_score * _UNIT)
+    good = int(np.searchsorted(-scores, -floor, side="right"))
+    for key in keys[: min(good, COUNTED)].tolist():
         if name := language(key):
             posts_by_language.setdefault(name, []).append(key)
-    groups = (
-        group
-        for group in posts_by_language.values()
-        if len(group) >= options.foreign_least
-    )
-    return [key for group in groups for key in group[: options.foreign_posts]]
+    best = []
+    for group in posts_by_language.values():
+        if len(group) >= options.foreign_least:
+            best += group[: options.foreign_posts]
+    return best
 
 
 def near(scores: NDArray[np.int32]) -> int:
     """How many of an article's best posts score more than half of what the first ten do."""
-    return int(
-        (2 * BEST * scores.astype(np.int64) > scores[:BEST].sum(dtype=np.int64)).sum()
-    )
+    sum_of_best = scores[:BEST].sum(dtype=np.int64)
+    above_half = 2 * BEST * scores.astype(np.int64) > sum_of_best
+    return int(above_half.sum())
 
 
 def what_was_learned(
@@ -203,9 +207,9 @@ def what_was_learned(
     sentences = []
     focused = int((degrees > 0).sum())
     if focused:
-        whose = (
-            "the seed" if len(degrees) == 1 else f"{focused} of {len(degrees)} seeds"
-        )
+        whose = f"{focused} of {len(degrees)} seeds"
+        if len(degrees) == 1:
+            whose = "the seed"
         sentences.append(
             f"the pool is mostly about the story of {whose}, so rare words count"
         )

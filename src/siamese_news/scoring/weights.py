@@ -36,14 +36,15 @@ class MixtureWeights:
         articles: Sequence[int] | None = None,
     ) -> Floats:
         """The scores for some articles, or all, from L and D (A, P); None if D does not count."""
-        mine = slice(None) if articles is None else list(articles)
-        shares = self.shares[mine][:, None]
-        excesses = self.excesses[mine][:, None]
+        rows = slice(None) if articles is None else list(articles)
+        shares = self.shares[rows][:, None]
+        excesses = self.excesses[rows][:, None]
         mixed: Floats = lexical * (1 - shares - excesses)
         if dense is not None:
             mixed += shares * dense
             if excesses.any():
-                mixed += excesses * np.maximum(dense - self.quantiles[mine][:, None], 0)
+                quantiles = self.quantiles[rows][:, None]
+                mixed += excesses * np.maximum(dense - quantiles, 0)
         return mixed
 
     def of(self, article: int) -> tuple[float, float, float]:
