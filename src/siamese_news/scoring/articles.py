@@ -148,7 +148,8 @@ class ArticleVectors:
         posts = [post for article_posts in lists for post in article_posts]
         self.texts = [*articles.ids, *posts]
         features = [articles.terms.features(text) for text in self.texts]
-        self.columns = np.unique(np.concatenate([*features, np.zeros(0, np.int64)]))
+        all_features = np.concatenate([*features, np.zeros(0, np.int64)])
+        self.columns = np.unique(all_features)
         self.kept = np.ones(len(articles), np.float32)
         self.moved = articles.dense.astype(np.float64)
         factors = None
@@ -163,10 +164,8 @@ class ArticleVectors:
 
         by_list = None
         if factors is not None:
-            left = iter(factors)
-            by_list = [
-                list(islice(left, len(article_posts))) for article_posts in lists
-            ]
+            remaining = iter(factors)
+            by_list = [list(islice(remaining, len(posts))) for posts in lists]
         self.groups = []
         for degree in np.unique(degrees).tolist():
             weights = articles.background
@@ -176,8 +175,8 @@ class ArticleVectors:
             rows = np.flatnonzero(degrees == degree)
             self.groups.append(self._group(weights, rows, lists, by_list))
         for article, rest in (rests or {}).items():
-            group, row = self.group_of(article)
             rarities = rest.rarity(articles.terms, self.columns)
+            group, row = self.group_of(article)
             group.weaken(row, rarities, self.columns)
 
     def __len__(self) -> int:
@@ -188,7 +187,8 @@ class ArticleVectors:
     ) -> None:
         """Move each article's vector towards the posts that expand it, its next `counts` (A,)."""
         sums = np.zeros_like(self.moved)
-        np.add.at(sums, np.repeat(np.arange(len(counts)), counts), vectors)
+        article_of_post = np.repeat(np.arange(len(counts)), counts)
+        np.add.at(sums, article_of_post, vectors)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         directions = sums / np.where(lengths > 0, lengths, 1.0)
         own_shares = self.kept[:, None]
@@ -198,7 +198,8 @@ class ArticleVectors:
         """Move an article's vector by a share of the mean of some posts' vectors (n, D)."""
         mean = vectors.astype(np.float64).mean(axis=0)
         length = _length(self.moved[article])
-        moved = self.moved[article] / length + share * mean / _length(mean)
+        direction = self.moved[article] / length
+        moved = direction + share * mean / _length(mean)
         moved_length = _length(moved)
         self.kept_dense[article] /= length * moved_length
         self.moved[article] = moved / moved_length
@@ -210,40 +211,46 @@ class ArticleVectors:
         lists: Sequence[Sequence[Ids]],
         factors: list[list[NDArray[np.float32]]] | None,
     ) -> Group:
+        """The vectors of the articles `rows` under these weights.
+
+        Each has a list of posts that expand it, and these the factors of their words.
+        """
         articles = self._articles
         texts = [articles.ids[row] for row in rows]
-        factors_of_articles = factors_of_posts = None
+        factors_of_articles = None
         if articles.factors is not None:
             factors_of_articles = [articles.factors[row] for row in rows]
         unexpanded = weights.articles(texts, self.columns, factors_of_articles)
-        expanded = np.array([bool(lists[row]) for row in rows], bool)
-        if not expanded.any():
+        is_expanded = np.array([bool(lists[row]) for row in rows], bool)
+        if not is_expanded.any():
             return Group(weights, rows, unexpanded, unexpanded)
-        lists_of_posts = [lists[row] for row in rows[expanded]]
+
+        expanded = rows[is_expanded]
+        lists_of_posts = [lists[row] for row in expanded]
+        factors_of_posts = None
         if factors is not None:
-            factors_of_posts = [factors[row] for row in rows[expanded]]
+            factors_of_posts = [factors[row] for row in expanded]
         means = mean_vectors(
             articles.terms, weights, lists_of_posts, self.columns, factors_of_posts
         )
         # (rows, lists) of ones: the rows without a list take nothing.
-        count = len(lists_of_posts)
-        places = (np.flatnonzero(expanded), np.arange(count))
+        count = len(expanded)
+        places = (np.flatnonzero(is_expanded), np.arange(count))
         spread = sparse.csr_matrix((np.ones(count), places), shape=(len(rows), count))
         own_shares = self.kept[rows]
-        vectors = sparse.diags_array(own_shares) @ unexpanded
-        vectors = vectors + sparse.diags_array(1 - own_shares) @ (spread @ means)
-        vectors = sparse.csr_matrix(vectors, dtype=np.float32)
+        from_article = sparse.diags_array(own_shares) @ unexpanded
+        from_posts = sparse.diags_array(1 - own_shares) @ (spread @ means)
+        vectors = sparse.csr_matrix(from_article + from_posts, dtype=np.float32)
         return Group(weights, rows, unexpanded, vectors)
 
     def term_shares(self, article: int) -> dict[int, float]:
         """How much of an article's own vector each of its features is, by id; they sum to 1."""
         group, row = self.group_of(article)
-        term_row = group.unexpanded[[row]].tocoo()
-        squares = term_row.data.astype(np.float64) ** 2
+        terms = group.unexpanded[[row]].tocoo()
+        squares = terms.data.astype(np.float64) ** 2
         shares = squares / max(float(squares.sum()), 1e-12)
-        return dict(
-            zip(self.columns[term_row.col].tolist(), shares.tolist(), strict=True)
-        )
+        ids = self.columns[terms.col]
+        return dict(zip(ids.tolist(), shares.tolist(), strict=True))
 
     def group_of(self, article: int) -> tuple[Group, int]:
         """The group of an article, and its row there."""

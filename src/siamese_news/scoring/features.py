@@ -43,19 +43,16 @@ class EncodedOnce:
 
     def encode_posts(self, texts: Sequence[str]) -> NDArray[np.float16]:
         """Unit vectors (P, D) to three digits."""
-        keys = [
-            blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            for text in texts
-        ]
+        keys = list(map(_text_key, texts))
         new = {
             key: text
             for key, text in zip(keys, texts, strict=True)
             if key not in self._rows
         }
         if new:
-            vectors = self._encoder.encode_posts(list(new.values())).astype(np.float16)
+            vectors = self._encoder.encode_posts(list(new.values()))
             self._file.seek(0, 2)
-            self._file.write(vectors.tobytes())
+            self._file.write(vectors.astype(np.float16).tobytes())
             self._file.flush()
             start = len(self._rows)
             self._rows |= {key: start + place for place, key in enumerate(new)}
@@ -64,7 +61,12 @@ class EncodedOnce:
         stored = np.memmap(
             self._file, np.float16, mode="r", shape=(len(self._rows), self._size)
         )
-        return np.asarray(stored[[self._rows[key] for key in keys]])
+        rows = [self._rows[key] for key in keys]
+        return np.asarray(stored[rows])
+
+
+def _text_key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,8 @@ class PostReader:
         if self._encoder is None:
             return self.of_ids(ids)
         assert not isinstance(posts, TokenIds)
-        return self.of_ids(ids, self._encoder.encode_posts(posts).astype(np.float16))
+        vectors = self._encoder.encode_posts(posts)
+        return self.of_ids(ids, vectors.astype(np.float16))
 
     def token_ids(self, posts: Sequence[str]) -> TokenIds | None:
         """The word ids of texts; None where the vectors are of whole texts."""
@@ -156,9 +159,8 @@ class PostReader:
             vectors = cached_vectors.astype(np.float32)
         if factors is not None:
             features = [self._terms.features(text) for text in ids]
-            means = mean_factors(
-                features, list(map(self._terms.feature_factors, factors))
-            )
+            feature_factors = [self._terms.feature_factors(words) for words in factors]
+            means = mean_factors(features, feature_factors)
         rows, terms, _ = self._terms.distinct(ids)
         return Posts(
             ids, vectors if self.dense else None, rows, terms, means, cached_vectors
@@ -167,9 +169,8 @@ class PostReader:
     def of_candidates(self, candidates: Candidates, keys: Sequence[int]) -> Posts:
         """Read some of the best posts of a pool, by their keys."""
         texts = [candidates.text(key) for key in keys]
-        return self.of_ids(
-            TokenIds.of(texts, candidates.unknown), candidates.vectors(keys)
-        )
+        ids = TokenIds.of(texts, candidates.unknown)
+        return self.of_ids(ids, candidates.vectors(keys))
 
     def of_best(
         self, ids: Sequence[Ids], cached_vectors: NDArray[np.float16] | None
@@ -188,8 +189,9 @@ class PostReader:
         if vocabulary.unknown == "drop":
             tokens = [token for token in tokens if token in vocabulary]
         ids = vocabulary.ids(tokens)
+        pair_ids = bigram_ids(ids)
         phrases = starmap(phrase, pairwise(tokens))
-        phrase_of = dict(zip(bigram_ids(ids).tolist(), phrases, strict=True))
+        phrase_of = dict(zip(pair_ids.tolist(), phrases, strict=True))
         return phrase_of | dict(zip(ids.tolist(), tokens, strict=True))
 
     def names_of(self, texts: TokenIds, rows: Ids, ids: Ids) -> Iterator[str]:
@@ -198,8 +200,8 @@ class PostReader:
         flat = texts.flat.tolist()
         pairs = bigram_ids(texts.flat)
         text_of = texts.rows
-        wanted = (text_of[:-1] == text_of[1:]) & np.isin(pairs, ids)
-        firsts = np.flatnonzero(wanted)
+        within_text = text_of[:-1] == text_of[1:]
+        firsts = np.flatnonzero(within_text & np.isin(pairs, ids))
         keys = zip(text_of[firsts].tolist(), pairs[firsts].tolist(), strict=True)
         # The last place of a pair that a text has twice.
         first_of = dict(zip(keys, firsts.tolist(), strict=True))
@@ -231,16 +233,16 @@ def unit_terms(
         values[np.isin(posts.terms, without)] = 0.0
     if posts.factors is not None:
         values = values * posts.factors
+    count = len(posts.ids)
     paired = posts.terms >= FIRST_BIGRAM
     groups = [~paired, paired] if paired.any() else [~paired]
+    # Each of two vectors has it, so that a group counts 1 / groups in their product.
+    factor = np.sqrt(1 / len(groups))
     for group in groups:
         rows = posts.rows[group]
-        lengths = np.sqrt(
-            np.bincount(rows, weights=values[group] ** 2, minlength=len(posts.ids))
-        )
+        squares = np.bincount(rows, weights=values[group] ** 2, minlength=count)
+        lengths = np.sqrt(squares)
         lengths[lengths == 0] = 1.0
-        values[group] *= np.sqrt(1 / len(groups)) / lengths[rows]
-    shape = (len(posts.ids), len(columns))
-    return sparse.csr_matrix(
-        (values.astype(np.float32), (posts.rows, places)), shape=shape
-    )
+        values[group] *= factor / lengths[rows]
+    entries = (values.astype(np.float32), (posts.rows, places))
+    return sparse.csr_matrix(entries, shape=(count, len(columns)))
