@@ -22,10 +22,9 @@ def score_parts(
     names = reader.names(post)
     own_weight, neighbors = _leaning(basis, read, article)
     posts = _with_neighbors(reader, read, neighbors)
+    weights = [own_weight, *(neighbor.weight for neighbor in neighbors)]
     # (P,) what a unit of each one's score adds: of the post, then of its neighbors.
-    units = np.array(
-        [own_weight, *(neighbor.weight for neighbor in neighbors)], np.float32
-    )
+    units = np.array(weights, np.float32)
     terms, of_words = _by_words(basis, posts, names, units, article)
     article_vector, factors = _by_vectors(basis, posts, units, article)
     own_share = float(basis.articles.kept_dense[article])
@@ -34,13 +33,14 @@ def score_parts(
         views.append(basis.surface.parts(read.ids, article))
     if basis.passages is not None:
         views.append(basis.passages.parts(read, article))
-    of_views = _total(by_post for by_post, _ in views)
-    word_ids = np.array(list(of_views), np.int64)
-    additions = np.array(list(of_views.values()))
+    of_post = _total(by_post for by_post, _ in views)
+    word_ids = np.array(list(of_post), np.int64)
+    additions = np.array(list(of_post.values()))
+    of_article = _total([of_words, *(by_article for _, by_article in views)])
     return ScoreParts(
         terms={name: value * own_weight for name, value in terms.items()},
         surface=_named(names, word_ids, additions),
-        article_terms=_total([of_words, *(by_article for _, by_article in views)]),
+        article_terms=of_article,
         article_vector=article_vector,
         post_vector=own_share * own_weight * float(factors[0]),
         own_weight=own_weight,
@@ -71,7 +71,9 @@ def _with_neighbors(
         *(neighbor.whole_text_vectors for neighbor in neighbors),
     ]
     of_encoder = [vector for vector in vectors if vector is not None]
-    return reader.of_ids(ids, np.concatenate(of_encoder) if of_encoder else None)
+    if not of_encoder:
+        return reader.of_ids(ids)
+    return reader.of_ids(ids, np.concatenate(of_encoder))
 
 
 def _by_words(
@@ -94,14 +96,13 @@ def _by_words(
 
     products = group.vectors[[row]].multiply(vectors[[0]]).tocoo()
     of_post = _named(names, articles.columns[products.col], products.data)
+    additions_of_post = {name: value * word_weight for name, value in of_post.items()}
 
     total = sparse.csr_matrix(units[None]) @ vectors
     products = group.unexpanded[[row]].multiply(total).tocoo()
     additions = products.data.astype(np.float64) * word_weight
-    of_article = by_id(
-        articles.columns[products.col], additions * float(articles.kept[article])
-    )
-    return {name: value * word_weight for name, value in of_post.items()}, of_article
+    additions *= float(articles.kept[article])
+    return additions_of_post, by_id(articles.columns[products.col], additions)
 
 
 def _by_vectors(
@@ -109,13 +110,14 @@ def _by_vectors(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """`ScoreParts.article_vector`, and the factors (P,) of the posts' cosines in their scores."""
     articles = basis.articles
-    cosines = articles.heads(posts, [article])[1]
-    if cosines is None or posts.vectors is None:
+    _, rows = articles.heads(posts, [article])
+    if rows is None or posts.vectors is None:
         return np.zeros(0, np.float32), np.zeros(len(units), np.float32)
+    (cosines,) = rows
     cosine_weight, excess_weight, quantile = basis.weights.of(article)
     # What a cosine exceeds the quantile by is the cosine times a factor.
-    divisors = np.where(cosines[0] > 0, cosines[0], 1.0)
-    over = np.maximum(cosines[0] - quantile, 0) / divisors
+    divisors = np.where(cosines > 0, cosines, 1.0)
+    over = np.maximum(cosines - quantile, 0) / divisors
     factors = (cosine_weight + excess_weight * over).astype(np.float32)
     vector = (units * factors) @ posts.vectors
     return np.float32(articles.kept_dense[article]) * vector, factors
@@ -135,5 +137,5 @@ def _named(
 ) -> dict[str, float]:
     """Values by name, highest first."""
     order = np.argsort(-values, kind="stable")
-    words = (names[id] for id in ids[order].tolist())
+    words = [names[id] for id in ids[order].tolist()]
     return dict(zip(words, values[order].tolist(), strict=True))

@@ -63,21 +63,14 @@ class PassageScores:
         ):
             texts = [candidates.text(key) for key in union.tolist()]
             words = self._words(TokenIds.of(texts, candidates.unknown), some)
-            squared = words.features.multiply(words.features)
-            # A post's squared length is the sum of those of its different words.
-            lengths = np.sqrt(words.of_post @ np.asarray(squared.sum(axis=1)).ravel())
-            lengths[lengths == 0] = 1.0
+            lengths = _post_lengths(words)
             turned = sparse.csr_matrix(words.features.T)
             for article, article_posts in zip(some, lists, strict=True):
                 passages, _ = self._passages(words, article)
                 by_word = (passages @ turned).toarray().T  # (W, Q)
                 places = np.searchsorted(union, article_posts)
                 cosines = (words.of_post[places] @ by_word) / lengths[places, None]
-                closeness = cosines.max(axis=1)
-                floor = 0.0
-                if len(closeness) >= options.rank:
-                    floor = np.partition(closeness, -options.rank)[-options.rank]
-                excess = np.maximum(closeness - floor, 0.0)
+                excess = _excess(cosines.max(axis=1), options.rank)
                 bonus = surface.scales[article] * options.weight * excess**2
                 keys[article] = article_posts
                 values[article] = bonus.astype(np.float32)
@@ -103,14 +96,15 @@ class PassageScores:
             return {}, {}
         words = self._words(posts.ids, [article])
         passages, counts = self._passages(words, article)
-        features = sparse.diags_array(words.of_post.toarray()[0]) @ words.features
-        best = int(np.asarray((features @ passages.T).sum(axis=0)).argmax())
-        weighted = features @ sparse.diags_array(passages[[best]].toarray()[0])
-        by_post = np.asarray(weighted.sum(axis=1)).ravel()
+        in_post = sparse.diags_array(_row(words.of_post, 0))  # (W, W)
+        features = in_post @ words.features
+        best = int(_sums(features @ passages.T, axis=0).argmax())
+        weighted = features @ sparse.diags_array(_row(passages, best))
+        by_post = _sums(weighted, axis=1)
         # The addition of a feature is shared by the words of the passage that have it.
-        shares = sparse.diags_array(counts[[best]].toarray()[0]) @ words.present
-        times = np.maximum(np.asarray(shares.sum(axis=0)).ravel(), 1.0)
-        by_article = shares @ (np.asarray(weighted.sum(axis=0)).ravel() / times)
+        shares = sparse.diags_array(_row(counts, best)) @ words.present
+        times = np.maximum(_sums(shares, axis=0), 1.0)
+        by_article = shares @ (_sums(weighted, axis=0) / times)
         scale = float(mine[0]) / by_post.sum()
         return by_id(words.ids, by_post * scale), by_id(words.ids, by_article * scale)
 
@@ -126,8 +120,9 @@ class PassageScores:
         weights = np.concatenate([self._surface.pool[columns], by_word])
         features = present.copy()
         features.data = weights[features.indices]
-        rows, columns, count = distinct(posts)
-        entries = (np.ones(len(columns)), (rows, np.searchsorted(ids, columns)))
+        rows, post_ids, count = distinct(posts)
+        places = np.searchsorted(ids, post_ids)
+        entries = (np.ones(len(places)), (rows, places))
         of_post = sparse.csr_matrix(entries, shape=(count, len(ids)))
         return Words(ids, present, weights, features, of_post)
 
@@ -138,11 +133,37 @@ class PassageScores:
         ids = self._articles[article]
         size = self._options.words
         step = max(size // 2, 1)
-        starts = range(0, max(len(ids) - size, 0) + step, step)
+        beyond_first = max(len(ids) - size, 0)
+        starts = range(0, beyond_first + step, step)
         parts = TokenIds.of([ids[start : start + size] for start in starts])
         columns = np.searchsorted(words.ids, parts.flat)
-        entries = (np.ones(len(parts.flat)), (parts.rows, columns))
+        entries = (np.ones(len(columns)), (parts.rows, columns))
         counts = sparse.csr_matrix(entries, shape=(len(parts), len(words.ids)))
         passages = sparse.csr_matrix(counts @ words.present)
         passages.data = (1 + np.log(passages.data)) * words.weights[passages.indices]
         return unit_rows(passages), counts
+
+
+def _post_lengths(words: Words) -> Floats:
+    """(P,) the lengths of the posts' vectors to divide by."""
+    squares = _sums(words.features.multiply(words.features), axis=1)
+    # A post's squared length is the sum of those of its different words.
+    lengths = np.sqrt(words.of_post @ squares)
+    lengths[lengths == 0] = 1.0
+    return lengths
+
+
+def _excess(closeness: Floats, rank: int) -> Floats:
+    """(P,) how far posts are closer than the one at this rank; all of it where there is none."""
+    floor = 0.0
+    if len(closeness) >= rank:
+        floor = np.partition(closeness, -rank)[-rank]
+    return np.maximum(closeness - floor, 0.0)
+
+
+def _row(matrix: sparse.csr_matrix, row: int) -> Floats:
+    return matrix[[row]].toarray()[0]
+
+
+def _sums(matrix: sparse.csr_matrix, axis: int) -> Floats:
+    return np.asarray(matrix.sum(axis=axis)).ravel()
