@@ -16,7 +16,8 @@ BINS = 1000
 
 def cosine_bins(cosines: NDArray[np.floating]) -> NDArray[np.int64]:
     """The bin of each cosine; a bin's upper bound belongs to it."""
-    bins = np.ceil((cosines.astype(np.float64) + 1) * (BINS / 2)).astype(np.int64) - 1
+    places = (cosines.astype(np.float64) + 1) * (BINS / 2)
+    bins = np.ceil(places).astype(np.int64) - 1
     return np.clip(bins, 0, BINS - 1)
 
 
@@ -55,8 +56,10 @@ class PoolState:
         article.
         """
         below = self.cosines.cumsum(axis=1)
-        reached = below >= np.ceil(quantile * below[:, -1:])
-        bounds = (reached.argmax(axis=1) + 1) / (BINS / 2) - 1
+        totals = below[:, -1:]
+        reached = below >= np.ceil(quantile * totals)
+        first_bins = reached.argmax(axis=1)
+        bounds = (first_bins + 1) / (BINS / 2) - 1
         return np.maximum(bounds, 0).astype(np.float32)
 
     def merge(self, other: "PoolState") -> None:

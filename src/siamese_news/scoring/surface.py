@@ -66,18 +66,17 @@ def word_grams(words: Sequence[str], size: int) -> sparse.csr_matrix:
     codes = np.frombuffer(joined, np.uint32).astype(np.uint64)
     counts = lengths - size + 1
     owners = np.repeat(np.arange(len(words)), counts)
-    starts = np.arange(counts.sum()) + np.repeat(
-        np.arange(len(words)) * (size - 1), counts
-    )
+    # No n-gram begins at the last size - 1 characters of a word.
+    starts = np.arange(len(owners)) + owners * (size - 1)
     hashes = np.zeros(len(starts), np.uint64)
     for place in range(size):
         hashes = mix(hashes ^ codes[starts + place])
-    keys = np.sort(owners * BUCKETS + (hashes % np.uint64(BUCKETS)).astype(np.int64))
-    keys = keys[np.diff(keys, prepend=-1) > 0]
+    buckets = (hashes % np.uint64(BUCKETS)).astype(np.int64)
+    keys = np.sort(owners * BUCKETS + buckets)
+    keys = keys[np.diff(keys, prepend=-1) > 0]  # each n-gram of a word once
     ends = np.searchsorted(keys, np.arange(len(words) + 1) * BUCKETS)
-    return sparse.csr_matrix(
-        (np.ones(len(keys)), keys % BUCKETS, ends), shape=(len(words), BUCKETS)
-    )
+    entries = (np.ones(len(keys)), keys % BUCKETS, ends)
+    return sparse.csr_matrix(entries, shape=(len(words), BUCKETS))
 
 
 def compact(rows: sparse.csr_matrix) -> tuple[Ids, sparse.csr_matrix]:
@@ -125,9 +124,10 @@ class View:
         """The values of the n-grams (W, BUCKETS) that the articles have: (W, C)."""
         columns = self.columns[rows.indices]
         inside = columns >= 0
-        ends = np.concatenate([[0], np.cumsum(inside)])[rows.indptr]
+        inside_before = np.concatenate([[0], np.cumsum(inside)])
+        entries = (values[inside], columns[inside], inside_before[rows.indptr])
         shape = (rows.shape[0], self.vectors.shape[0])
-        return sparse.csr_matrix((values[inside], columns[inside], ends), shape=shape)
+        return sparse.csr_matrix(entries, shape=shape)
 
     def counted(self, grams: sparse.csr_matrix) -> tuple[sparse.csr_matrix, Floats]:
         """Posts as articles are, from counts (P, BUCKETS): (P, C), and the lengths (P,)."""
@@ -196,15 +196,15 @@ class SurfaceScores:
 
     def _idf(self, counts: Floats, texts: int) -> Floats:
         """``idf ** power`` (BUCKETS,), where a text has an n-gram as often as it is there."""
-        rarities = np.full(
-            BUCKETS, smoothed_idf(np.zeros(1), texts, add=1.0) ** self._power
-        )
+        idf_of_none = smoothed_idf(np.zeros(1), texts, add=1.0)
+        rarities = np.full(BUCKETS, idf_of_none**self._power)
         some = np.flatnonzero(counts)
         idf = smoothed_idf(np.minimum(counts[some], texts), texts, add=1.0)
         rarities[some] = idf**self._power
         return rarities
 
     def _view(self, weights: Floats, shares: Floats) -> View:
+        """The articles under an IDF, the `weights` (BUCKETS,), that counts these shares (A,)."""
         grams = sparse.csr_matrix(self._counts @ self._grams)
         idf = weights[self._columns[grams.indices]]
         grams.data = (1 + np.log(grams.data)) * idf
@@ -226,13 +226,10 @@ class SurfaceScores:
         size = self.vocabulary_size
         is_word = posts.flat < size
         counts[:size] += np.bincount(posts.flat[is_word], minlength=size)
-        ids, gram_counts = np.unique(posts.flat[~is_word], return_counts=True)
+        ids, word_counts = np.unique(posts.flat[~is_word], return_counts=True)
         rows = self.rows(ids, posts.unknown)
-        np.add.at(
-            counts[size:],
-            rows.indices,
-            np.repeat(gram_counts, np.diff(rows.indptr)),
-        )
+        gram_counts = np.repeat(word_counts, np.diff(rows.indptr))
+        np.add.at(counts[size:], rows.indices, gram_counts)
 
     def over(
         self, counts: Ids, posts: int, near: Floats, degrees: Floats
@@ -251,10 +248,8 @@ class SurfaceScores:
         surface._posts = posts
         surface._of_grams = self._known.T @ of_words + unknown
         surface.pool = surface._idf(surface._of_grams, posts)
-        both = (
-            (surface.pool, shares),
-            (self._background, self._background_shares(shares)),
-        )
+        background_shares = self._background_shares(shares)
+        both = ((surface.pool, shares), (self._background, background_shares))
         surface._shares = [
             (idf, idf_shares) for idf, idf_shares in both if idf_shares.any()
         ]
@@ -267,33 +262,42 @@ class SurfaceScores:
         if self.counting.any():
             self._add_grams(scores, posts)
 
-    def _add_words(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
-        owners, ids, count = distinct(posts)
+    def _different(self, ids: Ids) -> tuple[Ids, Ids, Ids]:
+        """The different words of the vocabulary, the unknown ones, and the place of each id.
+
+        A place is that among both together, those of the vocabulary first.
+        """
         # Most words are in the vocabulary, where a word is its place.
         is_word = ids < self.vocabulary_size
         present = np.zeros(self.vocabulary_size, bool)
         present[ids[is_word]] = True
         in_vocabulary = np.flatnonzero(present)
         unknown, places_of_unknown = np.unique(ids[~is_word], return_inverse=True)
-        words = np.concatenate([in_vocabulary, unknown])
+        place_of_word = np.cumsum(present) - 1
         places = np.empty(len(ids), np.int64)
-        places[is_word] = (np.cumsum(present) - 1)[ids[is_word]]
+        places[is_word] = place_of_word[ids[is_word]]
         places[~is_word] = len(in_vocabulary) + places_of_unknown
+        return in_vocabulary, unknown, places
+
+    def _add_words(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
+        """`add` for the articles whose surface is a sum over a post's words."""
+        owners, ids, count = distinct(posts)
+        in_vocabulary, unknown, places = self._different(ids)
+        words = np.concatenate([in_vocabulary, unknown])
         ends = np.searchsorted(owners, np.arange(count + 1))
-        of_word = sparse.csr_matrix(
-            (np.ones(len(ids)), places, ends), (count, len(words))
-        )
+        entries = (np.ones(len(ids)), places, ends)
+        of_word = sparse.csr_matrix(entries, (count, len(words)))
         articles = len(self.weights)
+        # Then the words of the vocabulary are multiplied once for all blocks.
         few = articles * self.vocabulary_size <= _CELLS
         rows = self.rows(unknown if few else words, posts.unknown)
         step = articles if few else max(1, _CELLS // max(len(words), count, 1))
         for view in self.views:
             products, squares = view.products(rows)
-            if few:  # the words of the vocabulary are multiplied once for all blocks
+            if few:
                 vocabulary_products, vocabulary_squares = view.of_vocabulary
-                products = np.concatenate(
-                    [vocabulary_products[in_vocabulary], products @ view.vectors]
-                )
+                present = vocabulary_products[in_vocabulary]
+                products = np.concatenate([present, products @ view.vectors])
                 squares = np.concatenate([vocabulary_squares[in_vocabulary], squares])
             lengths = np.sqrt(of_word @ squares)
             lengths[lengths == 0] = 1.0
@@ -305,6 +309,7 @@ class SurfaceScores:
                 scores[some] += (by_post / lengths[:, None] * shares[some]).T
 
     def _add_grams(self, scores: NDArray[np.float32], posts: TokenIds) -> None:
+        """`add` for the articles for which a post's n-grams are counted."""
         owners, ids, times, count = counted(posts)
         words, places = np.unique(ids, return_inverse=True)
         ends = np.searchsorted(owners, np.arange(count + 1))
@@ -342,7 +347,7 @@ class SurfaceScores:
             _, squares = view.products(vectors)
             length = math.sqrt(squares.sum()) or 1.0
             scale = self.weights[article] * view.shares[article] / length
-            vector = _dense(sparse.csr_matrix(view.vectors[:, [article]]))[:, 0] * scale
+            vector = _dense(view.vectors[:, [article]]).ravel() * scale
             of_post += products @ vector
             of_grams = products.T @ np.ones(len(ids)) * vector
             of_article += self._grams @ (of_grams / gram_counts)
@@ -382,4 +387,5 @@ def _dense(values: Any) -> Floats:
 def by_id(ids: Ids, values: Floats) -> dict[int, float]:
     """The values that are not 0, by word id."""
     places = np.flatnonzero(values)
-    return dict(zip(ids[places].tolist(), values[places].tolist(), strict=True))
+    word_ids = ids[places].tolist()
+    return dict(zip(word_ids, values[places].tolist(), strict=True))
