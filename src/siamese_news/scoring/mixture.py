@@ -1,7 +1,7 @@
 """Words and vectors together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar
@@ -22,11 +22,7 @@ from siamese_news.scoring.features import EncodedOnce, PostReader, Posts
 from siamese_news.scoring.lesson import Lesson, learn
 from siamese_news.scoring.parts import score_parts
 from siamese_news.scoring.scorer import Content, Observer, ScoreParts, Scorer
-from siamese_news.text.languages import (
-    BACKGROUND,
-    function_words,
-    language_of_seed,
-)
+from siamese_news.text.languages import BACKGROUND, function_words, language_of_seed
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About
@@ -103,10 +99,10 @@ class MixtureScorer(Scorer):
         for some, union, lists in candidates.together(articles, COMPARED):
             posts = self.setting.read.of_candidates(candidates, union.tolist())
             scores = self.basis.scores(posts)[some]
-            for article, keys, of_article in zip(some, lists, scores, strict=True):
-                scores_of_best = of_article[np.searchsorted(union, keys)]
+            for article, keys, line in zip(some, lists, scores, strict=True):
+                places = np.searchsorted(union, keys)
                 evidence_of[article] = self._evidence(
-                    self.lesson, article, keys.tolist(), scores_of_best
+                    self.lesson, article, keys.tolist(), line[places]
                 )
         return [evidence_of.get(article, Evidence()) for article in articles]
 
@@ -128,9 +124,16 @@ class MixtureScorer(Scorer):
         deep = min(lesson.pool.counts.posts / COMPARED, 1.0)
         places = (1, math.ceil(10 * deep), math.ceil(30 * deep))
         best, tenth, thirtieth = (highest(scores, place) for place in places)
-        alike = round(float(lesson.alike[article]), 6)
-        near = int(lesson.pool.about[article]) / max(lesson.pool.counts.posts, 1)
-        return Evidence(alike, shared, differ, best, tenth, thirtieth, near)
+        near = int(lesson.pool.about[article])
+        return Evidence(
+            alike=round(float(lesson.alike[article]), 6),
+            shared=shared,
+            apart=differ,
+            best=best,
+            tenth=tenth,
+            thirtieth=thirtieth,
+            near=near / max(lesson.pool.counts.posts, 1),
+        )
 
     @override
     def agreement(self) -> NDArray[np.float64]:
@@ -149,10 +152,10 @@ class MixtureScorer(Scorer):
     def matched_terms(self, posts: Content, limit: int = 8) -> list[list[str]]:
         if not isinstance(posts, TokenIds):
             check_texts(posts, "matched_terms: posts")
-        setting = self.setting
         articles = self.basis.articles
-        read = setting.read_words(posts)
-        best = articles.heads(read)[0].argmax(axis=0)  # (P,) an article of each post
+        read = self.setting.read_words(posts)
+        lexical, _ = articles.heads(read)
+        best = lexical.argmax(axis=0)  # (P,) an article of each post
         terms: list[list[str]] = [[] for _ in read.ids]
         for group in articles.groups:
             posts_of_group = np.flatnonzero(np.isin(best, group.rows))
@@ -162,11 +165,7 @@ class MixtureScorer(Scorer):
             rows = np.searchsorted(group.rows, best[posts_of_group])
             products = sparse.csr_matrix(group.vectors[rows].multiply(vectors))
             counts = np.diff(products.indptr)
-            post_of_product = np.repeat(posts_of_group, counts)
-            # By post, the highest product first; equal ones keep their order.
-            order = np.lexsort((-products.data, post_of_product))
-            ids = articles.columns[products.indices[order]]
-            names = setting.read_words.names_of(read.ids, post_of_product, ids)
+            names = self._names_of_products(read.ids, posts_of_group, products)
             pairs = zip(posts_of_group.tolist(), counts.tolist(), strict=True)
             for post, count in pairs:
                 left_out = self._function_words(int(best[post]))
@@ -174,6 +173,19 @@ class MixtureScorer(Scorer):
                 named = [name for name in different if name not in left_out]
                 terms[post] = named[:limit]
         return terms
+
+    def _names_of_products(
+        self, texts: TokenIds, posts: NDArray[np.int64], products: sparse.csr_matrix
+    ) -> Iterator[str]:
+        """The terms of some posts in turn, of each post the one with the highest product first.
+
+        The products are (posts, C), by the features of the articles.
+        """
+        post_of_product = np.repeat(posts, np.diff(products.indptr))
+        # Equal products keep their order.
+        order = np.lexsort((-products.data, post_of_product))
+        ids = self.basis.articles.columns[products.indices[order]]
+        return self.setting.read_words.names_of(texts, post_of_product, ids)
 
     def _function_words(self, article: int) -> frozenset[str]:
         """Words that say nothing to a reader, where they are not among the head's stop words."""
@@ -203,9 +215,10 @@ class MixtureScorer(Scorer):
         if not state:
             return self
         pool = self.setting.new_pool()
-        saved_degrees = pool.restore(state, of)["degrees"]
-        which = range(len(saved_degrees)) if of is None else of
-        learned = learn(self.setting, self._before, pool, saved_degrees[list(which)])
+        degrees = pool.restore(state, of)["degrees"]
+        if of is not None:
+            degrees = degrees[list(of)]
+        learned = learn(self.setting, self._before, pool, degrees)
         return MixtureScorer(self.setting, *learned)
 
 
@@ -241,6 +254,7 @@ def mixture_scorer(
     read = ReadArticles.of(model.terms, reader, articles)
     lacking = [np.sum(ids >= len(model.vocabulary)) for ids in read.ids]
     lengths = [max(len(ids), 1) for ids in read.ids]
+    lacking_shares = np.array(lacking) / lengths
     unknown = model.token_ids(articles).unknown if options.surface.weight else {}
     setting = Setting(
         options=options,
@@ -252,7 +266,7 @@ def mixture_scorer(
         read_words=PostReader(model, dense=False),
         articles=read,
         words=replace(TokenIds.of(read.ids), unknown=unknown),
-        foreign=np.array(lacking) / lengths >= rules.FOREIGN,
+        foreign=lacking_shares >= rules.FOREIGN,
         languages=[language_of_seed(text) or BACKGROUND for text in articles],
     )
     return MixtureScorer(setting, Basis.before_pool(setting))
