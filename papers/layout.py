@@ -22,11 +22,43 @@ TITLES = {
 }
 IN_HISTORY = "revision in the history"  # false in a result of a revision that was rewritten since
 NUMBER = r"[-+−]?\d[\d,]*(\.\d+)?"
-WIDE = 7  # columns that still fit side by side
+WIDE = 6  # columns that still fit side by side
 # A longer table is folded: the alphas of every head, or every threshold.
 ROWS_IN_VIEW = 14
-# More characters are folded: they repeat the figures of a table.
+# Details with more characters or numbers are folded: they repeat the figures of a table.
 DETAILS_IN_VIEW = 300
+NUMBERS_IN_VIEW = 4
+# Of a picture, in rem per inch: its full width, and the least at which its text can be read.
+# In a narrower window the picture scrolls.
+FULL_WIDTH, READABLE_WIDTH = 9, 6.5
+# What a reader of one paper's page needs to know before the first table.
+WORDS = {
+    "ast": {
+        "AST": "the paper's encoder, a star transformer whose attention can be sparse; articles "
+        "and posts go through the same encoder",
+        "split by event, by pair": "by event, the test has stories that were not in training; by "
+        "pair, it has new posts about articles that were",
+        "mAP": "average precision over all pairs of an article and a post, in one list",
+        "MAP by article": "the mean of the average precision of each article's list",
+        "r-Precision, mRP": "the share of relevant pairs among the first r; its mean over several r",
+        "AUC": "how often a relevant pair scores higher than another one; .5 by chance",
+        "dev": "the part of the data on which a model is chosen; the test is only reported",
+        "alpha": "how sparse an attention head is: 1 is softmax, 2 is sparsemax",
+        "±": "the deviation over the seeds of the training",
+    },
+    "samcnn": {
+        "BiCNN, QAtt, PAtt": "the paper's encoders: without attention, with attention to the "
+        "query, with attention to the post",
+        "QL, RM3, MP-HCNN": "the systems that they are compared with: query likelihood, the same "
+        "with words of the best posts, and a neural ranker",
+        "+QL": "the score is a weighted sum with that of query likelihood",
+        "topic": "a query of TREC Microblog; the candidates are the posts to rank for it",
+        "AP, P30": "average precision; the share of relevant posts among the first 30",
+        "single model, ensemble": "one training; the mean of ten with different seeds",
+        "as chosen": "with the word vectors and settings that were best on held-out topics",
+        "±": "the deviation over the seeds of the training",
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +167,12 @@ def pieces(cell: str) -> list[str]:
     return [figure, *(re.sub(",(?! )", ", ", piece) for piece in others)]
 
 
+def folds(details: str) -> bool:
+    """Whether details are long, or have so many numbers that a table shows them better."""
+    numbers = sum(1 for _ in re.finditer(NUMBER, details))
+    return len(details) > DETAILS_IN_VIEW or numbers > NUMBERS_IN_VIEW
+
+
 def is_wide(item: Made) -> bool:
     """Whether what is published goes above ours, not beside it.
 
@@ -226,7 +264,10 @@ def _page(paper: str, made: Sequence[Made], widths: Mapping[str, float]) -> str:
         numeric_columns=numeric_columns,
         wide=is_wide,
         rows_in_view=ROWS_IN_VIEW,
-        most_words=DETAILS_IN_VIEW,
+        folds=folds,
+        words=WORDS[paper],
+        full=FULL_WIDTH,
+        readable=READABLE_WIDTH,
         about=provenance(),
     )
 

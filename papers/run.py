@@ -67,11 +67,11 @@ def reproduce(
             names = ", ".join(job.name for job in waiting[:NAMED])
             more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
             line = (
-                f"{len(waiting)} of {len(jobs)} runs ({names}{more}); python -m papers "
+                f"{len(waiting)} of {len(jobs)} runs; python -m papers "
                 f"paper={paper} {exhibit.kind}={exhibit.key} missing=train makes them in "
                 f"about {duration(sum(job.minutes for job in waiting))} of one processor core"
             )
-            log.warning("%s: no results of %s", exhibit.name, line)
+            log.warning("%s: no results of %s: %s%s", exhibit.name, line, names, more)
         bundled = setting.data == "stories" and bool(jobs)
         content = exhibit.lay_out(results)
         results_used = list(results.by_job.values())

@@ -166,8 +166,8 @@ EXHIBIT = Exhibit(
         "tests read this ensemble. The paper does not mention it. None of the logged figures is "
         "a printed one, so the printed ones come from other runs; that they are ensembles, too, is "
         "likely and not proven. A mean of single models, as in Table 3 here, is "
-        "then not what is printed. experiment=rerank_authors is the repository's recipe at the "
-        "sizes of the paper. As chosen: table=own_vectors."
+        "then not what is printed. Their recipe is experiment=rerank_authors: the repository's, at "
+        "the sizes of the paper. As chosen: see Other word vectors."
     ),
     published=Published(
         f"{PAPER}, Table 3; {LOGGED}",

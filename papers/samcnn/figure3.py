@@ -114,8 +114,8 @@ EXHIBIT = Exhibit(
     key="3",
     title="Fig. 3: differences by topic",
     remark=(
-        f"{NAME} without QL, as chosen (table=own_vectors); no topic of {YEAR} took part in the "
-        "choice. Several seeds enter as their mean by topic."
+        f"{NAME} without QL, as chosen (see Other word vectors); no topic of {YEAR} took part in "
+        "the choice. Several seeds enter as their mean by topic."
     ),
     published=Published(
         f"{PAPER}, Fig. 3 and the section on it",

@@ -183,7 +183,7 @@ EXHIBIT = Exhibit(
     paper="samcnn",
     kind="figure",
     key="4",
-    title="Fig. 4: the hidden layer o",
+    title="Fig. 4: the hidden layer of a topic's candidates, on a map",
     remark=(
         f"The topic is the paper's, {BEST}. The rankers are those of Table 3 here, first seed, "
         "because no model of the chosen ones is saved. o is the "

@@ -76,12 +76,17 @@ def _lay_out(results: Results) -> Content:
     found = ", ".join(f"{counted[str(year)]['relevant']:,} ({year})" for year in YEARS)
     return Content(
         tables=[Table("The collection, counted", rows)],
-        outcome=f"The candidates are as many as in the paper in {len(same)} of {len(YEARS)} years, "
-        "the relevant ones in none."
-        if not _same_relevant(counted)
-        else "",
+        outcome=_headline(len(same)) if not _same_relevant(counted) else "",
         details=f"The relevant ones are {found}; the paper prints "
         f"{', '.join(f'{RELEVANT[year]:,}' for year in YEARS)}.",
+    )
+
+
+def _headline(same: int) -> str:
+    years = "every year" if same == len(YEARS) else f"{same} of {len(YEARS)} years"
+    return (
+        f"There are as many candidates as in the paper in {years}; the number of relevant ones "
+        "differs in every year."
     )
 
 

@@ -303,8 +303,8 @@ EXHIBIT = Exhibit(
         "run with a weight of QL that is tuned on 15% of the topics of each other year, as for our "
         "own rankers. BiCNN, QAtt and PAtt are trained here as Table 2 says, with 100-d GloVe 6B "
         "for the paper's 300-d GloVe. Ours are means of single models; the printed rows are "
-        "probably ensembles of ten (table=authors). table=own_vectors has QAtt and PAtt with other "
-        "representations of words, which close part of the gap."
+        "probably ensembles of ten (below, Single models and ensembles). Other word vectors, "
+        "further below, close part of the gap of QAtt and PAtt."
     ),
     published=Published(
         f"{PAPER}, Table 3", [Table("As printed", published_rows(), note=MARKS)]

@@ -166,11 +166,11 @@ OWN_VECTORS = Exhibit(
     title="Other word vectors",
     remark="QAtt and PAtt as in Table 3, except for the vectors. “Own vectors”: GloVe's 100 "
     "dimensions are followed by 100 that FastText learns from the posts of all years (texts "
-    "without judgments), with character n-grams for rare words. “As chosen”, on held-out topics of "
-    "the 2013 fold, which the other folds test: words without a vector are as long as the others, "
-    "the mean and three principal components are removed, two epochs; PAtt has the vectors of the "
-    "posts, QAtt does not and is validated every .135 epochs. All of this brings both nearer to "
-    "the printed figures, which are probably those of ensembles (table=authors).",
+    "without judgments), with character n-grams for rare words. “As chosen” was chosen on held-out "
+    "topics of the 2013 fold, which the other folds test. There words without a vector are as long "
+    "as the others, the mean and three principal components are removed, and a training has two "
+    "epochs; PAtt has the vectors of the posts, QAtt does not and is validated every .135 epochs. "
+    "All of this brings both nearer to the printed figures, which are probably those of ensembles.",
     published=Published(
         f"{PAPER}, Table 3",
         [

@@ -25,7 +25,7 @@ from papers import (
 )
 from papers import __main__ as door
 from papers.jobs import Store
-from papers.layout import IN_HISTORY, Made, write_folder
+from papers.layout import IN_HISTORY, Made, folds, write_folder
 from papers.run import reproduce
 from papers.samcnn import table3
 from papers.style import new_figure
@@ -160,7 +160,7 @@ def test_the_folder_has_each_table_twice_each_figure_twice_and_a_page(tmp_path, 
 
 
 def test_a_table_of_many_columns_has_the_width_of_the_page(tmp_path):
-    for count, style in ((7, "beside"), (8, "beside wide")):
+    for count, style in ((6, "beside"), (7, "beside wide")):
         rows = [{f"column {number}": number for number in range(count)}]
         exhibit = toy(
             lay_out=lambda results, rows=rows: Content(tables=[Table("Many", rows)])
@@ -196,18 +196,23 @@ def test_words_alone_stand_above_ours_and_long_details_are_folded(tmp_path):
         assert ("The figures in words" in page) == (length > 300)
 
 
+def test_details_of_many_numbers_are_folded():
+    assert not folds("AP is .1, 0.2, -3 and 4,000.")
+    assert folds("AP is .1, 0.2, -3, 4,000 and 5.")
+
+
 def test_a_long_table_is_folded_and_every_row_is_named_by_its_first_column(tmp_path):
-    # The way a result was made is always folded.
-    for count, folds in (
-        (14, 1),
-        (15, 2),
+    # The words, and the way a result was made, are always folded.
+    for count, folded in (
+        (14, 2),
+        (15, 3),
     ):
         rows = [{"head": f"head {number}", "alpha": 1.5} for number in range(count)]
         exhibit = toy(
             lay_out=lambda results, rows=rows: Content(tables=[Table("Alphas", rows)])
         )
         page = lay_out(exhibit, tmp_path / str(count)).read_text(encoding="utf-8")
-        assert page.count("<details>") == page.count("</details>") == folds
+        assert page.count("<details>") == page.count("</details>") == folded
         assert page.count('<th scope="row">head') == count
     assert "Alphas: 15 rows</summary>" in page
 
@@ -240,11 +245,12 @@ def test_an_interrupted_command_keeps_what_it_has(tmp_path):
     assert "0.0 minutes in 1 runs; not recorded for 1" in page
 
 
-def test_what_is_missing_is_said(tmp_path):
+def test_what_is_missing_is_said(tmp_path, caplog):
     page = lay_out(toy([job("a", 1)]), tmp_path, missing="say").read_text(
         encoding="utf-8"
     )
-    assert "1 of 1 runs (a)" in page
+    assert "1 of 1 runs; python -m papers" in page
+    assert "of one processor core: a" in caplog.text
     with pytest.raises(InputError, match="missing=maybe: expected train or say"):
         lay_out(toy(), tmp_path, missing="maybe")
 
