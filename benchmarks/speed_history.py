@@ -117,10 +117,15 @@ def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
 
     names = list(dict.fromkeys(name for one in recorded for name in one["seconds"]))
     machines = list(dict.fromkeys(one["machine"] for one in recorded))
-    labels = [f"{one['version']}\n{one['date'][:10]}" for one in recorded]
+    # A version and a day are written once, where they begin, so that labels do not overlap.
+    days = [f"{one['date'][5:10]}\n{one['version']}" for one in recorded]
+    labels = [
+        label if place == 0 or label != days[place - 1] else ""
+        for place, label in enumerate(days)
+    ]
     with matplotlib.rc_context({"svg.hashsalt": "speed", "svg.fonttype": "none"}):
         figure, grid = plt.subplots(
-            2, -(-len(names) // 2), figsize=(9.6, 5), squeeze=False
+            2, -(-len(names) // 2), figsize=(9.6, 5.4), squeeze=False
         )
         for panel in grid.flat[len(names) :]:
             panel.remove()
@@ -137,7 +142,7 @@ def draw(recorded: Sequence[Mapping[str, Any]]) -> bytes:
                 )
             panel.set_title(name, fontsize=10)
             panel.set_ylim(0, 1.15 * panel.get_ylim()[1])
-            panel.set_xticks(range(len(labels)), labels, fontsize=7)
+            panel.set_xticks(range(len(labels)), labels, fontsize=8)
         grid[0, 0].set_ylabel("CPU seconds")
         figure.legend(
             *grid[0, 0].get_legend_handles_labels(), loc="lower center", fontsize=8
