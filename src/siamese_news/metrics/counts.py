@@ -25,21 +25,24 @@ class RankingCounts:
     def __init__(self, relevance: Relevance, relevant_keys: np.ndarray) -> None:
         self._relevance = relevance
         rows = relevance.shape[0]
-        of_pairs = relevant_keys >> 32
-        scores = np.unique(of_pairs)
+        pair_scores = relevant_keys >> 32
+        scores = np.unique(pair_scores)
         self.resamples = rows * len(scores) <= _TABLE
-        self._group = (
-            np.arange(rows) if self.resamples else np.zeros(rows, dtype=np.int64)
-        )
+        groups = 1
+        self._group = np.zeros(rows, dtype=np.int64)
+        if self.resamples:
+            groups = rows
+            self._group = np.arange(rows)
         # At least this score, more than this score.
-        self._pooled = np.stack([scores << 32, (scores << 32) + _ONE], axis=1).ravel()
-        groups = rows if self.resamples else 1
+        floors = scores << 32
+        self._pooled = np.stack([floors, floors + _ONE], axis=1).ravel()
+        group_of_pair = self._group[relevance.articles]
+        score_of_pair = np.searchsorted(scores, pair_scores)
         self._positives = np.zeros((groups, len(scores)), dtype=np.int64)
-        places = self._group[relevance.articles], np.searchsorted(scores, of_pairs)
-        np.add.at(self._positives, places, 1)
+        np.add.at(self._positives, (group_of_pair, score_of_pair), 1)
         self._pairs = [np.flatnonzero(relevance.articles == row) for row in range(rows)]
         # At least this score, above this post, more than this score.
-        floor = of_pairs << 32
+        floor = pair_scores << 32
         self._needles = np.stack([floor, relevant_keys + 1, floor + _ONE], axis=1)
         self._pooled_counts = np.zeros((groups, len(self._pooled)), dtype=np.int64)
         self._article_counts = np.zeros(self._needles.shape, dtype=np.int64)
@@ -60,11 +63,12 @@ class RankingCounts:
 
     def compute(self) -> dict[str, float]:
         """Pooled AP (micro) and AUC; AUC only where there is a pair that is not relevant."""
-        ones = np.ones((1, len(self._positives)))
-        figures = {
-            name: float(values[0]) for name, values in self.weighted(ones).items()
-        }
-        return {name: value for name, value in figures.items() if not np.isnan(value)}
+        once = np.ones((1, len(self._positives)))
+        figures = {}
+        for name, values in self.weighted(once).items():
+            if not np.isnan(values[0]):
+                figures[name] = float(values[0])
+        return figures
 
     def weighted(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         """Pooled AP and AUC with each article's pairs counted `weights` times.
@@ -102,37 +106,38 @@ class RankingCounts:
             if not len(all_grades):
                 continue
             pairs = self._pairs[row]
-            at_least, above, more = self._article_counts[pairs].T
+            ranks = self._article_counts[pairs, 1] + 1
             grades = self._relevance.grades[pairs]
-            figures = ranking_figures(above + 1, grades, all_grades, depth=depth)
+            figures = ranking_figures(ranks, grades, all_grades, depth=depth)
             negatives = self._relevance.shape[1] - len(pairs)
             if len(pairs) and negatives:
-                # Of the counts, those of posts that are not relevant.
-                scores = self._needles[pairs, 0]
-                ascending = np.sort(scores)
-                relevant_higher = len(pairs) - np.searchsorted(
-                    ascending, scores, "right"
-                )
-                relevant_at_least = len(pairs) - np.searchsorted(
-                    ascending, scores, "left"
-                )
-                higher = more - relevant_higher
-                equal_or_higher = at_least - relevant_at_least
-                # A tie is half a win.
-                wins = negatives - 0.5 * (higher + equal_or_higher)
-                figures["AUC"] = float(wins.mean() / negatives)
+                figures["AUC"] = self._area(pairs, negatives)
             for name, value in figures.items():
                 table.setdefault(name, {})[article] = value
         return table
+
+    def _area(self, pairs: np.ndarray, negatives: int) -> float:
+        """ROC-AUC of an article by its relevant pairs and the number of its other posts."""
+        at_least, _, more = self._article_counts[pairs].T
+        scores = self._needles[pairs, 0]
+        ascending = np.sort(scores)
+        relevant_more = len(pairs) - np.searchsorted(ascending, scores, "right")
+        relevant_at_least = len(pairs) - np.searchsorted(ascending, scores, "left")
+        # Of the counts, those of posts that are not relevant.
+        others_more = more - relevant_more
+        others_at_least = at_least - relevant_at_least
+        # A tie is half a win.
+        wins = negatives - 0.5 * (others_more + others_at_least)
+        return float(wins.mean() / negatives)
 
 
 def _at_least(needles: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """For each of the ascending `needles` the number of `keys` that are not below it."""
     keys = keys[keys >= needles[0]]
-    slots = np.bincount(
-        np.searchsorted(needles, keys, side="right"), minlength=len(needles) + 1
-    )
-    return slots[::-1].cumsum()[::-1][1:]
+    needles_below = np.searchsorted(needles, keys, side="right")
+    counts = np.bincount(needles_below, minlength=len(needles) + 1)
+    from_highest = counts[::-1].cumsum()
+    return from_highest[::-1][1:]
 
 
 def _pooled_figures(

@@ -62,12 +62,14 @@ class RankingTop:
         here = slice(*np.searchsorted(relevance.columns, [first, stop]))
         rows = relevance.articles[here]
         columns = relevance.columns[here] - first
-        for row, keys in key_chunks(scores, relevance.post_ranks[first:stop]):
-            inside = (rows >= row) & (rows < row + len(keys))
-            self.relevant_keys[here][inside] = keys[rows[inside] - row, columns[inside]]
-            for offset, line in enumerate(keys):
-                _push_row(self._top[row + offset], line)
-            ranks = relevance.article_ranks[row : row + len(keys)]
+        relevant_keys = self.relevant_keys[here]  # a view
+        for first_row, keys in key_chunks(scores, relevance.post_ranks[first:stop]):
+            chunk = slice(first_row, first_row + len(keys))
+            inside = (rows >= chunk.start) & (rows < chunk.stop)
+            relevant_keys[inside] = keys[rows[inside] - first_row, columns[inside]]
+            for top, row_keys in zip(self._top[chunk], keys, strict=True):
+                _push_row(top, row_keys)
+            ranks = relevance.article_ranks[chunk]
             self._pooled = _push_pairs(self._pooled, keys, ranks)
 
     def compute(self) -> dict[str, float]:
@@ -76,13 +78,12 @@ class RankingTop:
         column_of_rank = np.argsort(self._relevance.post_ranks)
         row_of_rank = np.argsort(self._relevance.article_ranks)
         filled = keys != NOTHING
+        rows = row_of_rank[article_ranks[filled]]
+        columns = column_of_rank[ranks_of(keys[filled])]
         is_relevant = np.zeros(len(keys), dtype=bool)
-        is_relevant[filled] = self._relevance.contains(
-            row_of_rank[article_ranks[filled]], column_of_rank[ranks_of(keys[filled])]
-        )
-        hits = np.concatenate(
-            [[0], is_relevant.cumsum()]
-        )  # among the first 0, 1, … pairs
+        is_relevant[filled] = self._relevance.contains(rows, columns)
+        # Among the first 0, 1, … pairs.
+        hits = np.concatenate([[0], is_relevant.cumsum()])
         return self._figures(lambda r: float(hits[min(r, len(keys))] / r))
 
     def ceilings(self) -> dict[str, float]:
@@ -98,15 +99,15 @@ class RankingTop:
 
     def run(self) -> dict[str, dict[str, float]]:
         """The top posts of each article, best first: article id -> post id -> rounded score."""
-        column = np.argsort(self._relevance.post_ranks)
+        column_of_rank = np.argsort(self._relevance.post_ranks)
         posts = self._relevance.post_ids
+        best_first = self._top[:, ::-1]
         result = {}
-        for article, line in zip(
-            self._relevance.article_ids, self._top[:, ::-1], strict=True
-        ):
+        for article, line in zip(self._relevance.article_ids, best_first, strict=True):
             keys = line[line != NOTHING]
-            ids = (posts[i] for i in column[ranks_of(keys)])
-            result[article] = dict(zip(ids, scores_of(keys).tolist(), strict=True))
+            ids = [posts[column] for column in column_of_rank[ranks_of(keys)]]
+            scores = scores_of(keys).tolist()
+            result[article] = dict(zip(ids, scores, strict=True))
         return result
 
 
