@@ -31,8 +31,9 @@ def rounded(scores: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.rint(np.asarray(scores, dtype=np.float64) * 1e6)
         result = (steps / 1e6).astype(np.float32) + np.float32(0.0)
-    if not np.isfinite(result).all():
-        bad = np.asarray(scores)[~np.isfinite(result)].ravel()[0]
+    finite = np.isfinite(result)
+    if not finite.all():
+        bad = np.asarray(scores)[~finite].ravel()[0]
         raise InputError(f"a score is {bad!r}; expected finite numbers within float32")
     return result
 
@@ -45,10 +46,13 @@ def id_ranks(ids: Sequence[str]) -> np.ndarray:
     """
     if len(set(ids)) != len(ids):
         seen: set[str] = set()
-        twice = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-        raise InputError(f"id {twice!r} is used twice; ids must be distinct")
+        for id in ids:
+            if id in seen:
+                raise InputError(f"id {id!r} is used twice; ids must be distinct")
+            seen.add(id)
+    ascending = sorted(range(len(ids)), key=ids.__getitem__)
     ranks = np.empty(len(ids), dtype=np.int64)
-    ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    ranks[ascending] = np.arange(len(ids))
     return ranks
 
 
@@ -96,7 +100,8 @@ def ranked(
         ['p3', 'p2', 'p1']
     """
     ids = list(scores)
-    keys = sort_keys(np.fromiter(scores.values(), np.float64, len(ids)), id_ranks(ids))
+    values = np.fromiter(scores.values(), np.float64, len(ids))
+    keys = sort_keys(values, id_ranks(ids))
     order = np.argsort(-keys)[:depth]
     best_scores = scores_of(keys[order]).tolist()
     return [(ids[i], score) for i, score in zip(order, best_scores, strict=True)]
@@ -127,13 +132,16 @@ def ranking_figures(
     ranks = ranks[order]
     grades = grades[order]
     if depth is not None:
-        ranks, grades = ranks[ranks <= depth], grades[ranks <= depth]
+        is_retrieved = ranks <= depth
+        ranks = ranks[is_retrieved]
+        grades = grades[is_retrieved]
     total = len(all_grades)
     precisions = np.arange(1, len(ranks) + 1) / ranks
     top = ranks <= 10
     gain = (grades[top] / np.log2(ranks[top] + 1.0)).sum()
     ideal = np.sort(all_grades)[::-1][:10]
-    ideal_gain = (ideal / np.log2(np.arange(2, len(ideal) + 2))).sum()
+    ideal_ranks = np.arange(1, len(ideal) + 1)
+    ideal_gain = (ideal / np.log2(ideal_ranks + 1.0)).sum()
     figures = {
         "AP": float(precisions.sum() / total),
         "Rprec": float((ranks <= total).sum() / total),

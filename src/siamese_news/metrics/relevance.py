@@ -73,10 +73,13 @@ class Relevance:
         pairs: list[tuple[int, int, int]] = []
         self.all_grades: list[np.ndarray] = []
         for row, article in enumerate(article_ids):
-            grades = {post: g for post, g in qrels.get(article, {}).items() if g >= 1}
+            judged = qrels.get(article, {})
+            grades = {post: grade for post, grade in judged.items() if grade >= 1}
             self.all_grades.append(np.array(list(grades.values()), dtype=np.int64))
             pairs += [
-                (column_of[p], row, g) for p, g in grades.items() if p in column_of
+                (column_of[post], row, grade)
+                for post, grade in grades.items()
+                if post in column_of
             ]
         if not pairs:
             raise InputError(
@@ -100,4 +103,5 @@ class Relevance:
     def contains(self, articles: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Whether each (row, column) is a relevant pair."""
         width = self.shape[1]
-        return np.isin(articles * width + columns, self.articles * width + self.columns)
+        relevant = self.articles * width + self.columns
+        return np.isin(articles * width + columns, relevant)

@@ -47,14 +47,9 @@ def evaluate_run(
             for rank, (post, _) in enumerate(order, 1)
             if post in grades
         ]
-        pairs = np.array(hits, dtype=np.int64).reshape(-1, 2)
-        figures = ranking_figures(
-            pairs[:, 0],
-            pairs[:, 1],
-            np.array(list(grades.values())),
-            ks=ks,
-            depth=depth,
-        )
+        ranks, hit_grades = np.array(hits, dtype=np.int64).reshape(-1, 2).T
+        all_grades = np.array(list(grades.values()))
+        figures = ranking_figures(ranks, hit_grades, all_grades, ks=ks, depth=depth)
         for name, value in figures.items():
             table.setdefault(name, {})[query] = value
     return table

@@ -40,9 +40,8 @@ def bootstrap_interval(
         raise ValueError(f"values has shape {data.shape}; expected (n,) with n >= 1")
     if samples < 1:
         raise ValueError(f"samples={samples}; expected 1 or more")
-    return percentile_interval(
-        resample_counts(len(data), samples, seed) @ data / len(data)
-    )
+    sums = resample_counts(len(data), samples, seed) @ data
+    return percentile_interval(sums / len(data))
 
 
 def percentile_interval(draws: np.ndarray) -> tuple[float, float]:
@@ -95,7 +94,8 @@ def randomization_test(
     differences = differences[differences != 0]
     n = len(differences)
     # Sums in another order differ by rounding; an exchange that ties must count.
-    bar = abs(differences.sum()) - 1e-12 * max(1.0, np.abs(differences).sum())
+    rounding = 1e-12 * max(1.0, np.abs(differences).sum())
+    bar = abs(differences.sum()) - rounding
     if n <= exact_up_to:
         patterns = np.arange(1 << n)
         signs = 1.0 - 2.0 * ((patterns[:, None] >> np.arange(n)) & 1)
