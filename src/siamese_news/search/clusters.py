@@ -68,8 +68,10 @@ def normal_form(text: str) -> str:
     """
     plain = " ".join(text.split())
     if not plain.isascii() or not plain.isprintable() or "&" in plain:
-        plain = normalized("NFKC", " ".join(map(clean, plain.split())))
-    plain = _RETWEET.sub("", plain, count=1) if _RETWEET.match(plain) else plain
+        cleaned = " ".join(map(clean, plain.split()))
+        plain = normalized("NFKC", cleaned)
+    if _RETWEET.match(plain):
+        plain = _RETWEET.sub("", plain, count=1)
     body = _without_labels(_without_links(plain))
     words = same_text_key(body)
     if len(words) >= SHORT:
@@ -93,19 +95,20 @@ def _without_labels(text: str) -> str:
     """The text without the hashtags that only label it."""
     chunks = text.split()
     end = len(chunks)
-    while end and not any(
-        c.isalnum() or _is_sign(c) for c in _TAG.sub("", chunks[end - 1])
-    ):
+    while end and _only_labels(chunks[end - 1]):
         end -= 1
     if end == 0:  # nothing but hashtags: they are the text
         return text
-    if (
-        end < len(chunks)
-        and chunks[end].startswith("#")
-        and chunks[end - 1][-1].isalnum()
-    ):
+    tag_follows = end < len(chunks) and chunks[end].startswith("#")
+    if tag_follows and chunks[end - 1][-1].isalnum():
         end += 1
     return " ".join(chunks[:end])
+
+
+def _only_labels(chunk: str) -> bool:
+    """Whether a piece of text between blanks has no word or sign outside its hashtags."""
+    rest = _TAG.sub("", chunk)
+    return not any(c.isalnum() or _is_sign(c) for c in rest)
 
 
 def _is_sign(character: str) -> bool:
@@ -114,25 +117,16 @@ def _is_sign(character: str) -> bool:
 
 def _near(forms: list[str], threshold: float) -> list[int]:
     """The component of each of some different normal forms."""
-    from scipy.sparse import csr_array
-
     components = np.arange(len(forms))
     long = [row for row, form in enumerate(forms) if len(form) >= SHORT]
     if len(long) < 2:
         return components.tolist()
     shingles = [_shingles(forms[row]) for row in long]
     sizes = np.array([len(codes) for codes in shingles])
-    numbers = [" ".join(sorted(_NUMBER.findall(forms[row]))) for row in long]
-    places: dict[str, int] = {}
-    same = np.array([places.setdefault(text, len(places)) for text in numbers])
-    bands = _bands(shingles, threshold)
-    columns = np.concatenate(shingles).view(np.int64)
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    # Columns are the codes themselves: rows are only compared with each other.
-    shape = (len(long), np.iinfo(np.int64).max)
-    matrix = csr_array((np.ones(len(columns), np.bool_), columns, ends), shape=shape)
+    matrix = _as_rows(shingles, sizes)
+    same = _by_numbers([forms[row] for row in long])
     roots = np.arange(len(long))
-    for band in bands:
+    for band in _bands(shingles, threshold):
         left, right = _proposed(band, same)
         # Pairs that are already together, or of sizes too far apart, need no comparison.
         small, large = np.sort(np.stack([sizes[left], sizes[right]]), axis=0)
@@ -145,17 +139,35 @@ def _near(forms: list[str], threshold: float) -> list[int]:
     return components.tolist()
 
 
+def _by_numbers(forms: Sequence[str]) -> np.ndarray:
+    """A label for each of some normal forms, equal where they have the same numbers."""
+    labels: dict[str, int] = {}
+    numbers = (" ".join(sorted(_NUMBER.findall(form))) for form in forms)
+    return np.array([labels.setdefault(text, len(labels)) for text in numbers])
+
+
+def _as_rows(shingles: Sequence[np.ndarray], sizes: np.ndarray) -> Any:
+    """The shingles of each text, of which there are `sizes`, as a row of a sparse matrix."""
+    from scipy.sparse import csr_array
+
+    # Columns are the codes themselves: rows are only compared with each other.
+    columns = np.concatenate(shingles).view(np.int64)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    entries = (np.ones(len(columns), np.bool_), columns, ends)
+    return csr_array(entries, shape=(len(shingles), np.iinfo(np.int64).max))
+
+
 def _joined(roots: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The components after the texts of these pairs are joined; each has its lowest number."""
     roots = roots.copy()
     while len(left):
         left_roots = roots[left]
-        other = roots[right]
-        np.minimum.at(
-            roots, np.maximum(left_roots, other), np.minimum(left_roots, other)
-        )
-        while (roots != (lower := roots[roots])).any():
-            roots = lower
+        right_roots = roots[right]
+        lower = np.minimum(left_roots, right_roots)
+        higher = np.maximum(left_roots, right_roots)
+        np.minimum.at(roots, higher, lower)
+        while (roots != (nearer := roots[roots])).any():
+            roots = nearer
         apart = roots[left] != roots[right]
         left = left[apart]
         right = right[apart]
@@ -182,14 +194,7 @@ def _shingles(form: str) -> np.ndarray:
 
 def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
     """The bands of every text's MinHash signature, (bands, texts); equal ones propose a pair."""
-    rows = max(
-        (
-            r
-            for r in range(1, 33)
-            if (1 - threshold**r) ** (_PERMUTATIONS // r) <= _MISS
-        ),
-        default=1,
-    )
+    rows = _rows_of_a_band(threshold)
     dice = np.random.default_rng(1)
     count = _PERMUTATIONS // rows
     permutations = [dice.integers(0, 2**64, (rows, 3), np.uint64) for _ in range(count)]
@@ -207,6 +212,16 @@ def _bands(shingles: list[np.ndarray], threshold: float) -> np.ndarray:
                 least = np.minimum.reduceat(codes * factor + added, starts)
                 band[start : start + _TOGETHER] += mix(least) * weight
     return bands
+
+
+def _rows_of_a_band(threshold: float) -> int:
+    """The most, up to 32, that hardly ever miss a pair at the threshold (`_MISS`)."""
+    rows = 1
+    for more in range(2, 33):
+        chance_to_miss = (1 - threshold**more) ** (_PERMUTATIONS // more)
+        if chance_to_miss <= _MISS:
+            rows = more
+    return rows
 
 
 def _proposed(band: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -234,10 +249,11 @@ def _verified(
     """Whether each pair has at least this Jaccard similarity, exactly."""
     near = np.zeros(len(left), bool)
     for start in range(0, len(left), _PAIRS):
-        a = left[start : start + _PAIRS]
-        b = right[start : start + _PAIRS]
-        shared = np.diff(matrix[a].multiply(matrix[b]).indptr)
-        near[start : start + _PAIRS] = shared >= threshold * (
-            sizes[a] + sizes[b] - shared
-        )
+        some = slice(start, start + _PAIRS)
+        a = left[some]
+        b = right[some]
+        common = matrix[a].multiply(matrix[b])
+        shared = np.diff(common.indptr)
+        in_either = sizes[a] + sizes[b] - shared
+        near[some] = shared >= threshold * in_either
     return near

@@ -57,9 +57,10 @@ class ScoreCounts:
     def histogram(self) -> ScoreHistogram:
         """100 bins of equal width over the range of the scores: 101 ``edges``, 100 ``counts``."""
         used = np.flatnonzero(self._counts)
-        first, last = (
-            (int(used[0]), int(used[-1])) if len(used) else (-_LOWEST, -_LOWEST)
-        )
+        first = last = -_LOWEST  # the score 0
+        if len(used):
+            first = int(used[0])
+            last = int(used[-1])
         width = -(-(last + 1 - first) // _BINS)
         edges = [(_LOWEST + first + width * place) / 1000 for place in range(_BINS + 1)]
         padded = np.zeros(width * _BINS, np.int64)
