@@ -21,8 +21,9 @@ from siamese_news.search.remarks import order_remarks, same_lists_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import MILLION, Seeds
 
-# Candidates more than needed before a list is cut down: of one list, and of all together.
-_SLACK, _ALL_SLACK = 8192, 1 << 22
+# Candidates more than needed before a list is cut down.
+_SLACK = 8192
+_ALL_SLACK = 1 << 22  # of all lists together
 
 
 class Ranking:
@@ -96,8 +97,9 @@ class Ranking:
         agreed = self.scorer.agreement()
         for number, (scores, rows, order) in enumerate(self._ordered()):
             first = order[: second_look.count(number, scores, agreed)]
-            texts = [self._posts[row][0].text for row in rows[first].tolist()]
-            before = zip(rows[first].tolist(), scores[first].tolist(), strict=True)
+            first_rows = rows[first].tolist()
+            texts = [self._posts[row][0].text for row in first_rows]
+            before = zip(first_rows, scores[first].tolist(), strict=True)
             self._before[number] = dict(before)
             scores[first] += second_look.added(number, texts, scales, agreed)
         self._top = top
@@ -114,11 +116,8 @@ class Ranking:
         live = np.array(list(self._posts), np.int64)  # ascending
         ranks = id_ranks([post.id for post, _ in self._posts.values()])
         for scores, rows in zip(self._scores, self._rows, strict=True):
-            yield (
-                scores,
-                rows,
-                np.lexsort((-ranks[np.searchsorted(live, rows)], -scores)),
-            )
+            places = np.searchsorted(live, rows)
+            yield scores, rows, np.lexsort((-ranks[places], -scores))
 
     def _candidates(self, number: int, line: Ints) -> NDArray[np.intp]:
         """Columns that can be among the best, all ties of the last place included."""
@@ -139,13 +138,13 @@ class Ranking:
             if len(scores) == self._top:
                 self._floors[number] = scores.min()
             return
-        last = self._floors[number] = np.partition(scores, -self._top)[-self._top]
-        above = np.flatnonzero(scores > last)
-        ties = np.flatnonzero(scores == last).tolist()
+        floor = np.partition(scores, -self._top)[-self._top]
+        self._floors[number] = floor
+        above = np.flatnonzero(scores > floor)
+        ties = np.flatnonzero(scores == floor).tolist()
         ties.sort(key=lambda index: self._posts[int(rows[index])][0].id, reverse=True)
-        keep = np.sort(
-            np.concatenate([above, ties[: self._top - len(above)]]).astype(np.intp)
-        )
+        best_ties = ties[: self._top - len(above)]
+        keep = np.sort(np.concatenate([above, best_ties]).astype(np.intp))
         self._scores[number] = scores[keep]
         self._rows[number] = rows[keep]
 
@@ -159,22 +158,18 @@ class Ranking:
 
     def remarks(self) -> list[str]:
         """Warnings about lists that say little; there must be a post."""
-        names = (
-            ["the seeds"]
-            if self.seeds.one_story
-            else [a.id for a in self.seeds.articles]
-        )
+        names = ["the seeds"]
+        if not self.seeds.one_story:
+            names = [article.id for article in self.seeds.articles]
         best = (int(scores.max()) / MILLION for scores in self._scores)
         remarks = order_remarks(self.scores, dict(zip(names, best, strict=True)))
         if self.seeds.distinct:
             lists = [set(rows[order].tolist()) for _, rows, order in self._ordered()]
             posts = self.scores.total // len(lists)
             remarks += same_lists_remarks(dict(zip(names, lists, strict=True)), posts)
-        return (
-            remarks
-            if self._relevance is None
-            else [*remarks, *self._relevance.remarks()]
-        )
+        if self._relevance is not None:
+            remarks = [*remarks, *self._relevance.remarks()]
+        return remarks
 
     @property
     def outcome(self) -> Outcome:
@@ -235,18 +230,14 @@ def search(
     for block in pool.parts(scorer, len(seeds.texts), window, wanted):
         scores, best = seeds.combine(block.scores)
         ranking.scores.add(scores, of_all=block.rows is None)
-        bare = block.rows is None and not texts
-        block_posts = (
-            [Post(post.id, "") for post in block.posts] if bare else block.posts
-        )
-        ranking.add(block_posts, scores, best, block.rows)
+        posts = block.posts
+        if block.rows is None and not texts:
+            posts = [Post(post.id, "") for post in posts]
+        ranking.add(posts, scores, best, block.rows)
     if not ranking.seen:
-        reason = (
-            "; no post is within the dates"
-            if window.counts()
-            else ": expected at least one"
-        )
-        raise InputError(f"no posts to rank{reason}")
+        if window.counts():
+            raise InputError("no posts to rank; no post is within the dates")
+        raise InputError("no posts to rank: expected at least one")
     if second_look is not None:
         ranking.look_again(second_look, top)
     return ranking
@@ -323,6 +314,5 @@ def _write_score_table(
     with pq.ParquetWriter(stream, schema, **options) as writer:
         for article, ids, scores in blocks:
             values = {"article": [article] * len(ids), "post": ids, "score": scores}
-            writer.write_table(
-                pa.table({name: values[name] for name in columns}, schema=schema)
-            )
+            table = {name: values[name] for name in columns}
+            writer.write_table(pa.table(table, schema=schema))

@@ -28,10 +28,10 @@ def map_of(
         shown.setdefault(post.id, post.text)
         if len(shown) == MAP_POINTS:
             break
-    places_of = zip(shown, places(encode(list(shown.values()))), strict=True)
+    vectors = encode(list(shown.values()))
     return {
         id: {"x": place[0], "y": place[1]}
-        for id, place in places_of
+        for id, place in zip(shown, places(vectors), strict=True)
         if place is not None
     }
 
@@ -50,13 +50,10 @@ def places(vectors: np.ndarray) -> list[tuple[float, float] | None]:
     if len(different) < 5 or different.shape[1] < 2:
         return nowhere
     # Copies share one place, so that a retweet does not make a cloud of itself.
-    tsne = TSNE(
-        init="pca", random_state=0, perplexity=min(30.0, (len(different) - 1) / 3)
-    )
-    coordinates = tsne.fit_transform(different)
-    return [(float(x), float(y)) for x, y in coordinates[where.ravel()]] + nowhere[
-        len(shown) :
-    ]
+    perplexity = min(30.0, (len(different) - 1) / 3)
+    tsne = TSNE(init="pca", random_state=0, perplexity=perplexity)
+    coordinates = tsne.fit_transform(different)[where.ravel()]
+    return [(float(x), float(y)) for x, y in coordinates] + nowhere[len(shown) :]
 
 
 def ranking_rows(ranking: Ranking, opened: OpenQuery) -> Iterator[ResultRow]:
