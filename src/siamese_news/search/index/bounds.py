@@ -70,18 +70,16 @@ class Bounds:
         # What a word, and a pair by its hash, adds to the score of any article at most.
         self._heaviest = self._words.max(axis=1, initial=0.0)
         self._hashed = np.zeros(1 << _BITS, np.float32)
-        hashes = _hashes(
-            *(part.astype(np.int32) for part in np.divmod(self._keys, width))
-        )
+        left, right = np.divmod(self._keys, width)
+        hashes = _hashes(left.astype(np.int32), right.astype(np.int32))
         np.maximum.at(self._hashed, hashes, self._pairs.max(axis=1, initial=0.0))
         # (D, A): the product with a few columns takes a quarter of the time of one with few rows.
         self._vectors = np.ascontiguousarray(form.vectors.T, np.float32)
         # Of a product of two vectors whose lengths are at most 1, a rounded article's among them.
         self._rounding = np.float32((len(self._vectors) + 8) * np.finfo(np.float32).eps)
         # A cosine is at most as high as the article's vector is long.
-        self._longest = (
-            np.linalg.norm(form.vectors, axis=1)[:, None].astype(np.float32) + _LEAST
-        )
+        lengths = np.linalg.norm(form.vectors, axis=1)[:, None]
+        self._longest = lengths.astype(np.float32) + _LEAST
 
         self._earlier = None if earlier is None else earlier.cosines
         if earlier is not None:
@@ -104,9 +102,8 @@ class Bounds:
         hashes = np.append(_hashes(codes[:-1], codes[1:]), np.int32(0))
         pairs = sparse.csr_matrix((words.data, hashes, words.indptr), shape)
         scales = chunk.segment.scales[chunk.start : chunk.end].astype(np.float32)
-        most = (words @ self._heaviest) * scales[:, 0] + (
-            pairs @ self._hashed
-        ) * scales[:, 1]
+        most = (words @ self._heaviest) * scales[:, 0]
+        most += (pairs @ self._hashed) * scales[:, 1]
         return chunk.of_live(most * (1 + _SLACK))
 
     def lexical(self, segment: Segment, rows: Ints) -> Floats:
@@ -115,30 +112,29 @@ class Bounds:
         codes = segment.codes[places].astype(np.int32)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         scales = segment.scales[rows].astype(np.float32)
-        pairs = self._of_pairs(codes, ends) * scales[:, 1]
-        words = sparse.csr_matrix(
-            (np.ones(len(codes), np.float32), codes, ends), (len(rows), self._width)
-        )
+        by_pairs = self._of_pairs(codes, ends) * scales[:, 1]
+        ones = np.ones(len(codes), np.float32)
+        words = sparse.csr_matrix((ones, codes, ends), (len(rows), self._width))
         words.sum_duplicates()  # changes the codes
         words.data[:] = 1
-        most = np.ascontiguousarray((words @ self._words).T) * scales[:, 0] + pairs
+        most = np.ascontiguousarray((words @ self._words).T) * scales[:, 0]
+        most += by_pairs
         return most * (1 + _SLACK)
 
     def _of_pairs(self, codes: NDArray[np.int32], ends: Ints) -> Floats:
         """(A, n) the sums over the different pairs in each of n posts."""
-        at = np.flatnonzero(self._hashed[_hashes(codes[:-1], codes[1:])])
+        heaviest = self._hashed[_hashes(codes[:-1], codes[1:])]
+        at = np.flatnonzero(heaviest)
         keys = codes[at].astype(np.int64) * self._width + codes[at + 1]
         place = np.searchsorted(self._keys, keys)
+        # No key is -1, which follows the last one.
+        is_article_pair = np.append(self._keys, -1)[place] == keys
         owner = np.searchsorted(ends, at, side="right") - 1
-        is_article_pair = (
-            np.append(self._keys, -1)[place] == keys
-        )  # a key that is none of them
-        # Not the last of one post and the first of the next.
-        is_article_pair &= at + 1 < ends[owner + 1]
-        occurrences = np.unique(
-            owner[is_article_pair] * len(self._keys) + place[is_article_pair]
-        )
-        owner, place = np.divmod(occurrences, max(len(self._keys), 1))
+        # Not the last word of one post and the first of the next.
+        within_post = at + 1 < ends[owner + 1]
+        counted = is_article_pair & within_post
+        numbers = owner[counted] * len(self._keys) + place[counted]
+        owner, place = np.divmod(np.unique(numbers), max(len(self._keys), 1))
         sums = [
             np.bincount(owner, pair_weights[place], len(ends) - 1)
             for pair_weights in self._pairs.T

@@ -56,15 +56,13 @@ class Codes:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the codes."""
-        return np.dtype(
-            np.uint16 if self.words + self.buckets <= 1 << 16 else np.uint32
-        )
+        two_bytes = self.words + self.buckets <= 1 << 16
+        return np.dtype(np.uint16 if two_bytes else np.uint32)
 
     def __call__(self, ids: Ints) -> Ints:
         """The codes of ids."""
-        return np.where(
-            ids < self.words, ids, self.words + (ids - self.words) % self.buckets
-        )
+        buckets = (ids - self.words) % self.buckets
+        return np.where(ids < self.words, ids, self.words + buckets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,8 @@ class SegmentWriter:
         self._arrays["words"].append(np.array(new, np.int64))
         self._arrays["letters"].append(np.frombuffer(b"".join(letters), np.uint8))
         self._arrays["grams"].append(grams.indices.astype(np.uint32))
-        self._advance("letter_starts", np.array(list(map(len, letters)), np.int64))
+        letter_counts = np.array([len(spelled) for spelled in letters], np.int64)
+        self._advance("letter_starts", letter_counts)
         self._advance("gram_starts", np.diff(grams.indptr))
         return np.array([numbers[id] for id in ids.tolist()], np.uint32)[places]
 
@@ -290,13 +289,13 @@ class Segment:
             if len(numbers) and not (least <= numbers.min() and numbers.max() <= most):
                 raise self._damaged(name)
         for start in range(0, posts, _AT_ONCE):
-            ends = self.starts[start : start + _AT_ONCE + 1].astype(np.int64)
+            some = slice(start, start + _AT_ONCE + 1)
+            ends = self.starts[some].astype(np.int64)
             unknown = self.codes[ends[0] : ends[-1]] >= self._of.words
-            counts = np.concatenate([[0], np.cumsum(unknown)])[ends - ends[0]]
-            of_rows: Ints = self._unknown_starts[start : start + _AT_ONCE + 1].astype(
-                np.int64
-            )
-            if (np.diff(counts) != np.diff(of_rows)).any():
+            unknown_before = np.concatenate([[0], np.cumsum(unknown)])
+            counts = np.diff(unknown_before[ends - ends[0]])
+            written = np.diff(self._unknown_starts[some].astype(np.int64))
+            if (counts != written).any():
                 raise self._damaged("unknown_starts")
 
     def _damaged(self, name: str) -> InputError:
@@ -309,7 +308,8 @@ class Segment:
         """The token ids of some rows, as from `TextModel.token_ids`."""
         places, lengths = ragged(self.starts, rows)
         ids = self.codes[places].astype(np.int64)
-        unknown = self._unknown[ragged(self._unknown_starts, rows)[0]]
+        unknown_places, _ = ragged(self._unknown_starts, rows)
+        unknown = self._unknown[unknown_places]
         ids[ids >= self._of.words] = self._words[unknown]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return TokenIds(ids, offsets, self._spelled(unknown))
@@ -324,17 +324,16 @@ class Segment:
             letters[start:end].decode("utf-8", "replace")
             for start, end in pairwise([0, *ends])
         ]
-        return dict(zip(self._words[different].tolist(), texts, strict=True))
+        ids = self._words[different].tolist()
+        return dict(zip(ids, texts, strict=True))
 
     @property
     def grams(self) -> sparse.csr_matrix:
         """Which n-grams each unknown word has: (U, BUCKETS) of ones."""
         ones = np.ones(len(self._grams), bool)
         starts = self._gram_starts.astype(np.int64)
-        return sparse.csr_matrix(
-            (ones, self._grams.astype(np.int64), starts),
-            shape=(len(self._words), BUCKETS),
-        )
+        entries = (ones, self._grams.astype(np.int64), starts)
+        return sparse.csr_matrix(entries, shape=(len(self._words), BUCKETS))
 
     def by_code(self, values: Floats) -> Floats:
         """The values (V + U,) of words by their codes; unknown ones share the highest of theirs."""
@@ -351,9 +350,11 @@ class Segment:
         counts = np.zeros_like(self._all)
         for start in range(0, len(rows), _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
-            codes = self.codes[ragged(self.starts, some)[0]]
-            unknown = self._unknown[ragged(self._unknown_starts, some)[0]]
-            counts += self._occurrences(codes, unknown)
+            places, _ = ragged(self.starts, some)
+            unknown_places, _ = ragged(self._unknown_starts, some)
+            counts += self._occurrences(
+                self.codes[places], self._unknown[unknown_places]
+            )
         if most:
             counts = self._all - counts
         of_words, of_unknown = np.split(counts, [self._of.words])
