@@ -61,17 +61,16 @@ def ragged(starts: NDArray[Any], rows: Ints) -> tuple[Ints, NDArray[Any]]:
     """
     first = starts[rows].astype(np.int64)
     lengths = starts[rows + 1].astype(np.int64) - first
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(first - (ends - lengths), lengths) + np.arange(total), lengths
+    items_before = np.cumsum(lengths) - lengths
+    shifts = np.repeat(first - items_before, lengths)
+    return shifts + np.arange(len(shifts)), lengths
 
 
 def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
     """The values rounded up to 16-bit floats."""
     rounded = values.astype(np.float16)
-    return np.where(
-        rounded < values, np.nextafter(rounded, np.float16(np.inf)), rounded
-    )
+    above = np.nextafter(rounded, np.float16(np.inf))
+    return np.where(rounded < values, above, rounded)
 
 
 _PIECE = 1024  # rows; a packed piece is unpacked as a whole
@@ -156,14 +155,9 @@ class TableRows:
         size = len(read_array(folder, name, np.uint8))
         self._firsts, starts = places.T.copy()
         rows = np.diff(self._firsts)
-        bytes_of = np.diff(starts)
         whole = len(places) and (self._firsts[0], starts[0], starts[-1]) == (0, 0, size)
-        if (
-            not whole
-            or (rows < 1).any()
-            or (rows > _PIECE).any()
-            or (bytes_of < 0).any()
-        ):
+        in_order = (rows >= 1).all() and (np.diff(starts) >= 0).all()
+        if not whole or not in_order or (rows > _PIECE).any():
             raise ValueError(f"{name}_places.npy names places outside of {name}.npy")
         self._starts = starts + len(self._content) - size
         self._path = path

@@ -65,9 +65,11 @@ class CosineTail:
         first = int((maybe >= need).argmax())
         last = int((surely >= need).argmax())
         floor = -1.0 if self.floor is None else self.floor
-        if first <= int(cosine_bins(np.array([floor]))[0]) and floor > 0:
+        (floor_bin,) = cosine_bins(np.array([floor]))
+        if first <= floor_bin and floor > 0:
             return None
-        unclear = np.flatnonzero((low <= last) & (high > first) & (low != high))
+        between = (low <= last) & (high > first)
+        unclear = np.flatnonzero(between & (low != high))
         bins = np.where(high <= first, high, low)
         if first != last and len(unclear):
             bins[unclear] = cosine_bins(exact(rows[unclear]))
@@ -223,10 +225,7 @@ class _Best:
             most = most[:, left]
             if not len(rows):
                 return
-            now = np.zeros(len(rows), bool)
-            place = max(len(rows) - together, 0)
-            for of_article in most:
-                now[np.argpartition(of_article, place)[place:]] = True
+            now = _highest(most, together)
             some = rows[now]
             for start in range(0, len(some), BLOCK):
                 part = some[start : start + BLOCK]
@@ -235,9 +234,18 @@ class _Best:
                 self.scored.append(part)
             rows = rows[~now]
             most = most[:, ~now]
-            together *= (
-                2  # with many similar posts, the lowest useful score hardly rises
-            )
+            # With many similar posts, the lowest useful score hardly rises.
+            together *= 2
+
+
+def _highest(most: Floats, count: int) -> NDArray[np.bool_]:
+    """(n,) whether a post is among so many with the highest bound (A, n) for some article."""
+    is_high = np.zeros(most.shape[1], bool)
+    place = max(len(is_high) - count, 0)
+    for bounds in most:
+        ascending = np.argpartition(bounds, place)
+        is_high[ascending[place:]] = True
+    return is_high
 
 
 def _counts(

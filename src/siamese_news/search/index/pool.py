@@ -59,25 +59,23 @@ class PostIndex(Pool):
     def find(self, ids: Iterable[str]) -> dict[str, Post]:
         """Posts by id; missing ones are left out."""
         wanted = set(ids)
-        return {
-            id: segment.post(row)
-            for segment in self._segments
-            for first, segment_ids in segment.ids()
-            for row, id in enumerate(segment_ids, first)
-            if id in wanted
-        }
+        posts = {}
+        for segment in self._segments:
+            for first, segment_ids in segment.ids():
+                for row, id in enumerate(segment_ids, first):
+                    if id in wanted:
+                        posts[id] = segment.post(row)
+        return posts
 
     def sample(self) -> list[Post]:
         """See `Pool`: the posts that a scan would have sampled."""
         if not self._sample:
-            sums = np.sort(
-                np.concatenate([part.sample[:, 0] for part in self._segments])
-            )[:SAMPLE]
-            self._sample = [
-                segment.post(row)
-                for segment in self._segments
-                for row in segment.sample[segment.sample[:, 0] <= sums[-1], 1].tolist()
-            ]
+            samples = [segment.sample for segment in self._segments]
+            checksums = np.sort(np.concatenate([sample[:, 0] for sample in samples]))
+            highest = checksums[:SAMPLE][-1]
+            for segment, sample in zip(self._segments, samples, strict=True):
+                rows = sample[sample[:, 0] <= highest, 1]
+                self._sample += map(segment.post, rows.tolist())
         return self._sample
 
     @override
