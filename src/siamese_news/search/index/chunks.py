@@ -41,18 +41,15 @@ class Chunk:
         starts = self.segment.starts[self.start : self.end + 1].astype(np.int64)
         codes = self.segment.codes[starts[0] : starts[-1]].astype(np.int32)
         ends = (starts - starts[0]).astype(np.int32)
-        ones = np.ones(len(codes), np.float32)
-        return sparse.csr_matrix(
-            (ones, codes, ends), (self.end - self.start, self.segment.width)
-        )
+        entries = (np.ones(len(codes), np.float32), codes, ends)
+        shape = (self.end - self.start, self.segment.width)
+        return sparse.csr_matrix(entries, shape)
 
     def of_live(self, values: Floats) -> Floats:
         """(..., n) values of the live rows, from (..., `end` - `start`)."""
-        return (
-            values
-            if len(self.live) == self.end - self.start
-            else values[..., self.live]
-        )
+        if len(self.live) == self.end - self.start:
+            return values
+        return values[..., self.live]
 
     @property
     def rows(self) -> Ints:
@@ -81,14 +78,12 @@ class Chosen:
     def chunks(self, articles: int) -> Iterator[Chunk]:
         """The posts in chunks that are small enough for the scores of so many articles."""
         step = min(_ROWS, max(1, CELLS // max(articles, 1)))
-        for number, (segment, mask) in enumerate(
-            zip(self.segments, self.masks, strict=True)
-        ):
+        pairs = zip(self.segments, self.masks, strict=True)
+        for number, (segment, mask) in enumerate(pairs):
             for start in range(0, len(segment), step):
                 end = min(start + step, len(segment))
-                yield Chunk(
-                    number, segment, start, end, np.flatnonzero(mask[start:end])
-                )
+                live = np.flatnonzero(mask[start:end])
+                yield Chunk(number, segment, start, end, live)
 
     def without(self, rows: Ints) -> "Chosen":
         """All posts but these rows over all segments, ascending."""

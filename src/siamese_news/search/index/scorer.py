@@ -137,18 +137,18 @@ def _mixture_form(scorer: MixtureScorer) -> ScoreForm | None:
         return None
     (group,) = articles.groups
     columns = articles.columns
-    pairs = [(bigram_ids(text), text[:-1], text[1:]) for text in articles.texts]
-    joined = np.concatenate([np.stack(pair) for pair in pairs], axis=1)
+    pairs = [
+        np.stack([bigram_ids(text), text[:-1], text[1:]]) for text in articles.texts
+    ]
+    # The addition of a feature to a lexical score, times the scale of the post.
+    terms = group.vectors @ sparse.diags_array(background.of(columns))
     shares = weights.shares.astype(np.float64)
     excesses = weights.excesses.astype(np.float64)
     excess = setting.options.excess
     return ScoreForm(
         columns=columns,
-        # The addition of a feature to a lexical score, times the scale of the post.
-        terms=sparse.csr_matrix(
-            group.vectors @ sparse.diags_array(background.of(columns))
-        ),
-        pairs=np.unique(joined, axis=1),
+        terms=sparse.csr_matrix(terms),
+        pairs=np.unique(np.concatenate(pairs, axis=1), axis=1),
         vectors=articles.moved,
         lexical=1 - shares - excesses,
         cosine=shares,
@@ -163,12 +163,14 @@ def _most_squared(
     view: View, words: sparse.csr_matrix, counting: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """What `IndexedScorer.surface_squares` sums under one IDF: (V + U, A)."""
-    rows, lengths = view.products(words)
-    products = np.concatenate([view.of_vocabulary[0], np.asarray(rows @ view.vectors)])
-    lengths = np.concatenate([view.of_vocabulary[1], lengths])
-    bounds: NDArray[np.float64] = products**2 / np.maximum(lengths, 1e-12)[:, None]
+    rows, squares_of_unknown = view.products(words)
+    of_vocabulary, squares_of_vocabulary = view.of_vocabulary
+    products = np.concatenate([of_vocabulary, np.asarray(rows @ view.vectors)])
+    squares = np.concatenate([squares_of_vocabulary, squares_of_unknown])
+    bounds: NDArray[np.float64] = products**2 / np.maximum(squares, 1e-12)[:, None]
     if counting.any():
         every = sparse.csr_matrix(sparse.vstack([view.words, words]))
+        grams = view.among(every, every.data)
         vectors = sparse.csr_matrix(view.vectors).power(2)[:, np.flatnonzero(counting)]
-        bounds[:, counting] = (view.among(every, every.data) @ vectors).toarray()
+        bounds[:, counting] = (grams @ vectors).toarray()
     return bounds
