@@ -96,13 +96,17 @@ def find_keywords(
         raise InputError(
             "every post of the pool is accepted; expected others to tell them from"
         )
-    of_row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    places = np.array([place for row in rows for place in row], np.int64)
-    ones = np.ones(len(places), np.int64)
-    shape = (len(rows), len(vocabulary))
-    matrix = sparse.csc_matrix((ones, (of_row, places)), shape=shape)
+    matrix = _matrix(rows, len(vocabulary))
     chosen = _cover(matrix, counts.of_terms(), others, list(vocabulary), limit)
     return KeywordList(chosen, len(rows), others)
+
+
+def _matrix(rows: Sequence[Sequence[int]], terms: int) -> sparse.csc_matrix:
+    """(posts, terms) of ones: the places of the terms that each post has."""
+    post_of_place = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    places = np.array([place for row in rows for place in row], np.int64)
+    entries = (np.ones(len(places), np.int64), (post_of_place, places))
+    return sparse.csc_matrix(entries, shape=(len(rows), terms))
 
 
 def _numbers(
@@ -152,16 +156,18 @@ class _TermCounts:
         self._waiting = []
         numbers = ids.flat
         rows = ids.rows
-        words = numbers != _GAP
-        self._note(rows[words], self._place_of_word[numbers[words]])
-        neighbors = words & self._pairs[numbers]
-        first = np.flatnonzero(neighbors[:-1] & neighbors[1:] & (rows[:-1] == rows[1:]))
+        is_word = numbers != _GAP
+        self._note(rows[is_word], self._place_of_word[numbers[is_word]])
+        in_pairs = is_word & self._pairs[numbers]
+        within_text = rows[:-1] == rows[1:]
+        first = np.flatnonzero(in_pairs[:-1] & in_pairs[1:] & within_text)
         pairs = numbers[first] * len(self._words) + numbers[first + 1]
         different, which = np.unique(pairs, return_inverse=True)
-        places = np.array([self._pair(pair) for pair in different.tolist()], np.int64)
-        if len(places):
-            places = places[which]
-            self._note(rows[first][places != _GAP], places[places != _GAP])
+        place_of = np.array([self._pair(pair) for pair in different.tolist()], np.int64)
+        if len(different):
+            places = place_of[which]
+            is_term = places != _GAP
+            self._note(rows[first][is_term], places[is_term])
 
     def _pair(self, pair: int) -> int:
         """The place of a pair of words among the terms, or `_GAP`."""
@@ -211,10 +217,15 @@ def _cover(
     terms: Sequence[str],
     limit: int,
 ) -> list[Keyword]:
+    """The terms of `find_keywords`, from which accepted posts (rows) have them (columns).
+
+    `counts` (terms,) tells how many of so many `others` have each.
+    """
     posts = matrix.shape[0]
     have = np.asarray(matrix.sum(axis=0)).ravel()
     odds, error = _log_odds(have, posts, counts, others)
-    usable = (odds > _SURE * error) & (have >= (2 if posts >= _MANY else 1))
+    fewest = 2 if posts >= _MANY else 1
+    usable = (odds > _SURE * error) & (have >= fewest)
     share = have / np.maximum(have + counts, 1)
     uncovered = np.ones(posts, np.int64)
     # Equal worth: the likelier term, then the alphabet.
@@ -228,9 +239,17 @@ def _cover(
             break
         order.remove(best)
         covered += int(adds[best])
-        uncovered[matrix.indices[matrix.indptr[best] : matrix.indptr[best + 1]]] = 0
-        numbers = int(adds[best]), covered, int(have[best]), int(counts[best])
-        chosen.append(Keyword(terms[best], *numbers, round(float(odds[best]), 3)))
+        with_term = matrix.indices[matrix.indptr[best] : matrix.indptr[best + 1]]
+        uncovered[with_term] = 0
+        keyword = Keyword(
+            term=terms[best],
+            adds=int(adds[best]),
+            found=covered,
+            accepted=int(have[best]),
+            others=int(counts[best]),
+            log_odds=round(float(odds[best]), 3),
+        )
+        chosen.append(keyword)
     return chosen
 
 

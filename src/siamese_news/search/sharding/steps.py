@@ -9,7 +9,7 @@ import json
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -291,24 +291,14 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
     """
     parts = range(folder.shards)
     keys = [np.load(folder.file(index, "keys.npy"), mmap_mode="r") for index in parts]
-    shared = [np.zeros(0, np.int64)]
-    # Ranges of hashes that are small enough to fit in memory.
-    ranges = max(1, -(-sum(part.shape[1] for part in keys) // _TOGETHER))
-    for lowest, highest in pairwise((1 << 62) * n // ranges for n in range(ranges + 1)):
-        cuts = [
-            part[0, slice(*np.searchsorted(part[0], [lowest, highest]))]
-            for part in keys
-        ]
-        # A stable sort is fast here, because each part is sorted.
-        together = np.sort(np.concatenate(cuts), kind="stable")
-        shared.append(together[1:][together[1:] == together[:-1]])
-    hashes = np.concatenate(shared)
+    hashes = _repeated([part[0] for part in keys])
     if not len(hashes):
         return []
     # Place in the input, part, id, and checksum of the text behind these hashes.
     shared_ids: list[tuple[int, int, str, int]] = []
     for index, part in enumerate(keys):
-        _, places, texts, numbers = part[:, np.isin(part[0], hashes)].tolist()
+        is_shared = np.isin(part[0], hashes)
+        _, places, texts, numbers = part[:, is_shared].tolist()
         rows = dict(zip(numbers, zip(places, texts, strict=True), strict=True))
         with folder.file(index, "ids").open("rb") as stream:
             for number, line in enumerate(stream):
@@ -332,6 +322,23 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
         write_json(folder.file(index, "taken.json"), ids_taken)
         folder.file(index, "read.json").unlink()
     return sorted(duplicates)
+
+
+def _repeated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The hashes that occur more than once in all sorted parts together."""
+    repeated = [np.zeros(0, np.int64)]
+    # Ranges of hashes that are small enough to fit in memory.
+    ranges = max(1, -(-sum(map(len, parts)) // _TOGETHER))
+    bounds = [(1 << 62) * number // ranges for number in range(ranges + 1)]
+    for lowest, highest in pairwise(bounds):
+        cuts = []
+        for hashes in parts:
+            first, end = np.searchsorted(hashes, [lowest, highest])
+            cuts.append(hashes[first:end])
+        # A stable sort is fast here, because each part is sorted.
+        together = np.sort(np.concatenate(cuts), kind="stable")
+        repeated.append(together[1:][together[1:] == together[:-1]])
+    return np.concatenate(repeated)
 
 
 def _write_rejected(folder: ShardFolder, stream: PostStream, out: Path | None) -> None:
