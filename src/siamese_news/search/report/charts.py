@@ -12,7 +12,8 @@ from siamese_news.search.records import MAP_POINTS
 from siamese_news.search.report.results import Histogram, ReportPost
 from siamese_news.utils.terminal import counted
 
-WIDTH, HEIGHT = 760, 260
+WIDTH = 760
+HEIGHT = 260
 MAP_HEIGHT = 460
 _LEFT = 58
 _RIGHT = 14
@@ -108,7 +109,8 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
     shown = edges if threshold is None else [*edges, threshold]
     low = min(shown)
     high = max(shown)
-    high = high if high - low > 1e-9 else low + 1.0
+    if high - low <= 1e-9:
+        high = low + 1.0
     peak = max([*histogram.counts, 1])
     top = math.log10(peak * 1.25 / _FLOOR)
 
@@ -128,14 +130,16 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
             left = x(start)
             wide = x(end) - x(start)
             gap = min(1.0, wide * 0.1)
-            label = f"score {name}: {counted(count, 'post')}"
-            place = (
-                left + gap / 2,
-                HEIGHT - _BOTTOM - height,
-                max(wide - gap, 0.5),
-                height,
+            bar = Bar(
+                x=left + gap / 2,
+                y=HEIGHT - _BOTTOM - height,
+                width=max(wide - gap, 0.5),
+                height=height,
+                label=f"score {name}: {counted(count, 'post')}",
+                above=above,
+                row=(name, count),
             )
-            bars.append(Bar(*place, label, above, (name, count)))
+            bars.append(bar)
     powers = [10**power for power in range(int(math.log10(peak * 1.25)) + 1)]
     return BarChart(
         bars,
@@ -178,16 +182,17 @@ def timeline_chart(
     def name(slot: int) -> str:
         return _start(slot, unit).strftime(form)
 
+    gap = min(1, step * 0.1)
     bars = [
         Bar(
-            _LEFT + (slot - first) * step + min(1, step * 0.1) / 2,
-            HEIGHT - _BOTTOM - tall(count),
-            max(step - min(1, step * 0.1), 0.8),
-            tall(count),
-            f"{name(slot)}: {counted(count, 'post')}",
-            True,
-            (name(slot), count),
-            slot - first,
+            x=_LEFT + (slot - first) * step + gap / 2,
+            y=HEIGHT - _BOTTOM - tall(count),
+            width=max(step - gap, 0.8),
+            height=tall(count),
+            label=f"{name(slot)}: {counted(count, 'post')}",
+            above=True,
+            row=(name(slot), count),
+            slot=slot - first,
         )
         for slot, count in sorted(counts.items())
     ]
@@ -255,17 +260,21 @@ def map_chart(posts: Sequence[ReportPost]) -> Map | None:
     x_span = (max(xs) - min(xs)) or 1.0
     y_low = min(ys)
     y_span = (max(ys) - min(ys)) or 1.0
+
+    def shade(score: float) -> int:
+        if not width:
+            return _SHADES - 1
+        return min(int((score - low) / width * _SHADES), _SHADES - 1)
+
     dots = [
         Dot(
-            16 + (place[0] - x_low) / x_span * (WIDTH - 32),
-            16 + (place[1] - y_low) / y_span * (MAP_HEIGHT - 32),
-            min(int((post.score - low) / width * _SHADES), _SHADES - 1)
-            if width
-            else _SHADES - 1,
-            row,
-            f"{post.score:.3f} {' '.join(post.text.split())[:140]}",
+            x=16 + (x - x_low) / x_span * (WIDTH - 32),
+            y=16 + (y - y_low) / y_span * (MAP_HEIGHT - 32),
+            shade=shade(post.score),
+            row=row,
+            label=f"{post.score:.3f} {' '.join(post.text.split())[:140]}",
         )
-        for row, post, place in shown
+        for row, post, (x, y) in shown
     ]
     dots.sort(key=lambda dot: (dot.shade, -dot.row))
     legend = [

@@ -119,11 +119,8 @@ def compare(
     groups = []
     for number, (name, members) in enumerate(rows):
         size = sum(sizes[member] for member in members) if pool else len(named)
-        groups.append(
-            Group(
-                name, len(group_posts[number]), size, words[number], len(texts[number])
-            )
-        )
+        posts = len(group_posts[number])
+        groups.append(Group(name, posts, size, words[number], len(texts[number])))
     absent = len(post_of) - len(named)
     small = sum(0 < len(of_group) < FEW for of_group in texts)
     remarks = {

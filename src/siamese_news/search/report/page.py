@@ -134,11 +134,13 @@ def render(data: ReportData) -> str:
     script = (here / "script.js").read_text(encoding="utf-8")
     dates = ((row, moment(post.created_at)) for row, post in enumerate(data.posts))
     times = {row: date for row, date in dates if date}
-    days = [str(edge(times.values()).date()) for edge in (min, max)] if times else []
+    days: list[str] = []
+    if times:
+        days = [str(edge(times.values()).date()) for edge in (min, max)]
     timeline = timeline_chart(list(times.values()))
-    slots = (
-        {row: timeline.slot_of(time) for row, time in times.items()} if timeline else {}
-    )
+    slots: dict[int, int] = {}
+    if timeline is not None:
+        slots = {row: timeline.slot_of(time) for row, time in times.items()}
     groups = _groups(data, slots)
     listed = {shown.row for group in groups for shown in group.posts}
     clusters = len({post.cluster for post in data.posts})
@@ -235,22 +237,21 @@ def _groups(data: ReportData, slots: Mapping[int, int]) -> list[_Group]:
         others = [] if turns else [row for row in members if row != best[cluster]]
         copies = others[: min(COPIES, room - 1)]
         room -= 1 + max(len(copies), len(turns))
-        groups.append(
-            _Group(
-                shown(best[cluster], lead),
-                [shown(row, posts[row]) for row in copies],
-                [
-                    (turn, shown(place.get(id(turn.post), -1), turn.post))
-                    for turn in turns
-                ],
-                max(len({posts[row].id for row in members}), lead.cluster_size),
-                " ".join(sorted({number[posts[row].seed] for row in members})),
-                " ".join(
-                    map(str, sorted({slots[row] for row in members if row in slots}))
-                ),
-                (lead.score - low) / span,
-            )
+        ids = {posts[row].id for row in members}
+        seeds = {number[posts[row].seed] for row in members}
+        slots_of_members = {slots[row] for row in members if row in slots}
+        group = _Group(
+            lead=shown(best[cluster], lead),
+            copies=[shown(row, posts[row]) for row in copies],
+            turns=[
+                (turn, shown(place.get(id(turn.post), -1), turn.post)) for turn in turns
+            ],
+            size=max(len(ids), lead.cluster_size),
+            seeds=" ".join(sorted(seeds)),
+            slots=" ".join(map(str, sorted(slots_of_members))),
+            bar=(lead.score - low) / span,
         )
+        groups.append(group)
     return groups
 
 
@@ -279,4 +280,5 @@ def _finalize(value: object) -> object:
 
 def sha256(text: str) -> str:
     """The hash by which a content security policy names an inline script or style."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    digest = hashlib.sha256(text.encode()).digest()
+    return base64.b64encode(digest).decode()
