@@ -108,13 +108,13 @@ def words_of(groups: Sequence[Iterable[str]]) -> list[list[Word]]:
     others = counts.sum(axis=0) - counts
     tried = sum(len(group) >= FEW for group in texts)
     odds, errors = log_odds(counts)
-    least = float(-special.ndtri(_SURE / 2 / max(tried * len(terms), 1)))
+    tests = max(tried * len(terms), 1)
+    least = float(-special.ndtri(_SURE / 2 / tests))
     distinctive: list[list[Word]] = []
     for number, group in enumerate(texts):
         z = odds[number] / errors[number]
-        order = np.lexsort((np.arange(len(terms)), -z))[
-            : _LISTED if len(group) >= FEW else 0
-        ]
+        order = np.lexsort((np.arange(len(terms)), -z))
+        order = order[: _LISTED if len(group) >= FEW else 0]
         columns = [
             counts[number],
             others[number],

@@ -25,7 +25,7 @@ from siamese_news.errors import InputError
 from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import Content, Scorer, open_scorer
-from siamese_news.scoring.scorer import ScoreParts
+from siamese_news.scoring.scorer import Neighbor, ScoreParts
 from siamese_news.search.scan import Block
 from siamese_news.text.token_ids import Side, TokenIds
 
@@ -190,7 +190,7 @@ def explain(
     article_reader = opened([article.full_text])
     whole = article_reader.scores(texts)[0]
     spans = sentence_spans(article)
-    sentences = [article.full_text[a:b] for a, b in spans]
+    sentences = [article.full_text[start:end] for start, end in spans]
     reader = Reader(model, article, sentences)
     scores = np.tile(whole, (len(spans), 1))
     for start in range(0, len(reader.read), _TOGETHER):
@@ -321,16 +321,7 @@ class Reader:
             lexical=lexical,
             dense=score - lexical - by_surface - by_neighbors,
             surface=by_surface,
-            neighbors=[
-                NeighborPost(
-                    None,
-                    self._text_of(neighbor.ids),
-                    neighbor.weight,
-                    neighbor.added,
-                    neighbor.ids.tobytes(),
-                )
-                for neighbor in parts.neighbors
-            ],
+            neighbors=list(map(self._neighbor, parts.neighbors)),
             feedback=feedback,
             rest=score - feedback - float(contributions.sum()),
             sentences=[
@@ -347,6 +338,16 @@ class Reader:
             check=check(score, contributions - expected, without, self._lengths),
         )
 
+    def _neighbor(self, neighbor: Neighbor) -> NeighborPost:
+        """A similar post before it is looked up in the pool."""
+        return NeighborPost(
+            post=None,
+            text=self._text_of(neighbor.ids),
+            weight=neighbor.weight,
+            added=neighbor.added,
+            key=neighbor.ids.tobytes(),
+        )
+
     def _terms(
         self, post: Post, parts: ScoreParts, article: NDArray[np.float32]
     ) -> list[Term]:
@@ -355,16 +356,16 @@ class Reader:
         fields = self._fields(post)
         terms = []
         for name in dict.fromkeys([*parts.terms, *dense, *parts.surface]):
+            words = name.split()
+            with_words = [
+                field for field, tokens in fields.items() if tokens.issuperset(words)
+            ]
             term = Term(
-                name,
-                parts.terms.get(name, 0.0),
-                dense.get(name, 0.0),
-                parts.surface.get(name, 0.0),
-                tuple(
-                    field
-                    for field, tokens in fields.items()
-                    if tokens.issuperset(name.split())
-                ),
+                term=name,
+                lexical=parts.terms.get(name, 0.0),
+                dense=dense.get(name, 0.0),
+                surface=parts.surface.get(name, 0.0),
+                fields=tuple(with_words),
             )
             if term.contribution:
                 terms.append(term)
