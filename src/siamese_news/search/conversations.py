@@ -73,11 +73,10 @@ class Links:
             if parent or thread:
                 flat.extend((hash(post.id), hash(parent or ""), hash(thread or "")))
         links = np.array(flat, np.int64).reshape(-1, 3)
-        up, down = (
-            links[np.argsort(links[:, n], kind="stable")].T.copy() for n in (0, 1)
-        )
-        self._children, self._parents, self._threads = up
-        self._replies, self._answered = down[:2]
+        by_child = np.argsort(links[:, 0], kind="stable")
+        by_parent = np.argsort(links[:, 1], kind="stable")
+        self._children, self._parents, self._threads = links[by_child].T.copy()
+        self._replies, self._answered, _ = links[by_parent].T.copy()
         self._keys: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -92,10 +91,9 @@ class Links:
 
     def below(self, post: int) -> list[int]:
         """The posts that answer this one, in the order of the files."""
-        first, last = (
-            np.searchsorted(self._answered, post, side) for side in ("left", "right")
-        )
-        replies: list[int] = self._replies[first:last].tolist()
+        first = np.searchsorted(self._answered, post, side="left")
+        end = np.searchsorted(self._answered, post, side="right")
+        replies: list[int] = self._replies[first:end].tolist()
         return replies
 
     def key(self, post: int) -> int:

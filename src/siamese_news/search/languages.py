@@ -118,6 +118,6 @@ def is_sure(post: Post, language: str) -> bool:
 
 
 def _said(post: Post) -> str:
-    return (
-        (metadata_text(post, "lang") or UNKNOWN).replace("_", "-").split("-")[0].lower()
-    )
+    declared = metadata_text(post, "lang") or UNKNOWN
+    language, _, _ = declared.replace("_", "-").partition("-")
+    return language.lower()

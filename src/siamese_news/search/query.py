@@ -354,13 +354,9 @@ class Query:
     def columns(self) -> tuple[str, ...]:
         """The columns that are written."""
         hidden = self.key is not None
-        left_out = (
-            {"text", "terms", "link"}
-            if self.ids_only
-            else {"link"}
-            if hidden
-            else set()
-        )
+        left_out = {"link"} if hidden else set()
+        if self.ids_only:
+            left_out = {"text", "terms", "link"}
         names = tuple(name for name in RANKED if name not in left_out)
         author = ("author",) if self.author or hidden else ()
         return (*names, *author, "x", "y") if self.map else (*names, *author)

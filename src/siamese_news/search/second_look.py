@@ -64,7 +64,8 @@ class SecondLook:
         if self._posts is not None:
             return self._posts
         near = int(np.count_nonzero(scores >= _NEAR * MILLION))
-        deciding = round(MOST * float(self._deciding(number, agreed).max()))
+        share = float(self._deciding(number, agreed).max())
+        deciding = round(MOST * share)
         return min(max(_TIMES * near, LEAST, deciding), MOST)
 
     def added(
@@ -123,13 +124,11 @@ def _vectors(folder: Path) -> Similar:
         ):
             cosines: NDArray[np.float32] = vectors @ article
             if share:
-                nearest = np.argsort(-np.round(cosines[:_AMONG], 6), kind="stable")[
-                    :_NEAREST
-                ]
+                rounded = np.round(cosines[:_AMONG], 6)
+                nearest = np.argsort(-rounded, kind="stable")[:_NEAREST]
                 mean = vectors[nearest].mean(axis=0)
-                moved = article + np.float32(share * _LEADING) * mean / np.linalg.norm(
-                    mean
-                )
+                weight = np.float32(share * _LEADING)
+                moved = article + weight * mean / np.linalg.norm(mean)
                 cosines = vectors @ (moved / np.linalg.norm(moved))
             encoded.append(cosines)
         return np.stack(encoded)
