@@ -11,7 +11,7 @@ function name() {
     picture.setAttribute("role", "group");
     picture.setAttribute("aria-label", "Picture");
   });
-  document.querySelectorAll(".md-typeset table code:not(.short)").forEach((code) => {
+  document.querySelectorAll(".md-typeset :not(pre) > code:not(.short)").forEach((code) => {
     if (code.textContent.length < 20) code.classList.add("short");
   });
   document.querySelectorAll(".md-code__nav").forEach((nav, number) => {
