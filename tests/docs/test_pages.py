@@ -155,20 +155,21 @@ def test_configurations_that_are_shown_compose(line):
     if "siamese_news.data" in line:
         return  # a program without a configuration
     name = re.search(r"siamese_news\.(\w+)", line)[1]
-    groups = [
-        word.partition(",")[0]
-        for word in words
-        if "." not in word.partition("=")[0] and not word.startswith("hydra")
-    ]
+    options = {}
+    for word in words:
+        key, _, values = word.partition("=")
+        if not key.startswith("hydra") and "<name>" not in values:
+            options[key] = [
+                f"'{value}'" if "<" in value else value for value in values.split(",")
+            ]
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
-        for word in words:
-            key, _, values = word.partition("=")
-            if key.startswith("hydra") or "<name>" in values:
-                continue
-            others = groups if "." in key else []
-            for value in values.split(","):
-                value = f"'{value}'" if "<" in value else value
-                compose(name, overrides=[*others, f"{key}={value}"])
+        # The whole line, as often as the longest list of values is long.
+        for number in range(max(map(len, options.values()), default=0)):
+            chosen = [
+                f"{key}={values[min(number, len(values) - 1)]}"
+                for key, values in options.items()
+            ]
+            compose(name, overrides=chosen)
 
 
 def test_named_options_exist():
