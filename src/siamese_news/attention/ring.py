@@ -37,7 +37,8 @@ def _spread(
             yield key, source, slice(0, count), slice(0, 1)
             continue
         first = min(max(0, -offset), count)
-        stop = max(min(count, sources[source].shape[-1] - offset), first)
+        last_columns = sources[source].shape[-1] - offset
+        stop = max(min(count, last_columns), first)
         yield key, source, slice(first, stop), slice(first + offset, stop + offset)
 
 
@@ -178,22 +179,19 @@ class RingAttention(Attention):
             sides.append(embeddings)
         states = torch.cat([*sides, relay[:, None]], 1)
         query = self._unit(self._split(self.query(nodes)))  # (B, S, H, head_dim)
-        keys = self._contexts(
-            self._unit(self._split(self.key(states))), mask, embeddings
-        )
-        values = self._contexts(self._split(self.value(states)), mask, embeddings)
+        key_states = self._unit(self._split(self.key(states)))
+        value_states = self._split(self.value(states))
+        keys = self._contexts(key_states, mask, embeddings)
+        values = self._contexts(value_states, mask, embeddings)
         scores = torch.stack([(query * key).sum(-1) for key in keys], -1) * self.scale
-        real = self._windows(mask)
-        if embeddings is not None:
-            real.append(mask)
-        real.append(torch.ones_like(mask))
+        real = torch.stack(self._real(mask, embeddings is not None), -1)  # (B, S, K)
         # (B, H, S, K), as the weights are recorded.
-        weights = self._weigh(
-            scores.transpose(1, 2), torch.stack(real, -1)[:, None], -1
-        )
+        weights = self._weigh(scores.transpose(1, 2), real[:, None], -1)
+        # For each key (B, S, H, 1).
         shares = weights.transpose(1, 2).unsqueeze(-1).to(query.dtype).unbind(-2)
         mixed = [share * value for share, value in zip(shares, values, strict=True)]
-        return self._joined(sum(mixed[1:], mixed[0]).flatten(2))
+        total = sum(mixed[1:], mixed[0])
+        return self._joined(total.flatten(2))
 
     def _contexts(
         self, states: Tensor, mask: Tensor, embeddings: Tensor | None
@@ -251,13 +249,13 @@ class RingAttention(Attention):
             itself = None if embedded is None else self._memory(embedded[tile])
             if alphas is not None:
                 where = Tile(
-                    self.radius,
-                    length,
-                    tile.start,
-                    tile.stop,
-                    halo.start,
-                    self.scale,
-                    with_embedding,
+                    radius=self.radius,
+                    length=length,
+                    start=tile.start,
+                    stop=tile.stop,
+                    halo=halo.start,
+                    scale=self.scale,
+                    itself=with_embedding,
                 )
                 own_keys = (None, None) if itself is None else itself
                 mixed = RingLoop.apply(
@@ -267,15 +265,10 @@ class RingAttention(Attention):
                 assert bias is not None
                 middle = tile.start - halo.start
                 sources, places = self._sources(window, middle, itself, with_embedding)
-                hub = [side[..., texts].contiguous() for side in relays]
-                if hub[0].shape[-1] == 1:
-                    places.append((len(sources), None))
-                else:
-                    hub = [repeated(side, tile) for side in hub]
-                    places.append((len(sources), 0))
-                mixed = self._attend(
-                    query, [*sources, hub], tuple(places), bias[:, tile].contiguous()
-                )
+                hub, offset = _relays_of(relays, texts, tile)
+                places.append((len(sources), offset))
+                tile_bias = bias[:, tile].contiguous()
+                mixed = self._attend(query, [*sources, hub], tuple(places), tile_bias)
             joined = mixed.flatten(0, 1)
             to = updated[:, tile] if in_place else None
             if self.output is not None:
@@ -296,7 +289,8 @@ class RingAttention(Attention):
         """
         beyond = self.radius if tile.stop - tile.start < length else 0
         first = max(tile.start - beyond, 0) // 16 * 16
-        return slice(first, -(-(tile.stop + beyond) // 16) * 16)
+        end = -(-(tile.stop + beyond) // 16) * 16
+        return slice(first, end)
 
     def _sources(
         self,
@@ -328,8 +322,8 @@ class RingAttention(Attention):
         """Mix the values of a tile: (H, head_dim, M)."""
         keys, values = zip(*sources, strict=True)
         scores = _Dot.apply(query, bias, places, *keys) * self.scale
-        weights = self._weigh(scores[None], None, 2)[0].to(query.dtype)
-        return _Mix.apply(weights, places, *values)
+        weights = self._weigh(scores[None], None, 2)[0]
+        return _Mix.apply(weights.to(query.dtype), places, *values)
 
     def _project(self, linear: nn.Linear, columns: Columns) -> Tensor:
         """(H, head_dim, M)."""
@@ -344,13 +338,23 @@ class RingAttention(Attention):
 
     def _bias(self, mask: Tensor, with_embedding: bool, like: Tensor) -> Tensor:
         """(K, M): 0 where there is a key, -inf at padding and beyond the text's ends."""
-        padded = F.pad(mask, (self.radius, self.radius))
-        length = mask.shape[1]
-        real = [
-            padded[:, shift : shift + length] for shift in range(2 * self.radius + 1)
-        ]
+        real = torch.stack(self._real(mask, with_embedding)).flatten(1)
+        bias = like.new_zeros(real.shape)
+        return bias.masked_fill_(~real, -math.inf)
+
+    def _real(self, mask: Tensor, with_embedding: bool) -> list[Tensor]:
+        """Which tokens (B, S) have each of the K keys: the window, themselves, the relay."""
+        real = self._windows(mask)
         if with_embedding:
             real.append(mask)
-        real.append(torch.ones_like(mask))
-        bias = like.new_zeros(len(real), mask.numel())
-        return bias.masked_fill_(~torch.stack(real).flatten(1), -math.inf)
+        return [*real, torch.ones_like(mask)]
+
+
+def _relays_of(
+    relays: Sequence[Tensor], texts: slice, tile: slice
+) -> tuple[list[Tensor], int | None]:
+    """Key and value of the relays of a tile's texts, and the offset of a token's own there."""
+    hub = [side[..., texts].contiguous() for side in relays]
+    if hub[0].shape[-1] == 1:
+        return hub, None
+    return [repeated(side, tile) for side in hub], 0

@@ -47,17 +47,17 @@ class StarAttention(Attention):
             states.append(relay[:, None])
             mask = F.pad(mask, (0, 1), value=True)
         if self.similarity == "cosine":  # the length of W_k h is needed, so no fold
-            keys = [self._unit(self._split(self.key(some))) for some in states]
+            keys = [self._unit(self._split(self.key(side))) for side in states]
             parts = [torch.einsum("bhd,bshd->bhs", query, key) for key in keys]
         else:
             folded = torch.einsum("bhd,hde->bhe", query, self._by_head(self.key))
-            parts = [folded @ some.transpose(1, 2) for some in states]
+            parts = [folded @ side.transpose(1, 2) for side in states]
         scores = torch.cat(parts, 2) if len(parts) > 1 else parts[0]
-        weights = self._weights(scores, mask)
-        shares = weights.to(nodes.dtype).split([some.shape[1] for some in states], 2)
-        mixed = sum(share @ some for share, some in zip(shares, states, strict=True))
-        mixed = torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
-        return self._joined(mixed.flatten(1))
+        weights = self._weights(scores, mask).to(nodes.dtype)
+        shares = weights.split([side.shape[1] for side in states], 2)
+        mixed = sum(share @ side for share, side in zip(shares, states, strict=True))
+        values = torch.einsum("bhe,hde->bhd", mixed, self._by_head(self.value))
+        return self._joined(values.flatten(1))
 
     def _by_modules(
         self, query: Tensor, relay: Tensor, nodes: Tensor, mask: Tensor
