@@ -136,11 +136,9 @@ def _matrices(tile: Tile, states: Sequence[Tensor | None]) -> list[_Matrix]:
 
 
 def _matrix(states: Tensor | None, shift: int) -> _Matrix:
-    return (
-        _Matrix()
-        if states is None
-        else _Matrix(states.data_ptr(), shift, states.shape[-1])
-    )
+    if states is None:
+        return _Matrix()
+    return _Matrix(states.data_ptr(), shift, states.shape[-1])
 
 
 @functools.lru_cache(maxsize=1)
@@ -153,11 +151,13 @@ def _run(name: str, arguments: ctypes.Structure, count: int, numbers: int) -> No
     """Call a loop for all of `count` heads or rows; ctypes lets other threads run meanwhile."""
     threads = 1 if numbers < SMALL else min(torch.get_num_threads(), count)
     ends = [ctypes.c_int64(count * part // threads) for part in range(threads + 1)]
-    each = functools.partial(getattr(library()[0], name), ctypes.byref(arguments))
+    function = getattr(library()[0], name)
+    part_of = functools.partial(function, ctypes.byref(arguments))
     if threads == 1:
-        each(*ends)
+        part_of(*ends)
     else:
-        list(_pool(os.getpid(), threads).map(each, ends[:-1], ends[1:]))
+        pool = _pool(os.getpid(), threads)
+        list(pool.map(part_of, ends[:-1], ends[1:]))
 
 
 class _Rows(ctypes.Structure):

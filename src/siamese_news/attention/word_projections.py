@@ -52,7 +52,9 @@ class Words:
     def dense(self, rows: Tensor, mask: Tensor) -> Tensor:
         """The vectors of tokens (B, S, E), zero at padding; rows and mask (B, S)."""
         vectors = nn.functional.embedding(rows, self.vectors)
-        return vectors * mask[:, :, None] if is_traced() or not mask.all() else vectors
+        if is_traced() or not mask.all():
+            vectors = vectors * mask[:, :, None]
+        return vectors
 
     def through(self, linear: nn.Linear) -> Tensor:
         """The projection of each word: (U, out), computed once."""
@@ -75,7 +77,8 @@ class WordColumns(Columns):
     @override
     def through(self, linear: nn.Linear) -> Tensor:
         # Whole rows and a transpose: columns of a large table would each miss the cache.
-        return self.words.through(linear).index_select(0, self.rows).t().contiguous()
+        of_words = self.words.through(linear)  # (U, out)
+        return of_words.index_select(0, self.rows).t().contiguous()
 
 
 def tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, slice]]:
@@ -90,9 +93,10 @@ def tiles(batch: int, length: int, size: int | None) -> Iterator[tuple[slice, sl
     even = 16 // math.gcd(length, 16)  # this many texts fill a multiple of 16 columns
     rows = rows // even * even or rows
     for first in range(0, batch, rows):
-        last = min(first + rows, batch)
-        for start in range(first * length, last * length, size):
-            yield slice(first, last), slice(start, min(start + size, last * length))
+        texts = slice(first, min(first + rows, batch))
+        end = texts.stop * length
+        for start in range(first * length, end, size):
+            yield texts, slice(start, min(start + size, end))
 
 
 def repeated(texts: Tensor, tile: slice) -> Tensor:
