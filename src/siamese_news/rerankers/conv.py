@@ -83,7 +83,9 @@ class WindowMax(torch.autograd.Function):
         words = rows[:, None].expand(-1, weights.shape[1], -1)
         for j in range(width):
             place = winner + j if j else winner
-            token = place if width == 1 else (place - (width - 1)).clamp_(0, tokens - 1)
+            token = place
+            if width > 1:
+                token = (place - (width - 1)).clamp_(0, tokens - 1)
             word = words.gather(2, token).view(-1, filters)
             if to_projected is not None:
                 scaled = padded.gather(2, place).mul_(gradient).view(-1, filters)
@@ -137,7 +139,8 @@ def _in_slabs(
     step = max(1, _SLAB // max(1, text_bytes))
     for start in range(0, texts, step):
         part = order[start : start + step]
-        reaching = (ends[start : start + step, None] > torch.arange(windows)).sum(dim=0)
+        part_ends = ends[start : start + step, None]
+        reaching = (part_ends > torch.arange(windows)).sum(dim=0)
         some = projected.new_full((len(part), queries, filters), -torch.inf)
         won = None if winner is None else winner.new_zeros(some.shape)
         texts_of_part = rows[part], weights[part], valid[part]
@@ -173,9 +176,8 @@ def _scan(
         first = max(0, width - 1 - window)  # the rows of the kernel that meet a token
         for j in range(first, min(width, tokens + width - 1 - window)):
             token = window - (width - 1) + j
-            words = kernel_rows.index_select(0, rows[:count, token] * width + j)[
-                :, None
-            ]
+            kernel_row = rows[:count, token] * width + j
+            words = kernel_rows.index_select(0, kernel_row)[:, None]
             if j == first:
                 torch.mul(columns[:count, token], words, out=value)
             else:

@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor
 
-#: The numbers of values of `exact_features` and `link_features`.
-EXACT, LINK = 4, 3
+#: The number of values of `exact_features`.
+EXACT = 4
+#: The number of values of `link_features`.
+LINK = 3
 
 
 def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tensor:
@@ -17,15 +19,16 @@ def exact_features(query_ids: Tensor, post_ids: Tensor, weights: Tensor) -> Tens
     frequency, weights = _frequency(query_ids, post_ids, weights)
     total = weights.sum(dim=1).clamp(min=1e-6)
     present = (frequency > 0).float()
-    return torch.stack(
-        [
-            present.sum(dim=1) / (query_ids >= 0).sum(dim=1).clamp(min=1),
-            (present * weights).sum(dim=1) / total,
-            (frequency / (frequency + 1) * weights).sum(dim=1) / total,
-            torch.log1p((post_ids >= 0).sum(dim=1).float()) / 4,
-        ],
-        dim=1,
-    )
+    saturated = frequency / (frequency + 1)
+    words = (query_ids >= 0).sum(dim=1)
+    length = (post_ids >= 0).sum(dim=1)
+    features = [
+        present.sum(dim=1) / words.clamp(min=1),
+        (present * weights).sum(dim=1) / total,
+        (saturated * weights).sum(dim=1) / total,
+        torch.log1p(length.float()) / 4,
+    ]
+    return torch.stack(features, dim=1)
 
 
 def link_features(
@@ -39,15 +42,14 @@ def link_features(
     """
     in_post, weights = _frequency(query_ids, post_ids, weights)
     in_link = links[:, 1:]
+    in_either = in_link | (in_post > 0)
     total = weights.sum(dim=1).clamp(min=1e-6)
-    return torch.stack(
-        [
-            links[:, 0].float(),
-            (in_link * weights).sum(dim=1) / total,
-            ((in_link | (in_post > 0)) * weights).sum(dim=1) / total,
-        ],
-        dim=1,
-    )
+    features = [
+        links[:, 0].float(),
+        (in_link * weights).sum(dim=1) / total,
+        (in_either * weights).sum(dim=1) / total,
+    ]
+    return torch.stack(features, dim=1)
 
 
 def _frequency(

@@ -107,7 +107,8 @@ class Aggregate(nn.Module):
             assert encoded is not None
             query = pair.per_post(zero_padding(pair.query, pair.query_mask))
             both = torch.cat([encoded, query.to(encoded)], dim=-1)
-            scores = self.gate(torch.tanh(self.joint(both))).squeeze(-1).float()
+            hidden = torch.tanh(self.joint(both))
+            scores = self.gate(hidden).squeeze(-1).float()
             # A softmax of our own: a query without a token must give zeros, not NaN.
             scores = scores.masked_fill(~mask, -torch.inf)
             highest = scores.amax(1, keepdim=True).clamp(min=-1e30)
@@ -218,9 +219,8 @@ class SamCNN(nn.Module):
         token = pair.per_post(numbers.view(pair.query_mask.shape))[texts, places]
         # The product of a query token and a word is computed once.
         words = len(posts.words)
-        products, rows = torch.unique(
-            token[:, None] * words + posts.rows[texts], return_inverse=True
-        )
+        numbers_of_products = token[:, None] * words + posts.rows[texts]
+        products, rows = torch.unique(numbers_of_products, return_inverse=True)
         query = embedding(products // words, pair.query.flatten(0, 1))
         vectors = query * embedding(products % words, posts.words)
         mask = posts.mask[texts]
