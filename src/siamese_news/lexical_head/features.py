@@ -23,9 +23,9 @@ def bigram_ids(ids: Ids) -> Ids:
     """The ids of the pairs of neighbors, in their order: one fewer than the words."""
     left = ids[:-1].astype(np.uint64)
     right = ids[1:].astype(np.uint64)
-    mixed = finalized(
-        (left * np.uint64(0x9E3779B97F4A7C15)) ^ (right + np.uint64(0x7F4A7C15))
-    )
+    by_left = left * np.uint64(0x9E3779B97F4A7C15)
+    by_right = right + np.uint64(0x7F4A7C15)
+    mixed = finalized(by_left ^ by_right)
     return (mixed >> np.uint64(3)).astype(np.int64) + FIRST_BIGRAM
 
 
@@ -53,9 +53,8 @@ def counted(texts: Sequence[Ids]) -> tuple[Ids, Ids, Ids, int]:
     # The rows are short, so sorting each by itself is many times faster than all ids at once.
     shape = (len(joined), np.iinfo(np.int64).max)
     ones = np.ones(len(joined.flat), np.bool_)
-    by_row = sparse.csr_array(
-        (ones, joined.flat, joined.offsets), shape=shape, copy=True
-    )
+    entries = (ones, joined.flat, joined.offsets)
+    by_row = sparse.csr_array(entries, shape=shape, copy=True)
     by_row.sort_indices()
     rows = joined.rows
     ids = by_row.indices
@@ -76,12 +75,13 @@ def distinct_with_bigrams(texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
     features = np.empty(offsets[-1], np.int64)
     # Each text's words, and then its pairs.
     shift = offsets[:-1] - joined.offsets[:-1]
-    features[np.arange(len(flat)) + np.repeat(shift, lengths)] = flat
-    shift = offsets[:-1] + lengths - (np.cumsum(pairs) - pairs)
+    places_of_words = np.arange(len(flat)) + np.repeat(shift, lengths)
+    features[places_of_words] = flat
+    pairs_before = np.cumsum(pairs) - pairs
+    shift = offsets[:-1] + lengths - pairs_before
+    places_of_pairs = np.arange(pairs.sum()) + np.repeat(shift, pairs)
     inside = rows[:-1] == rows[1:]  # no pair reaches into the next text
-    features[np.arange(pairs.sum()) + np.repeat(shift, pairs)] = bigram_ids(flat)[
-        inside
-    ]
+    features[places_of_pairs] = bigram_ids(flat)[inside]
     return distinct(TokenIds(features, offsets))
 
 
@@ -90,9 +90,10 @@ def mean_factors(texts: Sequence[Ids], factors: Factors) -> NDArray[Any]:
     joined = TokenIds.of(texts)
     different, place = np.unique(joined.flat, return_inverse=True)
     keys = joined.rows * max(len(different), 1) + place  # one number for each (row, id)
-    _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    _, pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
     flat = np.concatenate([*factors, np.zeros(0, np.float32)])
-    return np.bincount(place, weights=flat, minlength=len(counts)) / counts
+    sums = np.bincount(pair, weights=flat, minlength=len(counts))
+    return sums / counts
 
 
 def groups(ids: Ids, words: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -123,10 +124,10 @@ def places_among(columns: Ids, ids: Ids) -> tuple[NDArray[np.bool_], Ids]:
 
 def unit_rows(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     """Rows of length 1; zeros stay zeros."""
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    return sparse.csr_matrix(
-        sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows
-    )
+    squares = rows.multiply(rows).sum(axis=1)
+    lengths = np.sqrt(np.asarray(squares).ravel())
+    lengths[lengths == 0] = 1.0
+    return sparse.csr_matrix(sparse.diags_array(1 / lengths) @ rows)
 
 
 def blocks(texts: Iterable[Ids]) -> Iterator[list[Ids]]:

@@ -141,11 +141,9 @@ class TermHead:
 
     def features(self, ids: Ids) -> Ids:
         """The ids of a text's words, then of its pairs."""
-        return (
-            np.concatenate([ids, bigram_ids(ids)])
-            if self.options.bigram_weight
-            else ids
-        )
+        if not self.options.bigram_weight:
+            return ids
+        return np.concatenate([ids, bigram_ids(ids)])
 
     def feature_factors(self, factors: NDArray[Any]) -> NDArray[Any]:
         """The factors of a text's words, then of its pairs (`features`)."""
@@ -155,11 +153,9 @@ class TermHead:
 
     def distinct(self, texts: Sequence[Ids]) -> tuple[Ids, Ids, int]:
         """(row, id) pairs of the texts' features without repetitions, and how many texts."""
-        return (
-            distinct_with_bigrams(texts)
-            if self.options.bigram_weight
-            else distinct(texts)
-        )
+        if not self.options.bigram_weight:
+            return distinct(texts)
+        return distinct_with_bigrams(texts)
 
     def background(self) -> TermWeights:
         """Weights by the background IDF."""
@@ -208,7 +204,8 @@ def bigram_counters(texts: Iterable[Ids]) -> NDArray[np.uint8]:
     for block in blocks(texts):
         _, pairs, _ = distinct([bigram_ids(ids) for ids in block])
         counts += np.bincount(pairs % BIGRAM_BUCKETS, minlength=BIGRAM_BUCKETS)
-    return np.rint(np.log1p(counts) * _STEPS).clip(0, 255).astype(np.uint8)
+    steps = np.rint(np.log1p(counts) * _STEPS)
+    return steps.clip(0, 255).astype(np.uint8)
 
 
 def mean_vectors(
@@ -232,16 +229,16 @@ def mean_vectors(
         rows, ids, count = terms.distinct(posts)
         means = None
         if factors is not None:
-            of_post = [
-                terms.feature_factors(post_factors) for post_factors in factors[number]
-            ]
-            means = mean_factors([terms.features(post) for post in posts], of_post)
+            features = [terms.features(post) for post in posts]
+            feature_factors = list(map(terms.feature_factors, factors[number]))
+            means = mean_factors(features, feature_factors)
         vectors = weights.posts(rows, ids, count, columns, means)
         paired = columns >= FIRST_BIGRAM
         mean = sparse.csr_matrix((1, len(columns)), dtype=np.float32)
         for group, share in ((~paired, 1 - phrases), (paired, phrases)):
-            mine = vectors @ sparse.diags_array(group.astype(np.float32))
-            sums = np.asarray(unit_rows(mine).sum(axis=0)).reshape(1, -1)
-            mean = mean + share * unit_rows(sparse.csr_matrix(sums))
+            of_group = vectors @ sparse.diags_array(group.astype(np.float32))
+            sums = unit_rows(of_group).sum(axis=0)
+            direction = unit_rows(sparse.csr_matrix(np.asarray(sums).reshape(1, -1)))
+            mean = mean + share * direction
         parts.append(mean)
     return sparse.csr_matrix(sparse.vstack(parts), dtype=np.float32)

@@ -42,11 +42,12 @@ class TermWeights:
     def of(self, ids: Ids) -> NDArray[Any]:
         """The weights of ids."""
         weights = np.empty(len(ids))
-        mine = groups(ids, len(self.vocabulary))
-        for group, table, place in zip(
-            mine, self.tables, places(ids, self.tables), strict=True
+        masks = groups(ids, len(self.vocabulary))
+        places_of_groups = places(ids, self.tables)
+        for mask, table, place in zip(
+            masks, self.tables, places_of_groups, strict=True
         ):
-            weights[group] = table[place]
+            weights[mask] = table[place]
         return weights
 
     def articles(
@@ -62,31 +63,34 @@ class TermWeights:
         vectors = self._article_rows(texts, columns, factors, lead=True)
         words = self.options.focused_pool.headline
         if self.headline and words:
-            first = self._article_rows(
-                [ids[:words] for ids in texts], columns, factors, lead=False
-            )
+            headlines = [ids[:words] for ids in texts]
+            first = self._article_rows(headlines, columns, factors, lead=False)
             vectors = (1 - self.headline) * vectors + self.headline * first
         return sparse.csr_matrix(vectors)
 
     def _article_rows(
         self, texts: Sequence[Ids], columns: Ids, factors: Factors, *, lead: bool
     ) -> sparse.csr_matrix:
+        """(texts, C) the vectors; with `lead`, words at the beginning of a text count more."""
         rows = []
         columns_of = []
         values = []
         for row, (text, row_factors) in enumerate(zip(texts, factors, strict=True)):
-            for share, ids, by in self._parts(text, row_factors[: len(text)]):
+            for share, occurrences, by in self._parts(text, row_factors[: len(text)]):
                 ids, first, place, counts = np.unique(
-                    ids, return_index=True, return_inverse=True, return_counts=True
+                    occurrences,
+                    return_index=True,
+                    return_inverse=True,
+                    return_counts=True,
                 )
-                means = np.bincount(place, weights=by, minlength=len(ids)) / counts
-                weights = self.of(ids) * (1 + np.log(counts)) * means
+                sums = np.bincount(place, weights=by, minlength=len(ids))
+                weights = self.of(ids) * (1 + np.log(counts)) * (sums / counts)
                 if lead:
                     weights = weights / (1 + first / self.options.lead_half_life)
-                length = np.linalg.norm(weights)
+                length = np.linalg.norm(weights) or 1.0
                 rows.append(np.full(len(ids), row))
                 columns_of.append(np.searchsorted(columns, ids))
-                values.append(share * weights / (length if length > 0 else 1.0))
+                values.append(share * weights / length)
         return _csr(values, rows, columns_of, (len(texts), len(columns)))
 
     def _parts(
@@ -95,11 +99,9 @@ class TermWeights:
         """Share in the score, ids and factors of the words, and of the pairs if they count."""
         phrases = self.options.bigram_weight
         words = (1 - phrases, text, factors)
-        return (
-            [words, (phrases, bigram_ids(text), bigram_factors(factors))]
-            if phrases
-            else [words]
-        )
+        if not phrases:
+            return [words]
+        return [words, (phrases, bigram_ids(text), bigram_factors(factors))]
 
     def posts(
         self,
@@ -132,12 +134,10 @@ class TermWeights:
         """
         scales = []
         for group, typical in zip(_words_and_pairs(ids), self.typical, strict=True):
-            squares = np.bincount(
-                rows[group], weights=weights[group] ** 2, minlength=posts
-            )
-            scale = (1 - self.options.pivot) * typical + self.options.pivot * np.sqrt(
-                squares
-            )
+            group_squares = weights[group] ** 2
+            squares = np.bincount(rows[group], group_squares, minlength=posts)
+            lengths = np.sqrt(squares)
+            scale = (1 - self.options.pivot) * typical + self.options.pivot * lengths
             scale[scale == 0] = 1.0
             scales.append(scale)
         return scales
@@ -167,21 +167,23 @@ class PoolCounts:
     def of(self, ids: Ids) -> NDArray[np.float64]:
         """How many posts have each of some features; those that share a counter, all of them."""
         counts_of = np.zeros(len(ids))
-        mine = groups(ids, len(self.counts[0]))
-        for group, counts, place in zip(
-            mine, self.counts, places(ids, self.counts), strict=True
+        masks = groups(ids, len(self.counts[0]))
+        places_of_groups = places(ids, self.counts)
+        for mask, counts, place in zip(
+            masks, self.counts, places_of_groups, strict=True
         ):
-            counts_of[group] = counts[place]
+            counts_of[mask] = counts[place]
         return counts_of
 
     def typical(self, weights: TermWeights) -> list[float]:
         """Root mean square length of the posts' vectors, of words and of pairs."""
-        squares = [
-            float((counts * np.resize(table, len(counts)) ** 2).sum())
-            for counts, table in zip(self.counts, weights.tables, strict=True)
-        ]
-        means = [(squares[0] + squares[1]), squares[2]]
-        return [float(np.sqrt(mean / max(self.posts, 1))) or 1.0 for mean in means]
+        squares = []
+        for counts, table in zip(self.counts, weights.tables, strict=True):
+            weight_of_counter = np.resize(table, len(counts))
+            squares.append(float((counts * weight_of_counter**2).sum()))
+        of_words, of_unknown, of_pairs = squares
+        sums = [of_words + of_unknown, of_pairs]
+        return [float(np.sqrt(total / max(self.posts, 1))) or 1.0 for total in sums]
 
 
 def _words_and_pairs(ids: Ids) -> tuple[NDArray[Any], NDArray[Any]]:
