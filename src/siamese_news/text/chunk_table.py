@@ -258,7 +258,8 @@ class ChunkTable:
         self._unknown = {}
 
     def _call(self, name: str, *arguments: Any) -> int:
-        return int(getattr(library(), name)(ctypes.byref(self._chunks), *arguments))
+        function = getattr(library(), name)
+        return int(function(ctypes.byref(self._chunks), *arguments))
 
 
 def _filled(array: Ids, start: int, values: Ids) -> Ids:
@@ -296,8 +297,7 @@ def _joined(parts: Sequence[TokenIds]) -> TokenIds:
     for part in parts:
         unknown |= part.unknown
         lengths.append(part.lengths)
-    return TokenIds(
-        np.concatenate([part.flat for part in parts]),
-        np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
-        dict(sorted(unknown.items())),
-    )
+    flat = np.concatenate([part.flat for part in parts])
+    ends = np.cumsum(np.concatenate(lengths))
+    by_id = dict(sorted(unknown.items()))
+    return TokenIds(flat, np.concatenate([[0], ends]), by_id)

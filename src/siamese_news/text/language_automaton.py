@@ -28,12 +28,13 @@ class Automaton:
         self._priors = np.asarray(detector.nb_pc, np.float32)
         self._languages: list[str] = list(detector.nb_classes)
         # Some languages are there twice, in two alphabets.
-        first = {code: n for n, code in reversed(list(enumerate(self._languages)))}
-        self._doubles = [
-            (first[code], number)
-            for number, code in enumerate(self._languages)
-            if first[code] != number
-        ]
+        self._doubles: list[tuple[int, int]] = []
+        first: dict[str, int] = {}
+        for number, code in enumerate(self._languages):
+            if code in first:
+                self._doubles.append((first[code], number))
+            else:
+                first[code] = number
 
     def classify(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """The likeliest language of each text and its probability, as the detector has them."""
@@ -48,9 +49,8 @@ class Automaton:
         """(T, L) of T texts and L languages; 0 in the second place of a language."""
         lengths = np.array([len(text) for text in texts], np.int64)
         rows, outputs = self._visits(texts, lengths)
-        different, counts = np.unique(
-            rows * len(self._outputs) + outputs, return_counts=True
-        )
+        keys = rows * len(self._outputs) + outputs
+        different, counts = np.unique(keys, return_counts=True)
         rows, outputs = np.divmod(different, len(self._outputs))
         features, columns = np.unique(outputs, return_inverse=True)
         shape = (len(texts), len(features))
@@ -59,7 +59,8 @@ class Automaton:
         scores = visits @ self._weights[features].astype(np.float32) + self._priors
         # A text without any feature could be in every language.
         scores[np.diff(visits.indptr) == 0] = 0.0
-        scores /= np.sqrt(np.maximum(lengths, 1)).astype(np.float32)[:, None]
+        roots = np.sqrt(np.maximum(lengths, 1)).astype(np.float32)
+        scores /= roots[:, None]
         np.exp(scores - scores.max(axis=1, keepdims=True), out=scores)
         scores /= scores.sum(axis=1, keepdims=True)
         for first, second in self._doubles:

@@ -41,10 +41,9 @@ class TokenIds(Sequence[Ids]):
         if isinstance(texts, TokenIds):
             return texts
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        flat = np.concatenate([*texts, np.zeros(0, np.int64)]).astype(
-            np.int64, copy=False
-        )
-        return cls(flat, np.concatenate([[0], np.cumsum(lengths)]), unknown or {})
+        flat = np.concatenate([*texts, np.zeros(0, np.int64)])
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return cls(flat.astype(np.int64, copy=False), offsets, unknown or {})
 
     @property
     def lengths(self) -> Ids:
@@ -67,11 +66,10 @@ class TokenIds(Sequence[Ids]):
         """The texts of these rows, in their order."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
-        ends = np.cumsum(lengths)
-        places = np.repeat(starts - (ends - lengths), lengths) + np.arange(
-            lengths.sum()
-        )
-        return TokenIds(self.flat[places], np.concatenate([[0], ends]), self.unknown)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        shifts = np.repeat(starts - offsets[:-1], lengths)
+        places = shifts + np.arange(len(shifts))
+        return TokenIds(self.flat[places], offsets, self.unknown)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -164,9 +162,8 @@ class ChunkIds(dict[str, tuple[int, ...]]):
             flat.extend(chain.from_iterable(map(look_up, text.split())))
             ends.append(len(flat))
         ids = np.array(flat, np.int64)
-        unknown = {
-            id: self._unknown[id] for id in np.unique(ids[ids >= self._words]).tolist()
-        }
+        unknown_ids = np.unique(ids[ids >= self._words]).tolist()
+        unknown = {id: self._unknown[id] for id in unknown_ids}
         return TokenIds(ids, np.array(ends, np.int64), unknown)
 
 
