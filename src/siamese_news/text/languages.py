@@ -79,7 +79,8 @@ def languages_of(texts: Sequence[str]) -> list[str | None]:
         for row, text in words.items():
             languages[row] = _detected(text, _SURE)
         return languages
-    detected = _automaton().classify(list(map(_plain, words.values())))
+    plain_texts = list(map(_plain, words.values()))
+    detected = _automaton().classify(plain_texts)
     for (row, text), (code, confidence) in zip(words.items(), detected, strict=True):
         # Sums in another order differ in their last digits.
         near = abs(confidence - _SURE) < _ROUNDING

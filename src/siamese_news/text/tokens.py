@@ -276,9 +276,9 @@ class Tokenizer:
             self._joined(lowered, tokens)
         elif kind == "smile":
             # One nose and one mouth: ":-)))" is ":)", "<3333" is "<3".
-            tokens.append(
-                lowered[0] + lowered[1:].lstrip("-")[:1] if piece[0] != "<" else "<3"
-            )
+            eyes = lowered[0]
+            mouth = lowered[1:].lstrip("-")[:1]
+            tokens.append("<3" if eyes == "<" else eyes + mouth)
         elif kind == "dots":
             tokens.append("...")
         else:

@@ -398,9 +398,9 @@ def _floats(line: bytes) -> int:
         line.decode("utf-8")
     except ValueError:
         return 0
-    return sum(
-        1 for _ in takewhile(_is_number, reversed(line.rstrip().split(b" ")[1:]))
-    )
+    _, *parts = line.rstrip().split(b" ")
+    numbers = takewhile(_is_number, reversed(parts))
+    return len(list(numbers))
 
 
 def _is_number(part: bytes) -> bool:
