@@ -92,15 +92,17 @@ class Spool:
         self._file.close()
 
     def __iter__(self) -> Iterator[Block]:
-        for number, count, *ends in self.index:
-            posts = _SpooledPosts(count, partial(self._rows, *ends[:2]), self._post)
-            if len(ends) == 2:
+        for number, count, start, posts_end, *ends in self.index:
+            read = partial(self._rows, start, posts_end)
+            posts = _SpooledPosts(count, read, self._post)
+            if not ends:
                 yield Block(number, posts, [post.text for post in posts])
                 continue
-            flat = np.frombuffer(self._read(*ends[1:3]), np.int64)
-            lengths = np.frombuffer(self._read(*ends[2:4]), np.int32)
+            ids_end, lengths_end, unknown_end = ends
+            flat = np.frombuffer(self._read(posts_end, ids_end), np.int64)
+            lengths = np.frombuffer(self._read(ids_end, lengths_end), np.int32)
             offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-            unknown = dict(orjson.loads(self._read(*ends[3:5])))
+            unknown = dict(orjson.loads(self._read(lengths_end, unknown_end)))
             yield Block(number, posts, TokenIds(flat, offsets, unknown))
 
     def _read(self, start: int, end: int) -> bytearray:

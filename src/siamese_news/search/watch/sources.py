@@ -110,34 +110,13 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
     events: list[Event] = []
     for lines in _piped(fields):
         if lines and skip < 0:
-            first = zlib.crc32(lines.partition(b"\n")[0])
-            skip = seen["bytes"] if seen.get("first") == first else 0
-            if skip:
-                events = [
-                    Event(
-                        "skipped",
-                        f"{name}: begins as before; earlier posts are skipped",
-                    )
-                ]
-            elif seen:
-                events = [
-                    Event(
-                        "continued",
-                        f"{name}: read as the continuation of earlier input",
-                    )
-                ]
-            if not skip:
-                seen = {
-                    "bytes": 0,
-                    "crc": 0,
-                    "lines": seen.get("lines", 0),
-                    "first": first,
-                }
-                seen["looked"] = min(len(lines), _READ)
+            seen, skip, events = _beginning(name, lines, seen)
         head += lines[: max(seen.get("looked", 0) - len(head), 0)]
         if skip > 0:
             crc = zlib.crc32(lines[:skip], crc)
-            lines, skip = lines[skip:], max(skip - len(lines), 0)
+            skip_later = max(skip - len(lines), 0)
+            lines = lines[skip:]
+            skip = skip_later
             if not skip and crc != seen["crc"]:
                 raise InputError(f"{name}: {_OTHER}")
         if not lines:
@@ -159,6 +138,32 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
         events = []
     if skip > 0:
         raise InputError(f"{name}: {_OTHER}")
+
+
+def _beginning(
+    name: str, lines: bytes, seen: dict[str, Any]
+) -> tuple[dict[str, Any], int, list[Event]]:
+    """The cursor of a stream that begins with these lines, and how many bytes of it to skip.
+
+    `seen` is the cursor of the run before; an event tells what became of it.
+    """
+    first = zlib.crc32(lines.partition(b"\n")[0])
+    skip = seen["bytes"] if seen.get("first") == first else 0
+    if skip:
+        remark = f"{name}: begins as before; earlier posts are skipped"
+        return seen, skip, [Event("skipped", remark)]
+    events = []
+    if seen:
+        remark = f"{name}: read as the continuation of earlier input"
+        events = [Event("continued", remark)]
+    fresh = {
+        "bytes": 0,
+        "crc": 0,
+        "lines": seen.get("lines", 0),
+        "first": first,
+        "looked": min(len(lines), _READ),
+    }
+    return fresh, 0, events
 
 
 def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
@@ -216,10 +221,9 @@ def cut(data: bytes) -> tuple[bytes, bytes]:
 def _is_whole(line: bytes, fields: Mapping[str, Any]) -> bool:
     """Whether a line is one JSON object, to which nothing can be added."""
     stream: Any = io.BufferedReader(io.BytesIO(line.removeprefix(BOM_UTF8)))
+    encoding = check_encoding(fields["encoding"] or UTF8)
     try:
-        decode_object(
-            as_utf8(stream, check_encoding(fields["encoding"] or UTF8)).read()
-        )
+        decode_object(as_utf8(stream, encoding).read())
     except BadRow:
         return False
     return True
