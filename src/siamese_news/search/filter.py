@@ -217,14 +217,13 @@ def filter_remarks(opened: OpenQuery, outcome: Outcome) -> list[str]:
     query = opened.query
     cut = outcome.cut
     assert cut is not None and outcome.listed is not None
-    named = (
-        f"{query.min_score:g}" if query.threshold is None else f"{query.threshold:g}"
-    )
-    if query.threshold is not None:
-        here = (
-            "no score here" if cut.score is None else f"a score of {cut.score:.3f} here"
-        )
-        named = f"{named} of relevance ({here})"
+    if query.threshold is None:
+        named = f"{query.min_score:g}"
+    else:
+        here = "no score here"
+        if cut.score is not None:
+            here = f"a score of {cut.score:.3f} here"
+        named = f"{query.threshold:g} of relevance ({here})"
     scores = outcome.scores
     return [
         *share_remarks(outcome.listed, outcome.searched, named, scores),

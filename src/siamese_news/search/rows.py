@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 
 import numpy as np
 
@@ -137,6 +137,5 @@ def _tell_languages(rows: Iterable[ResultRow]) -> None:
 def _best_first(ranking: Ranking) -> list[Post]:
     """The first posts of all lists, then the second ones, as many as a map shows."""
     heads = [ranked[:MAP_POINTS] for ranked in ranking]
-    return [
-        item.post for line in zip_longest(*heads) for item in line if item is not None
-    ]
+    in_turn = chain.from_iterable(zip_longest(*heads))
+    return [item.post for item in in_turn if item is not None]

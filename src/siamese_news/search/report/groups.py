@@ -86,8 +86,8 @@ def compare(
 ) -> Comparison:
     """Compare groups of the posts found by a name of their metadata, a column, or one of `TIMES`.
 
-    `known` are id and values of posts, of all that were searched if `pool` is set, otherwise of
-    those found; their ``group`` takes precedence over `by`.
+    `values_of_posts` has ids and values, of all posts that were searched if `pool` is set, otherwise
+    of those found; their ``group`` takes precedence over `by`.
     """
     post_of = {post.id: post for post in reversed(data.posts)}
     named: dict[str, str] = {}

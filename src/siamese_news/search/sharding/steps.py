@@ -126,14 +126,12 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             ids.write("\n".join([*names, ""]).encode())
             hashes.extend(map(stable_hash, names))
             here = stream.places[: len(rows)]
-            places.extend(here)
-            # Where a platform gives each id once, one with another text is no other post.
-            given_once = [stream.detected[place >> 40].platform_ids for place in here]
-            texts.extend(
-                0 if once else crc32(post.text.encode())
-                for post, once in zip(rows, given_once, strict=True)
-            )
             del stream.places[: len(rows)]
+            places.extend(here)
+            for post, place in zip(rows, here, strict=True):
+                # Where a platform gives each id once, one with another text is no other post.
+                once = stream.detected[place >> 40].platform_ids
+                texts.append(0 if once else crc32(post.text.encode()))
             block_window = window(rows)
             block = Block(number, block_window, content_of(scorer, block_window))
             spool.add(block)
