@@ -152,20 +152,20 @@ class ArticleVectors:
         self.columns = np.unique(all_features)
         self.kept = np.ones(len(articles), np.float32)
         self.moved = articles.dense.astype(np.float64)
-        factors = None
+        by_list = None
         if feedback is not None and posts:
-            expanded = [bool(article_posts) for article_posts in lists]
-            self.kept[:] = 1 - np.where(expanded, feedback.shares, 0.0)
+            counts = [len(article_posts) for article_posts in lists]
+            is_expanded = np.array(counts) > 0
+            self.kept[:] = 1 - np.where(is_expanded, feedback.shares, 0.0)
             vectors, factors = articles.reader.of_best(posts, feedback.cached_vectors)
-            self._move_towards(vectors, [len(article_posts) for article_posts in lists])
+            self._move_towards(vectors, counts)
+            if factors is not None:
+                remaining = iter(factors)
+                by_list = [list(islice(remaining, count)) for count in counts]
         self.kept_dense = self.kept.copy()
         for article, (leading, share) in (leaders or {}).items():
             self._lead(article, leading, share)
 
-        by_list = None
-        if factors is not None:
-            remaining = iter(factors)
-            by_list = [list(islice(remaining, len(posts))) for posts in lists]
         self.groups = []
         for degree in np.unique(degrees).tolist():
             weights = articles.background

@@ -278,7 +278,8 @@ class TextTable:
         order = np.argsort(all_keys, kind="stable")
         self._keys = all_keys[order]
         counts = np.array([len(article_keys) for article_keys in keys], np.int64)
-        self._articles = np.repeat(np.arange(len(keys), dtype=np.int32), counts)[order]
+        articles = np.arange(len(keys), dtype=np.int32)
+        self._articles = np.repeat(articles, counts)[order]
         self._values = _joined(values, np.float32)[order]
 
     def find(

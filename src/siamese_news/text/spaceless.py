@@ -22,8 +22,8 @@ def ranges(code_points: list[int]) -> str:
     """A character class body of these ascending code points, as ranges."""
     parts = []
     for _, group in groupby(enumerate(code_points), lambda pair: pair[1] - pair[0]):
-        run = [code for _, code in group]
-        parts.append(f"{re.escape(chr(run[0]))}-{re.escape(chr(run[-1]))}")
+        run = [chr(code) for _, code in group]
+        parts.append(f"{re.escape(run[0])}-{re.escape(run[-1])}")
     return "".join(parts)
 
 
