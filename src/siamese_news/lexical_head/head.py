@@ -27,8 +27,9 @@ from siamese_news.text.content_words import smoothed_idf
 
 # A model folder keeps the logarithm of a pair's counter in a byte.
 _STEPS = 16
-# Bounds of typical lengths, the upper one in weights of the rarest words.
-_SHORTEST, _LONGEST = 0.001, 100
+# Bounds of typical lengths.
+_SHORTEST = 0.001
+_LONGEST = 100  # in weights of the rarest words
 
 
 class TermHead:
@@ -166,8 +167,8 @@ class TermHead:
         rule = self.options.focused_pool
         share = degree * rule.pool
         idfs = [
-            mine ** (1 - share) * smoothed_idf(counts, pool.posts, add=1.0) ** share
-            for mine, counts in zip(self._idfs(), pool.counts, strict=True)
+            idf ** (1 - share) * smoothed_idf(counts, pool.posts, add=1.0) ** share
+            for idf, counts in zip(self._idfs(), pool.counts, strict=True)
         ]
         weights = self._weights(
             idfs, [1.0, 1.0], headline=degree * rule.headline_weight

@@ -52,9 +52,9 @@ class Group:
         if self.vectors is not self.unexpanded:
             matrices.append(self.vectors)
         for vectors in matrices:
-            mine = slice(vectors.indptr[row], vectors.indptr[row + 1])
-            ids = vectors.indices[mine]
-            values = vectors.data[mine]
+            entries = slice(vectors.indptr[row], vectors.indptr[row + 1])
+            ids = vectors.indices[entries]
+            values = vectors.data[entries]
             for paired in (False, True):
                 group = (columns[ids] >= FIRST_BIGRAM) == paired
                 before = np.linalg.norm(values[group])

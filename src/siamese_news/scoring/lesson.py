@@ -171,10 +171,10 @@ def _word_views(
     if not (confirms or smooths):
         return views
     every = range(len(setting))
-    for some, union, lists in candidates.together(every, options.agreement.posts):
+    for members, union, lists in candidates.together(every, options.agreement.posts):
         posts = setting.read.of_candidates(candidates, union.tolist())
-        lexical, dense = articles.heads(posts, some)
-        for row, (article, keys) in enumerate(zip(some, lists, strict=True)):
+        lexical, dense = articles.heads(posts, members)
+        for row, (article, keys) in enumerate(zip(members, lists, strict=True)):
             places = np.searchsorted(union, keys)
             words = lexical[row, places]
             if smooths and not setting.foreign[article]:

@@ -96,10 +96,10 @@ class MixtureScorer(Scorer):
             return [Evidence() for _ in articles]
         candidates = self.lesson.pool.candidates
         evidence_of = {}
-        for some, union, lists in candidates.together(articles, COMPARED):
+        for members, union, lists in candidates.together(articles, COMPARED):
             posts = self.setting.read.of_candidates(candidates, union.tolist())
-            scores = self.basis.scores(posts)[some]
-            for article, keys, line in zip(some, lists, scores, strict=True):
+            scores = self.basis.scores(posts)[members]
+            for article, keys, line in zip(members, lists, scores, strict=True):
                 places = np.searchsorted(union, keys)
                 evidence_of[article] = self._evidence(
                     self.lesson, article, keys.tolist(), line[places]

@@ -58,14 +58,14 @@ class PassageScores:
         self._options = options
         keys = [np.zeros(0, np.uint64)] * len(articles)
         values = [np.zeros(0, np.float32)] * len(articles)
-        for some, union, lists in candidates.together(
+        for members, union, lists in candidates.together(
             range(len(articles)), options.posts
         ):
             texts = [candidates.text(key) for key in union.tolist()]
-            words = self._words(TokenIds.of(texts, candidates.unknown), some)
+            words = self._words(TokenIds.of(texts, candidates.unknown), members)
             lengths = _post_lengths(words)
             turned = sparse.csr_matrix(words.features.T)
-            for article, article_posts in zip(some, lists, strict=True):
+            for article, article_posts in zip(members, lists, strict=True):
                 passages, _ = self._passages(words, article)
                 by_word = (passages @ turned).toarray().T  # (W, Q)
                 places = np.searchsorted(union, article_posts)
@@ -91,8 +91,8 @@ class PassageScores:
         Both are by word id and have the same sum.
         """
         articles, _, added = self._table.find(posts.ids, posts.whole_text_vectors)
-        mine = added[articles == article]
-        if not len(mine) or not mine[0]:
+        bonuses = added[articles == article]
+        if not len(bonuses) or not bonuses[0]:
             return {}, {}
         words = self._words(posts.ids, [article])
         passages, counts = self._passages(words, article)
@@ -105,7 +105,7 @@ class PassageScores:
         shares = sparse.diags_array(_row(counts, best)) @ words.present
         times = np.maximum(_sums(shares, axis=0), 1.0)
         by_article = shares @ (_sums(weighted, axis=0) / times)
-        scale = float(mine[0]) / by_post.sum()
+        scale = float(bonuses[0]) / by_post.sum()
         return by_id(words.ids, by_post * scale), by_id(words.ids, by_article * scale)
 
     def _words(self, posts: TokenIds, articles: Sequence[int]) -> Words:

@@ -64,8 +64,8 @@ class PoolState:
 
     def merge(self, other: "PoolState") -> None:
         """Add the statistics of other posts of the same pool, for the same articles."""
-        for mine, theirs in zip(self.counts.counts, other.counts.counts, strict=True):
-            mine += theirs
+        for counts, more in zip(self.counts.counts, other.counts.counts, strict=True):
+            counts += more
         self.counts.posts += other.counts.posts
         self.surface += other.surface
         self.about += other.about

@@ -211,12 +211,12 @@ class SmoothedScores:
         """Article, and of its best posts the keys, word ids, scores before, and neighbors."""
         candidates = self._candidates
         last_content: tuple[bytes, float] | None = None
-        for some, union, lists in candidates.together(articles, candidates.count):
+        for members, union, lists in candidates.together(articles, candidates.count):
             posts = self._reader.of_candidates(candidates, union.tolist())
             terms = unit_terms(posts, self._weights)
             vectors = _vectors(posts)
-            before = self._score(posts, some).astype(np.float64)
-            for line, article, keys in zip(before, some, lists, strict=True):
+            before = self._score(posts, members).astype(np.float64)
+            for line, article, keys in zip(before, members, lists, strict=True):
                 places = np.searchsorted(union, keys)
                 gate = float(self._gates[article])
                 content = (keys.tobytes(), gate)
