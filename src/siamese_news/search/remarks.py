@@ -18,8 +18,9 @@ from siamese_news.utils.terminal import counted
 WEAK = 0.02
 """Posts that share a rare word with an article, or two common ones, score above this."""
 
-# Share of a pool from which a filter may have kept too much, in pools of at least so many posts.
-_LARGE_SHARE, _FEWEST_POSTS = 0.2, 100
+# Share of a pool from which a filter may have kept too much.
+_LARGE_SHARE = 0.2
+_FEWEST_POSTS = 100  # of the pool
 
 _NAMED = 3
 _ALIKE = 0.8  # share of common posts from which two lists are nearly the same
@@ -151,8 +152,8 @@ def same_lists_remarks(lists: Mapping[str, set[int]], posts: int) -> list[str]:
     """
     alike: dict[str, None] = {}
     some = [item for item in lists.items() if 0 < len(item[1]) <= posts / 2][:_MOST]
-    for (name, mine), (other, theirs) in combinations(some, 2):
-        if len(mine & theirs) >= _ALIKE * len(mine | theirs):
+    for (name, rows), (other, other_rows) in combinations(some, 2):
+        if len(rows & other_rows) >= _ALIKE * len(rows | other_rows):
             alike |= {name: None, other: None}
     if not alike:
         return []

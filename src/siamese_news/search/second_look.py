@@ -24,8 +24,11 @@ from siamese_news.model.loading import ExternalModel, first_words, is_cross_enco
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.extras import needs
 
-LEAST, MOST = 200, 5000
-"""The least and the largest number of posts that are read unless the user sets it."""
+LEAST = 200
+"""The least number of posts that are read unless the user sets it."""
+
+MOST = 5000
+"""The largest number of posts that are read unless the user sets it."""
 
 _NEAR = 0.1  # a post with this score looks near
 _TIMES = 2  # as many posts as look near are read, times this
@@ -99,8 +102,8 @@ class SecondLook:
         self, number: int, agreed: NDArray[np.floating]
     ) -> NDArray[np.floating]:
         """How far vectors decide for the seeds of a list, from 0 to 1."""
-        mine = agreed[self._rows(number)]
-        return np.zeros(len(mine)) if self._pairs else mine
+        of_list = agreed[self._rows(number)]
+        return np.zeros(len(of_list)) if self._pairs else of_list
 
 
 Similar = Callable[

@@ -216,8 +216,8 @@ def explain_nearest(
     explained_of: dict[int, Explained] = {}
     for number in np.unique(best).tolist():
         rows = np.flatnonzero(best == number).tolist()
-        mine = [posts[row] for row in rows]
-        explained = explain(model, articles[number], mine, scorer, number)
+        closest = [posts[row] for row in rows]
+        explained = explain(model, articles[number], closest, scorer, number)
         explained_of.update(zip(rows, explained, strict=True))
     return [explained_of[row] for row in range(len(posts))]
 
@@ -295,14 +295,14 @@ class Reader:
         count = len(self._sentences)
         parts = scorer.parts_of(post.text, 0)
         # The article's vector is multiplied with the post's, and with those of its neighbors.
-        vector = np.zeros(self._model.output_dim, np.float32)
-        vector[: len(parts.article_vector)] = parts.article_vector
-        mine = self._model.encode_ids([self._ids], "article")[0]
-        article_terms = self._dense(self._ids, "article", vector)
-        post_terms = self._dense(self._ids, "article", mine)
+        counterpart = np.zeros(self._model.output_dim, np.float32)
+        counterpart[: len(parts.article_vector)] = parts.article_vector
+        article_vector = self._model.encode_ids([self._ids], "article")[0]
+        article_terms = self._dense(self._ids, "article", counterpart)
+        post_terms = self._dense(self._ids, "article", article_vector)
         # Sentences account for the article's own part of the score.
         by_words = sum(parts.article_terms.values())
-        by_vectors = float(mine @ vector)
+        by_vectors = float(article_vector @ counterpart)
         contributions = self._by_sentence(parts.article_terms)
         contributions += np.bincount(self._of_id, article_terms, count)
         expected = by_vectors * np.bincount(self._of_id, post_terms, count)
@@ -334,7 +334,7 @@ class Reader:
                 )
                 for number, text in enumerate(self._sentences)
             ],
-            terms=self._terms(post, parts, mine),
+            terms=self._terms(post, parts, article_vector),
             check=check(score, contributions - expected, without, self._lengths),
         )
 
@@ -372,14 +372,14 @@ class Reader:
         return sorted(terms, key=lambda term: -term.contribution)
 
     def _dense_terms(
-        self, post: Post, factor: float, mine: NDArray[np.float32]
+        self, post: Post, factor: float, article: NDArray[np.float32]
     ) -> Mapping[str, float]:
         """Each token's part of the cosine with the article's vector, times a factor."""
         tokens = self._model.tokens(post.text)
         ids, of_token = _joined(
             [self._model.vocabulary.ids([token]) for token in tokens]
         )
-        values = factor * self._dense(ids, "post", mine)
+        values = factor * self._dense(ids, "post", article)
         weights: defaultdict[str, float] = defaultdict(float)
         for number, value in zip(of_token.tolist(), values.tolist(), strict=True):
             weights[tokens[number]] += value

@@ -98,12 +98,12 @@ def compare(
             sizes[name] += 1
         if id in post_of:
             named[id] = name
-    mine: dict[str, list[ReportPost]] = {}
+    posts_by_name: dict[str, list[ReportPost]] = {}
     for id, post in post_of.items():
         if id in named:
-            mine.setdefault(named[id], []).append(post)
+            posts_by_name.setdefault(named[id], []).append(post)
     names = [name for name in sizes if name != NONE]
-    names.sort(key=lambda name: (-len(mine.get(name, ())), -sizes[name], name))
+    names.sort(key=lambda name: (-len(posts_by_name.get(name, ())), -sizes[name], name))
     rest = names[SHOWN:]
     rows = [(name, [name]) for name in names[:SHOWN]]
     if by in TIMES:
@@ -111,7 +111,7 @@ def compare(
     rows += [(f"other ({counted(len(rest), 'group')})", rest)] * bool(rest)
     rows += [(NONE, [NONE])] * (NONE in sizes)
     group_posts = [
-        [post for member in members for post in mine.get(member, ())]
+        [post for member in members for post in posts_by_name.get(member, ())]
         for _, members in rows
     ]
     texts = [_texts(data, posts) for posts in group_posts]

@@ -27,7 +27,8 @@ from siamese_news.search.watch.window import PostWindow
 from siamese_news.utils.files import GrowingFile, atomic_write, json_text
 from siamese_news.utils.terminal import counted
 
-_COMMIT, _STATUS = 1.0, 60.0  # seconds
+_COMMIT = 1.0  # seconds
+_STATUS = 60.0  # seconds
 # Counts on the console, and the name of one.
 _ODD = {
     "duplicates": "duplicate",
