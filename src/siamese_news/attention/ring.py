@@ -232,11 +232,8 @@ class RingAttention(Attention):
         relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
         with_embedding = embeddings is not None
         real = mask.flatten()
-        alphas = bias = None
-        if not self.record and 2 * self.radius + 2 + with_embedding <= MAX_KEYS:
-            alphas = head_alphas(self.sparsity, nodes)  # None where the loop cannot run
-        if alphas is None:
-            bias = self._bias(mask, with_embedding, nodes)
+        alphas = self._loop_alphas(nodes, with_embedding)
+        bias = None if alphas is not None else self._bias(mask, with_embedding, nodes)
         # A GPU is slow by many small steps, and its cache is not what they are cut for.
         whole = torch.is_grad_enabled() or self.record or nodes.device.type != "cpu"
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
@@ -281,6 +278,13 @@ class RingAttention(Attention):
             by_text = self.recorded[0].unflatten(-1, (batch, length))
             self.recorded = by_text.permute(2, 0, 3, 1)
         return updated.view(dim, batch, length).permute(1, 2, 0)
+
+    def _loop_alphas(self, nodes: Tensor, with_embedding: bool) -> Tensor | None:
+        """The alphas (H,) that the compiled loop takes; None where it cannot run."""
+        keys = 2 * self.radius + 2 + with_embedding
+        if self.record or keys > MAX_KEYS:
+            return None
+        return head_alphas(self.sparsity, nodes)
 
     def _halo(self, tile: slice, length: int) -> slice:
         """The columns of a tile and of its neighbors; whole texts have none beyond the tile.
