@@ -67,8 +67,7 @@ def test_a_damaged_loop_is_compiled_again(root, damage):
         path.with_suffix(".sha256").unlink()
     else:
         changed = whole[:-1] + bytes([whole[-1] ^ 1])
-        # In place of the file, which this process has loaded.
-        path.unlink()
+        path.unlink()  # not changed in place, because this process has loaded it
         path.write_bytes(
             {"half": whole[: len(whole) // 2], "empty": b""}.get(damage, changed)
         )
@@ -96,6 +95,7 @@ def test_a_loop_that_others_could_write_is_compiled_again(root):
 def test_a_loop_of_somebody_else_never_runs(root):
     load_library()
     path = loops(root)
+    path.unlink()  # a loaded library that changes in place ends the process with a bus error
     path.write_bytes(b"planted")
     path.with_suffix(".sha256").write_text(hashlib.sha256(b"planted").hexdigest())
     os.chown(path, NOBODY, NOBODY)
