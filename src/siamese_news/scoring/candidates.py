@@ -14,7 +14,7 @@ Keys = NDArray[np.uint64]
 
 # Candidates of several articles are read together, about so many at once.
 _TOGETHER = 20_000
-# An article's list is cut back when it has grown by this factor.
+# An article's list is cut back when it has grown by this factor, so that sorting costs little a post.
 _SLACK = 1.5
 
 
@@ -56,6 +56,11 @@ class Candidates:
     Ties are broken by the texts' keys, so the result is the same in whatever order posts are
     added, and two halves of a pool can be merged. `unknown` has at least the words outside the
     vocabulary in the texts, by id, where `add` got them.
+
+    Memory is bounded in two ways, and neither changes a result. A list that has grown by a factor of
+    `_SLACK` is cut back to `count`; from then on posts below its last score (`_least`) are not even
+    looked at. A text may be in several lists, so cutting drops none; once there are more than
+    `_limit` texts, those that are in no list any more are dropped together (`_forget`).
     """
 
     def __init__(self, articles: int, count: int) -> None:

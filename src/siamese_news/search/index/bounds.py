@@ -7,6 +7,11 @@ posts are left after that, so `Bounds.lexical` can count each word and pair once
 
 The error of a cosine with a rounded vector is at most the distance of the rounded vector from the
 true one (Cauchy and Schwarz); that distance is stored.
+
+Feedback moves the vector of an article from a (before) to b (now). With b = k a + r, where k a is the
+projection of b on a, a post p has b.p = k (a.p) + r.p, which is at most k times its earlier cosine
+plus the length of r, since p has length 1 (`Bounds.without_vectors`). So most posts are ruled out
+without another look at their vectors.
 """
 
 from dataclasses import dataclass
