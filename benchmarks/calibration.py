@@ -14,6 +14,7 @@ the others. The pools with few posts about each event (`few_pools`) are for the 
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -440,7 +441,10 @@ def main(arguments: list[str] | None = None) -> None:
     model = open_model(options.model)
     assert isinstance(model, TextModel)
     contents = labeled_pools(TESTS) if options.tests else dev_pools() | few_pools()
-    pools = [scored(model, name, *content) for name, content in contents.items()]
+    pools = []
+    for name, content in contents.items():
+        print(f"scoring {name}", file=sys.stderr)
+        pools.append(scored(model, name, *content))
     if options.tests:
         assert model.calibration is not None
         print(table_of([judged(model.calibration, pool) for pool in pools], "test"))

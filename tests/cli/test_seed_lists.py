@@ -286,3 +286,9 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
     )
     assert sum("paywalled" in r and "'stub'" in r for r in both) == 1
     assert sum(r.startswith("three: has little") for r in both) == 1 and len(both) == 2
+    # With another article about it, none is alone.
+    (tmp_path / "four.txt").write_text((tmp_path / "three.txt").read_text())
+    (remark,) = remarks("filter", ["one", "two", "three", "four"], *filtered)
+    assert remark.startswith(
+        "The seeds seem to tell several stories: 67% of their pairs"
+    )

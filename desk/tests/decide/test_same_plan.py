@@ -138,6 +138,14 @@ def test_a_plan_without_criteria_gets_none_on_the_screen(folder):
     assert not (folder / "mine.jsonl").exists()
 
 
+def test_goals_without_criteria_leave_them_open(folder):
+    goal = ("--results", folder / "scored.jsonl", "--find", "2")
+    labels = ("--labels", folder / "goal.jsonl")
+    assert run("annotate", *goal, *labels).exit_code == 0
+    done = run("annotate", *goal, *labels, "--criteria", "about the storm")
+    assert done.exit_code == 0 and "Relevant: about the storm" in done.stdout
+
+
 def test_other_criteria_in_python(folder):
     ids = [f"item {row}" for row in range(300)]
     given = (range(300, 0, -1), ids, folder / "python")

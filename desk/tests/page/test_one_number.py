@@ -204,3 +204,17 @@ def test_a_plan_fixes_what_counts_even_where_nothing_was_written(labeled):
     assert status == 400 and "criteria was left out" in json.loads(body)["error"]
     view = served.ask("/label")[1].decode()
     assert "readonly" in view and "Fixed with the plan." in view
+    assert served.ask("/api/settings", {"criteria": " "})[0] == 200  # the plan's own
+
+
+def test_criteria_of_goals_stay_where_the_form_of_the_certificate_is_blank(tmp_path):
+    for served, _, folder in begun(tmp_path, 30, 20):
+        served.json("/api/settings", {"criteria": "about the storm"})
+        goal = {"find": "5", "recall": "", "rule": "learn-first", "positives": "9"}
+        served.json("/api/goals", goal | {"confidence": ".95"})
+        assert "Fixed with the goals." in served.ask("/decide")[1].decode()
+        served.json("/api/settings", {"criteria": ""})
+        served.json("/api/plan", {"precision": ".9", "confidence": ".95", "budget": 20})
+        plan = folder / "searches" / "1" / "sheet.plan.json"
+        assert json.loads(plan.read_text())["criteria"] == "about the storm"
+        served.json("/api/settings", {"criteria": "about the storm"})

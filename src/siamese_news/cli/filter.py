@@ -130,7 +130,12 @@ def filter(
     share = f" ({listed / searched:.2%})" if searched else ""
     # An index omits posts of low scores.
     sure = scores.total and (listed or scores.of_all)
-    highest = f"; the highest score is {scores.highest:.3f}" if sure else ""
+    highest = ""
+    if sure and outcome.cut is not None:
+        highest = f"; the highest score is {scores.highest:.3f}"
+        relevance = outcome.cut.relevance_of(scores.highest)
+        if relevance is not None:
+            highest += f", a relevance of {relevance:.2f}"
     echo(f"{out}: {listed:,} of {counted(searched, 'post')}{share}{highest}")
 
 

@@ -123,6 +123,11 @@ class Cut:
         relevance: list[float | None] = self.relevance.of(0, scores).tolist()
         return relevance
 
+    def relevance_of(self, score: float) -> float | None:
+        """The relevance of a score, None where scores are not calibrated."""
+        (relevance,) = self.of(np.array([round(score * MILLION)]))
+        return relevance
+
     @property
     def score(self) -> float | None:
         """The least score; None where every post is kept, or none can be."""
@@ -137,9 +142,9 @@ class Cut:
         low = max(mean - error, 0.0)
         high = min(mean + error, 1.0)
         sentence = (
-            f"About {mean:.0%} of the posts kept are expected to be relevant. On development pools "
-            f"a list was off by {100 * error:.0f} points on average, which gives {low:.0%} to "
-            f"{high:.0%}. certify gives a guarantee."
+            f"About {mean:.0%} of the posts kept are expected to be relevant. That was off by "
+            f"{100 * error:.0f} points on average on development pools ({low:.0%} to {high:.0%}), and "
+            "by more in some lists. certify gives a guarantee."
         )
         return [sentence, *self.relevance.remarks()]
 

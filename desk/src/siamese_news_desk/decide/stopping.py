@@ -451,7 +451,8 @@ class Stopping(SamplingPlan):
         posts = options.get("posts")
         if path.exists():
             stopping = cls.resume(path, results=results, posts=posts)
-            stopping.expect_criteria(options.get("criteria", ""))
+            if stopping.plan["criteria"]:  # goals may be set before these are written
+                stopping.expect_criteria(options.get("criteria", ""))
             if options.get("needs_texts"):
                 stopping.expect_texts()
             planned = asdict(replace(stopping.goal, test=goal.test))

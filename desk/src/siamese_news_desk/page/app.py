@@ -361,9 +361,11 @@ def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
 def _keep_criteria(desk: Desk, typed: str) -> None:
     """Change what counts as relevant, unless a plan fixed it."""
     criteria = typed.strip()[:5000]
-    for work in _plans_that_fix_criteria(desk):
+    fixing = _plans_that_fix_criteria(desk)
+    for work in fixing:
         work.expect_criteria(criteria)
-    desk.project.update(criteria=criteria)
+    if not fixing:
+        desk.project.update(criteria=criteria)
 
 
 def _plans_that_fix_criteria(desk: Desk) -> list[Certification | Stopping]:
@@ -429,6 +431,7 @@ def _decide_values(desk: Desk) -> dict[str, Any]:
     size = len(project.load_results()) if ready else 0
     values: dict[str, Any] = {
         "planned": ready and certificate.planned,
+        "fixed": ready and bool(_plans_that_fix_criteria(desk)),
         "earlier": certificate.earlier(),
         "posts": size,
         "agreement": agreements(

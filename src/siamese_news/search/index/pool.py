@@ -73,9 +73,11 @@ class PostIndex(Pool):
             samples = [segment.sample for segment in self._segments]
             checksums = np.sort(np.concatenate([sample[:, 0] for sample in samples]))
             highest = checksums[:SAMPLE][-1]
+            posts: list[Post] = []
             for segment, sample in zip(self._segments, samples, strict=True):
                 rows = sample[sample[:, 0] <= highest, 1]
-                self._sample += map(segment.post, rows.tolist())
+                posts += map(segment.post, rows.tolist())
+            self._sample = posts
         return self._sample
 
     @override

@@ -216,11 +216,12 @@ class SamplingPlan:
         """
         planned = self.plan["criteria"]
         same = ledger.plain_criteria(criteria) == ledger.plain_criteria(planned)
-        if criteria and not same:
-            was = f"was {planned!r}" if planned else "was left out"
+        if criteria.strip() and not same:
+            was = f"was {planned!r}" if planned.strip() else "was left out"
             raise InputError(
-                f"{self.path}: criteria {was}, is {criteria!r}. What counts as relevant "
-                "is fixed with the plan: leave the new criteria out, or make a plan for them"
+                f"{self.path}: criteria {was}, is {criteria!r}. What counts as relevant is fixed with "
+                "the plan: leave the new criteria out, or make another plan with them, which pays "
+                "for this one if it is over the same posts"
             )
 
     @property
