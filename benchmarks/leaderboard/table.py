@@ -116,7 +116,8 @@ def leaderboard(
         if lacking and row.name not in skipped:
             lines.append(f"- {row.title}: not scored on {', '.join(lacking)}")
     if lines:
-        parts += ["## Rows not scored", "\n".join(lines)]
+        about_lines = "Where such a row has figures, they are those of the table before."
+        parts += ["## Not scored for this table", about_lines, "\n".join(lines)]
     about: Any = provenance()
     versions = ", ".join(
         f"{name} {version}" for name, version in about["versions"].items()
