@@ -116,7 +116,9 @@ def leaderboard(
         if lacking and row.name not in skipped:
             lines.append(f"- {row.title}: not scored on {', '.join(lacking)}")
     if lines:
-        about_lines = "Where such a row has figures, they are those of the table before."
+        about_lines = (
+            "Where such a row has figures, they are those of the table before."
+        )
         parts += ["## Not scored for this table", about_lines, "\n".join(lines)]
     about: Any = provenance()
     versions = ", ".join(
