@@ -48,10 +48,8 @@ def ways(workers: int) -> dict[str, list[Any]]:
         f"{workers} workers": ["--workers", workers],
     }
     if find_spec("ray"):
-        divided[f"{workers} workers on Ray"] = [
-            *("--engine", "ray"),
-            *("--workers", workers),
-        ]
+        options: list[Any] = ["--engine", "ray", "--workers", workers]
+        divided[f"{workers} workers on Ray"] = options
     return divided
 
 
@@ -72,13 +70,15 @@ def main() -> None:
         search: list[Any] = ["filter", "--articles", folder / "story.txt"]
         search += ["--posts", folder / "posts.jsonl", "--threshold", 0.5]
         rows: list[dict[str, str]] = []
-        seconds_of_one, bytes_of_one = 0.0, b""
+        seconds_of_one = 0.0
+        bytes_of_one = b""
         for way, options in ways(arguments.workers).items():
             out = folder / f"{len(rows)}.jsonl"
             seconds = clocked([*search, *options, "--out", out])
             written = out.read_bytes()
             if not rows:
-                seconds_of_one, bytes_of_one = seconds, written
+                seconds_of_one = seconds
+                bytes_of_one = written
             rows.append(
                 {
                     "real words": f"{way}, {arguments.posts:,} posts",

@@ -61,7 +61,7 @@ def after_rivals(
     seeds, seed_scores = _best_seeds(scores)
     factors = weights[:, seeds[0]].astype(np.float64)
     most = factors * seed_scores[0]  # (A, P) M by the best seed of each post
-    # Where the best seed is no full rival, another one may be more of one.
+    # If the best seed is not a full rival, a seed with a lower score may count more.
     rows, posts = np.nonzero((factors < 1) & (scores > 0))
     for place in range(1, len(seeds)):
         rivalry = weights[rows, seeds[place, posts]]

@@ -48,8 +48,9 @@ _HEAD = 150
 _FEWEST = 100
 _MOST = 200
 
-# Of all pairs of seeds of one story at most 3% have next to no words in common (38 articles on
-# Boston, 12 events of development data), of several stories 29% and more. Shorter seeds cannot tell.
+# Of all pairs of seeds of one story at most 3% have next to no words in common (38 articles on Boston,
+# and two events of usatoday-cnn's dev), of several stories 29% (all of that dev) to 96% (fox-comments)
+# have. Shorter seeds cannot tell.
 _APART = 0.2
 _FEWEST_APART = 25
 

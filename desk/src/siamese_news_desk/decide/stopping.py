@@ -442,6 +442,12 @@ class Stopping(SamplingPlan):
         # The labels for which verdicts were computed last, and these.
         self._latest: tuple[dict[str, str], dict[int, int]] | None = None
 
+    @property
+    @override
+    def fixes_criteria(self) -> bool:
+        """Goals are often set before anybody has written down what counts; these leave it open."""
+        return bool(self.plan["criteria"])
+
     @classmethod
     def start(
         cls, results: Path, path: Path, goal: Goal, **options: Unpack[PlanOptions]
@@ -451,8 +457,7 @@ class Stopping(SamplingPlan):
         posts = options.get("posts")
         if path.exists():
             stopping = cls.resume(path, results=results, posts=posts)
-            if stopping.plan["criteria"]:  # goals may be set before these are written
-                stopping.expect_criteria(options.get("criteria", ""))
+            stopping.expect_criteria(options.get("criteria", ""))
             if options.get("needs_texts"):
                 stopping.expect_texts()
             planned = asdict(replace(stopping.goal, test=goal.test))

@@ -369,16 +369,10 @@ def _keep_criteria(desk: Desk, typed: str) -> None:
 
 
 def _plans_that_fix_criteria(desk: Desk) -> list[Certification | Stopping]:
-    """The plan of the certificate, and that of goals if it names criteria.
-
-    Goals are often set before anybody has written down what counts; these leave it open.
-    """
-    plans: list[Certification | Stopping] = []
-    if desk.certificate.planned:
-        plans.append(desk.certificate.opened())
-    if desk.goals.planned and desk.goals.opened().plan["criteria"]:
-        plans.append(desk.goals.opened())
-    return plans
+    """The plans of the current search that fix what counts as relevant."""
+    both = (desk.certificate, desk.goals)
+    plans = [planned.opened() for planned in both if planned.planned]
+    return [plan for plan in plans if plan.fixes_criteria]
 
 
 def _label_values(desk: Desk) -> dict[str, Any]:

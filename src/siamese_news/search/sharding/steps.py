@@ -129,7 +129,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             del stream.places[: len(rows)]
             places.extend(here)
             for post, place in zip(rows, here, strict=True):
-                # Where a platform gives each id once, one with another text is no other post.
+                # A platform gives each id once, so an id with another text is the same post.
                 once = stream.detected[place >> 40].platform_ids
                 texts.append(0 if once else crc32(post.text.encode()))
             block_window = window(rows)

@@ -208,15 +208,20 @@ class SamplingPlan:
         """Raise an `InputError` if there is nothing to read of the best posts."""
         _expect_texts(self.texts, self.population, [])
 
+    @property
+    def fixes_criteria(self) -> bool:
+        """Whether what counts as relevant is fixed, even where the plan says nothing of it."""
+        return True
+
     def expect_criteria(self, criteria: str) -> None:
-        """Refuse other criteria than those of the plan; without any, its own are meant.
+        """Refuse other criteria than those that the plan fixes; without any, its own are meant.
 
         Raises:
             InputError: labels for the new criteria would count for what the plan says.
         """
         planned = self.plan["criteria"]
         same = ledger.plain_criteria(criteria) == ledger.plain_criteria(planned)
-        if criteria.strip() and not same:
+        if self.fixes_criteria and criteria.strip() and not same:
             was = f"was {planned!r}" if planned.strip() else "was left out"
             raise InputError(
                 f"{self.path}: criteria {was}, is {criteria!r}. What counts as relevant is fixed with "
