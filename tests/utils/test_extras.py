@@ -3,6 +3,7 @@
 import ast
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.bare import BareProcesses
 from tests.installed import WITH_DESK, needs_desk
 
 from siamese_news.errors import InputError, MissingExtraError
@@ -27,6 +27,15 @@ NAMES = {
     "sklearn": "scikit-learn",
     "markupsafe": "jinja2",
 }
+# A finder that a process takes up at its start: what it blocks is as if it were not installed.
+BLOCK = """
+import os, sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in os.environ["BLOCKED"].split(","):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Block())
+"""
 
 
 def slow(*values):
@@ -54,19 +63,21 @@ def third_party(sources):
                     yield path, NAMES.get(name, name.replace("_", "-"))
 
 
-@pytest.fixture(scope="module")
-def processes():
-    started = BareProcesses()
-    yield started
-    started.close()
-
-
 @pytest.fixture
-def without(tmp_path, processes):
+def without(tmp_path):
     """Run Python as it would run without some packages."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(BLOCK)
+    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
 
     def run(blocked, *arguments):
-        return processes.run(tmp_path, blocked, arguments)
+        return subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            env=os.environ | {"PYTHONPATH": path, "BLOCKED": blocked},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
 
     return run
 
@@ -541,7 +552,7 @@ def test_a_broken_package_is_not_called_absent(
     """A package that is installed, but whose import fails in its own file."""
     from openpyxl import Workbook
 
-    (files / "site" / module).mkdir(parents=True)
+    (files / "site" / module).mkdir()
     (files / "site" / module / "__init__.py").write_text(line + "\n")
     (files / "a.html").write_text(PAGE)
     (files / "a.pdf").write_bytes(b"%PDF-1.4\n")
