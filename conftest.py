@@ -73,8 +73,6 @@ def once():
         )
         patch.setattr(loading, "model_of", model_of)
         patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
-        # Tests kill processes, but never cut the power: nothing has to wait for the disk.
-        patch.setattr(os, "fsync", os.fstat)
         yield
 
 
