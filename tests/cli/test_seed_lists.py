@@ -292,3 +292,8 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
     assert remark.startswith(
         "The seeds seem to tell several stories: 67% of their pairs"
     )
+    # Two short ones of different stories suffice.
+    (tmp_path / "five.txt").write_text(FLOOD)
+    (tmp_path / "six.txt").write_text(OTHER)
+    (remark,) = remarks("filter", ["five", "six"], *filtered)
+    assert remark.startswith("The seeds seem to tell several stories: they have next")

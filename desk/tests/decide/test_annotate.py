@@ -528,7 +528,10 @@ def test_a_number_of_posts_promises_nothing_so_a_later_plan_does_not_pay_for_it(
     assert first.exit_code == 0, first.stderr
     second = run_with_input(folder, "y", *recall, "--seed", "2", labels="second.jsonl")
     assert (
-        second.exit_code == 2 and "already a plan over the same posts" in second.stderr
+        second.exit_code == 2
+        and "already a plan over the same posts" in second.stderr
+        and "add --again, which adds" in second.stderr
+        and "--withdraw" not in second.stderr  # annotate does not have it
     )
 
 

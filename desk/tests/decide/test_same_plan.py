@@ -119,6 +119,11 @@ def test_other_criteria_are_another_plan_that_is_said(folder):
     assert start(folder).exit_code == 0  # left out, they are those of the plan
 
 
+def test_blank_criteria_are_none(folder):
+    start(folder, "--criteria", " \t ")
+    assert read_sealed(folder / "sheet.plan.json", "plan")["criteria"] == ""
+
+
 def test_an_annotator_reads_the_criteria_of_the_plan(folder):
     start(folder, "--criteria", "about the flood")
     labels = ("--labels", folder / "mine.jsonl")
@@ -237,7 +242,12 @@ def test_a_finished_certificate_is_checked_after_a_later_change(folder):
 
 @pytest.mark.parametrize(
     "remedy",
-    [ANOTHER_FILE, ANOTHER_ORDER, ANOTHER_PLAN, further_plan(Fraction(1, 20), "")],
+    [
+        ANOTHER_FILE,
+        ANOTHER_ORDER,
+        ANOTHER_PLAN,
+        *[further_plan(Fraction(1, 20), "", replaceable=r) for r in (True, False)],
+    ],
 )
 def test_each_door_names_what_it_has(remedy):
     refused = PlanRefused("scored.jsonl: no; ", remedy)

@@ -110,14 +110,15 @@ def apart_remarks(model: AnyModel, articles: Sequence[Article]) -> list[str]:
         for article in articles
         if len(article.full_text.split()) >= _FEWEST_APART
     ]
-    if not (isinstance(model, TextModel) and model.terms and len(texts) > 2):
+    if not (isinstance(model, TextModel) and model.terms and len(texts) > 1):
         return []
     pairs = np.triu_indices(len(texts), 1)
     share = float((rival_weights(model, texts)[pairs] == 1).mean())
     if share < _APART:
         return []
+    pairs_apart = "they have" if len(texts) == 2 else f"{share:.0%} of their pairs have"
     return [
-        f"The seeds seem to tell several stories: {share:.0%} of their pairs have next to no words in "
+        f"The seeds seem to tell several stories: {pairs_apart} next to no words in "
         "common. They have one list here, in which posts about a part of them are low; rank makes "
         "a list for each seed, and a filter for each story keeps them apart."
     ]

@@ -413,7 +413,7 @@ def _refusal(
         f"{path}: there is already a plan over the same posts ({'; '.join([where, *changed])}). "
         "What is fixed before the first label cannot be changed afterwards, and trying again until "
         "a plan passes guarantees nothing: with five attempts, 21% of the certificates were false. ",
-        further_plan(cost, none),
+        further_plan(cost, none, replaceable=identity(plan)["kind"] != "stopping"),
     )
 
 

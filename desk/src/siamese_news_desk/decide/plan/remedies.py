@@ -49,8 +49,11 @@ ANOTHER_ORDER = Remedy(
 )
 
 
-def further_plan(cost: Fraction, remark: str) -> Remedy:
-    """What to do instead of a further plan, which would cost so much confidence."""
+def further_plan(cost: Fraction, remark: str, *, replaceable: bool) -> Remedy:
+    """What to do instead of a further plan, which would cost so much confidence.
+
+    `replaceable`: the command that makes such plans has ``--withdraw``.
+    """
     price = (
         "the error of the earlier plans to the new certificate: its chance of being wrong grows by "
         f"{float(cost):g}"
@@ -58,10 +61,15 @@ def further_plan(cost: Fraction, remark: str) -> Remedy:
     continued = "Continue with the first plan"
     later = "(you can add labels at any time)"
     stories = "Plans about different stories need"
+    either = f"To make a further one, add --again, which adds {price}"
+    if replaceable:
+        either = (
+            "To replace it, name it with --withdraw PLAN; to keep both, add --again. Either adds "
+            f"{price} (with --withdraw, if only targets and confidence change, that of all targets "
+            "together)"
+        )
     return Remedy(
-        f"{continued} {later}. To replace it, name it with --withdraw PLAN; to keep both, add "
-        f"--again. Either adds {price} (with --withdraw, if only targets and confidence change, "
-        f"that of all targets together). {stories} --criteria of their own{remark}",
+        f"{continued} {later}. {either}. {stories} --criteria of their own{remark}",
         f"{continued}, with its folder and its arguments {later}. To make a further one, pass "
         f"another_plan=True, which adds {price}. {stories} criteria= of their own{remark}",
         f"{continued} {later}. To make a further one, confirm it, which adds {price}. {stories} "

@@ -131,7 +131,7 @@ class SamplingPlan:
                 {"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts
             ],
             "earlier": [],
-            "criteria": options.get("criteria", ""),
+            "criteria": options.get("criteria", "").strip(),
             **(fields_of_kind or {}),
         }
         plan = plain_value(plan)  # names and arguments that are not UTF-8
