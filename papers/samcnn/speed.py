@@ -120,8 +120,16 @@ def _lay_out(results: Results) -> Content:
         return Content()
     rows = results[JOB]["rows"]
     training, scoring = (row["times faster"] for row in rows if row["system"] == "PAtt")
+    shown = [
+        {
+            **row,
+            "ms/pair": f"{row['ms/pair']:.2f}",
+            "times faster": f"{row['times faster']:.1f}",
+        }
+        for row in rows
+    ]
     return Content(
-        tables=[Table(f"Processor time of one thread, batches of {BATCH}", rows)],
+        tables=[Table(f"Processor time of one thread, batches of {BATCH}", shown)],
         outcome=f"PAtt trains {training:.1f} and scores {scoring:.1f} times as fast as MP-HCNN "
         f"here; printed: about {TIMES_FASTER} times.",
     )

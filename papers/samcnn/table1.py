@@ -55,18 +55,23 @@ def _jobs(setting: Setting) -> list[Job]:
     return [Job(JOB, run, minutes=0.5, data=data_of(setting), seeds=())]
 
 
-def _with_percent(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with the share of relevant candidates in percent, as the paper prints it."""
-    percent = f"{100 * row['relevant'] / row['candidates']:.2f}"
-    place = list(row).index("relevant") + 1
-    columns = list(row.items())
-    return dict([*columns[:place], ("%relevant", percent), *columns[place:]])
+def _as_printed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with the share of relevant candidates in percent, and two decimals."""
+    return {
+        "year": row["year"],
+        "topics": row["topics"],
+        "candidates": row["candidates"],
+        "relevant": row["relevant"],
+        "%relevant": f"{100 * row['relevant'] / row['candidates']:.2f}",
+        "query words": f"{row['query words']:.2f}",
+        "post words": f"{row['post words']:.2f}",
+    }
 
 
 def _lay_out(results: Results) -> Content:
     if JOB not in results:
         return Content()
-    rows = [_with_percent(row) for row in results[JOB]["rows"]]
+    rows = [_as_printed(row) for row in results[JOB]["rows"]]
     counted = {row["year"]: row for row in rows}
     same = [
         str(year)
