@@ -16,6 +16,9 @@ ifneq ($(wildcard ../shared/vectors),)
 export SIAMESE_NEWS_VECTORS ?= $(abspath ../shared/vectors)
 endif
 
+# Tests start hundreds of processes; without compiled modules each of them would compile its own.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install demo test test-all lint format types docs bench bench-check pretrained leaderboard \
 	reproduce build lock audit sbom fuzz clean
 

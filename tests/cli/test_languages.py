@@ -1,7 +1,9 @@
 """Seeds and posts in many languages, through the command that a user types."""
 
 import json
+from copy import copy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -319,6 +321,13 @@ def test_a_post_is_in_another_language_only_where_that_is_sure(text, seed, found
 def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path):
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+    # It takes half a second to decompress.
+    read = cache(LanguageIdentifier.from_model_file)
+    monkeypatch.setattr(
+        LanguageIdentifier,
+        "from_model_file",
+        lambda path, **options: copy(read(path, **options)),
+    )
     package = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     package.set_languages(languages._LANGUAGES)
     stories = [story["text"] for story in STORIES.values()][:12]

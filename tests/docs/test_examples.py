@@ -22,11 +22,8 @@ PRINTED = {
 @pytest.mark.parametrize(
     "name",
     [
-        *("plain_torch", "lora"),
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("sentence_transformers_module", "own_trainer")
-        ),
+        name if name == "plain_torch" else pytest.param(name, marks=pytest.mark.slow)
+        for name in PRINTED
     ],
 )
 def test_it_runs(tmp_path, name):

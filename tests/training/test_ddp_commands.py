@@ -264,7 +264,8 @@ def test_torchrun_names_a_killed_rank_and_ends_the_others(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("killed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
 def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed):
     endless = [
         "trainer=ddp4",

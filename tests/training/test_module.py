@@ -39,10 +39,10 @@ class Wrong(Encoder):
         ),
         (
             {"state_dict": {}, "siamese_news": {"format": 9}},
-            "has the format 9, expected 1; ",
+            "has the format 9, expected 2; ",
         ),
         (
-            {"state_dict": {}, "siamese_news": {"format": 1}},
+            {"state_dict": {}, "siamese_news": {"format": 2}},
             "its parts do not fit together",
         ),
         (

@@ -247,7 +247,7 @@ def test_what_the_root_exports_can_be_imported():
             "from siamese_news.model import Model",
             "Model needs torch.*\\[encoders\\]",
         ),
-        (
+        slow(
             "entmax",
             "from siamese_news import StarEncoder",
             "needs entmax.*\\[encoders\\]",
@@ -268,7 +268,8 @@ def test_an_import_says_what_is_missing(without, blocked, statement, words):
 
 
 @pytest.mark.parametrize(
-    "names", ["Article, Post, InputError", "StarEncoder, build_encoder, InputError"]
+    "names",
+    ["Article, Post, InputError", slow("StarEncoder, build_encoder, InputError")],
 )
 def test_records_and_encoders_need_no_extra(without, names):
     done = without(
@@ -452,7 +453,7 @@ def test_a_certificate_needs_nothing_of_evaluation_and_training(without, files):
     ("blocked", "package", "module", "extra", "option"),
     [
         ("hydra", "hydra-core", "train", "train", "--help"),
-        ("pytorch_lightning", "pytorch-lightning", "train", "train", "encoder=bag"),
+        slow("pytorch_lightning", "pytorch-lightning", "train", "train", "encoder=bag"),
         slow(
             "pytorch_metric_learning",
             "pytorch-metric-learning",
@@ -540,7 +541,7 @@ PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the s
             "import not_there",
             "which needs not-there, which is not installed; run pip install",
         ),
-        (
+        slow(
             "raise ImportError('libgone.so.1: cannot open shared object file')",
             "which cannot be imported (libgone.so.1: cannot open shared object file); install",
         ),

@@ -90,12 +90,15 @@ def test_an_empty_entry_of_the_path_is_not_the_folder_of_a_child(
     assert planted.ran() == ""
 
 
+@pytest.mark.parametrize(
+    "module",
+    ["siamese_news", pytest.param("siamese_news.train", marks=pytest.mark.slow)],
+)
 def test_python_m_in_a_strangers_folder_runs_only_what_python_itself_takes(
-    tmp_path, planted
+    tmp_path, planted, module
 ):
     folder = planted.plant(tmp_path / "mine", without=OF_PYTHON)
-    for module in ("siamese_news", "siamese_news.train"):
-        run(sys.executable, "-m", module, "--help", folder=folder)
+    run(sys.executable, "-m", module, "--help", folder=folder)
     assert planted.ran() == ""
     planted.plant(folder)
     run(sys.executable, "-P", "-m", "siamese_news", "--version", folder=folder)

@@ -99,12 +99,12 @@ def certify(folder, *sheets, more=()):
     return run("certify", *given, *more)
 
 
-def finish(folder, relevant, *, more=(), sheet="sheet.csv"):
+def finish(folder, relevant, *, at_least=100, sheet="sheet.csv"):
     """Label batch after batch until there is none; returns the last result and the sheets."""
     sheets = [sheet]
     for _ in range(60):
         fill(folder / sheets[-1], relevant)
-        done = certify(folder, *sheets, more=more)
+        done = certify(folder, *sheets, more=("--at-least", at_least))
         assert done.exit_code == 0, done.stderr
         found = re.search(r"([^/\s]+): \d+ more posts? to label", done.stderr)
         if not found:

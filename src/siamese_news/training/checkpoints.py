@@ -17,7 +17,7 @@ from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
 
 #: The key of a checkpoint under which the model is, and the format of what is there.
-KEY, FORMAT = "siamese_news", 1
+KEY, FORMAT = "siamese_news", 2
 
 
 def content_of(model: Model) -> dict[str, Any]:
@@ -26,7 +26,8 @@ def content_of(model: Model) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "config": model.folder_config(),
-        "words": list(model.vocabulary.words),
+        # As one text: torch unpickles a list in Python, word by word.
+        "words": "\n".join(model.vocabulary.words),
         "terms": {name: torch.from_numpy(array) for name, array in terms.items()},
         "trained_on": torch.from_numpy(
             np.frombuffer(model.trained_on.tobytes(), np.uint8).copy()
@@ -92,7 +93,7 @@ def learned_parts(checkpoint: Mapping[str, Any], path: str | Path) -> TextParts:
     content = checkpoint[KEY]
     try:
         config = content["config"]
-        words = content["words"]
+        words = content["words"].split("\n")
         terms = TermHead.rebuilt(config["terms"], len(words))
         if terms is not None:
             terms.frequencies = content["terms"]["frequencies"].numpy()

@@ -87,13 +87,8 @@ def descend(
     steps: list[Step] = []
     for number in range(start, len(tables.sizes)):
         size = int(tables.sizes[number])
-        labels = _labels_of(tables, order, number, verdicts)
-        errors = np.cumsum(labels != 1)
-        hopeful = np.flatnonzero(errors <= tables.ceiling(number, len(labels))[1:])
-        upto = int(hopeful[-1]) + 1 if len(hopeful) else 0
-        passed = np.flatnonzero(errors[:upto] <= tables.bounds(number, upto)[1:])
-        if len(passed):
-            look = int(passed[0])
+        labels, errors, look = _looks(tables, order, number, verdicts)
+        if look is not None:
             steps.append(Step(number, size, look + 1, int(errors[look]), True))
             continue
         gaps = np.flatnonzero(labels == UNKNOWN)
@@ -119,36 +114,40 @@ def returned_set(
     return None
 
 
-def _labels_of(
+def _looks(
     tables: Tables, order: Order, number: int, verdicts: Verdicts
-) -> NDArray[np.int8]:
-    """The labels of a set in its order, as far as they may certify it.
+) -> tuple[NDArray[np.int8], NDArray[np.int64], int | None]:
+    """The labels of a set in its order, the errors among the first of them, and where it passes.
 
-    Labels of smaller sets are scattered in the order of a large one, and rarer further down. Once
-    the count is above what the table allows and most posts have no label, later ones cannot change
-    that.
+    They are read until the set passes, or as far as they may certify it. Labels of smaller sets
+    are scattered in the order of a large one, and rarer further down. Once the count is above what
+    the table allows and most posts have no label, later ones cannot change that.
     """
     size = int(tables.sizes[number])
-    parts = [np.empty(0, np.int8)]
-    start = 0
+    allowed = int(tables.nulls[number])
+    labels = np.empty(0, np.int8)
+    errors = np.empty(0, np.int64)
     last = 0
-    bad = 0
-    step = _STEP
-    while start < size:
-        labels = verdicts(order.first(number, start + step)[start:])
-        parts.append(labels)
-        there = np.flatnonzero(labels != UNKNOWN)
+    while len(labels) < size:
+        start = len(labels)
+        part = verdicts(order.first(number, max(_STEP, 2 * start))[start:])
+        there = np.flatnonzero(part != UNKNOWN)
         if not len(there):
             break
         last = start + int(there[-1]) + 1
-        start += len(labels)
-        bad += int((labels != 1).sum())
-        gaps = len(labels) - len(there)
-        allowed = int(tables.nulls[number])
-        if bad * size > start * allowed + 2 * size and 2 * gaps > len(labels):
+        labels = np.concatenate([labels, part])
+        errors = np.cumsum(labels != 1)
+        hopeful = np.flatnonzero(errors[:last] <= tables.ceiling(number, last)[1:])
+        upto = int(hopeful[-1]) + 1 if len(hopeful) else 0
+        passed = np.flatnonzero(errors[:upto] <= tables.bounds(number, upto)[1:])
+        if len(passed):
+            return labels, errors, int(passed[0])
+        gaps = len(part) - len(there)
+        if errors[-1] * size > len(labels) * allowed + 2 * size and 2 * gaps > len(
+            part
+        ):
             break
-        step = start
-    return np.concatenate(parts)[:last]
+    return labels[:last], errors[:last], None
 
 
 def _needed(
