@@ -56,7 +56,8 @@ def test_missing_parts(small, tmp_path):
     with (small / "corpus.jsonl").open("a") as file:
         file.write('{"_id": "p0-0-0", "text": "again"}\n')
     with pytest.raises(
-        InputError, match=r"corpus\.jsonl:41: .* that of another post, in .*:1;"
+        InputError,
+        match=r"corpus\.jsonl:41: .* that of another post, in an earlier row;",
     ):
         read_collection(small)
     (small / "corpus.jsonl").unlink()

@@ -1,7 +1,7 @@
 """A stream of posts out of any number of files: read in order, counted, each id once."""
 
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.documents import document_rows
-from siamese_news.data.readers.duplicates import PostIds, SameIdError, place_of
+from siamese_news.data.readers.duplicates import PostIds, SameIdError
 from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import Choice
 from siamese_news.data.readers.inputs import (
@@ -157,38 +157,6 @@ class PostStream:
         named = " | ".join(map(clean, self.unreadable))
         return [f"{counted(count, 'unreadable file')} left out: {named}"] * bool(count)
 
-    def _same_id(self, error: SameIdError, source: Input, line: int) -> InputError:
-        """The error about two posts with one id; it names both rows."""
-        row = f"{source.name}:{line}"
-        first = self._first_like(error.post, row) or "an earlier row"
-        what = " stands for a missing id and" if error.missing else ""
-        return InputError(
-            f"{row}: the id '{error.post.id}'{what} is that of another post, in {first}; expected "
-            "an id for each post, or a column (a group, channel or thread) or file that tells them "
-            "apart. Number the rows with --id-field line, or name another column with "
-            "--id-field; of two versions of one post remove one"
-        )
-
-    def _first_like(self, post: Post, row: str) -> str | None:
-        """File and line of the first post with the id of one in `row`, if possible of its place.
-
-        None if a pipe cannot be read again.
-        """
-        elsewhere = None
-        for source, detected in zip(self._inputs, self.detected, strict=True):
-            with (
-                suppress(InputError),
-                closing(self._rows(source, detected, None)) as rows,
-            ):
-                for posts, lines, _ in post_blocks(rows, source, detected, Counts()):
-                    for other, line in zip(posts, lines, strict=True):
-                        if other.id != post.id or f"{source.name}:{line}" == row:
-                            continue
-                        if place_of(other) == place_of(post):
-                            return f"{source.name}:{line}"
-                        elsewhere = elsewhere or f"{source.name}:{line}"
-        return elsewhere
-
     def spool(self) -> None:
         """Make a second pass possible: call before the first; only pipes are copied."""
         for source in self._inputs:
@@ -220,8 +188,13 @@ class PostStream:
                             counts,
                         )
                     except SameIdError as error:
-                        raise self._same_id(
-                            error, source, lines[error.index]
+                        what = " stands for a missing id and" if error.missing else ""
+                        raise InputError(
+                            f"{source.name}:{lines[error.index]}: the id '{error.post.id}'{what} "
+                            "is that of another post, in an earlier row; expected an id for each "
+                            "post, or a column (a group, channel or thread) or file that tells "
+                            "them apart. Number the rows with --id-field line, or name another "
+                            "column with --id-field; of two versions of one post remove one"
                         ) from error
                     good = [posts[index] for index in kept_rows] if repeated else posts
                     for rejection in sorted(
