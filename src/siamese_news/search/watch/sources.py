@@ -10,15 +10,13 @@ import queue
 import sys
 import threading
 import zlib
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from siamese_news.data.jsonl import decode_object
-from siamese_news.data.lines import LINE_CAP, BadRow
+from siamese_news.data.lines import LINE_CAP
 from siamese_news.data.readers.detect import Detected, detect
-from siamese_news.data.readers.encodings import UTF8, as_utf8, check_encoding
+from siamese_news.data.readers.encodings import as_utf8
 from siamese_news.data.readers.fields import Choice
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.rows import Counts, Rejection, json_rows, post_blocks
@@ -108,7 +106,7 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
     crc = 0
     reader: LineReader | None = None
     events: list[Event] = []
-    for lines in _piped(fields):
+    for lines in _piped():
         if lines and skip < 0:
             seen, skip, events = _beginning(name, lines, seen)
         head += lines[: max(seen.get("looked", 0) - len(head), 0)]
@@ -166,11 +164,8 @@ def _beginning(
     return fresh, 0, events
 
 
-def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
-    """Complete lines of standard input; empty bytes if none came for a second.
-
-    After that second, a JSON object without a line end is complete as well.
-    """
+def _piped() -> Iterator[bytes]:
+    """Complete lines of standard input; empty bytes if none came for a second."""
     chunks: queue.Queue[bytes | BaseException] = queue.Queue(8)
     threading.Thread(target=_pump, args=(chunks,), daemon=True).start()
     held = b""
@@ -178,8 +173,7 @@ def _piped(fields: Mapping[str, Any]) -> Iterator[bytes]:
         try:
             more = chunks.get(timeout=TICK)
         except queue.Empty:
-            ready, held = (held, b"") if _is_whole(held, fields) else (b"", held)
-            yield ready
+            yield b""
             continue
         if isinstance(more, BaseException):
             with reading("standard input"):
@@ -216,14 +210,3 @@ def cut(data: bytes) -> tuple[bytes, bytes]:
     if not end and len(data) > LINE_CAP:
         end = len(data)
     return data[:end], data[end:]
-
-
-def _is_whole(line: bytes, fields: Mapping[str, Any]) -> bool:
-    """Whether a line is one JSON object, to which nothing can be added."""
-    stream: Any = io.BufferedReader(io.BytesIO(line.removeprefix(BOM_UTF8)))
-    encoding = check_encoding(fields["encoding"] or UTF8)
-    try:
-        decode_object(as_utf8(stream, encoding).read())
-    except BadRow:
-        return False
-    return True
