@@ -97,7 +97,7 @@ def test_what_it_remembers_is_bounded_and_stays_at_home():
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), max_size=12))
 @settings(deadline=None)
-def test_generations_of_remembered_chunks_never_change_a_result(batches):
+def test_forgetting_chunks_never_changes_a_result(batches):
     vocabulary = Vocabulary(WORDS, unknown="hash")
     chunks = ChunkIds(partial(_named, vocabulary, str.split), len(WORDS), most=2)
     for batch in batches:
@@ -106,16 +106,3 @@ def test_generations_of_remembered_chunks_never_change_a_result(batches):
         assert token_ids.unknown == {
             vocabulary.id_list([word])[0]: word for word in set(batch)
         }
-
-
-def test_a_chunk_that_comes_back_in_the_next_generation_is_not_tokenized_again():
-    tokenized = []
-
-    def ids(chunk):
-        tokenized.append(chunk)
-        return [0], {}
-
-    chunks = ChunkIds(ids, len(WORDS), most=2)
-    for text in ("the river", "the flood", "the boat"):
-        chunks.of([text], 100)
-    assert tokenized == ["the", "river", "flood", "boat"]

@@ -12,7 +12,7 @@ from siamese_news.errors import InputError
 
 Ids = NDArray[np.int64]
 
-_MEMO_CHUNKS = 3 << 15  # of each of the two generations
+_MEMO_CHUNKS = 3 << 16
 _MEMO_CHARACTERS = 64
 
 
@@ -102,11 +102,10 @@ class ChunkIds(dict[str, tuple[int, ...]]):
     No token spans a blank, so the ids of a text are those of its chunks in their order. Remembering
     them saves four of five steps of tokenizing; it never changes a result. `ids` makes the token
     ids of any text, and the words outside the vocabulary of V `words` by their ids, from V on.
-    After `most` chunks a new generation begins, and the one before it is forgotten when the next
-    one does: frequent chunks come back at their first use, rare ones go.
+    After `most` chunks all are forgotten.
     """
 
-    __slots__ = ("_ids", "_most", "_older", "_older_unknown", "_unknown", "_words")
+    __slots__ = ("_ids", "_most", "_unknown", "_words")
 
     def __init__(
         self,
@@ -119,40 +118,25 @@ class ChunkIds(dict[str, tuple[int, ...]]):
         self._words = words
         self._most = most
         self._unknown: dict[int, str] = {}
-        self._older: dict[str, tuple[int, ...]] = {}
-        self._older_unknown: dict[int, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ChunkIds, (self._ids, self._words, self._most)
 
     def __missing__(self, chunk: str) -> tuple[int, ...]:
-        chunk_ids = self._older.get(chunk)
-        if chunk_ids is None:
-            ids, unknown = self._ids(chunk)
-            chunk_ids = tuple(ids)
-            # Links hardly ever repeat, so they are not remembered.
-            if len(chunk) > _MEMO_CHARACTERS or chunk.startswith("http"):
-                self._unknown.update(unknown)
-                return chunk_ids
-        else:
-            unknown = {
-                id: self._older_unknown[id] for id in chunk_ids if id >= self._words
-            }
+        ids, unknown = self._ids(chunk)
+        chunk_ids = tuple(ids)
         self._unknown.update(unknown)
-        if len(self) < self._most:
+        # Links hardly ever repeat, so they are not remembered.
+        is_link = len(chunk) > _MEMO_CHARACTERS or chunk.startswith("http")
+        if len(self) < self._most and not is_link:
             self[chunk] = chunk_ids
         return chunk_ids
-
-    def _begin_generation(self) -> None:
-        self._older = dict(self)
-        self._older_unknown = self._unknown
-        self._unknown = {}
-        self.clear()
 
     def of(self, texts: Sequence[str], longest: int) -> TokenIds:
         """The ids of texts, each cut after `longest` characters."""
         if max(len(self), len(self._unknown)) >= self._most:
-            self._begin_generation()
+            self.clear()
+            self._unknown.clear()
         look_up = self.__getitem__
         flat: list[int] = []
         ends = [0]
