@@ -3,12 +3,19 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.jsonl import decode_value, missing, read_jsonl
-from siamese_news.data.lines import LINE_CAP, BadRow, raw_lines, read_lines, refused_at
+from siamese_news.data.lines import (
+    LINE_CAP,
+    BadRow,
+    decode_value,
+    missing,
+    read_jsonl,
+    read_lines,
+    refused_at,
+)
 from siamese_news.data.office import SAVE, read_docx, read_pdf
 from siamese_news.data.readers.fields import (
     BODIES,
@@ -27,8 +34,8 @@ from siamese_news.data.readers.inputs import (
 )
 from siamese_news.data.readers.tables import (
     TABLES,
+    layout_of_file,
     refuse_repeated,
-    table_layout,
     table_rows,
 )
 from siamese_news.data.readers.values import LOST, id_value, metadata_of, put, text_of
@@ -304,23 +311,8 @@ def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
 
 
 def _table(path: Path, name: str, suffix: str) -> Records:
+    table = layout_of_file(path, name, suffix, "an article")
     with open_binary(path) as stream:
-        first = [
-            line
-            for _, line in islice(raw_lines(stream), 100)
-            if isinstance(line, bytes)
-        ]
-    lines = [line.decode("utf-8", "surrogateescape") for line in first if line.strip()]
-    if not lines:
-        raise InputError(
-            f"{name}: no line in the file, expected a header and an article a row"
-        )
-    if "\0" in lines[0]:
-        raise InputError(
-            f"{name}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8"
-        )
-    with open_binary(path) as stream:
-        table = table_layout(lines, suffix)
         names = {normal(column): column for column in table.names}
         refuse_repeated(
             table.names, present(names, (*_IDS, *TITLES, *_BODIES)), f"{name}:1"

@@ -1,19 +1,18 @@
 """A table of pairs, CSV or TSV: articles and posts as texts, or as ids with two more tables."""
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 
 from siamese_news.data.articles import read_articles
-from siamese_news.data.lines import BadRow, raw_lines
+from siamese_news.data.lines import BadRow
 from siamese_news.data.readers import open_posts
 from siamese_news.data.readers.fields import normal
 from siamese_news.data.readers.inputs import LINES, plain_suffix
 from siamese_news.data.readers.tables import (
     TABLES,
     Table,
+    layout_of_file,
     refuse_repeated,
-    table_layout,
     table_rows,
 )
 from siamese_news.data.records import (
@@ -60,8 +59,12 @@ def read_pairs(path: str | Path) -> Collection:
                 f"{table}:1: no column '{side}', only {', '.join(columns)}; expected article and "
                 f"post (texts), or article_id and post_id (ids of a table {file} next to it)"
             )
-    articles = {} if "article" in columns else _articles_next_to(table)
-    posts = {} if "post" in columns else _posts_next_to(table)
+    articles: dict[str, Article] = {}
+    posts: dict[str, Post] = {}
+    if "article" not in columns:
+        articles = {a.id: a for a in read_articles(_next_to(table, ARTICLES))}
+    if "post" not in columns:
+        posts = {p.id: p for p in open_posts(_next_to(table, POSTS), strict=True)}
     ids: dict[str, dict[str, str]] = {side: {} for side in _SIDES}
     qrels: dict[str, Qrels] = {}
     for where, row in _rows(table):
@@ -97,22 +100,8 @@ def _name(table: Path) -> str:
 
 
 def _layout(table: Path) -> Table:
-    with reading(table), open_binary(table) as stream:
-        lines = [
-            line
-            for _, line in islice(raw_lines(stream), 100)
-            if isinstance(line, bytes)
-        ]
-    texts = [line.decode("utf-8", "surrogateescape") for line in lines if line.strip()]
-    if not texts:
-        raise InputError(
-            f"{table}: no line in the file, expected a header and a pair a row"
-        )
-    if "\0" in texts[0]:
-        raise InputError(
-            f"{table}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8"
-        )
-    return table_layout(texts, plain_suffix(table))
+    with reading(table):
+        return layout_of_file(table, str(table), plain_suffix(table), "a pair")
 
 
 def _rows(table: Path) -> Iterator[tuple[str, dict[str, str]]]:
@@ -158,14 +147,6 @@ def _same(where: str, side: str, first: Article | Post, new: Article | Post) -> 
             f"{where}: field '{side}_id' is '{new.id}', which an earlier row has with another "
             "text; give each text an id of its own"
         )
-
-
-def _articles_next_to(table: Path) -> dict[str, Article]:
-    return {article.id: article for article in read_articles(_next_to(table, ARTICLES))}
-
-
-def _posts_next_to(table: Path) -> dict[str, Post]:
-    return {post.id: post for post in open_posts(_next_to(table, POSTS), strict=True)}
 
 
 def _next_to(table: Path, name: str) -> Path:

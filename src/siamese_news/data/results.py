@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.columns import ResultMeta
-from siamese_news.data.jsonl import read_jsonl
-from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
+from siamese_news.data.lines import LINE_CAP, decode_whole, read_jsonl, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import expect_regular, for_arrow, open_binary, reading
@@ -165,13 +164,7 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
 
 def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The values of these columns, of each row in the order of the file; those that it has."""
-    if _ending(path) in _PARQUET:
-        with _parquet(path) as file:
-            there = [name for name in names if name in file.schema_arrow.names]
-            for batch in file.iter_batches(_BLOCK, columns=there) if there else ():
-                yield from batch.to_pylist()
-        return
-    for _, row in result_rows(path):
+    for _, row in result_rows(path, names):
         yield {name: row[name] for name in names if row.get(name) is not None}
 
 
@@ -186,16 +179,10 @@ def column_names(path: Path) -> list[str]:
 
 def text_pieces(path: Path) -> Iterator[list[str]]:
     """The texts of all rows in the order of the file, a piece at a time; none if it has none."""
-    if _ending(path) in _PARQUET:
-        with _parquet(path) as file:
-            if "text" in file.schema_arrow.names:
-                for batch in file.iter_batches(_BLOCK, columns=["text"]):
-                    yield [str(text or "") for text in batch.column("text").to_pylist()]
+    if "text" not in column_names(path):
         return
-    rows = iter(result_rows(path))
-    while block := [row for _, row in islice(rows, _BLOCK)]:
-        if not any("text" in row for row in block):
-            return
+    rows = read_values(path, ["text"])
+    while block := list(islice(rows, _BLOCK)):
         yield [str(row.get("text") or "") for row in block]
 
 
@@ -232,10 +219,13 @@ def _score(value: Any, where: str) -> float:
         ) from None
 
 
-def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def result_rows(
+    path: Path, names: Sequence[str] | None = None
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The place (for messages) and the fields of each row of a file of results.
 
-    Parquet, or JSON lines, CSV, TSV or a TREC run: the last four plain, .gz or .zst.
+    Parquet, of which only the columns with these `names` are read, if any are given; or JSON lines,
+    CSV, TSV or a TREC run: the last four plain, .gz or .zst.
 
     Raises:
         InputError: for another file, and an unreadable row.
@@ -243,9 +233,10 @@ def result_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     ending = _ending(path)
     if ending in _PARQUET:
         with _parquet(path) as file:
-            rows = (
-                row for batch in file.iter_batches(8192) for row in batch.to_pylist()
-            )
+            there = file.schema_arrow.names
+            columns = there if names is None else [n for n in names if n in there]
+            batches = file.iter_batches(_BLOCK, columns=columns) if columns else ()
+            rows = (row for batch in batches for row in batch.to_pylist())
             for number, row in enumerate(rows, 1):
                 yield f"{path}:row {number}", row
     elif ending in _JSON:

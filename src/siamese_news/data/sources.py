@@ -30,13 +30,6 @@ class EvaluationSet:
     qrels: Qrels
     one_story: bool = False
 
-    def to(self, device: object, **options: object) -> "EvaluationSet":
-        """Itself: it is text, which a model's own encoding takes to a device.
-
-        Lightning calls this on the batches of `trainer.validate` and `trainer.test`.
-        """
-        return self
-
 
 def open_source(folder: str) -> Collection:
     """The collection that a configuration names.

@@ -5,11 +5,14 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import IO, Any
 
 from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.fields import IDS, METADATA, TEXTS, Record, normal
 from siamese_news.errors import InputError
+from siamese_news.utils.files import open_binary
 
 FIELD_CAP = 2**20
 """Longest field in characters: one quotation mark too many must not swallow a whole file."""
@@ -133,6 +136,30 @@ def _complete(lines: Sequence[str], delimiter: str, columns: int) -> bool:
     except csv.Error:
         return False
     return all(len(row) in (0, columns) for row in rows)
+
+
+def layout_of_file(path: Path, name: str, suffix: str, unit: str) -> Table:
+    """The layout of a file in UTF-8 with a `unit` in each row, such as ``a pair``.
+
+    Raises:
+        InputError: it has no line, or is in UTF-16.
+    """
+    with open_binary(path) as stream:
+        first = [line for _, line in islice(raw_lines(stream), 100)]
+    lines = [
+        line.decode("utf-8", "surrogateescape")
+        for line in first
+        if isinstance(line, bytes) and line.strip()
+    ]
+    if not lines:
+        raise InputError(
+            f"{name}: no line in the file, expected a header and {unit} a row"
+        )
+    if "\0" in lines[0]:
+        raise InputError(
+            f"{name}: is in UTF-16, expected UTF-8; save the table as CSV UTF-8"
+        )
+    return table_layout(lines, suffix)
 
 
 def table_rows(
