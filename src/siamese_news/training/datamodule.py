@@ -217,13 +217,13 @@ def check_options(data: Mapping[str, Any]) -> None:
 
 
 class RankedSet:
-    """An evaluation set as a batch: Lightning moves batches, and this one is text."""
+    """An evaluation set as a batch: Lightning moves batches, and takes frozen dataclasses apart."""
 
     def __init__(self, content: EvaluationSet) -> None:
         self.content = content
 
     def to(self, device: object, **options: object) -> "RankedSet":
-        """Itself."""
+        """Itself: it is text, which a model's own encoding takes to a device."""
         return self
 
 
@@ -497,24 +497,23 @@ class SiameseDataModule(pl.LightningDataModule):
         batching = self.data["batching"]
         dataset = self._dataset
         assert dataset is not None
-        common: dict[str, Any] = {"posts": self.train_set.posts_of, "seed": self.seed}
-        if self.trainer is not None:
-            common.update(rank=self.trainer.global_rank, world=self.trainer.world_size)
-            fitted: Any = self.trainer  # overfit_batches has no declared type
-            common["one_epoch"] = fitted.overfit_batches > 0
+        posts = self.train_set.posts_of
         sampler: ArticleBatchSampler | PairBatchSampler
         if batching["kind"] == "pairs":
             sampler = PairBatchSampler(
-                pairs_per_batch=batching["pairs_per_batch"], **common
+                posts=posts,
+                pairs_per_batch=batching["pairs_per_batch"],
+                **self._process(),
             )
         else:
             sampler = ArticleBatchSampler(
+                posts=posts,
                 lengths=[len(article) for article in dataset.articles],
                 articles_per_batch=batching["articles_per_batch"],
                 posts_per_article=batching["posts_per_article"],
                 chunks_per_epoch=batching["chunks_per_epoch"],
                 text_of=self.train_set.text_groups(),
-                **common,
+                **self._process(),
             )
             if sampler.left_out:
                 log.warning(
@@ -523,14 +522,35 @@ class SiameseDataModule(pl.LightningDataModule):
                     sampler.left_out,
                     sampler.most_articles,
                 )
+        return self._batches(dataset, sampler, collate)
+
+    def _process(self) -> dict[str, Any]:
+        """What a sampler has to know of this process, and the seed."""
+        if self.trainer is None:
+            return {"seed": self.seed}
+        fitted: Any = self.trainer  # overfit_batches has no declared type
+        return {
+            "seed": self.seed,
+            "rank": fitted.global_rank,
+            "world": fitted.world_size,
+            "one_epoch": fitted.overfit_batches > 0,
+        }
+
+    def _batches(
+        self,
+        dataset: Any,
+        sampler: ArticleBatchSampler | PairBatchSampler | TextBatchSampler,
+        collate_fn: Callable[[Any], Any],
+    ) -> Batches:
+        """The batches of a sampler, from the saved position on."""
         if self._saved is not None:
             sampler.load_state_dict(self._saved)
             self._saved = None
         self._sampler = sampler
         loader: DataLoader[dict[str, Tensor]] = DataLoader(
-            dataset,  # type: ignore[arg-type]
+            dataset,
             batch_sampler=sampler,
-            collate_fn=collate,
+            collate_fn=collate_fn,
             num_workers=self.num_workers,
             # A separate generator, because otherwise every epoch would draw from the global one.
             generator=torch.Generator().manual_seed(self.seed),

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 from typing_extensions import override
 
 from siamese_news.data.samplers import TextBatchSampler
@@ -158,25 +158,11 @@ class DistilDataModule(SiameseDataModule):
     def train_dataloader(self) -> Batches:
         assert self.trainer is not None
         module: Any = self.trainer.lightning_module
-        fitted: Any = self.trainer  # overfit_batches has no declared type
         sampler = TextBatchSampler(
             texts=len(self.texts),
             texts_per_batch=self.task["texts_per_batch"],
-            seed=self.seed,
-            rank=self.trainer.global_rank,
-            world=self.trainer.world_size,
-            one_epoch=fitted.overfit_batches > 0,
+            **self._process(),
         )
-        if self._saved is not None:
-            sampler.load_state_dict(self._saved)
-            self._saved = None
-        self._sampler = sampler
-        loader: DataLoader[Any] = DataLoader(
-            # Next to the model, so that a GPU does not wait for the processor.
-            TaughtTexts(self.token_ids(module.model), self.taught, module.device),
-            batch_sampler=sampler,
-            collate_fn=_as_it_is,
-            num_workers=self.num_workers,
-            generator=torch.Generator().manual_seed(self.seed),
-        )
-        return Batches(loader, sampler)
+        # Next to the model, so that a GPU does not wait for the processor.
+        texts = TaughtTexts(self.token_ids(module.model), self.taught, module.device)
+        return self._batches(texts, sampler, _as_it_is)

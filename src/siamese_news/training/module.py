@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -39,8 +39,12 @@ from siamese_news.training.checkpoints import (
 from siamese_news.training.datamodule import RankedSet, SiameseDataModule
 from siamese_news.training.distributed import on_first_process
 from siamese_news.training.finetune import open_start, trainable_copy
-from siamese_news.training.gradient_caching import Recomputed
-from siamese_news.training.objective import Mined, SiameseObjective, TermVectors
+from siamese_news.training.objective import (
+    Mined,
+    Recomputed,
+    SiameseObjective,
+    TermVectors,
+)
 from siamese_news.training.options import composed
 from siamese_news.training.schedules import OptimizerOption, optimizer_of, with_schedule
 
@@ -85,6 +89,7 @@ class SiameseModule(pl.LightningModule):
     Attributes:
         model: the `Model` that is trained.
         lr: the learning rate, for Lightning's `lr_find`; None if the optimizer has none.
+        vectors_option: the values of the option `vectors`.
 
     Raises:
         InputError: an option does not exist or does not fit.
@@ -125,7 +130,7 @@ class SiameseModule(pl.LightningModule):
         self._limits = limits
         self.batch_tokens = batch_tokens
         self._terms_option = options["terms"]
-        self._vectors_option = options["vectors"]
+        self.vectors_option = options["vectors"]
         self._untaught = model is None
         if model is None:
             words = tokenizer or options["tokenizer"]
@@ -160,11 +165,6 @@ class SiameseModule(pl.LightningModule):
         self.save_hyperparameters(
             {**plain, "lr": self.lr, "batch_tokens": batch_tokens}
         )
-
-    @property
-    def vectors_option(self) -> Mapping[str, Any]:
-        """The values of the word vectors' option that the module was built with."""
-        return cast(Mapping[str, Any], self._vectors_option)
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]
@@ -243,7 +243,7 @@ class SiameseModule(pl.LightningModule):
             data = ", ".join(model.trained_on.articles) or "no data"
             row = {"encoder": model.config["class"], "data": data}
             seed = os.environ.get("PL_GLOBAL_SEED", "not set")
-            config = {"vectors": self._vectors_option, "seed": seed}
+            config = {"vectors": self.vectors_option, "seed": seed}
             card = model_card("link", config, row, kind=model.kind)
         model.save(folder, card=card)
 

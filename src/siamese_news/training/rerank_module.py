@@ -81,14 +81,12 @@ class RerankModule(pl.LightningModule):
             # Lightning validates where `val_check_batch` divides the number of batches so far.
             # Topics have different numbers of batches, so no one interval would do.
             done = batch_idx + 1
-            validates = (
-                done in self._ends and self._topics(done) % self._validate_queries == 0
-            )
+            validates = False
+            if done in self._ends:
+                before = self.current_epoch * len(self._ends)
+                topics = before + self._ends.index(done) + 1
+                validates = topics % self._validate_queries == 0
             self.trainer.val_check_batch = done if validates else done + 1
-
-    def _topics(self, batches: int) -> int:
-        """How many topics have been served after so many batches of this epoch, over all epochs."""
-        return self.current_epoch * len(self._ends) + self._ends.index(batches) + 1
 
     def training_step(self, batch: IdBatch, index: int) -> Tensor:
         """The loss of a batch."""
