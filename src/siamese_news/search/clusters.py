@@ -134,7 +134,8 @@ def _near(forms: list[str], threshold: float) -> list[int]:
         left = left[keep]
         right = right[keep]
         near = _verified(matrix, sizes, left, right, threshold)
-        roots = _joined(roots, left[near], right[near])
+        if near.any():
+            roots = _joined(roots, left[near], right[near])
     components[long] = len(forms) + roots
     return components.tolist()
 
@@ -158,20 +159,16 @@ def _as_rows(shingles: Sequence[np.ndarray], sizes: np.ndarray) -> Any:
 
 
 def _joined(roots: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The components after the texts of these pairs are joined; each has its lowest number."""
-    roots = roots.copy()
-    while len(left):
-        left_roots = roots[left]
-        right_roots = roots[right]
-        lower = np.minimum(left_roots, right_roots)
-        higher = np.maximum(left_roots, right_roots)
-        np.minimum.at(roots, higher, lower)
-        while (roots != (nearer := roots[roots])).any():
-            roots = nearer
-        apart = roots[left] != roots[right]
-        left = left[apart]
-        right = right[apart]
-    return roots
+    """The components of the texts after those of these pairs are joined."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    pairs = (roots[left], roots[right])
+    size = len(roots)
+    graph = coo_array((np.ones(len(left), np.bool_), pairs), shape=(size, size))
+    _, component_of_root = connected_components(graph, directed=False)
+    components: np.ndarray = component_of_root[roots]
+    return components
 
 
 def clusters_of(posts: Sequence[Post]) -> dict[str, tuple[int, int]]:

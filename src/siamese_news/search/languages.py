@@ -59,7 +59,8 @@ class SearchLanguages:
         for post in noted:
             if code := language_of_post(post):
                 counts[code] += 1
-                confirmed[code] += is_sure(post, code)
+                told = _said(post) != UNKNOWN
+                confirmed[code] += told or is_confirmed(post.text, code)
         total = counts.total()
         if total < _FEWEST:
             return
@@ -110,11 +111,6 @@ def language_of_post(post: Post) -> str | None:
         if declared == UNKNOWN
         else _CODES.get(declared, declared)
     )
-
-
-def is_sure(post: Post, language: str) -> bool:
-    """Whether the platform names the language of a post, or the words of the post confirm it."""
-    return _said(post) != UNKNOWN or is_confirmed(post.text, language)
 
 
 def _said(post: Post) -> str:

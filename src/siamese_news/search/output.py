@@ -109,10 +109,11 @@ def _table(
         table = empty_table(title, columns, texts=("seed", "post", "text"))
         for row in posts:
             text = clean(row.get("text") or "")
+            relevance = row.get("relevance")
             cells = {
                 "rank": str(row["rank"]),
                 "score": f"{row['score']:.4f}",
-                "relevance": _digits(row.get("relevance")),
+                "relevance": "" if relevance is None else f"{relevance:.2f}",
                 "seed": clean(row["article"]),
                 "copies": str(row.get("cluster_size") or ""),
                 "post": clean(row["post"]),
@@ -120,10 +121,6 @@ def _table(
             }
             add_row(table, [cells[name] for name in columns])
         console(stream, terminal).print(table)
-
-
-def _digits(relevance: float | None) -> str:
-    return "" if relevance is None else f"{relevance:.2f}"
 
 
 def _lists(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -1,6 +1,6 @@
 """Ranks posts for seed articles, in bounded memory and the same every time."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from siamese_news.model.calibration import Calibration
 from siamese_news.scoring import Scorer
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery, Outcome
-from siamese_news.search.output import write_rows
+from siamese_news.search.output import Row, write_rows
 from siamese_news.search.pool import Ints, Pool, Wanted, Window
 from siamese_news.search.records import RankedPost
 from siamese_news.search.relevance import ListRelevance, list_relevance
@@ -263,56 +263,29 @@ def write_scores(stream: IO[Any], opened: OpenQuery, pool: Pool) -> Outcome:
     """Write the columns ``post`` and ``score`` of every post, in the order of the posts.
 
     If each seed has its own list, ``article`` comes first and every pair is a row. One block of
-    posts is in memory at a time. `stream` takes bytes for the format ``parquet`` and text for
-    ``jsonl`` and ``csv``.
+    posts is in memory at a time. The stream is as `write_rows` wants it.
     """
     seeds = opened.seeds
     window = opened.window
-    format = opened.query.format
-    assert format is not None
     columns = ("post", "score") if seeds.one_story else ("article", "post", "score")
     scorer = pool.observe(opened.scorer(), window)
     scanned = 0
     counts = ScoreCounts()
 
-    def blocks() -> Iterator[tuple[str, list[str], Any]]:
+    def rows() -> Iterator[Row]:
         nonlocal scanned
         for block in pool.parts(scorer, len(seeds.texts), window, None):
             scores, _ = seeds.combine(block.scores)
             counts.add(scores)
             scanned += len(block.posts)
-            ids = [post.id for post in block.posts]
-            for number, line in enumerate(scores):
-                yield seeds.articles[number].id, ids, line / MILLION
+            for article, line in zip(seeds.articles, scores, strict=False):
+                for post, score in zip(
+                    block.posts, (line / MILLION).tolist(), strict=True
+                ):
+                    yield {"article": article.id, "post": post.id, "score": score}
 
-    if format == "parquet":
-        _write_score_table(stream, columns, blocks())
-    else:
-        rows = (
-            {"article": article, "post": post, "score": score}
-            for article, ids, scores in blocks()
-            for post, score in zip(ids, scores.tolist(), strict=True)
-        )
-        write_rows(stream, rows, format, columns=columns)
+    assert opened.query.format is not None
+    write_rows(stream, rows(), opened.query.format, columns=columns)
     if not scanned:
         raise InputError("no posts to rank: expected at least one")
     return Outcome(scorer, scanned, scanned, counts)
-
-
-def _write_score_table(
-    stream: IO[bytes],
-    columns: Sequence[str],
-    blocks: Iterable[tuple[str, list[str], Any]],
-) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    types = {"article": pa.string(), "post": pa.string(), "score": pa.float64()}
-    schema = pa.schema([(name, types[name]) for name in columns])
-    # Ids are all different and scores nearly so: dictionaries would only take room.
-    options: dict[str, Any] = {"compression": "zstd", "use_dictionary": ["article"]}
-    with pq.ParquetWriter(stream, schema, **options) as writer:
-        for article, ids, scores in blocks:
-            values = {"article": [article] * len(ids), "post": ids, "score": scores}
-            table = {name: values[name] for name in columns}
-            writer.write_table(pa.table(table, schema=schema))

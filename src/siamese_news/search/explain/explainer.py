@@ -25,7 +25,7 @@ from siamese_news.errors import InputError
 from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.model.base import TextModel
 from siamese_news.scoring import Content, Scorer, open_scorer
-from siamese_news.scoring.scorer import Neighbor, ScoreParts
+from siamese_news.scoring.scorer import ScoreParts
 from siamese_news.search.scan import Block
 from siamese_news.text.token_ids import Side, TokenIds
 
@@ -321,7 +321,17 @@ class Reader:
             lexical=lexical,
             dense=score - lexical - by_surface - by_neighbors,
             surface=by_surface,
-            neighbors=list(map(self._neighbor, parts.neighbors)),
+            # Before they are looked up in the pool.
+            neighbors=[
+                NeighborPost(
+                    post=None,
+                    text=self._text_of(neighbor.ids),
+                    weight=neighbor.weight,
+                    added=neighbor.added,
+                    key=neighbor.ids.tobytes(),
+                )
+                for neighbor in parts.neighbors
+            ],
             feedback=feedback,
             rest=score - feedback - float(contributions.sum()),
             sentences=[
@@ -336,16 +346,6 @@ class Reader:
             ],
             terms=self._terms(post, parts, article_vector),
             check=check(score, contributions - expected, without, self._lengths),
-        )
-
-    def _neighbor(self, neighbor: Neighbor) -> NeighborPost:
-        """A similar post before it is looked up in the pool."""
-        return NeighborPost(
-            post=None,
-            text=self._text_of(neighbor.ids),
-            weight=neighbor.weight,
-            added=neighbor.added,
-            key=neighbor.ids.tobytes(),
         )
 
     def _terms(
