@@ -57,16 +57,6 @@ def test_hash_fits(word: str) -> None:
     assert 0 <= stable_hash(word) < 2**62
 
 
-def test_the_hash_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("siamese_news.text.vocabulary._MEMO", 3)
-    vocabulary = Vocabulary(WORDS, unknown="hash")
-    tokens = [f"w{number}" for number in range(10)]
-    first = vocabulary.ids(tokens)
-    assert len(vocabulary._ids) == len(WORDS) + 3
-    assert (vocabulary.ids(tokens) == first).all()
-    assert (Vocabulary(WORDS, unknown="hash").ids(tokens[::-1]) == first[::-1]).all()
-
-
 @pytest.mark.parametrize("unknown", ["drop", "hash"])
 def test_no_tokens(unknown: str) -> None:
     ids = Vocabulary(WORDS, unknown=unknown).ids([])

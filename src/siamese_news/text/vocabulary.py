@@ -18,7 +18,6 @@ PAD = -1
 Unknown = Literal["drop", "hash"]
 
 _HASH_BITS = 62  # V + h stays below 2^63
-_MEMO = 1 << 17
 
 
 def stable_hash(word: str) -> int:
@@ -28,7 +27,7 @@ def stable_hash(word: str) -> int:
 
 
 class _Ids(dict[str, int]):
-    """Word -> id; see `Vocabulary` for unknown words, whose hashes are remembered up to a bound."""
+    """Word -> id; see `Vocabulary` for unknown words."""
 
     def __init__(self, words: Sequence[str], unknown: Unknown):
         super().__init__(zip(words, range(len(words)), strict=True))
@@ -36,12 +35,7 @@ class _Ids(dict[str, int]):
         self.hashed = unknown == "hash"
 
     def __missing__(self, word: str) -> int:
-        if not self.hashed:
-            return PAD
-        hashed = self.known + stable_hash(word)
-        if len(self) - self.known < _MEMO:
-            self[word] = hashed
-        return hashed
+        return self.known + stable_hash(word) if self.hashed else PAD
 
 
 class Vocabulary:
@@ -72,7 +66,7 @@ class Vocabulary:
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and self._ids.get(word, len(self)) < len(self)
+        return isinstance(word, str) and word in self._ids
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
