@@ -555,7 +555,6 @@ def test_named_topics_are_held_out(folder):
             {"validate_queries": 5},
             r"task.validate_queries=5 counts batches of one query",
         ),
-        ({"batches": "topic"}, r"task.batches is 'topic'; expected mixed or query"),
         ({"batches": "query", "validate_queries": 99}, r"an epoch has 21 topics"),
     ],
 )

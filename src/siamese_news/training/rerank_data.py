@@ -24,8 +24,6 @@ from siamese_news.text.vocabulary import Vocabulary, stable_hash
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 Rows = NDArray[np.int64]
-#: The orders of the training pairs, `task.batches`.
-BATCHES = ("mixed", "query")
 
 
 @dataclass(frozen=True, slots=True)

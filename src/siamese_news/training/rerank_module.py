@@ -16,9 +16,6 @@ from siamese_news.model.reranker import IdBatch, TextRanker
 from siamese_news.training.rerank_data import Pairs, Qrels, Run
 from siamese_news.training.schedules import with_schedule
 
-#: Figure to select by -> name in `evaluate_run`.
-SELECT = {"ap": "AP", "p30": "P@30"}
-
 
 class RerankModule(pl.LightningModule):
     """Negative log-likelihood of the two classes; validation ranks and measures AP and P30.
