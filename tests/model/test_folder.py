@@ -15,6 +15,7 @@ from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model import Model
 from siamese_news.model.folder import folder_sha256, read_folder, write_folder
+from siamese_news.model.loading import open_model
 from siamese_news.model.trained_on import TrainingRecord
 
 TEXTS = [
@@ -292,6 +293,17 @@ def test_a_failed_save_leaves_the_old_model(folder, tiny_model):
         tiny_model.save(folder, card="")
     assert folder_sha256(folder) == before
     assert [p.name for p in folder.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("folder", [None, 3, b"model"])
+def test_what_is_no_path_is_named(folder):
+    with pytest.raises(
+        InputError, match=f"model folder is {type(folder).__name__}; expected a path"
+    ):
+        Model.load(folder)
+    if folder is not None:
+        with pytest.raises(InputError, match=r"expected a path"):
+            open_model(folder)
 
 
 def test_no_folder_is_named(tmp_path):

@@ -90,6 +90,21 @@ def test_what_is_no_text_is_refused(tiny_model):
         tiny_model.encode_posts(["flood", float("nan")])
 
 
+@pytest.mark.parametrize(
+    "texts", [None, 5, {"flood"}, {"flood": 1}, (word for word in ["flood"])]
+)
+def test_what_is_no_list_of_texts_is_named(tiny_model, texts):
+    kind = type(texts).__name__
+    with pytest.raises(
+        InputError, match=f"encode_posts got {kind}; expected a list of texts"
+    ):
+        tiny_model.encode_posts(texts)
+
+
+def test_an_array_of_texts_is_a_list(tiny_model):
+    assert tiny_model.encode_posts(np.array(["flood", "storm"])).shape[0] == 2
+
+
 def test_an_unknown_side_or_precision_is_refused(tiny_model):
     with pytest.raises(
         InputError, match="side is 'articles'; expected one of article, post"

@@ -104,6 +104,15 @@ def write_sums(folder: Path) -> None:
     (folder / _SUMS).write_text(sums, encoding="utf-8")
 
 
+def folder_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a model folder; `InputError` where it is not one, such as None."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(
+            f"model folder is {type(path).__name__}; expected a path, such as 'models/star'"
+        )
+    return Path(path)
+
+
 def read_folder(path: str | Path) -> FolderContent:
     """Read and verify a model folder; nothing in it is executed.
 
@@ -111,7 +120,7 @@ def read_folder(path: str | Path) -> FolderContent:
         InputError: a file is missing, changed, unlisted (a pickle, say) or malformed, or the
             config carries a ``_target_``.
     """
-    folder = Path(path)
+    folder = folder_path(path)
     with reading(folder):
         if not folder.is_dir():
             problem = "is a file" if folder.exists() else "no such model folder"

@@ -15,7 +15,12 @@ import numpy as np
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import Agreement, DenseExcess, TermOptions
 from siamese_news.model.base import PRETRAINED, TextModel
-from siamese_news.model.folder import check_finite, folder_sha256, read_folder
+from siamese_news.model.folder import (
+    check_finite,
+    folder_path,
+    folder_sha256,
+    read_folder,
+)
 from siamese_news.model.table import TableModel
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.extras import import_problem, needs
@@ -158,7 +163,7 @@ def open_model(folder: str | PathLike[str] | None = None) -> AnyModel:
     """
     if folder is None:
         return model_of(PRETRAINED)
-    root = Path(folder)
+    root = folder_path(folder)
     if not root.exists():
         raise InputError(
             f"{folder}: no such model folder; expected one that training wrote, or one that "

@@ -333,6 +333,10 @@ def check_texts(texts: Sequence[str], where: str) -> None:
     """Refuse a value that is not a list of texts; `where` names the function or argument."""
     if isinstance(texts, str):
         raise InputError(f"{where} got one string; expected a list of texts: [text]")
+    if isinstance(texts, Mapping) or not hasattr(texts, "__getitem__"):
+        raise InputError(
+            f"{where} got {type(texts).__name__}; expected a list of texts: [text]"
+        )
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
