@@ -232,7 +232,7 @@ def test_impossible_cuts_are_named(run, tmp_path, option):
     "name",
     [
         name
-        if name in ("bag", "star_feed_forward")
+        if name == "star_feed_forward"
         else pytest.param(name, marks=pytest.mark.slow)
         for name in ENCODERS
     ],

@@ -49,7 +49,9 @@ def test_no_number_of_missing_posts_breaks_it_too_often(top, rest, recall, error
         assert broken(top, rest, share, test, relevant) <= error + 1e-9
 
 
-@pytest.mark.parametrize(("top", "rest"), [(40, 400), (120, 300)])
+@pytest.mark.parametrize(
+    ("top", "rest"), [(40, 400), pytest.param(120, 300, marks=pytest.mark.slow)]
+)
 def test_long_looks_at_many_counts_hold_too(top, rest):
     """One look for several counts begins at 40."""
     test = FewMissing(top, rest, 0.8, 0.05)
