@@ -20,7 +20,7 @@ PICTURES = {
     "06_the_library": 0,
     "07_certify_any_ranking": 1,
 }
-QUICK = {"01_find_posts_about_a_story", "03_case_study_boston"}
+QUICK = {"03_case_study_boston"}
 REAL = {"03_case_study_boston", "04_rerank_tweets"}  # take a collection where it is
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 

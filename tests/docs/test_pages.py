@@ -1,6 +1,7 @@
 """What the documentation says to type works: code, commands, options, links."""
 
 import contextlib
+import functools
 import io
 import re
 import shlex
@@ -69,6 +70,11 @@ def test_python_code_prints_what_it_says(block, monkeypatch):
 
 
 def test_the_lines_that_train_run_as_printed(tmp_path, monkeypatch):
+    """With two batches an epoch."""
+    import pytorch_lightning as pl
+
+    short = functools.partial(pl.Trainer, limit_train_batches=2)
+    monkeypatch.setattr(pl, "Trainer", short)
     assert {"README.md", "docs/library.md", "docs/train.md"} <= set(TRAINING)
     (block,) = set(TRAINING.values())  # the same lines wherever they are shown
     monkeypatch.chdir(tmp_path)
