@@ -291,6 +291,18 @@ def test_recall_names_its_posts_and_counts_labels_changed_in_the_file(pool):
     assert "1 verdict was changed after the result had been seen" in done.stderr
 
 
+@pytest.mark.parametrize("recall", ["50%", "0.5", ".6"])
+def test_a_recall_that_is_typed_anew_shares_its_verdicts(pool, recall):
+    folder, _ = pool
+    options = ("--positives", "10")
+    run_with_input(folder, "y" * 9, "--recall", ".5", *options)
+    for path in folder.glob("mine.*"):
+        path.unlink()
+    more = ("--again",) if recall == ".6" else ()
+    done = run_with_input(folder, "n" * 9, "--recall", recall, *options, *more)
+    assert "9 verdicts were changed after the result had been seen" in done.stderr
+
+
 def test_a_goal_that_every_post_misses(pool):
     folder, _ = pool
     done = run_with_input(folder, "y" * 200 + "n" * 100, "--find", "5000")

@@ -428,6 +428,23 @@ def test_changed_verdicts_are_counted_wherever_the_files_are(pool, change):
     assert f"{len(turned)} verdicts were changed after" in done.stdout, done.output
 
 
+@pytest.mark.parametrize("typed", ["21/20", "1.050", "1.05"])
+def test_changed_verdicts_are_counted_however_the_ratio_is_typed(pool, typed):
+    folder, relevant = pool
+    plan = ("--budget", "40", "--at-least", "40")
+    start(folder, *plan, "--ratio", "1.05")
+    fill(folder / "sheet.csv", set())
+    certify(folder)
+    for path in folder.glob("sheet.*"):
+        path.unlink()
+    start(folder, *plan, "--ratio", typed)
+    turned = [
+        row for row in fill(folder / "sheet.csv", relevant) if row["label"] == "1"
+    ]
+    done = certify(folder)
+    assert f"{len(turned)} verdicts were changed after" in done.stdout, done.output
+
+
 def test_two_programs_that_are_open_keep_the_verdicts_of_both(tmp_path):
     sampled = SampledPosts(tmp_path / "drawn.jsonl", "plan")
     posts = sampled.draw([Unit(f"p{n}", f"p{n}") for n in range(4)])

@@ -104,6 +104,23 @@ def test_lists_of_earlier_versions_have_shares_as_text(folder):
     other(start(folder, *same, precision="0.8", out="d.csv"), "was withdrawn")
 
 
+def test_a_plan_of_an_earlier_version_keeps_its_keys_and_verdicts(folder, monkeypatch):
+    """These depended on how a ratio was typed."""
+    questions = ledger.questions_of
+    with monkeypatch.context() as earlier:
+        earlier.setattr(ledger, "questions_of", lambda plan: questions(plan)[-1:])
+        start(folder, "--ratio", "1.050", "--at-least", "40", "--budget", "40")
+        fill(folder / "sheet.csv", set())
+        assert run("certify", "--labels", folder / "sheet.csv").exit_code == 0
+    (folder / "sheet.verdicts.jsonl").unlink()
+    rows = fill(folder / "sheet.csv", {f"p{n}" for n in range(0, 600, 5)})
+    turned = sum(row["label"] == "1" for row in rows)
+    done = run("certify", "--labels", folder / "sheet.csv")
+    assert f"{turned} verdicts were changed after" in done.stdout
+    done = run("certify", "--check", folder / "sheet.certificate.json")
+    assert done.exit_code == 0, done.stderr
+
+
 def test_other_criteria_are_another_plan_that_is_said(folder):
     start(folder, "--criteria", "about the flood")
     done = start(folder, "--criteria", "about the flood, no jokes", out="b.csv")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from siamese_news.errors import InputError
 from siamese_news.utils.records import fitting
@@ -33,7 +33,7 @@ from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.journal import Journal, locked
 from siamese_news_desk.labels.shares import by_value
 
-_CLAIMS = ("targets", "confidence", "joint")
+_CLAIMS = ("targets", "confidence", "joint", "recall")
 
 Line = Mapping[str, Any]
 """A plan in a list: its seal, kind, sketch, criteria, order and error, and what it pays for."""
@@ -76,12 +76,20 @@ def lists_of(results: Path) -> tuple[Path, Path]:
     return home / "siamese-news.plans.jsonl", _own_folder() / "plans.jsonl"
 
 
-def question_of(plan: Mapping[str, Any]) -> tuple[str, Path]:
+class Question(NamedTuple):
     """A seal that plans share if they ask for the same verdicts, and the user's copy of these."""
-    seal = seal_of(
-        {"order": _order(_typed(plan)), "criteria": plain_criteria(plan["criteria"])}
-    )
-    return seal, _own_folder() / "verdicts" / f"{seal}.jsonl"
+
+    seal: str
+    copy: Path
+
+
+def questions_of(plan: Mapping[str, Any]) -> list[Question]:
+    """The question of a plan, and then those that earlier versions took it for."""
+    criteria = plain_criteria(plan["criteria"])
+    orders = [_order(identity(plan)), *_earlier_orders(plan)]
+    seals = [seal_of({"order": order, "criteria": criteria}) for order in orders]
+    folder = _own_folder() / "verdicts"
+    return [Question(seal, folder / f"{seal}.jsonl") for seal in dict.fromkeys(seals)]
 
 
 def _own_folder() -> Path:
@@ -159,7 +167,7 @@ class Plans:
         typed = _typed(plan)
         if line := self.by_seal.get(seal_of(entry)):
             return line
-        seal, orders = seal_of(typed), {_order(typed), _order(entry)}
+        seal, orders = seal_of(typed), {_order(entry), *_earlier_orders(plan)}
         criteria = _criteria_hash(plan)
         for line in self.by_seal.values():
             settings = by_value(line.get("settings") or {})
@@ -385,16 +393,22 @@ def _read(shared: Path, private: Path) -> Plans:
     return plans
 
 
-def _order(entry: Mapping[str, Any]) -> str:
+def _order(entry: Mapping[str, Any], claims: Sequence[str] = _CLAIMS) -> str:
     """The seal that plans share if they draw the same posts in the same order.
 
     Such plans differ only in their claims, like the targets of a single plan.
     """
     settings = {
-        name: value for name, value in entry["settings"].items() if name not in _CLAIMS
+        name: value for name, value in entry["settings"].items() if name not in claims
     }
     parts = {"kind": entry["kind"], "scores": entry["scores"], "settings": settings}
     return seal_of(parts)
+
+
+def _earlier_orders(plan: Mapping[str, Any]) -> list[str]:
+    """The same seal in earlier versions: a recall was no claim, and a share was its text."""
+    claims = [name for name in _CLAIMS if name != "recall"]
+    return [_order(entry, claims) for entry in (identity(plan), _typed(plan))]
 
 
 def _refusal(
