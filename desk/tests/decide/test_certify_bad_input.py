@@ -445,6 +445,50 @@ def test_changed_verdicts_are_counted_however_the_ratio_is_typed(pool, typed):
     assert f"{len(turned)} verdicts were changed after" in done.stdout, done.output
 
 
+@pytest.mark.parametrize("role", ["results", "posts"])
+@pytest.mark.parametrize("ending", ["certificate.csv", "drawn.jsonl"])
+def test_a_file_that_is_read_is_not_written(pool, ending, role):
+    folder, _ = pool
+    taken = folder / f"sheet.{ending}"
+    scored(taken)
+    before = taken.read_bytes()
+    if role == "results":
+        done = start(folder, results=taken.name, out="sheet.2.jsonl")
+    else:
+        done = start(folder, "--posts", taken)
+    refused(done, f"{taken.name}: has the name of a file that is written", "--out")
+    assert taken.read_bytes() == before
+    assert not (folder / "sheet.plan.json").exists()
+
+
+def test_results_that_were_moved_to_the_place_of_the_list_stay(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    certify(folder)
+    moved = (folder / "scored.jsonl").replace(folder / "sheet.certificate.csv")
+    before = moved.read_bytes()
+    refused(
+        certify(folder, more=("--results", moved)), "has the name of a file that is"
+    )
+    assert moved.read_bytes() == before
+
+
+@pytest.mark.parametrize("ending", ["csv", "html"])
+def test_a_file_of_somebody_else_in_the_place_of_a_certificate_stays(pool, ending):
+    folder, relevant = pool
+    start(folder, out="storm.csv")
+    fill(folder / "storm.csv", relevant)
+    mine = folder / f"storm.certificate.{ending}"
+    mine.write_text("my notes")
+    done = certify(folder, "storm.csv")
+    refused(done, f"{mine.name}: is here without storm.certificate.json", "rename it")
+    assert mine.read_text() == "my notes"
+    mine.unlink()
+    assert certify(folder, "storm.csv").exit_code == 0
+    assert certify(folder, "storm.csv", "storm.2.csv").exit_code == 0
+
+
 def test_two_programs_that_are_open_keep_the_verdicts_of_both(tmp_path):
     sampled = SampledPosts(tmp_path / "drawn.jsonl", "plan")
     posts = sampled.draw([Unit(f"p{n}", f"p{n}") for n in range(4)])

@@ -135,8 +135,13 @@ def write_files(
 
     Returns:
         The file of the lists, None without one; and that of an earlier, final certificate.
+
+    Raises:
+        InputError: one of the files is of another plan, or was not written by this program.
     """
     path = sibling(work.path, "certificate.json")
+    page_file = sibling(work.path, "certificate.html")
+    lists = sibling(work.path, "certificate.csv")
     earlier = None
     if path.exists():
         old = read_sealed(path, "certificate")
@@ -145,10 +150,14 @@ def write_files(
                 f"{path}: is the certificate of another plan; move it away"
             )
         earlier = _moved(path, old, content)
+    elif strangers := [file for file in (lists, page_file) if file.exists()]:
+        raise InputError(
+            f"{strangers[0]}: is here without {path.name}, so it may not be of a certificate, and "
+            "would be replaced; move it away or rename it"
+        )
     write_sealed(path, content)
-    with atomic_write(sibling(work.path, "certificate.html")) as stream:
+    with atomic_write(page_file) as stream:
         stream.write(readable_name(page))
-    lists = sibling(work.path, "certificate.csv")
     return Written(lists if write_lists(lists, work, claims) else None, earlier)
 
 

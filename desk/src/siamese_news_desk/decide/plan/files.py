@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -142,6 +142,27 @@ def sibling(sheet: Path, ending: str) -> Path:
             "the link, or put a copy in its place"
         )
     return path
+
+
+NEXT_TO_SHEET = (
+    "certificate.json",
+    "certificate.html",
+    "certificate.csv",
+    "drawn.jsonl",
+    "verdicts.jsonl",
+)
+"""The endings of the files that commands write next to a sheet."""
+
+
+def refuse_inputs(plan: Path, inputs: Iterable[Path]) -> None:
+    """Raise an `InputError` if a file that is read would be written next to a plan."""
+    written = {sibling(plan, ending).resolve() for ending in NEXT_TO_SHEET}
+    for path in inputs:
+        if path.resolve() in written:
+            raise InputError(
+                f"{path}: has the name of a file that is written next to the sheet, which would "
+                "replace it; rename it, or choose another name for the sheet (--out)"
+            )
 
 
 def batch_name(sheet: Path, number: int) -> Path:

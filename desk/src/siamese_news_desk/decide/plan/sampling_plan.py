@@ -21,6 +21,7 @@ from siamese_news_desk.decide.plan.files import (
     name_for,
     named_by,
     read_sealed,
+    refuse_inputs,
     sibling,
     write_sealed,
 )
@@ -111,6 +112,7 @@ class SamplingPlan:
         """
         results = population.path
         posts = _files(options.get("posts") or [])
+        refuse_inputs(path, [results, *posts])
         plan: dict[str, Any] = {
             "format": "siamese_news plan 1",
             "kind": cls.kind,
@@ -200,6 +202,7 @@ class SamplingPlan:
         scored = results or named_by(path, plan["population"]["file"])
         listed = [named_by(path, corpus_file["file"]) for corpus_file in plan["corpus"]]
         corpus = _files(posts) if posts else listed
+        refuse_inputs(path, [scored, *corpus])
         population = _unchanged(plan, scored, corpus)
         ledger.refuse_withdrawn(path, plan, scored)
         return cls(plan, path, population, corpus)
