@@ -489,6 +489,25 @@ def test_a_file_of_somebody_else_in_the_place_of_a_certificate_stays(pool, endin
     assert certify(folder, "storm.csv", "storm.2.csv").exit_code == 0
 
 
+def test_labels_of_posts_that_are_drawn_later_leave_a_certificate_as_it_was(pool):
+    folder, relevant = pool
+    start(folder)
+    fill(folder / "sheet.csv", relevant)
+    labels_before = [
+        {"post": f"p{n}", "label": "yes" if f"p{n}" in relevant else "no"}
+        for n in range(0, 600, 2)  # also of posts that no sheet has yet
+    ]
+    save(folder / "before.csv", labels_before)
+    path = folder / "sheet.certificate.json"
+    for sheets in (["sheet.csv"], ["sheet.csv", "sheet.2.csv"]):
+        done = certify(folder, *sheets, "before.csv")
+        assert done.exit_code == 0 and "that were not drawn; not used" in done.stderr
+        check = run("certify", "--check", path)
+        assert check.exit_code == 0, check.stderr
+    # They count once their posts are drawn.
+    assert certificate(folder)["labels"]["used"] > 25
+
+
 def test_two_programs_that_are_open_keep_the_verdicts_of_both(tmp_path):
     sampled = SampledPosts(tmp_path / "drawn.jsonl", "plan")
     posts = sampled.draw([Unit(f"p{n}", f"p{n}") for n in range(4)])

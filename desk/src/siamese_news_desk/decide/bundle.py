@@ -24,10 +24,14 @@ from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import atomic_write, file_sha256, json_text
 from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.certification import Certification
-from siamese_news_desk.decide.checking import differences, sheets_of_certificate
+from siamese_news_desk.decide.checking import (
+    differences,
+    labels_then,
+    sheets_of_certificate,
+)
 from siamese_news_desk.decide.plan.files import SEAL, made, read_sealed
 from siamese_news_desk.decide.plan.population import Population
-from siamese_news_desk.labels.matching import Labels, read_labels
+from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.sheets import read_rows
 
 FORMAT = 1
@@ -63,7 +67,7 @@ def write_bundle(
             f"{certificate}: is the certificate of another plan than {plan}"
         )
     with sheets_of_certificate(certificate, content) as sheets:
-        if _differs(content, work, read_labels(sheets, work.sampled)):
+        if _differs(content, work, labels_then(sheets, work.sampled, content)):
             raise InputError(
                 f"{certificate}: its labels say something else now; run certify again first"
             )
@@ -251,7 +255,7 @@ def _check_certificate(path: Path, certificate: Path) -> None:
     plan_path = certificate.with_name(content["plan"]["file"])
     plan = read_sealed(plan_path, "plan")
     work = Certification(plan, plan_path, Population(certificate.with_name(_SCORES)))
-    labels = read_labels([certificate.with_name(_LABELS)], work.sampled)
+    labels = labels_then([certificate.with_name(_LABELS)], work.sampled, content)
     if _differs(content, work, labels):
         raise InputError(
             f"{path}: another certificate follows from its plan, scores and labels"

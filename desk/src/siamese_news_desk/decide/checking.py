@@ -19,7 +19,7 @@ from siamese_news_desk.decide.certificate_page import page_of
 from siamese_news_desk.decide.certification import Certification, Claim
 from siamese_news_desk.decide.plan.files import SEAL, named_by, read_sealed
 from siamese_news_desk.decide.plan.sampling_plan import model_of
-from siamese_news_desk.labels.matching import Labels, read_labels
+from siamese_news_desk.labels.matching import Labels, SampledPosts, read_labels
 
 STATED = (SEAL, "created", "command", "provenance")
 """The fields that nothing else says: when, how and by which program a certificate was made."""
@@ -81,7 +81,7 @@ def check_certificate(
     with sheets_of_certificate(path, content) as sheets:
         work = Certification.resume(plan_path, results=results, posts=posts)
         work.sampled.check_keys()
-        labels = read_labels(sheets, work.sampled)
+        labels = labels_then(sheets, work.sampled, content)
     claims = work.claims(labels)
     complete = work.log.covers(labels)
     counts = bool(result_meta(work.results).get("counts"))
@@ -148,6 +148,21 @@ def sheets_of_certificate(
                 sheet.write_bytes(lines)
             sheets.append(sheet)
         yield sheets
+
+
+def labels_then(
+    sheets: Sequence[Path], sampled: SampledPosts, content: Mapping[str, Any]
+) -> Labels:
+    """The labels of the posts that were drawn when a certificate was made.
+
+    A file may have labels of further posts, which were drawn only afterwards.
+    """
+    labels = read_labels(sheets, sampled)
+    used = content["labels"]["used"]
+    if not 0 < used < len(labels.of):
+        return labels
+    labeled = [n for n, name in enumerate(sampled.by_name, 1) if name in labels.of]
+    return read_labels(sheets, sampled.first(labeled[used - 1]))
 
 
 def _first_lines(sheet: Path, wanted: str) -> bytes | None:

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -84,6 +85,13 @@ class SampledPosts:
 
     def __len__(self) -> int:
         return len(self.by_key)
+
+    def first(self, count: int) -> "SampledPosts":
+        """The same when only so many units were drawn."""
+        then = copy(self)
+        then.by_key = dict(islice(self.by_key.items(), count))
+        then.by_name = dict(islice(self.by_name.items(), count))
+        return then
 
     def draw(
         self, units: Sequence[Unit], parts: Sequence[str] = ()

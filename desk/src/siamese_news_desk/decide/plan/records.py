@@ -193,8 +193,9 @@ PLANS: dict[str, type] = {
 
 
 class CertifiedLabels(TypedDict):
-    """The files of labels of a certificate."""
+    """The files of labels of a certificate, and how many of the labels were of drawn posts."""
 
+    used: Some
     files: Annotated[list[Located], Meta(min_length=1, max_length=10_000)]
 
 
