@@ -16,6 +16,7 @@ from sheet_commands import (
     start,
 )
 
+from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.plan.design import nested_sets
 
 
@@ -109,6 +110,40 @@ def test_every_post_is_labeled_and_none_is_relevant(tmp_path):
     )
     assert not (tmp_path / "sheet.certificate.csv").exists()
     holds(tmp_path)
+
+
+@pytest.mark.parametrize("skipped", [3, 12])
+def test_every_post_is_labeled_and_some_are_skipped(tmp_path, skipped):
+    pool(tmp_path, [1 - n / 20 for n in range(12)])
+    start(tmp_path)
+    rows = rows_of(tmp_path / "sheet.csv")
+    labels = ["skip"] * skipped + ["0"] * (12 - skipped)
+    save(
+        tmp_path / "sheet.csv",
+        [row | {"label": label} for row, label in zip(rows, labels, strict=True)],
+    )
+    done = certify(tmp_path)
+    if skipped == 12:
+        assert "Every labeled post was skipped, which counts as not" in done.stdout
+        assert "was labeled and none is relevant" not in done.stdout
+    else:
+        assert "Every one of the 12 posts was labeled and none is rel" in done.stdout
+        assert "3 skipped posts count as not relevant." in done.stdout
+    holds(tmp_path)
+
+
+def test_how_frequent_errors_are_is_said(tmp_path):
+    scored(tmp_path / "scored.jsonl")
+    start(tmp_path, "--budget", "40")  # a precision of .8
+    sheet = tmp_path / "sheet.csv"
+    fill(sheet, {row["post"] for row in rows_of(sheet)[:9]})
+    done = certify(tmp_path)
+    more = "errors are more frequent than the target allows, so more may not help"
+    assert more in done.stdout
+    content = certificate(tmp_path)
+    (claim,) = content["claims"]
+    claim["next_set"] = {"posts": 100, "labels": 25, "errors": 5}
+    assert "about as frequent as the target allows" in sentence_of(content, claim)
 
 
 def test_all_labels_are_skips(tmp_path):

@@ -30,6 +30,7 @@ from siamese_news_desk.decide.sentences import (
     earlier_sentence,
     judged_by,
     other_plans,
+    skipped_sentence,
 )
 from siamese_news_desk.labels.matching import Labels, changed_sentence
 
@@ -226,6 +227,9 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
     planned = content["settings"]["budget"]
     used = labels["used"]
     relevant = labels["relevant"]
+    undecided = _undecided(content)
+    if claim["exact"] and undecided:
+        return undecided
     if claim["exact"]:
         population = content["population"]["posts"]
         every = (
@@ -233,7 +237,10 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
             if population > 1
             else f"The {_units(content, population)} was labeled and is not relevant"
         )
-        return f"{every} {content['judged']}, so there is no list."
+        return (
+            f"{every} {content['judged']}, so there is no list."
+            f"{skipped_sentence(labels['skipped'])}"
+        )
     errors = claim["next_set"]["errors"] if claim["next_set"] else 0
     if not used and claim["more_labels"] is None:
         likely = "how many are needed is not known before the first one"
@@ -242,7 +249,7 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
             f"about {claim['more_labels']:,} would be needed if errors are half as frequent as the "
             "target allows"
         )
-    elif labels["skipped"] == used:
+    elif undecided:
         likely = (
             "none of them tells whether a post is relevant, so how many more are needed is not "
             "known"
@@ -252,9 +259,10 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
     elif claim["more_labels"] is None and not errors:
         likely = "they are too few, and how many more are needed is not known"
     elif claim["more_labels"] is None:
-        likely = (
-            "errors are about as frequent as the target allows, so more may not help"
-        )
+        allowed = (1 - Fraction(claim["target"])) * claim["next_set"]["labels"]
+        often = "more" if errors > allowed else "about as"
+        than = "than" if errors > allowed else "as"
+        likely = f"errors are {often} frequent {than} the target allows, so more may not help"
     else:
         likely = (
             f"about {claim['more_labels']:,} more would be needed if errors continue at the "
@@ -262,10 +270,8 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
         )
     if not used:
         held = "No post has a label yet, so there is no list."
-    elif labels["skipped"] == used:
-        held = (
-            f"{_undecided(content)}, which counts as not relevant, so there is no list."
-        )
+    elif undecided:
+        held = undecided
     elif not relevant:
         held = "No post was labeled relevant, so there is no list."
     else:
@@ -293,13 +299,21 @@ def _nothing_certified(content: Mapping[str, Any], claim: Mapping[str, Any]) -> 
 
 
 def _undecided(content: Mapping[str, Any]) -> str:
-    """Why no labeled post has a verdict; findings without their flow do not tell skips apart."""
+    """Why no labeled post has a verdict; empty if one has.
+
+    Findings without their flow do not tell skips apart.
+    """
+    used = content["labels"]["used"]
+    if not 0 < used == content["labels"]["skipped"]:
+        return ""
     contradicting = dict(content.get("flow", ())).get(CONTRADICTING)
     if contradicting == 0:
-        return "Every labeled post was skipped"
-    if contradicting == content["labels"]["used"]:
-        return "The labels of every labeled post contradict each other"
-    return "Every labeled post was skipped or has labels that contradict each other"
+        why = "Every labeled post was skipped"
+    elif contradicting == used:
+        why = "The labels of every labeled post contradict each other"
+    else:
+        why = "Every labeled post was skipped or has labels that contradict each other"
+    return f"{why}, which counts as not relevant, so there is no list."
 
 
 def left_sentence(content: Mapping[str, Any]) -> str:
