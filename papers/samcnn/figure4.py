@@ -18,10 +18,9 @@ from papers.samcnn.runs import (
     collection_of,
     data_of,
     peers_job,
-    trained,
     training_jobs,
 )
-from papers.samcnn.variants import BASE
+from papers.samcnn.variants import ATTENTIVE, chosen_jobs, trained_as_chosen
 from papers.style import COLORS, new_figure
 from siamese_news.model.reranker import TextRanker
 from siamese_news.rerankers import SamCNN
@@ -86,10 +85,12 @@ def _job(setting: Setting, name: str) -> Job:
         query = (
             BEST
             if BEST in collection.queries
-            else changes(results, experiment=BASE, seeds=(seed,))[0][0]
+            else changes(results, seeds=(seed,))[0][0]
         )
         grades = collection.qrels.get(query, {})
-        model = TextRanker.load(trained(setting, folder.parent, option) / "model")
+        model = TextRanker.load(
+            trained_as_chosen(setting, folder.parent, option) / "model"
+        )
         return {
             "topic": query,
             "relevant": [
@@ -106,7 +107,8 @@ def _jobs(setting: Setting) -> list[Job]:
     first = Setting(setting.data, setting.seeds[:1])
     wanted = [peers_job(setting)]
     for name, option in JOBS.items():
-        wanted += training_jobs(first, rankers=(option,), years=(YEAR,))
+        jobs_of = chosen_jobs if option in ATTENTIVE else training_jobs
+        wanted += jobs_of(first, rankers=(option,), years=(YEAR,))
         wanted.append(_job(setting, name))
     return wanted
 
@@ -185,8 +187,8 @@ EXHIBIT = Exhibit(
     key="4",
     title="Fig. 4: the hidden layer of a topic's candidates, on a map",
     remark=(
-        f"The topic is the paper's, {BEST}. The rankers are those of Table 3 here, first seed, "
-        "because no model of the chosen ones is saved. o is the "
+        f"The topic is the paper's, {BEST}. QAtt and PAtt are as chosen (see Other word "
+        "vectors), BiCNN has the settings of Table 2; first seed of each. o is the "
         "output of the head's hidden layer after its ReLU, section 2.3; t-SNE with perplexity 30, "
         "from PCA, seed 0. Distances between groups in such a picture mean nothing, so the table "
         "counts neighbors."

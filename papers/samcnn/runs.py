@@ -138,14 +138,6 @@ def train(
     return {"command": command, "row": row, "topics": topics}
 
 
-def trained(setting: Setting, runs: Path, ranker: str) -> Path:
-    """The folder of the first seed of a ranker on `YEAR`, trained again if it does not exist."""
-    seed = setting.seeds[0]
-    folder = runs / run_name("rerank_samcnn", ranker, YEAR, seed)
-    train(setting, folder, "rerank_samcnn", ranker, YEAR, seed)
-    return folder
-
-
 def ensemble_name(experiment: str, ranker: str, year: int) -> str:
     """The name of the job that scores by the mean probability of all seeds."""
     return f"ensemble_{experiment}_{ranker}_{year}"

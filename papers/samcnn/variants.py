@@ -7,7 +7,16 @@ from papers.exhibit import Content, Exhibit, Published, Table
 from papers.jobs import Job, Results, Setting
 from papers.samcnn.post_vectors import post_vectors
 from papers.samcnn.published import PAPER, YEARS
-from papers.samcnn.runs import RANKERS, More, collection_of, peers_job, training_jobs
+from papers.samcnn.runs import (
+    RANKERS,
+    YEAR,
+    More,
+    collection_of,
+    peers_job,
+    run_name,
+    train,
+    training_jobs,
+)
 from papers.samcnn.table3 import (
     MARKS,
     NOTE,
@@ -114,6 +123,19 @@ def chosen_jobs(
             more=chosen_options(ranker),
         )
     ]
+
+
+def trained_as_chosen(setting: Setting, runs: Path, ranker: str) -> Path:
+    """The folder of the first seed of a ranker on `YEAR`, trained again if it does not exist.
+
+    Nothing was chosen for BiCNN, which has the settings of Table 2.
+    """
+    seed = setting.seeds[0]
+    is_chosen = ranker in ATTENTIVE
+    folder = runs / run_name(CHOSEN if is_chosen else BASE, ranker, YEAR, seed)
+    options = chosen_options(ranker)(setting, runs) if is_chosen else ()
+    train(setting, folder, BASE, ranker, YEAR, seed, options)
+    return folder
 
 
 def _vectors_jobs(setting: Setting) -> list[Job]:
