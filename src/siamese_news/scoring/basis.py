@@ -63,6 +63,16 @@ class Setting:
         for start in range(0, len(posts), step):
             yield start, self.read(posts[start : start + step])
 
+    def counted(self, near: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """(A,) how many posts are about each article's story, given which are near it: (A, P).
+
+        What is near one article of a story is about the story of them all.
+        """
+        about = near.copy()
+        if self.one_story:
+            about[: self.positives] = near[: self.positives].any(axis=0)
+        return about.sum(axis=1)
+
     def new_pool(self) -> PoolState:
         """The statistics of a pool without posts."""
         options = self.options

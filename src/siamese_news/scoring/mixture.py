@@ -300,11 +300,7 @@ class MixturePass(Observer):
         if basis.surface is not None:
             basis.surface.count(posts.ids, pool.surface)
         # The words alone: unlike theirs, the cosine of what has nothing in common is not 0.
-        near = lexical > options.focused_pool.score
-        if self.setting.one_story:
-            positives = slice(self.setting.positives)
-            near[positives] = near[positives].any(axis=0)
-        pool.about += near.sum(axis=1)
+        pool.about += self.setting.counted(lexical > options.focused_pool.score)
         if dense is not None and options.excess.weight:
             pool.add_cosines(dense)
         mixed = basis.weights.mixed(lexical, dense)

@@ -115,17 +115,20 @@ def test_any_changes_leave_what_a_scan_finds(
     assert pruned.decisions() == whole.decisions()
 
 
+@pytest.mark.parametrize("one_story", [False, True])
 def test_what_a_scorer_learns_of_an_index_is_what_it_learns_of_the_posts(
-    shipped, small_pieces, tmp_path
+    shipped, small_pieces, tmp_path, one_story
 ):
     pool = [Post(row["id"], row["text"]) for row in posts(400, seed=5)]
     build(tmp_path / "x.index", pool, shipped, name="x")
-    scorer = open_scorer(shipped, list(SEEDS.values()), about="event")
+    seeds = list(SEEDS.values())
+    scorer = open_scorer(shipped, seeds, about="event", one_story=one_story)
     index = open_index(tmp_path / "x.index", shipped)
     ours = index.observe(scorer, Window())
     theirs = observe_all(scorer, [post.text for post in pool])
     texts = [post.text for post in pool]
     assert np.array_equal(ours.scores(texts), theirs.scores(texts))
+    assert ours.evidence(range(len(seeds))) == theirs.evidence(range(len(seeds)))
     assert len(list(index.read_again())) < len(pool)
 
 

@@ -109,10 +109,28 @@ class _Candidates:
             candidates.add(scores, read.ids)
         return candidates.least()
 
+    def near(self, posts: TokenIds) -> Ints:
+        """(A,) how many posts are about each article's story."""
+        setting = self._observer.setting
+        counts = np.zeros(len(setting), np.int64)
+        for _, read in setting.blocks(posts, "near"):
+            lexical, _ = self._observer.basis.articles.heads(read)
+            counts += setting.counted(lexical > setting.options.focused_pool.score)
+        return counts
+
     def cosines(self, posts: TokenIds, article: int) -> Floats:
         """(P,) the cosines of P posts with an article."""
         vectors, _ = self._observer.setting.read.of_best(posts, None)
         return self._observer.basis.articles.cosines(vectors, np.array([article]))[0]
+
+    def are_enough(self, posts: int, about: Ints) -> bool:
+        """Whether the rest of a pool of so many posts changes nothing.
+
+        At most `about` (A,) of the posts are about an article's story.
+        """
+        setting = self._observer.setting
+        degrees = decided_degrees(setting, about, posts, np.ones(len(setting)))
+        return not (setting.foreign.any() or degrees.any())
 
     def conclude(
         self,
@@ -120,26 +138,20 @@ class _Candidates:
         about: Ints,
         cosines: NDArray[np.int32] | None,
         counted: Callable[[], Ints],
-    ) -> bool:
-        """Add the statistics of the whole pool of so many posts, if they are enough.
+    ) -> None:
+        """Add the statistics of the whole pool of so many posts.
 
-        At most `about` (A,) of them are about an article's story. `cosines` (A, bins) are those of
+        Of these, `about` (A,) are about an article's story. `cosines` (A, bins) are those of
         `PoolState`, of which only the place of the quantile has to be right; None where no quantile
-        counts. `counted` returns what `SurfaceScores.count` counts. Where this is not enough, the
-        result is False, and every post has to be observed.
+        counts. `counted` returns what `SurfaceScores.count` counts.
         """
-        setting = self._observer.setting
         pool = self._observer.pool
-        degrees = decided_degrees(setting, about, posts, np.ones(len(setting)))
-        if setting.foreign.any() or degrees.any():
-            return False
         pool.counts.posts = posts
         pool.about = about
         if cosines is not None:
             pool.cosines = cosines
         if self._observer.basis.surface is not None:
             pool.surface += counted()
-        return True
 
 
 def observe_candidates(
@@ -153,36 +165,42 @@ def observe_candidates(
     candidates_of = _Candidates(observer)
     best = _Best(candidates_of, posts)
 
-    def bounded(chunk: Chunk) -> tuple[Ints, Floats, Floats, NDArray[np.intp], Floats]:
+    def bounded(
+        chunk: Chunk,
+    ) -> tuple[NDArray[np.bool_], Floats, Floats, NDArray[np.intp], Floats]:
         cosines, errors = _cosines(bounds, chunk)
         rough = bounds.roughly(chunk)
         useful = (bounds.scores(rough, cosines, errors) >= best.floors).any(axis=0)
         candidates = np.flatnonzero(useful | (rough > form.about))
         lexical = bounds.lexical(chunk.segment, chunk.rows[candidates])
         most = bounds.scores(lexical, cosines[:, candidates], errors[candidates])
-        about = np.count_nonzero(lexical > form.about, axis=1)
-        return about, cosines, errors, candidates, most
+        return lexical > form.about, cosines, errors, candidates, most
 
     tails = [
         CosineTail(form.quantile)
         for _ in range(bounds.articles)
         if form.quantile is not None
     ]
-    about = np.zeros(bounds.articles, np.int64)
+    setting = observer.setting
+    most_about = np.zeros(bounds.articles, np.int64)
+    near_rows = [np.zeros(0, np.int64)]
     highest = [np.zeros(len(segment), np.float32) for segment in posts.segments]
     for chunk, (near, cosines, errors, candidates, most) in ahead(
         bounded, posts.chunks(bounds.articles)
     ):
-        about += near
         rows = chunk.rows + posts.firsts[chunk.number]
+        most_about += setting.counted(near)
+        near_rows.append(rows[candidates][near.any(axis=0)])
         for tail, article_cosines in zip(tails, cosines, strict=False):
             tail.add(rows, article_cosines, errors)
         best.add(rows[candidates], most)
         highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
-    counts = _counts(candidates_of, form, bounds, posts, tails)
-    if not candidates_of.conclude(len(posts), about, counts, posts.counted):
+    if not candidates_of.are_enough(len(posts), most_about):
         return None
+    about = candidates_of.near(posts.token_ids(np.concatenate(near_rows)))
+    counts = _counts(candidates_of, form, bounds, posts, tails)
+    candidates_of.conclude(len(posts), about, counts, posts.counted)
     return Learned(np.sort(np.concatenate(best.scored)), form.vectors, highest)
 
 
