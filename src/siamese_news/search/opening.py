@@ -24,7 +24,7 @@ from siamese_news.search.output import Row, write_rows
 from siamese_news.search.pool import Window
 from siamese_news.search.query import Query
 from siamese_news.search.relevance import Cut, ListRelevance, cut_of, list_relevance
-from siamese_news.search.remarks import apart_remarks, foreign_remarks
+from siamese_news.search.remarks import foreign_remarks
 from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.files import file_sha256, is_stream, write_json
@@ -170,9 +170,7 @@ class OpenQuery:
         remarks = [*self.languages.remarks(), *more]
         if self.seeds.one_story:
             articles = self.seeds.articles
-            remarks[:0] = foreign_remarks(
-                self.model, articles, self.languages.seeds
-            ) or apart_remarks(self.model, articles)
+            remarks[:0] = foreign_remarks(self.model, articles, self.languages.seeds)
         return remarks
 
     def job(self, posts: list[Any]) -> dict[str, Any]:

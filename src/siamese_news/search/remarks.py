@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from siamese_news.data.records import Article
 from siamese_news.model.base import TextModel
 from siamese_news.model.loading import AnyModel
 from siamese_news.scoring import open_scorer
-from siamese_news.scoring.rivals import rival_weights
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.text.languages import BACKGROUND
 from siamese_news.text.spaceless import length_of
@@ -40,19 +40,15 @@ _PAYWALL = re.compile(
 )
 _STUB = 150
 
-# Two seeds of one story hardly ever score below `_FOREIGN` with each other by their first `_HEAD`
-# words: of 1,000 sets of 3 or 5 articles of one event 1 and none had such a seed, while of 1,000
-# with a foreign article 780 and 690 had. Measured on English articles of 100 words and more.
+# Seeds of one story are linked by scores of at least `_FOREIGN` with each other, by their first
+# `_HEAD` words: of 1,000 sets of 3 or 5 articles of one event 1 and none had a seed without a link,
+# while of 1,000 with a foreign article 780 and 690 had. Of 300 sets of 2 to 10 articles of one event
+# 5 fell into groups without links between them, of 300 of two events 189 did (events that were
+# trained on). Measured on English articles; by their first 100 words 11 of 300 fell apart.
 _FOREIGN = 0.025
 _HEAD = 150
 _FEWEST = 100
 _MOST = 200
-
-# Of all pairs of seeds of one story at most 3% have next to no words in common (38 articles on Boston,
-# and two events of usatoday-cnn's dev), of several stories 29% (all of that dev) to 96% (fox-comments)
-# have. Shorter seeds cannot tell.
-_APART = 0.2
-_FEWEST_APART = 25
 
 
 def stub_remarks(articles: Sequence[Article]) -> list[str]:
@@ -72,8 +68,12 @@ def foreign_remarks(
 ) -> list[str]:
     """Remarks on articles of one story that seem to be about another one than the rest.
 
-    Only a model with words can tell, and only English articles (`languages`, by id).
+    Articles that score well with each other are linked, directly or by others. Where they fall into
+    groups without a link between them, they seem to tell several stories. Only a model with words
+    can tell, and only English articles (`languages`, by id).
     """
+    from scipy.sparse.csgraph import connected_components
+
     some = [
         article
         for article in articles
@@ -84,43 +84,31 @@ def foreign_remarks(
         return []
     heads = [" ".join(article.full_text.split()[:_HEAD]) for article in some]
     scores = open_scorer(model, heads).scores(heads)
-    scores = (scores + scores.T) / 2
-    np.fill_diagonal(scores, -1)
-    foreign = [
-        some[row].id for row in np.flatnonzero(scores.max(axis=1) < _FOREIGN).tolist()
-    ]
-    if not foreign:
+    links = csr_matrix((scores + scores.T) / 2 >= _FOREIGN)
+    number, group_of = connected_components(links, directed=False)
+    if number == 1:
         return []
-    told = f"{_names(foreign)}: has little in common with the other seeds"
-    if len(foreign) == len(some):
-        told = f"The seeds {_names(foreign)} have little in common with each other"
+    sizes = np.bincount(group_of)
+    alone = [
+        article.id
+        for article, group in zip(some, group_of, strict=True)
+        if sizes[group] == 1
+    ]
+    if len(alone) == len(some):
+        told = f"The seeds {_names(alone)} have little in common with each other"
+    elif number == len(alone) + 1:
+        told = f"{_names(alone)}: has little in common with the other seeds"
+    else:
+        first_of = [
+            some[int((group_of == group).argmax())].id for group in range(number)
+        ]
+        told = (
+            f"The seeds fall into {number} groups that have little in common with each other, "
+            f"beginning with {_names(first_of)}"
+        )
     return [
-        f"{told}. Are they about one story? A seed about another story adds that story's posts."
-    ]
-
-
-def apart_remarks(model: AnyModel, articles: Sequence[Article]) -> list[str]:
-    """A remark on articles of one story many of which have next to no words in common.
-
-    A foreign article among others is `foreign_remarks`'; where several tell a second story, each
-    of them has others that are like it.
-    """
-    texts = [
-        article.full_text
-        for article in articles
-        if len(article.full_text.split()) >= _FEWEST_APART
-    ]
-    if not (isinstance(model, TextModel) and model.terms and len(texts) > 1):
-        return []
-    pairs = np.triu_indices(len(texts), 1)
-    share = float((rival_weights(model, texts)[pairs] == 1).mean())
-    if share < _APART:
-        return []
-    pairs_apart = "they have" if len(texts) == 2 else f"{share:.0%} of their pairs have"
-    return [
-        f"The seeds seem to tell several stories: {pairs_apart} next to no words in "
-        "common. They have one list here, in which posts about a part of them are low; rank makes "
-        "a list for each seed, and a filter for each story keeps them apart."
+        f"{told}. Are they about one story? A seed about another story adds that story's posts; "
+        "rank makes a list for each seed, and a filter for each story keeps them apart."
     ]
 
 
