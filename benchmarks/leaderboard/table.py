@@ -1,6 +1,6 @@
 """The leaderboard as Markdown, from stored figures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,24 +29,24 @@ one list. Where a row has several seeds its figures are means over them, with th
 MAP behind. *95%*: percentile bootstrap over articles (of the mean over seeds), for `usatoday-cnn`
 also over whole events, of which the test has few. *p*: two-sided paired randomization test of the
 average precision by article against the peer with the highest MAP on this very test, which favors
-the peers. *mean*: of MAP or AP over the columns; `crisislex-boston` counts twice, by all seeds and
-by one seed at a time (mean and lowest); behind the figure of `events-dev` are those of its English
-seeds and of its four others. *Worst difference*: the lowest difference to the strongest peer of a
-column; *p of all*: the paired test over all articles of all columns, each against the strongest
-peer of its column. *posts/s*: encoding and scoring the pool of this very test against all its
-articles, CPU time of one thread, articles and background ready (sentence encoders: from a sample of
-the posts), on a machine with other work; it differs from test to test. *s/question*: the same
-seconds for each article asked. *†*: scored with another model or other options than the row has
-now. all-mpnet-base-v2 is
-computed in bfloat16 (cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32.
-The rows *the paper's training* differ in the encoder alone (`papers paper=ast
-table=2`), and so do the rows *the released code's training* (`papers paper=ast table=authors`,
-articles cut to their last 128 tokens). Our training has settings of its own, listed in
-`benchmarks/leaderboard/rows.yaml`. Every choice is in
-`benchmarks/leaderboard/lock.json` with the dev figures that made it.
-`benchmarks/leaderboard/scored.json` has every scoring by `python -m benchmarks.leaderboard` since
-2026-11-21, 13:54 UTC; *scored* counts these. The model that ships was scored three times before
-that, with earlier versions, which the ledger does not have."""
+the peers; left out where that peer was not scored along with the row. *mean*: of MAP or AP over the
+columns; `crisislex-boston` counts twice, by all seeds and by one seed at a time (mean and lowest);
+behind the figure of `events-dev` are those of its English seeds and of its four others. *Worst
+difference*: the lowest difference to the strongest peer of a column; *p of all*: the paired test
+over all articles of all columns, each against the strongest peer of its column. *posts/s*: encoding
+and scoring the pool of this very test against all its articles, CPU time of one thread, articles
+and background ready (sentence encoders: from a sample of the posts), on a machine with other work;
+it differs from test to test. *s/question*: the same seconds for each article asked. *†*: scored
+with another model or other options than the row has now. all-mpnet-base-v2 is computed in bfloat16
+(cosines within .003 of float32's, at 2.4 times the speed), MiniLM in float32. The rows *the paper's
+training* differ in the encoder alone (`papers paper=ast table=2`), and so do the rows *the released
+code's training* (`papers paper=ast table=authors`, articles cut to their last 128 tokens). Our
+training has settings of its own, listed in `benchmarks/leaderboard/rows.yaml`. The options that
+were chosen for a row are in `benchmarks/leaderboard/lock.json` with the dev figures that made the
+choice; what was chosen for the model that ships, and on which pools, is in RESULTS.md and
+docs/quality.md. `benchmarks/leaderboard/scored.json` has every scoring by `python -m
+benchmarks.leaderboard` since 2026-11-21, 13:54 UTC; *scored* counts these. The model that ships was
+scored three times before that, with earlier versions, which the ledger does not have."""
 
 _NOTES = {
     "events-dev": "**The numbers of our scores were chosen on it**: a look at a kind of pool that "
@@ -205,7 +205,7 @@ def _summary(board: Board, scores: Scores, current: Current, before: Earlier) ->
                 line[title] = kept if cell is None else cell
         if set(list(line.values())[1:]) != {"–"}:
             scored = any(row.name in found for found in scores.values())
-            together = _together(board, scores, row)
+            together = _together(board, scores, row, before.get("Leaderboard", {}))
             rows.append(
                 line | {t: c if scored else old.get(t, c) for t, c in together.items()}
             )
@@ -240,8 +240,13 @@ def _by_language(test: str, ap: Mapping[str, float]) -> dict[str, list[float]]:
     return dict(sorted(found.items())) if len(found) > 1 else {}
 
 
-def _together(board: Board, scores: Scores, row: Row) -> dict[str, str]:
-    """Over all columns: the mean, and the difference to each strongest peer."""
+def _together(
+    board: Board, scores: Scores, row: Row, before: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
+    """Over all columns: the mean, and the difference to each strongest peer.
+
+    Dashes where a column lacks the row, or has its strongest peer in the table `before` alone.
+    """
     differences: dict[str, float] = {}
     values = []
     mine = []
@@ -249,7 +254,19 @@ def _together(board: Board, scores: Scores, row: Row) -> dict[str, str]:
     for column in columns(board):
         found = scores.get(column.test, {})
         peer = strongest_peer(board, found, column)
-        if row.name not in found or peer is None:
+        earlier = max(
+            (
+                _number(before[other.title].get(column.title, "–"))
+                for other in board.rows.values()
+                if other.peer and other.name not in found and other.title in before
+            ),
+            default=0.0,
+        )
+        if (
+            row.name not in found
+            or peer is None
+            or column.value(found[peer]) < earlier
+        ):
             return {"mean": "–", "worst difference": "–", "p of all": "–"}
         own = column.ap(found[row.name])
         other = column.ap(found[peer])
@@ -325,7 +342,7 @@ def _test_table(
                 line["p"] = "< .0001" if p < 1e-4 else f"{p:.4f}"
                 line["p"] += " (below)" if _map(figures) < _map(scores[peer]) else ""
             elif row.name == peer:
-                line["p"] = "*strongest peer*"
+                line["p"] = _STRONGEST
         line["AUC"] = _three(_mean(f.auc for f in figures))
         minutes = training_minutes(board, row)
         line["training min"] = "–" if minutes is None else f"{minutes:.1f}"
@@ -337,7 +354,41 @@ def _test_table(
         )
         line["scored"] = f"{ledger.count(row.name, test)}x"
         rows.append(line)
+    if not data.one_story:
+        peers = {row.title for row in board.rows.values() if row.peer}
+        _against_one_peer(rows, peers, {board.rows[name].title for name in scores})
     return markdown_table(rows)
+
+
+_STRONGEST = "*strongest peer*"
+
+
+def _against_one_peer(
+    rows: Sequence[dict[str, Any]], peers: Container[str], scored: Container[str]
+) -> None:
+    """Leave out the tests against any peer but the one with the highest MAP of all rows.
+
+    The rows `scored` now were tested against the strongest of these, and those of the table before
+    against the strongest then.
+    """
+    strongest = max(
+        (row for row in rows if row["system"] in peers),
+        key=lambda row: _number(row["MAP"]),
+        default=None,
+    )
+    if strongest is None:
+        return
+    is_scored = strongest["system"] in scored
+    for row in rows:
+        if row is strongest:
+            row["p"] = _STRONGEST
+        elif (row["system"] in scored) != is_scored or row["p"] == _STRONGEST:
+            row["p"] = ""
+
+
+def _number(cell: str) -> float:
+    """The figure that a cell begins with; 0 for a dash."""
+    return 0.0 if cell == "–" else float(cell.split()[0])
 
 
 def training_minutes(board: Board, row: Row) -> float | None:
