@@ -262,11 +262,7 @@ def _together(
             ),
             default=0.0,
         )
-        if (
-            row.name not in found
-            or peer is None
-            or column.value(found[peer]) < earlier
-        ):
+        if row.name not in found or peer is None or column.value(found[peer]) < earlier:
             return {"mean": "–", "worst difference": "–", "p of all": "–"}
         own = column.ap(found[row.name])
         other = column.ap(found[peer])
