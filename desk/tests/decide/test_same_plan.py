@@ -136,8 +136,59 @@ def test_other_criteria_are_another_plan_that_is_said(folder):
     assert start(folder).exit_code == 0  # left out, they are those of the plan
 
 
-def test_blank_criteria_are_none(folder):
-    start(folder, "--criteria", " \t ")
+#: A full stop, a byte order mark, wide letters, a ligature and a sharp s.
+SAME_WORDS = [
+    'the "flood" in Gießen, first offices.',
+    "\ufeffThe “flood” in GIESSEN,\u200b first o\ufb03ces",
+    "the «flood» in \uff27ießen, first\u00a0offices .",
+    "the „flood‟ in Gie\u00adssen, ﬁrst offices",
+]
+
+
+@pytest.mark.parametrize("words", SAME_WORDS)
+def test_criteria_are_the_same_whatever_the_signs(folder, words):
+    plan = ("--budget", "40", "--at-least", "40")
+    start(folder, *plan, "--criteria", SAME_WORDS[0])
+    fill(folder / "sheet.csv", set())
+    run("certify", "--labels", folder / "sheet.csv")
+    done = start(folder, "--criteria", words, "--seed", "5", out="b.csv")
+    other(done, "there is already a plan over the same posts")
+    assert "criteria was" not in done.stderr
+    labels = ("--labels", folder / "mine.jsonl", "--criteria", words)
+    done = run("annotate", "--plan", folder / "sheet.plan.json", *labels)
+    assert done.exit_code == 0, done.stderr
+    for path in folder.glob("sheet.*"):
+        path.unlink()
+    start(folder, *plan, "--criteria", words)
+    rows = fill(folder / "sheet.csv", {f"p{n}" for n in range(0, 600, 3)})
+    turned = sum(row["label"] == "1" for row in rows)
+    done = run("certify", "--labels", folder / "sheet.csv")
+    assert f"{turned} verdicts were changed after" in done.stdout, done.output
+
+
+@pytest.mark.parametrize("words", ["the flood, no jokes", "the flood's", "the-flood"])
+def test_other_words_are_other_criteria(words):
+    assert ledger.plain_criteria(words) != ledger.plain_criteria("the flood")
+
+
+def test_criteria_of_earlier_versions_are_found_in_the_lists(folder, monkeypatch):
+    """They had every sign but capitals and repeated spaces."""
+    words = "About the  “storm”."
+    with monkeypatch.context() as earlier:
+        earlier.setattr(ledger, "plain_criteria", ledger._lower)
+        start(folder, "--criteria", words)
+    assert run("certify", "--labels", folder / "sheet.csv").exit_code == 0
+    other(start(folder, "--criteria", words, out="b.csv"), "this very plan")
+    done = start(folder, "--criteria", words, "--seed", "5", out="b.csv")
+    other(done, "there is already a plan over the same posts")
+    withdraw = ("--withdraw", folder / "sheet.plan.json")
+    start(folder, "--criteria", words, *withdraw, "--seed", "5", out="b.csv")
+    other(run("certify", "--labels", folder / "sheet.csv"), "was withdrawn")
+
+
+@pytest.mark.parametrize("blank", [" \t ", "\u200b", "\ufeff \u2060", "."])
+def test_blank_criteria_are_none(folder, blank):
+    start(folder, "--criteria", blank)
     assert read_sealed(folder / "sheet.plan.json", "plan")["criteria"] == ""
 
 

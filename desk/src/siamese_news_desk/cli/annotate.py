@@ -86,6 +86,7 @@ def annotate(
     """
     from siamese_news_desk.decide.certification import Certification
     from siamese_news_desk.decide.plan.files import sibling
+    from siamese_news_desk.decide.plan.ledger import plain_criteria
     from siamese_news_desk.decide.recall import sentence_of
     from siamese_news_desk.decide.session import Session
     from siamese_news_desk.decide.stopping import Goal, Stopping
@@ -127,7 +128,7 @@ def annotate(
             )
         )
     session = Session(plans, labels)
-    text = criteria or plans[0].plan["criteria"]
+    text = criteria if plain_criteria(criteria) else plans[0].plan["criteria"]
     while (unit := session.ask()) is not None:
         _show(unit, text, session.status())
         if not _labeled(session.journal, unit, annotator):

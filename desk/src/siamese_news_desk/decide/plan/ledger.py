@@ -10,11 +10,13 @@ without being refused. What no plan pays for is counted, and the sentence to quo
 
 import hashlib
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +59,12 @@ def _typed(plan: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _earlier_seals(plan: Mapping[str, Any]) -> list[str]:
+    """The seals that earlier versions gave a plan."""
+    lower = {**identity(plan), "criteria": _lower(plan["criteria"])}
+    return [seal_of(lower), seal_of(_typed(plan))]
+
+
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The settings that have other values now, in words."""
     values = by_value(before), by_value(now)
@@ -85,9 +93,12 @@ class Question(NamedTuple):
 
 def questions_of(plan: Mapping[str, Any]) -> list[Question]:
     """The question of a plan, and then those that earlier versions took it for."""
-    criteria = plain_criteria(plan["criteria"])
     orders = [_order(identity(plan)), *_earlier_orders(plan)]
-    seals = [seal_of({"order": order, "criteria": criteria}) for order in orders]
+    forms = plain_criteria(plan["criteria"]), _lower(plan["criteria"])
+    seals = [
+        seal_of({"order": order, "criteria": form})
+        for order, form in product(orders, forms)
+    ]
     folder = _own_folder() / "verdicts"
     return [Question(seal, folder / f"{seal}.jsonl") for seal in dict.fromkeys(seals)]
 
@@ -97,16 +108,34 @@ def _own_folder() -> Path:
     return Path(state) / "siamese_news"
 
 
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‘’‚‛‹›", "'"))
+
+
 def plain_criteria(criteria: str) -> str:
-    """Criteria by their words: capitals and white space say nothing."""
+    """Criteria by their words.
+
+    Capitals, white space, invisible characters, the shape of quotes and letters, and a full stop at
+    the end say nothing.
+    """
+    visible = "".join(sign for sign in criteria if unicodedata.category(sign) != "Cf")
+    folded = unicodedata.normalize("NFKC", visible).casefold()
+    plain = unicodedata.normalize("NFKC", folded).translate(_QUOTES)
+    return " ".join(plain.split()).rstrip(". ")
+
+
+def _lower(criteria: str) -> str:
+    """Criteria as earlier versions compared them."""
     return " ".join(criteria.lower().split())
 
 
-def _criteria_hash(plan: Mapping[str, Any]) -> str:
-    """What the lists have of the criteria of a plan; empty without any."""
-    criteria = plain_criteria(plan["criteria"])
-    raw = criteria.encode("utf-8", "surrogatepass")
-    return criteria and hashlib.sha256(raw).hexdigest()[:16]
+def _criteria_hashes(plan: Mapping[str, Any]) -> list[str]:
+    """What the lists have of the criteria of a plan, and what those of earlier versions have.
+
+    Both are empty without any.
+    """
+    forms = plain_criteria(plan["criteria"]), _lower(plan["criteria"])
+    raw = [form.encode("utf-8", "surrogatepass") for form in forms]
+    return [hashlib.sha256(form).hexdigest()[:16] if form else "" for form in raw]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +193,15 @@ class Plans:
     def line_of(self, plan: Mapping[str, Any]) -> Line | None:
         """The line of a plan; those of earlier versions had shares as text and no criteria."""
         entry = identity(plan)
-        typed = _typed(plan)
         if line := self.by_seal.get(seal_of(entry)):
             return line
-        seal, orders = seal_of(typed), {_order(entry), *_earlier_orders(plan)}
-        criteria = _criteria_hash(plan)
+        seals = _earlier_seals(plan)
+        orders = {_order(entry), *_earlier_orders(plan)}
+        criteria = _criteria_hashes(plan)
         for line in self.by_seal.values():
             settings = by_value(line.get("settings") or {})
-            if line["criteria"] == criteria and (
-                line["sha256"] == seal
+            if line["criteria"] in criteria and (
+                line["sha256"] in seals
                 or (line["order"] in orders and settings == entry["settings"])
             ):
                 return line
@@ -181,19 +210,23 @@ class Plans:
     def seal_of(self, plan: Mapping[str, Any]) -> str:
         """The seal that the lists have of a plan, or will have."""
         line = self.line_of(plan)
-        typed = seal_of(_typed(plan))
-        if line is None and typed in self.withdrawn and typed not in self.by_seal:
-            return (
-                typed  # an earlier version withdrew it, and another list has its line
-            )
-        return seal_of(identity(plan)) if line is None else str(line["sha256"])
+        if line is not None:
+            return str(line["sha256"])
+        # An earlier version may have withdrawn it, and another list has its line.
+        withdrawn = (
+            seal
+            for seal in _earlier_seals(plan)
+            if seal in self.withdrawn and seal not in self.by_seal
+        )
+        return next(withdrawn, seal_of(identity(plan)))
 
 
-def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
+def charge(line: Line, plans: Plans, alike: Sequence[str]) -> tuple[Charge, list[Line]]:
     """What a new plan pays for, and the active plans over the same posts, which it must not ignore.
 
-    A plan that promises nothing, such as one with a number of posts to find, cannot fail either. A
-    plan without criteria may be about the same question as any other.
+    Its criteria may also be `alike` in lines of earlier versions. A plan that promises nothing, such
+    as one with a number of posts to find, cannot fail either. A plan without criteria may be about
+    the same question as any other.
     """
     sketch = Sketch.read(line)
     criteria = line["criteria"]
@@ -207,9 +240,9 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
         relation = sketch.relation(Sketch.read(other))
         if relation is Relation.OTHER:
             other_posts += seal in plans.here or bool(
-                criteria and other["criteria"] == criteria
+                criteria and other["criteria"] in alike
             )
-        elif criteria and other["criteria"] not in ("", criteria):
+        elif criteria and other["criteria"] not in ("", *alike):
             other_criteria += 1
         else:
             cost = {"sha256": other["sha256"], "error": other["error"]}
@@ -255,7 +288,7 @@ def register(
         if (there := plans.line_of(plan)) is not None:
             _refuse_elsewhere(there, path, lists[0], error)
             return Charge.read(there), gone, False
-        charged, active = charge(line, plans)
+        charged, active = charge(line, plans, _criteria_hashes(plan))
         if active and not another_plan:
             raise _refusal(lists[0], active, plan)
         _refuse_without_confidence(charged, plan, path, error)
@@ -288,7 +321,7 @@ def _line(
         "sha256": seal_of(entry),
         "kind": entry["kind"],
         **sketch.plain(),
-        "criteria": _criteria_hash(plan),
+        "criteria": _criteria_hashes(plan)[0],
         "order": _order(entry),
         "error": str(error),
     }

@@ -112,6 +112,7 @@ class SamplingPlan:
         """
         results = population.path
         posts = _files(options.get("posts") or [])
+        criteria = options.get("criteria", "").strip()
         refuse_inputs(path, [results, *posts])
         plan: dict[str, Any] = {
             "format": "siamese_news plan 1",
@@ -133,7 +134,7 @@ class SamplingPlan:
                 {"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts
             ],
             "earlier": [],
-            "criteria": options.get("criteria", "").strip(),
+            "criteria": criteria if ledger.plain_criteria(criteria) else "",
             **(fields_of_kind or {}),
         }
         plan = plain_value(plan)  # names and arguments that are not UTF-8
@@ -223,9 +224,9 @@ class SamplingPlan:
             InputError: labels for the new criteria would count for what the plan says.
         """
         planned = self.plan["criteria"]
-        same = ledger.plain_criteria(criteria) == ledger.plain_criteria(planned)
-        if self.fixes_criteria and criteria.strip() and not same:
-            was = f"was {planned!r}" if planned.strip() else "was left out"
+        wanted, words = map(ledger.plain_criteria, (criteria, planned))
+        if self.fixes_criteria and wanted and wanted != words:
+            was = f"was {planned!r}" if words else "was left out"
             raise InputError(
                 f"{self.path}: criteria {was}, is {criteria!r}. What counts as relevant is fixed with "
                 "the plan: leave the new criteria out, or make another plan with them, which pays "
