@@ -118,17 +118,26 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
 
 def check_groups(options: Mapping[str, Any], overrides: Sequence[str]) -> None:
     """Refuse options of the command line that the task does not read, and name idle ones."""
-    names = {
-        override.lstrip("+~").partition("=")[0].partition(".")[0]
-        for override in overrides
-    }
+    keys = {override.lstrip("+~").partition("=")[0] for override in overrides}
+    names = {key.partition(".")[0] for key in keys}
     groups = {name.partition("@")[0].partition("/")[0] for name in names}
-    reads = class_of(options["task"], "task").task.groups
+    task = class_of(options["task"], "task").task
+    reads = task.groups
+    target = options["task"]["_target_"].split(".")[-2]
     if unread := sorted(groups & READ_BY_SOME - reads):
-        target = options["task"]["_target_"].split(".")[-2]
         raise InputError(
             f"{', '.join(unread)}=… changes nothing in task={target}, which reads "
             f"{', '.join(sorted(reads))}; leave it out"
+        )
+    idle = sorted(
+        key
+        for key in keys
+        if key.startswith("task.") and key.split(".")[1] in task.of_new_models
+    )
+    if options["init"] and idle:
+        raise InputError(
+            f"{', '.join(idle)}=… changes nothing in task={target} with init={options['init']}, "
+            "whose model has its own; leave it out"
         )
     if options["init"] and (
         unused := groups & {"encoder", "sparsity", "vectors", "terms"}

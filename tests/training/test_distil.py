@@ -386,7 +386,27 @@ def test_a_student_may_share_the_words_of_the_shipped_model(run, tmp_path):
         (("encoder=bag", "task.dim=0"), r"task\.dim=0"),
         (("encoder=bag", "task.temperature=0"), r"task\.temperature=0"),
         (("encoder=bag", "task.texts_per_batch=1"), r"1 for 1 processes"),
+        (("encoder=bag", "task.epochs=0"), r"task\.epochs=0: expected 1 or more"),
         (("encoder=bag", "task.min_texts=100000"), r"min_texts"),
+        (("encoder=bag", "task.max_words=0"), r"^task\.max_words=0: expected 1 or"),
+        (("encoder=bag", "task.min_texts=0"), r"^task\.min_texts=0: expected 1 or"),
+        (
+            ("encoder=bag", "task.teacher.words=0"),
+            r"task\.teacher\.words=0: expected 1",
+        ),
+        (("encoder=bag", "task.teacher.words=-1"), r"task\.teacher\.words=-1"),
+        (
+            ("encoder=bag", "task.monitor=nonsense"),
+            r"=nonsense: expected one of dev/map",
+        ),
+        (
+            ("encoder=bag", "task.monitor=dev/map", "data.dev=null"),
+            r"task\.monitor=dev/map: no figure of a dev set",
+        ),
+        (
+            ("encoder=bag", "task.patience=3"),
+            r"task\.patience=3: .*task\.monitor=dev/map",
+        ),
         (("encoder=bag", "task.words_of=nowhere"), r"nowhere"),
     ],
 )
@@ -399,6 +419,42 @@ def test_options_that_a_student_does_not_read_are_refused():
     options = config_of(*ENCODERS["bag"])
     with pytest.raises(InputError, match=r"objective=… changes nothing in task=distil"):
         check_groups({**options, "init": None}, ["objective=supcon"])
+
+
+def test_options_of_a_new_student_are_refused_with_init():
+    options = {**config_of(*ENCODERS["bag"]), "init": "models/star"}
+    message = r"task\.dim, task\.tokenizer\.urls=… changes nothing .*init=models/star"
+    with pytest.raises(InputError, match=message):
+        check_groups(options, ["task.tokenizer.urls=keep", "task.dim=64"])
+    check_groups(options, ["task.epochs=2", "experiment=star"])
+
+
+def test_a_student_of_init_has_the_name_of_its_encoder(run, tmp_path):
+    run(tmp_path / "first", *ENCODERS["bag"], "task.epochs=1")
+    options = ("encoder=cnn", "+labels.encoder=cnn", "+labels.sparsity=adaptive")
+    row = run(
+        *(tmp_path / "further", *options, "task.epochs=1"),
+        f"init={tmp_path / 'first' / 'model'}",
+    )
+    assert (row["encoder"], row["sparsity"]) == ("BagEncoder", None)
+    card = (tmp_path / "further" / "model" / "README.md").read_text(encoding="utf-8")
+    assert card.startswith("# BagEncoder, distilled from")
+    assert "cnn" not in card
+    assert f"started from the model in {tmp_path / 'first' / 'model'}" in card
+
+
+def test_a_new_student_has_the_name_of_the_command_line(run, tmp_path):
+    row = run(tmp_path, *ENCODERS["bag"], "+labels.encoder=bag", "task.epochs=1")
+    assert row["encoder"] == "bag"
+
+
+def test_a_folder_that_is_no_teacher_is_named(tmp_path):
+    pytest.importorskip("sentence_transformers", reason="the extra [bench]")
+    with pytest.raises(
+        InputError, match=r"^teacher=.*nothing: is not a folder that sen"
+    ):
+        (tmp_path / "nothing").mkdir()
+        teacher.teacher_vectors(["a flood"], source=str(tmp_path / "nothing"))
 
 
 def test_a_teacher_that_is_none_is_named(tmp_path):

@@ -70,6 +70,8 @@ def cached_values(
             ):
                 try:
                     values = read([new[key] for key in part]).astype(np.float16)
+                except InputError:
+                    raise
                 except (RuntimeError, ValueError, TypeError, IndexError) as error:
                     raise InputError(
                         f"{folder}: the model failed after {len(value_of):,} of {len(new):,} texts "

@@ -64,6 +64,9 @@ def count_words(
 
     The texts are read twice, because hashtags are cut by the words of the first reading.
     """
+    for option in ("max_words", "min_texts"):
+        if task[option] < 1:
+            raise InputError(f"task.{option}={task[option]}: expected 1 or more")
     words: list[str] = []
     for _ in range(2):
         tokenizer = Tokenizer(words=words or None, **task["tokenizer"])

@@ -29,8 +29,8 @@ from siamese_news.training.distil_data import DistilDataModule
 from siamese_news.training.distributed import leave_group
 from siamese_news.training.finetune import open_start
 from siamese_news.training.launch import is_first_process
-from siamese_news.training.link import measure
-from siamese_news.training.module import SiameseModule
+from siamese_news.training.link import encoder_labels, measure
+from siamese_news.training.module import MONITORED, SiameseModule, check_monitor
 from siamese_news.training.schedules import check_optimizer
 from siamese_news.training.teacher import TeacherOptions
 from siamese_news.training.trainer import (
@@ -170,20 +170,24 @@ def first_vectors(
     return (vectors / length).astype(np.float32)
 
 
-@job.task(DistilOptions, "encoder sparsity data vectors teacher init", continues=True)
+@job.task(
+    DistilOptions,
+    "encoder sparsity data vectors teacher init",
+    continues=True,
+    of_new_models="words_of max_words min_texts dim tokenizer",
+)
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """Train the student, save it to ``out/model`` and evaluate it; returns the row of the table."""
     started = time.monotonic()
     data = data_of(config)
+    check_options(config, data)
     log.info("data: %s", data.sizes())
     module = train_student(config, data, out)
     if module is None:
         return None
     model = stored(module.model, config["task"]["stored"])
-    labels = config.get("labels", {})
     row: dict[str, Any] = {
-        "encoder": labels.get("encoder", model.config["class"]),
-        "sparsity": labels.get("sparsity") if "sparsity" in model.config else None,
+        **encoder_labels(config, model),
         "data": config["data"]["name"],
         "seed": config["seed"],
         "texts": len(data.texts),
@@ -217,6 +221,34 @@ def data_of(config: Mapping[str, Any]) -> DistilDataModule:
     return data
 
 
+def check_options(config: Mapping[str, Any], data: DistilDataModule) -> None:
+    """Refuse options with which nothing would be learned or selected.
+
+    Raises:
+        InputError: it names the option.
+    """
+    task = config["task"]
+    for option in ("epochs", "dim"):
+        if task[option] < 1:
+            raise InputError(f"task.{option}={task[option]}: expected 1 or more")
+    if task["temperature"] <= 0:
+        raise InputError(
+            f"task.temperature={task['temperature']}: expected a number above 0"
+        )
+    monitor = task["monitor"]
+    check_monitor(monitor)
+    if monitor and (data.dev is None or not config["trainer"]["limit_val_batches"]):
+        raise InputError(
+            f"task.monitor={monitor}: no figure of a dev set is computed; expected a set in "
+            "data.dev and trainer.limit_val_batches above 0, or task.monitor=null"
+        )
+    if task["patience"] and not monitor:
+        raise InputError(
+            f"task.patience={task['patience']}: waits for a figure, and there is none; expected "
+            f"task.monitor={MONITORED[0]} with it, or task.patience=null"
+        )
+
+
 def train_student(
     config: Mapping[str, Any], data: DistilDataModule, out: Path
 ) -> DistilModule | None:
@@ -224,11 +256,6 @@ def train_student(
     seed_everything(config)
     task = config["task"]
     check_optimizer(task["optimizer"])
-    if task["dim"] < 1 or task["temperature"] <= 0:
-        raise InputError(
-            f"task.dim={task['dim']}, task.temperature={task['temperature']}: expected 1 or more, "
-            "and a number above 0"
-        )
     model, axes = student(config, data)
     module = DistilModule(
         model=model,

@@ -20,7 +20,7 @@ from siamese_news.text.token_ids import TokenIds
 from siamese_news.training.build import fingerprint
 from siamese_news.training.corpus import read_corpus, read_texts, student_texts
 from siamese_news.training.datamodule import Batches, DataOptions, SiameseDataModule
-from siamese_news.training.teacher import teacher_vectors
+from siamese_news.training.teacher import first_words, teacher_vectors
 
 log = logging.getLogger(__name__)
 
@@ -116,8 +116,7 @@ class DistilDataModule(SiameseDataModule):
     @cached_property
     def taught(self) -> np.ndarray:
         """The teacher's unit vectors (N, T) float16 of the texts; see `teacher_vectors`."""
-        words = self.task["teacher"]["words"]
-        cut = [" ".join(text.split()[:words]) for text in self.texts]
+        cut = first_words(self.texts, self.task["teacher"]["words"])
         options = {name: self.task["teacher"][name] for name in ("source", "bf16")}
         vectors = teacher_vectors(cut, **options, device=self.device)
         log.info("teacher: %d vectors of %d dimensions", *vectors.shape)

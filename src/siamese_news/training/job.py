@@ -37,18 +37,23 @@ class Task:
         options: the keys of ``conf/task`` with their types.
         groups: the groups of ``conf/`` that change its result.
         continues: whether an interrupted run continues without ``resume=``.
+        of_new_models: options of ``conf/task`` that a model of ``init=`` makes idle.
     """
 
     options: Any
     groups: frozenset[str]
     continues: bool
+    of_new_models: frozenset[str]
 
 
-def task(options: Any, groups: str, *, continues: bool = False) -> Callable[[Run], Run]:
+def task(
+    options: Any, groups: str, *, continues: bool = False, of_new_models: str = ""
+) -> Callable[[Run], Run]:
     """Mark a function as one that ``conf/task`` can name: it runs a configuration in a folder."""
 
     def marked(run: Run) -> Run:
-        run.task = Task(options, frozenset(groups.split()), continues)  # type: ignore[attr-defined]
+        reads, idle = frozenset(groups.split()), frozenset(of_new_models.split())
+        run.task = Task(options, reads, continues, idle)  # type: ignore[attr-defined]
         return run
 
     return marked

@@ -10,7 +10,6 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.plugins.environments import SLURMEnvironment
 
-from siamese_news.errors import InputError
 from siamese_news.evaluation.results import (
     evaluate_model,
     figures,
@@ -32,7 +31,7 @@ from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.distributed import leave_group
 from siamese_news.training.finetune import Verdict, compare, open_start, trainable_copy
 from siamese_news.training.launch import is_first_process, was_restarted
-from siamese_news.training.module import MONITORED, SiameseModule, ranking_figures
+from siamese_news.training.module import SiameseModule, check_monitor, ranking_figures
 from siamese_news.training.schedules import check_optimizer
 from siamese_news.training.trainer import (
     callbacks_of,
@@ -72,10 +71,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """
     options = config["task"]
     seed_everything(config)
-    if options["monitor"] not in (None, *MONITORED):
-        raise InputError(
-            f"task.monitor={options['monitor']}: expected one of {', '.join(MONITORED)}, or null"
-        )
+    check_monitor(options["monitor"])
     check_optimizer(options["optimizer"])
     started = time.monotonic()
 
@@ -157,12 +153,8 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
             assert start is not None
             verdict = compare(model, start, data.held_out)
             model = model if verdict.better else start
-    sparse = "sparsity" in model.config and not config["init"]
     row: dict[str, Any] = {
-        "encoder": model.config["class"]
-        if config["init"]
-        else _label(config, "encoder"),
-        "sparsity": _label(config, "sparsity") if sparse else None,
+        **encoder_labels(config, model),
         "data": Path(config["data"]["name"]).name,
         "seed": config["seed"],
         "parameters": trained,
@@ -207,6 +199,20 @@ def measure(
         row |= figures(result)
         write_results(out / "evaluation", [result])
     return row
+
+
+def encoder_labels(config: Mapping[str, Any], model: Model) -> dict[str, Any]:
+    """The names of ``encoder`` and ``sparsity`` in the row of a trained model.
+
+    A model of ``init=`` has not those of the configuration, so its class is named.
+    """
+    if config["init"]:
+        return {"encoder": model.config["class"], "sparsity": None}
+    sparse = "sparsity" in model.config
+    return {
+        "encoder": _label(config, "encoder"),
+        "sparsity": _label(config, "sparsity") if sparse else None,
+    }
 
 
 def _label(config: Mapping[str, Any], group: str) -> str:

@@ -54,6 +54,14 @@ MONITORED = ("dev/map", "dev/micro_ap", "dev/auc")
 Option = str | Mapping[str, Any]
 
 
+def check_monitor(monitor: str | None) -> None:
+    """Refuse a figure that selects the epoch and is none of `MONITORED`."""
+    if monitor not in (None, *MONITORED):
+        raise InputError(
+            f"task.monitor={monitor}: expected one of {', '.join(MONITORED)}, or null"
+        )
+
+
 class SiameseModule(pl.LightningModule):
     """A shared encoder for articles and posts, with the loss and the miner that train it.
 

@@ -69,11 +69,18 @@ def taught(
     The options of ``task.teacher`` are ``source`` and ``bf16`` (`teacher_vectors`) and ``words``,
     the number of an article's first words that the teacher reads.
     """
-    cut = [" ".join(text.split()[: options["words"]]) for text in articles]
+    cut = first_words(articles, options["words"])
     vectors = teacher_vectors(
         [*cut, *posts], source=options["source"], bf16=options["bf16"]
     )
     return vectors[: len(cut)], vectors[len(cut) :]
+
+
+def first_words(texts: Sequence[str], words: int) -> list[str]:
+    """The first words of each text, which a teacher reads."""
+    if words < 1:
+        raise InputError(f"task.teacher.words={words}: expected 1 or more")
+    return [" ".join(text.split()[:words]) for text in texts]
 
 
 def _find(source: str) -> Path:
@@ -99,7 +106,13 @@ def load_teacher(folder: Path, device: str = "cpu") -> Any:
     """The model in a folder of sentence-transformers."""
     with needs("bench", "the teacher"):
         from sentence_transformers import SentenceTransformer
-    return SentenceTransformer(str(folder), device=device)
+    try:
+        return SentenceTransformer(str(folder), device=device)
+    except (OSError, ValueError, RuntimeError, TypeError, LookupError) as error:
+        raise InputError(
+            f"teacher={folder}: is not a folder that sentence-transformers can open "
+            f"({' '.join(str(error).split())}); expected one that it saved, with modules.json"
+        ) from error
 
 
 def encode(
