@@ -70,6 +70,20 @@ def rows(numbers, id="p{}", text="the text {}"):
             Relation.SAME,
         ),  # the head of the list, under other names
         (rows(range(5000), id="q{}", text="..{}.."), Relation.OTHER),
+        # The same words, without the links or with other signs.
+        (rows(range(5000), id="q{}", text="The text, {}!"), Relation.SAME),
+        (rows(range(5000), id="q{}", text="the te\u200bxt {}\ufeff"), Relation.SAME),
+        (
+            rows(
+                range(5000),
+                id="q{}",
+                text="www.a.de/{0} “the” text {0} HTTPS://t.co/{0}",
+            ),
+            Relation.SAME,
+        ),
+        (rows(range(60), id="q{}", text="the (text): {}"), Relation.SAME),
+        (rows(range(1, 5000, 3), id="q{}", text="THE text – {}"), Relation.PART),
+        (rows(range(5000), id="q{}", text="the next {}"), Relation.OTHER),
     ],
 )
 def test_relations_of_populations(tmp_path, other, relation):
@@ -86,6 +100,31 @@ def test_texts_come_from_the_posts_if_the_results_have_none(tmp_path):
     bare = made(tmp_path, scores, "bare.jsonl", [tmp_path / "posts.jsonl"])
     assert bare == made(tmp_path, rows(range(900)))
     assert not made(tmp_path, scores, "bare.jsonl").texts
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Flut: alle Brücken zu! http://t.co/Ab_1", "flut alle brücken zu"),
+        ("#Flut_in Köln,heute…", "flut in köln heute"),
+        ("\ufeffdon’t\u200b panic\u2060", "don t panic"),
+        ("https://t.co/1", ""),
+        ("\U0001f44d !!", ""),
+        ("\ud83d half an emoji", "half an emoji"),
+    ],
+)
+def test_words_of_a_text(text, words):
+    assert sketch.words_of(text) == words
+
+
+def test_sketches_without_words_are_compared_by_their_texts(tmp_path):
+    """Lists of earlier versions have none."""
+    earlier = made(tmp_path, rows(range(900))).plain()
+    earlier = {n: keys for n, keys in earlier.items() if "words" not in n}
+    again = made(tmp_path, rows(range(900), id="q{}"), "b.jsonl")
+    signs = made(tmp_path, rows(range(900), id="q{}", text="the text, {}"), "c.jsonl")
+    assert again.relation(Sketch.read(earlier)) is Relation.SAME
+    assert signs.relation(Sketch.read(earlier)) is Relation.OTHER
 
 
 def test_lists_of_earlier_versions_are_read():

@@ -30,7 +30,7 @@ from siamese_news_desk.decide.plan.remedies import (
     PlanRefused,
     further_plan,
 )
-from siamese_news_desk.decide.plan.sketch import Relation, Sketch
+from siamese_news_desk.decide.plan.sketch import Relation, Sketch, visible
 from siamese_news_desk.decide.plan.texts import Texts
 from siamese_news_desk.labels.journal import Journal, locked
 from siamese_news_desk.labels.shares import by_value
@@ -117,8 +117,7 @@ def plain_criteria(criteria: str) -> str:
     Capitals, white space, invisible characters, the shape of quotes and letters, and a full stop at
     the end say nothing.
     """
-    visible = "".join(sign for sign in criteria if unicodedata.category(sign) != "Cf")
-    folded = unicodedata.normalize("NFKC", visible).casefold()
+    folded = unicodedata.normalize("NFKC", visible(criteria)).casefold()
     plain = unicodedata.normalize("NFKC", folded).translate(_QUOTES)
     return " ".join(plain.split()).rstrip(". ")
 
@@ -316,7 +315,7 @@ def _line(
         entry["kind"] != "precision"
         and entry["settings"].get("threshold", "") is not None
     ):
-        sketch = replace(sketch, best=[], best_texts=[])
+        sketch = replace(sketch, best=[], best_texts=[], best_words=[])
     return {
         "sha256": seal_of(entry),
         "kind": entry["kind"],

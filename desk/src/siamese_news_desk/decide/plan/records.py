@@ -98,6 +98,8 @@ class PlanLine(TypedDict):
     best: NotRequired[list[int]]
     texts: NotRequired[list[int]]
     best_texts: NotRequired[list[int]]
+    words: NotRequired[list[int]]
+    best_words: NotRequired[list[int]]
     earlier: NotRequired[list[EarlierPlan]]
     same_labels: NotRequired[list[EarlierPlan]]
     other_criteria: NotRequired[Some]
