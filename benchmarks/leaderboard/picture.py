@@ -139,7 +139,7 @@ def draw(found: Mapping[str, tuple[float, float]]) -> bytes:
         axes.set_xlim(1.5, 200_000)
         axes.set_ylim(0.08, 0.88)
         axes.set_xlabel("posts per second on one core (92 articles at once)")
-        axes.set_ylabel("mean average precision over six test columns")
+        axes.set_ylabel("mean average precision over six columns")
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="#e3e6e8", linewidth=0.7)
         axes.set_axisbelow(True)

@@ -352,7 +352,11 @@ def _test_table(
         rows.append(line)
     if not data.one_story:
         peers = {row.title for row in board.rows.values() if row.peer}
-        _against_one_peer(rows, peers, {board.rows[name].title for name in scores})
+        earlier = next(
+            (title for title, old in before.items() if old["p"] == _STRONGEST), None
+        )
+        tested = {board.rows[name].title for name in scores} if peer else set()
+        _against_one_peer(rows, peers, before.get(earlier or "", {}), tested)
     return markdown_table(rows)
 
 
@@ -360,12 +364,15 @@ _STRONGEST = "*strongest peer*"
 
 
 def _against_one_peer(
-    rows: Sequence[dict[str, Any]], peers: Container[str], scored: Container[str]
+    rows: Sequence[dict[str, Any]],
+    peers: Container[str],
+    earlier: Mapping[str, str],
+    tested: Container[str],
 ) -> None:
     """Leave out the tests against any peer but the one with the highest MAP of all rows.
 
-    The rows `scored` now were tested against the strongest of these, and those of the table before
-    against the strongest then.
+    The rows that were `tested` now were so against the strongest peer of these, and the others
+    against the strongest of the table before, whose row is `earlier`.
     """
     strongest = max(
         (row for row in rows if row["system"] in peers),
@@ -374,11 +381,14 @@ def _against_one_peer(
     )
     if strongest is None:
         return
-    is_scored = strongest["system"] in scored
+    is_tested = strongest["system"] in tested
+    is_earlier = all(strongest[key] == earlier.get(key) for key in ("system", "MAP"))
     for row in rows:
         if row is strongest:
             row["p"] = _STRONGEST
-        elif (row["system"] in scored) != is_scored or row["p"] == _STRONGEST:
+        elif row["p"] == _STRONGEST or not (
+            is_tested if row["system"] in tested else is_earlier
+        ):
             row["p"] = ""
 
 

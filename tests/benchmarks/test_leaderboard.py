@@ -228,6 +228,17 @@ def test_a_row_that_is_scored_again_without_its_peers_keeps_its_p(place):
     assert (again["scored"], again["p"]) == ("2x", before["p"])
 
 
+def test_a_p_against_a_weaker_peer_than_one_of_the_table_before_is_left_out(place):
+    run(place, "--rows", "bm25,mean_glove,tiny")
+    (place / "out").rename(place / "elsewhere")
+    run(place, "choose", "--rows", "mean_glove,tiny")
+    table = run(place, "score", "--rows", "mean_glove,tiny")
+    assert table.count("*strongest peer*") == 1
+    rows = read_tables(table)["stories"]
+    assert rows["BM25"]["p"] == "*strongest peer*"
+    assert rows["tiny"]["p"] == rows["mean GloVe"]["p"] == ""
+
+
 def test_weights_are_chosen_on_dev_pools_and_locked_first(place):
     run(place, "choose", "--rows", "mixed")
     assert not (place / "scored.json").exists()
