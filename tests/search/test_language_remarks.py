@@ -24,8 +24,8 @@ ELSE = [
 ]
 
 
-def remarks(texts, **metadata):
-    languages = SearchLanguages([Article("a", ENGLISH)])
+def remarks(texts, *, seed=ENGLISH, **metadata):
+    languages = SearchLanguages([Article("a", seed)])
     languages.note(
         Post(f"{n}-{k}", text, metadata)
         for k in range(20)
@@ -46,6 +46,16 @@ def test_a_language_that_the_detector_does_not_know_is_not_named(text):
     assert "'" not in told.replace("'und'", "?") or not told
     if languages.shares:
         assert "100% in a language that cannot be told" in told
+
+
+def test_a_seed_may_be_in_the_language_that_cannot_be_told():
+    languages, told = remarks(ELSE[1:], seed="zumba kimbo perando tulwa sambulo")
+    assert languages.shares and not told
+
+
+def test_a_few_posts_whose_language_is_known_say_nothing_of_all():
+    languages, told = remarks([*SWAHILI, *["zq wx kj pv rt"] * 30])
+    assert not languages.shares and not told
 
 
 def test_what_the_platform_says_is_named():

@@ -207,7 +207,7 @@ def other_criteria(folder, rows, truth):
             folder / "scored.jsonl",
             folder / f"{number}.plan.json",
             chosen(number),
-            criteria=f"about the flood{'.' * number}",
+            criteria=f"about the flood{' itself' * number}",
         )
         for number in range(TRIES)
     ]

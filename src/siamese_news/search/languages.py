@@ -12,9 +12,12 @@ from siamese_news.text.languages import (
     language_of,
     language_of_seed,
     looks_english,
+    plainly_english,
 )
 
 _FEWEST = 10  # posts whose language is known, for a share of the pool to mean something
+_KNOWN = 0.2  # share of the posts whose language has to be known, likewise
+_NAMED = 0.01  # share of the pool from which a language is named
 _SHARE = 0.2  # of the pool in languages that no seed has, from which there is a remark
 # Minimum share of posts with an English function word in an English pool.
 _ENGLISH_POOL = 0.75
@@ -39,6 +42,12 @@ class SearchLanguages:
             article.id: language_of_seed(article.full_text) or BACKGROUND
             for article in articles
         }
+        # Whether a seed that counts as English may be in any language.
+        self._unknown_seed = any(
+            self.seeds[article.id] == BACKGROUND
+            and not plainly_english(article.full_text)
+            for article in articles
+        )
         self.shares: dict[str, float] = {}
 
     def note(self, posts: Iterable[Post]) -> None:
@@ -62,7 +71,7 @@ class SearchLanguages:
                 told = _said(post) != UNKNOWN
                 confirmed[code] += told or is_confirmed(post.text, code)
         total = counts.total()
-        if total < _FEWEST:
+        if total < max(_FEWEST, _KNOWN * len(noted)):
             return
         shares = Counter[str]()
         for code, count in counts.items():
@@ -84,11 +93,15 @@ class SearchLanguages:
             name: s
             for name, s in self.shares.items()
             if name not in self.seeds.values()
+            and not (name == UNKNOWN and self._unknown_seed)
         }
         if sum(others.values()) >= _SHARE:
-            named = [name for name in others if name != UNKNOWN][:3]
+            named = [
+                n for n, share in others.items() if n != UNKNOWN and share >= _NAMED
+            ]
+            named = named[:3]
             most = [f"'{name}' {others[name]:.0%}" for name in named]
-            if UNKNOWN in others:
+            if others.get(UNKNOWN, 0.0) >= _NAMED:
                 most.append(f"{others[UNKNOWN]:.0%} in a language that cannot be told")
             remarks.append(
                 f"About {sum(others.values()):.0%} of the posts are in other languages than the "

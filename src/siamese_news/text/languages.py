@@ -118,12 +118,18 @@ def language_of_seed(text: str) -> str | None:
     A text with its share of English function words is English without further questions, and one
     of another language must surely be so: a seed in English never loses a word.
     """
+    if plainly_english(text):
+        return None
     words = _WORD.findall(text.lower())
-    if sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * len(words):
-        return None  # also a text without words
     latin = sum(map(str.isascii, words)) > len(words) / 2
     code = _detected(_NOISE.sub(" ", text), _SURE_OF_A_SEED if latin else _SURE)
     return None if code == BACKGROUND else code
+
+
+def plainly_english(text: str) -> bool:
+    """Whether a text has its share of English function words, or no words at all."""
+    words = _WORD.findall(text.lower())
+    return sum(word in _ENGLISH for word in words) >= _PLAINLY_ENGLISH * len(words)
 
 
 def looks_english(text: str) -> bool:
