@@ -36,6 +36,12 @@ WORDS = {
     "ast": {
         "AST": "the paper's encoder, a star transformer whose attention can be sparse; articles "
         "and posts go through the same encoder",
+        "AST, projected heads": "the paper's encoder with the released code's linear map after "
+        "the attention heads; “AST” alone means this one in our figures",
+        "AST, best": "the library's own version of the encoder (encoder=star): it starts as a "
+        "weighted mean of the word vectors and learns what to add",
+        "usatoday-cnn": "the collection of articles and posts that stands here for the authors' "
+        "data",
         "split by event, by pair": "by event, the test has stories that were not in training; by "
         "pair, it has new posts about articles that were",
         "mAP": "average precision over all pairs of an article and a post, in one list",

@@ -274,12 +274,16 @@ def _published_rows() -> list[Mapping[str, Any]]:
     stars = PUBLISHED["stars"]
     rings = PUBLISHED["rings"]
     rows: list[Mapping[str, Any]] = [
-        {"head": str(head), "star": star, "ring": ring}
+        {"head": str(head), "star": f"{star:.3f}", "ring": f"{ring:.3f}"}
         for head, (star, ring) in enumerate(zip(stars, rings, strict=True))
     ]
     return [
         *rows,
-        {"head": "mean", "star": float(np.mean(stars)), "ring": float(np.mean(rings))},
+        {
+            "head": "mean",
+            "star": f"{np.mean(stars):.3f}",
+            "ring": f"{np.mean(rings):.3f}",
+        },
     ]
 
 

@@ -115,7 +115,7 @@ EXHIBIT = Exhibit(
     title="Fig. 3: differences by topic",
     remark=(
         f"{NAME} without QL, as chosen (see Other word vectors); no topic of {YEAR} took part in "
-        "the choice. Several seeds enter as their mean by topic."
+        "the choice. Several seeds enter as their mean by topic; Table 4 has the first seed alone."
     ),
     published=Published(
         f"{PAPER}, Fig. 3 and the section on it",

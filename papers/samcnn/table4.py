@@ -133,7 +133,10 @@ def _lay_out(results: Results) -> Content:
     if JOB not in results:
         return Content()
     values = results[JOB]
-    said = {values["worst"]: ", the worst here", WORST: ", the paper's worst"}
+    said = {
+        values["worst"]: ", the worst of the first seed here",
+        WORST: ", the paper's worst",
+    }
     tables = [
         Table(
             f"Topic {topic}{said[topic]}",
@@ -143,7 +146,7 @@ def _lay_out(results: Results) -> Content:
         for topic in dict.fromkeys((WORST, values["worst"]))
         if topic in values["topics"]
     ]
-    outcome = f"The worst topic here is {values['worst']}, in the paper {WORST}."
+    outcome = f"The worst topic of the first seed here is {values['worst']}, in the paper {WORST}."
     details = ""
     if WORST in values["topics"]:
         top = values["topics"][WORST]["top"]
@@ -177,9 +180,9 @@ EXHIBIT = Exhibit(
         "the largest. Words are compared as the collection has them. Of all candidates only 3 hold "
         "the three words of the paper's topic, and 20 hold them as parts of words, so the paper "
         "must have counted forms of the words. The ranking is that of PAtt as chosen (see Other "
-        "word vectors), first seed, without QL; the worst topic is the one where it loses most "
-        "against QL. Without "
-        "the shared data, words are named by their places."
+        "word vectors), first seed, without QL; the worst topic is the one where this seed loses "
+        "most AP against QL. Fig. 3 has the mean over the seeds, so its worst topic may be "
+        "another. Without the shared data, words are named by their places."
     ),
     published=Published(
         f"{PAPER}, Table 4",
