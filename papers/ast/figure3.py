@@ -175,8 +175,8 @@ def _outcome(rows: Sequence[Mapping[str, Any]]) -> str:
     largest = max(row["largest change"] for row in rows)
     spread = float(np.mean([row["spread of the initial"] for row in rows]))
     return (
-        f"No alpha moves by more than {largest:.3f} in training, while the heads differ by "
-        f"{spread:.3f} at the start."
+        f"No alpha moves by more than {largest:.3f} in training, while the heads have a standard "
+        f"deviation of {spread:.3f} at the start."
     )
 
 
