@@ -33,7 +33,7 @@ def _jobs(setting: Setting) -> list[Job]:
     return [
         *chosen_jobs(setting),
         *training_jobs(setting, experiment=EXPERIMENT, cost=COST),
-        *ensemble_jobs(setting, experiment=EXPERIMENT, rankers=rankers),
+        *ensemble_jobs(setting, experiment=EXPERIMENT, rankers=rankers, cost=COST),
     ]
 
 

@@ -144,9 +144,12 @@ def ensemble_name(experiment: str, ranker: str, year: int) -> str:
 
 
 def ensemble_jobs(
-    setting: Setting, *, experiment: str, rankers: Sequence[str]
+    setting: Setting, *, experiment: str, rankers: Sequence[str], cost: float = 1.0
 ) -> list[Job]:
-    """For each ranker and test year, the ensemble of the seeds that `training_jobs` trains."""
+    """For each ranker and test year, the ensemble of the seeds that `training_jobs` trains.
+
+    The minutes are those of the trainings, which are needed again where only results are saved.
+    """
     years = YEARS if setting.data == "shared" else (YEAR,)
 
     def job(ranker: str, year: int) -> Job:
@@ -159,7 +162,10 @@ def ensemble_jobs(
             return ensemble(collection_of(setting, folder.parent), year, folders)
 
         title = ensemble_name(experiment, ranker, year)
-        return Job(title, run, 0.2, data_of(setting), setting.seeds)
+        minutes = 0.2
+        if setting.data == "shared":
+            minutes += cost * MINUTES[ranker] * len(setting.seeds)
+        return Job(title, run, minutes, data_of(setting), setting.seeds)
 
     return [job(ranker, year) for year in years for ranker in rankers]
 
