@@ -171,7 +171,7 @@ def test_a_cut_off_run_goes_on_to_the_same_bytes(files, how):
 def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
     """A scorer that learns from the pool and then scores otherwise."""
     from siamese_news.scoring import Observer
-    from siamese_news.scoring.opening import CosineScorer
+    from siamese_news.scoring.cosine import CosineScorer
     from siamese_news.search import filter as filter_module
     from siamese_news.search import opening
 

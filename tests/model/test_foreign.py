@@ -20,8 +20,8 @@ from siamese_news.model.loading import (
     open_model,
 )
 from siamese_news.scoring import observe_all, open_scorer
+from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.opening import CosineScorer
 from siamese_news.search.searcher import Searcher
 
 WORDS = ["flood", "river", "fire", "smoke"]

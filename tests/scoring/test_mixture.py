@@ -29,9 +29,9 @@ from siamese_news.lexical_head.weights import PoolCounts
 from siamese_news.model import Model
 from siamese_news.scoring import observe_all, open_scorer
 from siamese_news.scoring.candidates import Candidates, content_keys
+from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import PostReader
 from siamese_news.scoring.mixture import MixtureScorer, mixture_scorer
-from siamese_news.scoring.opening import CosineScorer
 from siamese_news.text import Vocabulary
 
 WORDS = ("flood", "river", "town", "bridge", "fire", "smoke", "mayor")

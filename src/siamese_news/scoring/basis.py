@@ -15,14 +15,13 @@ from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.scorer import Content
 from siamese_news.scoring.smoothing import SmoothedScores
 from siamese_news.scoring.surface import BUCKETS, SurfaceScores
+from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.text.tokens import check_texts
 from siamese_news.text.vocabulary import Vocabulary
 from siamese_news.utils.choices import About
 
 _CELLS = 1 << 24
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,53 +93,6 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureWeights:
-    """``(1 - w - e) L + w D + e max(0, D - q)`` for A articles: L of the words, D the cosine.
-
-    Attributes:
-        shares: (A,) w.
-        excesses: (A,) e; 0 before a pool, as is q.
-        quantiles: (A,) q.
-    """
-
-    shares: Floats
-    excesses: Floats
-    quantiles: Floats
-
-    @classmethod
-    def before_pool(cls, share: float, articles: int) -> "MixtureWeights":
-        """The weights of so many articles that have seen no pool, whose w is `share`."""
-        nothing = np.zeros(articles, np.float32)
-        return cls(np.full(articles, share, np.float32), nothing, nothing)
-
-    def mixed(
-        self,
-        lexical: Floats,
-        dense: Floats | None,
-        articles: Sequence[int] | None = None,
-    ) -> Floats:
-        """The scores for some articles, or all, from L and D (A, P); None if D does not count."""
-        rows = slice(None) if articles is None else list(articles)
-        shares = self.shares[rows][:, None]
-        excesses = self.excesses[rows][:, None]
-        mixed: Floats = lexical * (1 - shares - excesses)
-        if dense is not None:
-            mixed += shares * dense
-            if excesses.any():
-                quantiles = self.quantiles[rows][:, None]
-                mixed += excesses * np.maximum(dense - quantiles, 0)
-        return mixed
-
-    def of(self, article: int) -> tuple[float, float, float]:
-        """w, e and q of an article."""
-        return (
-            float(self.shares[article]),
-            float(self.excesses[article]),
-            float(self.quantiles[article]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Basis:
     """What scores are computed from: the same for every post.
 
@@ -172,13 +124,13 @@ class Basis:
         return cls(ArticleVectors(articles), weights, surface)
 
     @property
-    def scales(self) -> Floats:
+    def scales(self) -> NDArray[np.float32]:
         """(A,) the factor of each article's scores before the surface is added."""
         if self.surface is None:
             return np.ones(len(self.articles), np.float32)
         return self.surface.scales.astype(np.float32)
 
-    def scores(self, posts: Posts) -> Floats:
+    def scores(self, posts: Posts) -> NDArray[np.float32]:
         """(A, P) the scores of posts."""
         scores = unsmoothed(self.articles, self.weights, posts)
         if self.smoothed is not None:
@@ -196,6 +148,6 @@ def unsmoothed(
     weights: MixtureWeights,
     posts: Posts,
     articles: Sequence[int] | None = None,
-) -> Floats:
+) -> NDArray[np.float32]:
     """The scores before smoothing, for some articles or all."""
     return weights.mixed(*vectors.heads(posts, articles), articles)

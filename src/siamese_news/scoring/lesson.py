@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from siamese_news.scoring import rules
 from siamese_news.scoring.articles import ArticleVectors, Feedback, Rest
-from siamese_news.scoring.basis import Basis, MixtureWeights, Setting, unsmoothed
+from siamese_news.scoring.basis import Basis, Setting, unsmoothed
 from siamese_news.scoring.evidence import FIRST, shared_words
 from siamese_news.scoring.passages import PassageScores
 from siamese_news.scoring.pool import PoolState
 from siamese_news.scoring.smoothing import SmoothedScores, likeness
+from siamese_news.scoring.weights import MixtureWeights
 from siamese_news.text.languages import other_language
 
 Floats = NDArray[np.float64]

@@ -3,49 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-from typing_extensions import override
-
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import RocchioFeedback, Smoothing
-from siamese_news.model.base import BLOCK, TextModel
+from siamese_news.model.base import BLOCK
 from siamese_news.model.loading import AnyModel, ExternalModel
+from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.features import EncodedOnce
 from siamese_news.scoring.mixture import mixture_scorer
-from siamese_news.scoring.scorer import Content, ScoreParts, Scorer
-from siamese_news.text.token_ids import TokenIds
+from siamese_news.scoring.scorer import Scorer
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import About, Fusion, check_choice
-
-
-class CosineScorer(Scorer):
-    """Cosine similarities of a dense model with `articles`, unit vectors (A, D)."""
-
-    kind = "cosine"
-
-    def __init__(self, model: AnyModel, articles: np.ndarray) -> None:
-        self._model = model
-        # In double precision a cosine does not depend on which posts are asked for with it.
-        self.articles = articles.astype(np.float64)
-
-    @override
-    def scales(self) -> NDArray[np.float32]:
-        return np.ones(len(self.articles), np.float32)
-
-    @override
-    def scores(self, posts: Content) -> np.ndarray:
-        if isinstance(posts, TokenIds):
-            assert isinstance(self._model, TextModel)
-            vectors = self._model.encode_ids(posts, "post", 4096)
-        else:
-            check_texts(posts, "scores: posts")
-            vectors = self._model.encode_posts(posts)
-        return (self.articles @ vectors.T.astype(np.float64)).astype(np.float32)
-
-    def parts_of(self, post: str, article: int) -> ScoreParts:
-        """The whole score is the product of two vectors."""
-        return ScoreParts(article_vector=self._model.encode_posts([post])[0])
 
 
 def open_scorer(

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.scoring import Scorer
+from siamese_news.scoring.cosine import CosineScorer
 from siamese_news.scoring.mixture import MixtureScorer
-from siamese_news.scoring.opening import CosineScorer
 from siamese_news.scoring.surface import SurfaceScores, View
 from siamese_news.search.pool import Floats, Ints
 from siamese_news.text.token_ids import TokenIds
