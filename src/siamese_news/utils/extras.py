@@ -59,8 +59,8 @@ def needs(extra: str, what: str) -> Iterator[None]:
     `what` is imported or run and needs the `extra`; an empty one is every installation.
 
     Raises:
-        MissingExtraError: a package of this or of another extra is not installed. Every other error
-            is raised unchanged.
+        MissingExtraError: a package of this or of another extra is not installed, or cannot be
+            imported. Every other error is raised unchanged.
     """
     try:
         yield
@@ -74,7 +74,10 @@ def needs(extra: str, what: str) -> Iterator[None]:
             raise
         package = missing_package(error)
         if package is None:
-            raise
+            problem = broken_package(error)
+            if problem is None:
+                raise
+            raise MissingExtraError(f"{what} needs {problem}") from error
         packages_by_extra = extras()
         if package not in packages_by_extra.get(extra, ()):
             extra = next(
@@ -184,6 +187,36 @@ def missing_package(error: BaseException | None) -> str | None:
             return package if of_ours and _absent(error) else None
         error = error.__cause__
     return None
+
+
+def broken_package(error: BaseException | None) -> str | None:
+    """A package of some extra that is installed and cannot be imported, and why; None for none.
+
+    The import failed in a file of that package: another package lacks, or a file of it is damaged.
+    """
+    while error is not None and not isinstance(error, ImportError):
+        error = error.__cause__
+    if error is None or isinstance(error, InputError):
+        return None
+    # From our last line on: what called it, such as typer, imported nothing.
+    modules: list[str] = []
+    for module in _importers(error):
+        modules = [] if module.partition(".")[0] in OUR_MODULES else [*modules, module]
+    if not modules and error.name:
+        modules = [error.name]
+    ours = {package for packages in extras().values() for package in packages}
+    for module in reversed(modules):
+        if _distribution(module) in ours:
+            return import_problem(error, module, _distribution(module))
+    return None
+
+
+def _importers(error: BaseException | None) -> Iterator[str]:
+    """The modules whose code ran when an error was raised, the outermost first."""
+    step = None if error is None else error.__traceback__
+    while step is not None:
+        yield str(step.tb_frame.f_globals.get("__name__") or "")
+        step = step.tb_next
 
 
 def _distribution(module: str) -> str:
