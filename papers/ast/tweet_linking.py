@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from siamese_news.data import Article, Collection, Post, Qrels
-from siamese_news.data.lines import read_jsonl, refused_at
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import refused_at
 from siamese_news.data.readers.values import text_of
 from siamese_news.data.records import check_id
 from siamese_news.errors import InputError

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from siamese_news.data import lines
 from siamese_news.data.articles import read_articles
 from siamese_news.data.beir import read_corpus
-from siamese_news.data.lines import read_jsonl, read_lines
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import read_lines
 from siamese_news.errors import InputError
 
 GOOD = '{"_id": "1", "text": "a post"}\n'

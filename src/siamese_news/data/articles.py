@@ -7,15 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.lines import (
-    LINE_CAP,
-    BadRow,
-    decode_value,
-    missing,
-    read_jsonl,
-    read_lines,
-    refused_at,
-)
+from siamese_news.data.jsonl import decode_value, missing, read_jsonl
+from siamese_news.data.lines import LINE_CAP, BadRow, read_lines, refused_at
 from siamese_news.data.office import SAVE, read_docx, read_pdf
 from siamese_news.data.readers.fields import (
     BODIES,

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.data.columns import ResultMeta
-from siamese_news.data.lines import LINE_CAP, decode_whole, read_jsonl, read_lines
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import LINE_CAP, decode_whole, read_lines
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news.utils.files import expect_regular, for_arrow, open_binary, reading

@@ -39,12 +39,8 @@ from siamese_news.training.checkpoints import (
 from siamese_news.training.datamodule import RankedSet, SiameseDataModule
 from siamese_news.training.distributed import on_first_process
 from siamese_news.training.finetune import open_start, trainable_copy
-from siamese_news.training.objective import (
-    Mined,
-    Recomputed,
-    SiameseObjective,
-    TermVectors,
-)
+from siamese_news.training.gradient_caching import Recomputed
+from siamese_news.training.objective import Mined, SiameseObjective, TermVectors
 from siamese_news.training.options import composed
 from siamese_news.training.schedules import OptimizerOption, optimizer_of, with_schedule
 

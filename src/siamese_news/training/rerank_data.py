@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset
 
 from siamese_news.data.beir import read_corpus
-from siamese_news.data.lines import read_jsonl, refused_at
+from siamese_news.data.jsonl import read_jsonl
+from siamese_news.data.lines import refused_at
 from siamese_news.data.readers.values import id_of, metadata_of, text_of
 from siamese_news.data.sources import data_path
 from siamese_news.data.trec import read_qrels, read_run

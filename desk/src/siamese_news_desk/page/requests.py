@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from siamese_news.data.lines import plain_value
+from siamese_news.data.jsonl import plain_value
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
 from siamese_news_desk.labels.shares import typed_share

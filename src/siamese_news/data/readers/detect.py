@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
-from siamese_news.data.lines import LINE_CAP, BadRow, decode_object
+from siamese_news.data.jsonl import decode_object
+from siamese_news.data.lines import LINE_CAP, BadRow
 from siamese_news.data.readers import tables
 from siamese_news.data.readers.columns import refuse_rounded
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from siamese_news.data.lines import BadRow, missing
+from siamese_news.data.jsonl import missing
+from siamese_news.data.lines import BadRow
 from siamese_news.data.readers.columns import (
     float_made,
     prefixed,

@@ -10,7 +10,8 @@ from typing import IO, Any, TypeVar, cast
 
 import orjson
 
-from siamese_news.data.lines import BadRow, decode_object, not_an_object, raw_lines
+from siamese_news.data.jsonl import decode_object, not_an_object
+from siamese_news.data.lines import BadRow, raw_lines
 from siamese_news.data.readers.detect import Detected
 from siamese_news.data.readers.duplicates import PostIds
 from siamese_news.data.readers.fields import LINE, PARTS, Convert, Record

@@ -10,7 +10,8 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from siamese_news.data.lines import BadRow, kind, missing, plain_value
+from siamese_news.data.jsonl import kind, missing, plain_value
+from siamese_news.data.lines import BadRow
 from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
 

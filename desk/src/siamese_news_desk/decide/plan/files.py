@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from siamese_news.data.lines import plain_value
+from siamese_news.data.jsonl import plain_value
 from siamese_news.errors import InputError
 from siamese_news.utils.files import expect_regular, write_json
 from siamese_news.utils.provenance import command, provenance

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
-from siamese_news.data.lines import plain_value
+from siamese_news.data.jsonl import plain_value
 from siamese_news.data.readers.inputs import input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.data.results import result_meta
