@@ -104,23 +104,6 @@ def test_lists_of_earlier_versions_have_shares_as_text(folder):
     other(start(folder, *same, precision="0.8", out="d.csv"), "was withdrawn")
 
 
-def test_a_plan_of_an_earlier_version_keeps_its_keys_and_verdicts(folder, monkeypatch):
-    """These depended on how a ratio was typed."""
-    questions = ledger.questions_of
-    with monkeypatch.context() as earlier:
-        earlier.setattr(ledger, "questions_of", lambda plan: questions(plan)[-1:])
-        start(folder, "--ratio", "1.050", "--at-least", "40", "--budget", "40")
-        fill(folder / "sheet.csv", set())
-        assert run("certify", "--labels", folder / "sheet.csv").exit_code == 0
-    (folder / "sheet.verdicts.jsonl").unlink()
-    rows = fill(folder / "sheet.csv", {f"p{n}" for n in range(0, 600, 5)})
-    turned = sum(row["label"] == "1" for row in rows)
-    done = run("certify", "--labels", folder / "sheet.csv")
-    assert f"{turned} verdicts were changed after" in done.stdout
-    done = run("certify", "--check", folder / "sheet.certificate.json")
-    assert done.exit_code == 0, done.stderr
-
-
 def test_other_criteria_are_another_plan_that_is_said(folder):
     start(folder, "--criteria", "about the flood")
     done = start(folder, "--criteria", "about the flood, no jokes", out="b.csv")
@@ -169,21 +152,6 @@ def test_criteria_are_the_same_whatever_the_signs(folder, words):
 @pytest.mark.parametrize("words", ["the flood, no jokes", "the flood's", "the-flood"])
 def test_other_words_are_other_criteria(words):
     assert ledger.plain_criteria(words) != ledger.plain_criteria("the flood")
-
-
-def test_criteria_of_earlier_versions_are_found_in_the_lists(folder, monkeypatch):
-    """They had every sign but capitals and repeated spaces."""
-    words = "About the  “storm”."
-    with monkeypatch.context() as earlier:
-        earlier.setattr(ledger, "plain_criteria", ledger._lower)
-        start(folder, "--criteria", words)
-    assert run("certify", "--labels", folder / "sheet.csv").exit_code == 0
-    other(start(folder, "--criteria", words, out="b.csv"), "this very plan")
-    done = start(folder, "--criteria", words, "--seed", "5", out="b.csv")
-    other(done, "there is already a plan over the same posts")
-    withdraw = ("--withdraw", folder / "sheet.plan.json")
-    start(folder, "--criteria", words, *withdraw, "--seed", "5", out="b.csv")
-    other(run("certify", "--labels", folder / "sheet.csv"), "was withdrawn")
 
 
 @pytest.mark.parametrize("blank", [" \t ", "\u200b", "\ufeff \u2060", "."])

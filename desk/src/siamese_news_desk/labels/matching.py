@@ -68,16 +68,13 @@ class _VerdictRow(TypedDict):
 class SampledPosts:
     """The drawn units of the plan with this seal, in their order; the file only grows.
 
-    Units that earlier versions drew may have keys of other, `earlier` seals.
-
     Raises:
         InputError: for a damaged file.
     """
 
-    def __init__(self, path: Path, plan: str, *earlier: str) -> None:
+    def __init__(self, path: Path, plan: str) -> None:
         self.path = path
         self._plan = plan
-        self._seals = (plan, *earlier)
         self.by_key: dict[str, SampledPost] = {}
         self.by_name: dict[str, SampledPost] = {}
         self._journal = Journal(path)
@@ -126,12 +123,15 @@ class SampledPosts:
         The plan's order and criteria are part of every key, so these cannot be changed alone.
         """
         for drawn in self.by_key.values():
-            keys = [f"k{_digest(seal, drawn.name)}" for seal in self._seals]
-            if len(drawn.key) < 9 or not any(key.startswith(drawn.key) for key in keys):
+            digest = self._digest(drawn.name)
+            if len(drawn.key) < 9 or not f"k{digest}".startswith(drawn.key):
                 raise InputError(
                     f"{self.path}: key {drawn.key!r} of post '{drawn.post}' is not that of the "
                     "plan; the plan or this file was changed: restore both"
                 )
+
+    def _digest(self, name: str) -> str:
+        return hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()
 
     def _read(self, row: Mapping[str, Any]) -> None:
         drawn = fitting(row, _DrawnRow)
@@ -144,14 +144,10 @@ class SampledPosts:
     def _key(self, name: str) -> str:
         for length in range(8, 33):
             # A letter first, so that nobody reads 12e45678 as a number.
-            key = f"k{_digest(self._plan, name)[:length]}"
+            key = f"k{self._digest(name)[:length]}"
             if key not in self.by_key:
                 return key
         raise AssertionError("two posts have one key")
-
-
-def _digest(seal: str, name: str) -> str:
-    return hashlib.blake2b(f"{seal}\t{name}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,20 +294,17 @@ class VerdictLog:
 
     Changing verdicts after seeing the result moves the result, and no confidence covers that. So
     `look` is called before anything is shown, and `changed` counts the changes. The file `path` is
-    with the plan; the user's `copy` knows the verdicts wherever the plan was moved or copied. The
-    copies of `earlier` versions are only read.
+    with the plan; the user's `copy` knows the verdicts wherever the plan was moved or copied.
     """
 
-    def __init__(
-        self, sampled: SampledPosts, path: Path, copy: Path, *earlier: Path
-    ) -> None:
+    def __init__(self, sampled: SampledPosts, path: Path, copy: Path) -> None:
         self._sampled = sampled
         self._path = path
         self._copy = copy
         self._rows: list[_VerdictRow] = []
         self._last: dict[str, str] = {}
         self._changed: set[str] = set()
-        for file in (*earlier, copy, path):
+        for file in (copy, path):
             Journal(file, _REMEDY).replay(self._read)
 
     @property

@@ -16,9 +16,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.records import fitting
@@ -59,12 +58,6 @@ def _typed(plan: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _earlier_seals(plan: Mapping[str, Any]) -> list[str]:
-    """The seals that earlier versions gave a plan."""
-    lower = {**identity(plan), "criteria": _lower(plan["criteria"])}
-    return [seal_of(lower), seal_of(_typed(plan))]
-
-
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The settings that have other values now, in words."""
     values = by_value(before), by_value(now)
@@ -84,23 +77,12 @@ def lists_of(results: Path) -> tuple[Path, Path]:
     return home / "siamese-news.plans.jsonl", _own_folder() / "plans.jsonl"
 
 
-class Question(NamedTuple):
+def question_of(plan: Mapping[str, Any]) -> tuple[str, Path]:
     """A seal that plans share if they ask for the same verdicts, and the user's copy of these."""
-
-    seal: str
-    copy: Path
-
-
-def questions_of(plan: Mapping[str, Any]) -> list[Question]:
-    """The question of a plan, and then those that earlier versions took it for."""
-    orders = [_order(identity(plan)), *_earlier_orders(plan)]
-    forms = plain_criteria(plan["criteria"]), _lower(plan["criteria"])
-    seals = [
-        seal_of({"order": order, "criteria": form})
-        for order, form in product(orders, forms)
-    ]
-    folder = _own_folder() / "verdicts"
-    return [Question(seal, folder / f"{seal}.jsonl") for seal in dict.fromkeys(seals)]
+    seal = seal_of(
+        {"order": _order(identity(plan)), "criteria": plain_criteria(plan["criteria"])}
+    )
+    return seal, _own_folder() / "verdicts" / f"{seal}.jsonl"
 
 
 def _own_folder() -> Path:
@@ -122,19 +104,11 @@ def plain_criteria(criteria: str) -> str:
     return " ".join(plain.split()).rstrip(". ")
 
 
-def _lower(criteria: str) -> str:
-    """Criteria as earlier versions compared them."""
-    return " ".join(criteria.lower().split())
-
-
-def _criteria_hashes(plan: Mapping[str, Any]) -> list[str]:
-    """What the lists have of the criteria of a plan, and what those of earlier versions have.
-
-    Both are empty without any.
-    """
-    forms = plain_criteria(plan["criteria"]), _lower(plan["criteria"])
-    raw = [form.encode("utf-8", "surrogatepass") for form in forms]
-    return [hashlib.sha256(form).hexdigest()[:16] if form else "" for form in raw]
+def _criteria_hash(plan: Mapping[str, Any]) -> str:
+    """What the lists have of the criteria of a plan; empty without any."""
+    criteria = plain_criteria(plan["criteria"])
+    raw = criteria.encode("utf-8", "surrogatepass")
+    return criteria and hashlib.sha256(raw).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +168,13 @@ class Plans:
         entry = identity(plan)
         if line := self.by_seal.get(seal_of(entry)):
             return line
-        seals = _earlier_seals(plan)
-        orders = {_order(entry), *_earlier_orders(plan)}
-        criteria = _criteria_hashes(plan)
+        typed = _typed(plan)
+        seal, orders = seal_of(typed), {_order(typed), _order(entry)}
+        criteria = _criteria_hash(plan)
         for line in self.by_seal.values():
             settings = by_value(line.get("settings") or {})
-            if line["criteria"] in criteria and (
-                line["sha256"] in seals
+            if line["criteria"] == criteria and (
+                line["sha256"] == seal
                 or (line["order"] in orders and settings == entry["settings"])
             ):
                 return line
@@ -209,23 +183,19 @@ class Plans:
     def seal_of(self, plan: Mapping[str, Any]) -> str:
         """The seal that the lists have of a plan, or will have."""
         line = self.line_of(plan)
-        if line is not None:
-            return str(line["sha256"])
-        # An earlier version may have withdrawn it, and another list has its line.
-        withdrawn = (
-            seal
-            for seal in _earlier_seals(plan)
-            if seal in self.withdrawn and seal not in self.by_seal
-        )
-        return next(withdrawn, seal_of(identity(plan)))
+        typed = seal_of(_typed(plan))
+        if line is None and typed in self.withdrawn and typed not in self.by_seal:
+            return (
+                typed  # an earlier version withdrew it, and another list has its line
+            )
+        return seal_of(identity(plan)) if line is None else str(line["sha256"])
 
 
-def charge(line: Line, plans: Plans, alike: Sequence[str]) -> tuple[Charge, list[Line]]:
+def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
     """What a new plan pays for, and the active plans over the same posts, which it must not ignore.
 
-    Its criteria may also be `alike` in lines of earlier versions. A plan that promises nothing, such
-    as one with a number of posts to find, cannot fail either. A plan without criteria may be about
-    the same question as any other.
+    A plan that promises nothing, such as one with a number of posts to find, cannot fail either. A
+    plan without criteria may be about the same question as any other.
     """
     sketch = Sketch.read(line)
     criteria = line["criteria"]
@@ -239,9 +209,9 @@ def charge(line: Line, plans: Plans, alike: Sequence[str]) -> tuple[Charge, list
         relation = sketch.relation(Sketch.read(other))
         if relation is Relation.OTHER:
             other_posts += seal in plans.here or bool(
-                criteria and other["criteria"] in alike
+                criteria and other["criteria"] == criteria
             )
-        elif criteria and other["criteria"] not in ("", *alike):
+        elif criteria and other["criteria"] not in ("", criteria):
             other_criteria += 1
         else:
             cost = {"sha256": other["sha256"], "error": other["error"]}
@@ -287,7 +257,7 @@ def register(
         if (there := plans.line_of(plan)) is not None:
             _refuse_elsewhere(there, path, lists[0], error)
             return Charge.read(there), gone, False
-        charged, active = charge(line, plans, _criteria_hashes(plan))
+        charged, active = charge(line, plans)
         if active and not another_plan:
             raise _refusal(lists[0], active, plan)
         _refuse_without_confidence(charged, plan, path, error)
@@ -320,7 +290,7 @@ def _line(
         "sha256": seal_of(entry),
         "kind": entry["kind"],
         **sketch.plain(),
-        "criteria": _criteria_hashes(plan)[0],
+        "criteria": _criteria_hash(plan),
         "order": _order(entry),
         "error": str(error),
     }
@@ -425,22 +395,16 @@ def _read(shared: Path, private: Path) -> Plans:
     return plans
 
 
-def _order(entry: Mapping[str, Any], claims: Sequence[str] = _CLAIMS) -> str:
+def _order(entry: Mapping[str, Any]) -> str:
     """The seal that plans share if they draw the same posts in the same order.
 
     Such plans differ only in their claims, like the targets of a single plan.
     """
     settings = {
-        name: value for name, value in entry["settings"].items() if name not in claims
+        name: value for name, value in entry["settings"].items() if name not in _CLAIMS
     }
     parts = {"kind": entry["kind"], "scores": entry["scores"], "settings": settings}
     return seal_of(parts)
-
-
-def _earlier_orders(plan: Mapping[str, Any]) -> list[str]:
-    """The same seal in earlier versions: a recall was no claim, and a share was its text."""
-    claims = [name for name in _CLAIMS if name != "recall"]
-    return [_order(entry, claims) for entry in (identity(plan), _typed(plan))]
 
 
 def _refusal(

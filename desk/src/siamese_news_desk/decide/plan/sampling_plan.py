@@ -70,9 +70,9 @@ class SamplingPlan:
         self.population = population
         self.results = population.path
         self.texts = Texts(population, posts)
-        seals, copies = zip(*ledger.questions_of(plan), strict=True)
-        self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), *seals)
-        self.log = VerdictLog(self.sampled, sibling(path, "verdicts.jsonl"), *copies)
+        seal, copy = ledger.question_of(plan)
+        self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), seal)
+        self.log = VerdictLog(self.sampled, sibling(path, "verdicts.jsonl"), copy)
         units = plan["population"]["posts"], plan["population"]["pairs"]
         try:
             if units != (len(population), population.pairs):
