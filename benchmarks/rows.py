@@ -287,6 +287,20 @@ def _memory(train: bool, original: bool) -> list[Line]:
     return [at_most(what, 12 if train else 2.5, kilobytes, " KB")]
 
 
+def optimizer() -> list[Line]:
+    """The step of Adam over a table of word vectors, as training takes it and by single operations."""
+
+    def step(fused: bool) -> Callable[[], Any]:
+        words = torch.nn.Parameter(torch.randn(30_000, 300, device=DEVICE))
+        words.grad = torch.randn_like(words)
+        return torch.optim.Adam([words], fused=fused, foreach=False).step
+
+    times = side_by_side({"fused": step(True), "plain": step(False)}, 20)
+    took = {name: statistics.median(each) * 1e3 for name, each in times.items()}
+    gain = f"{took['fused']:.1f} ms against {took['plain']:.1f}"
+    return [Line("Adam over 30,000 x 300 word vectors, fused", "", gain, None)]
+
+
 ROWS: dict[str, Callable[[], list[Line]]] = {
     "solver_ring": partial(
         _solver, "solver, ring (32,10,7,512)", (32, 10, 7, 512), 2, 10
@@ -303,6 +317,7 @@ ROWS: dict[str, Callable[[], list[Line]]] = {
     "floor_16384": partial(_floor, 1, 16384),
     "floor_1024_expressions": partial(_floor, 4, 1024, "expressions"),
     "floor_1024_torch_compile": partial(_floor, 4, 1024, "torch.compile"),
+    "optimizer": optimizer,
     "bf16": bf16,
     "linear_time": linear_time,
     "memory_inference": partial(_memory, train=False, original=False),

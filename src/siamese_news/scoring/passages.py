@@ -154,7 +154,7 @@ def _post_lengths(words: Words) -> Floats:
 
 
 def _excess(closeness: Floats, rank: int) -> Floats:
-    """(P,) how much closer each post is than the one at this rank, or than 0 if there is none."""
+    """(P,) how much closer each post is than the one at this rank, or than 0 in a shorter list."""
     floor = 0.0
     if len(closeness) >= rank:
         floor = np.partition(closeness, -rank)[-rank]

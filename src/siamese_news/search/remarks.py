@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from siamese_news.data.records import Article
 from siamese_news.model.base import TextModel
@@ -40,11 +39,10 @@ _PAYWALL = re.compile(
 )
 _STUB = 150
 
-# Seeds of one story are linked by scores of at least `_FOREIGN` with each other, by their first
-# `_HEAD` words: of 1,000 sets of 3 or 5 articles of one event 1 and none had a seed without a link,
-# while of 1,000 with a foreign article 780 and 690 had. Of 300 sets of 2 to 10 articles of one event
-# 5 fell into groups without links between them, of 300 of two events 189 did (events that were
-# trained on). Measured on English articles; by their first 100 words 11 of 300 fell apart.
+# Groups of seeds whose mean score with each other, by their first `_HEAD` words, is below `_FOREIGN`
+# tell several stories: 1 of 300 sets of 2 to 10 articles of one event has such groups, and 172 of 300
+# of two events have; by their first 100 words 11 and 187 (``python -m benchmarks.seed_groups``,
+# English articles about events that were trained on).
 _FOREIGN = 0.025
 _HEAD = 150
 _FEWEST = 100
@@ -68,11 +66,12 @@ def foreign_remarks(
 ) -> list[str]:
     """Remarks on articles of one story that seem to be about another one than the rest.
 
-    Articles that score well with each other are linked, directly or by others. Where they fall into
-    groups without a link between them, they seem to tell several stories. Only a model with words
-    can tell, and only English articles (`languages`, by id).
+    Articles are grouped by their scores with each other. Where groups are left whose mean score is
+    that of foreign articles, they seem to tell several stories. Only a model with words can tell,
+    and only English articles (`languages`, by id).
     """
-    from scipy.sparse.csgraph import connected_components
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
 
     some = [
         article
@@ -84,11 +83,15 @@ def foreign_remarks(
         return []
     heads = [" ".join(article.full_text.split()[:_HEAD]) for article in some]
     scores = open_scorer(model, heads).scores(heads)
-    links = csr_matrix((scores + scores.T) / 2 >= _FOREIGN)
-    number, group_of = connected_components(links, directed=False)
+    # Average linkage: one pair that happens to be alike does not join two stories.
+    distances = np.clip(2 - scores - scores.T, 0, 2) / 2
+    np.fill_diagonal(distances, 0)
+    tree = linkage(squareform(distances, checks=False), "average")
+    group_of = fcluster(tree, 1 - _FOREIGN, "distance") - 1
+    sizes = np.bincount(group_of)
+    number = len(sizes)
     if number == 1:
         return []
-    sizes = np.bincount(group_of)
     alone = [
         article.id
         for article, group in zip(some, group_of, strict=True)
@@ -99,9 +102,8 @@ def foreign_remarks(
     elif number == len(alone) + 1:
         told = f"{_names(alone)}: has little in common with the other seeds"
     else:
-        first_of = [
-            some[int((group_of == group).argmax())].id for group in range(number)
-        ]
+        _, first_rows = np.unique(group_of, return_index=True)
+        first_of = [some[row].id for row in sorted(first_rows.tolist())]
         told = (
             f"The seeds fall into {number} groups that have little in common with each other, "
             f"beginning with {_names(first_of)}"

@@ -228,9 +228,8 @@ def check_options(config: Mapping[str, Any], data: DistilDataModule) -> None:
         InputError: it names the option.
     """
     task = config["task"]
-    for option in ("epochs", "dim"):
-        if task[option] < 1:
-            raise InputError(f"task.{option}={task[option]}: expected 1 or more")
+    if task["dim"] < 1:
+        raise InputError(f"task.dim={task['dim']}: expected 1 or more")
     if task["temperature"] <= 0:
         raise InputError(
             f"task.temperature={task['temperature']}: expected a number above 0"
@@ -244,7 +243,7 @@ def check_options(config: Mapping[str, Any], data: DistilDataModule) -> None:
         )
     if task["patience"] and not monitor:
         raise InputError(
-            f"task.patience={task['patience']}: waits for a figure, and there is none; expected "
+            f"task.patience={task['patience']}: without task.monitor no figure is watched; expected "
             f"task.monitor={MONITORED[0]} with it, or task.patience=null"
         )
 

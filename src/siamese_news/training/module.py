@@ -51,7 +51,7 @@ Option = str | Mapping[str, Any]
 
 
 def check_monitor(monitor: str | None) -> None:
-    """Refuse a figure that selects the epoch and is none of `MONITORED`."""
+    """Refuse a figure that `task.monitor` names and that is not among `MONITORED`."""
     if monitor not in (None, *MONITORED):
         raise InputError(
             f"task.monitor={monitor}: expected one of {', '.join(MONITORED)}, or null"

@@ -82,6 +82,9 @@ def make_trainer(options: Mapping[str, Any], **arguments: Any) -> pl.Trainer:
             raise InputError(
                 f"trainer.{name} is set by the task; use {OWNED[f'trainer.{name}']}"
             )
+    epochs = options.get("max_epochs")
+    if epochs is not None and epochs < 1 and epochs != -1:  # -1: without an end
+        raise InputError(f"task.epochs={epochs}: expected 1 or more")
     clip = options.get("gradient_clip_val")
     if clip is not None and not 0 <= clip < math.inf:  # Lightning clips nothing
         raise InputError(
