@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import io
+import json
 import re
 import shlex
 import shutil
@@ -109,6 +110,10 @@ def test_the_five_minute_start_works(tmp_path, monkeypatch):
             said[line.split()[1]] = done.stdout
     assert set(said) == {"rank", "filter", "report", "doctor"}
     assert "Harlow" in said["rank"]
+    found = (tmp_path / "found.jsonl").read_text().splitlines()
+    # As the page says: seven of the twelve posts about the flood, and no other.
+    posts = [json.loads(line)["post"] for line in found]
+    assert len(posts) == 7 and all(post.startswith("s01-") for post in posts)
     assert (tmp_path / "found.html").stat().st_size > 10_000
 
 
