@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import random
 import signal
 import subprocess
@@ -290,6 +291,17 @@ def test_a_pipe_cannot_be_resumed(files):
     )
     assert done.exit_code == 2
     assert "save them to a file" in done.stderr
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_nothing_stays_of_results_for_a_pipe_whose_reader_leaves(files, workers):
+    os.mkfifo(files / "out")
+    before = sorted(files.iterdir())
+    with subprocess.Popen(["head", "-c", "10", files / "out"]) as reader:
+        done = run(files, *workers, "--format", "jsonl", out="out", threshold=-1)
+    assert reader.returncode == 0
+    assert done.exit_code == 1
+    assert sorted(files.iterdir()) == before
 
 
 @pytest.mark.parametrize("name", ["rank", "filter"])

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from siamese_news.search.clusters import CLUSTERED
 from siamese_news.search.histogram import ScoreCounts
 from siamese_news.search.opening import OpenQuery, Outcome
 from siamese_news.search.output import BINARY
-from siamese_news.search.partial_results import PartialResults
+from siamese_news.search.partial_results import PartialResults, partial_place
 from siamese_news.search.pool import Pool, Scored, Wanted
 from siamese_news.search.records import post_columns
 from siamese_news.search.relevance import Cut
@@ -38,8 +39,11 @@ def filter_to_file(
             "--resume: the posts come through a pipe, which cannot be checked to be the same; save "
             "them to a file and start over"
         )
-    part = PartialResults(out, opened.job(pool.job()), resume=resume)
-    try:
+    job = opened.job(pool.job())
+    with (
+        partial_place(out) as place,
+        closing(PartialResults(place, job, resume=resume)) as part,
+    ):
         if part.progress.blocks:
             say(f"{part.path}: continues after block {part.progress.blocks}")
         before = part.progress.scored
@@ -54,8 +58,6 @@ def filter_to_file(
         ):
             say(remark)
         part.remove()
-    finally:
-        part.close()
     return outcome
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from siamese_news.errors import InputError
@@ -55,6 +56,19 @@ def output_lock(out: Path | None) -> Iterator[None]:
         with suppress(OSError):  # the first that is not empty ends it
             for folder in made:
                 folder.rmdir()
+
+
+@contextmanager
+def partial_place(out: Path) -> Iterator[Path]:
+    """The path next to which the partial results of an output are.
+
+    Next to a stream no file can be, and no later run finds its rows: its place is temporary.
+    """
+    if not is_stream(out):
+        yield out
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder) / "found"
 
 
 def is_held(out: Path) -> bool:

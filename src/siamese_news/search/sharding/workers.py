@@ -19,6 +19,7 @@ from siamese_news.model.loading import open_named
 from siamese_news.search.cpu_threads import use_threads
 from siamese_news.search.files import file_versions
 from siamese_news.search.opening import OpenQuery, Outcome, open_query
+from siamese_news.search.partial_results import partial_place
 from siamese_news.search.query import Query
 from siamese_news.search.seeds import Seeds
 from siamese_news.search.sharding.steps import ShardFolder, finish, merge, step_of
@@ -63,29 +64,30 @@ def filter_together(
         ray()
         out = out.resolve()
         query = replace(query, out=out)
-    folder = ShardFolder(out)
-    if folder.path.exists() and not resume:
-        raise InputError(
-            f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
-            "to start over"
-        )
-    if stream.total_bytes is None:
-        raise InputError(
-            "--workers: the posts come through a pipe; save them to a file first"
-        )
-    use_threads(query.threads or 1)
-    opened = open_query(query, seeds)
-    shards = parts_for(workers, stream.total_bytes)
-    folder.start(opened.job(file_versions(stream)), shards)
-    job = (query, seeds, folder)
-    with (
-        ray_workers(workers, job, address)
-        if on_ray
-        else local_workers(min(workers, folder.shards), job)
-    ) as run:
-        outcome, lines = _run(opened, folder, stream, run, say)
-    for line in opened.findings(lines, outcome.scorer):
-        say(line)
+    with partial_place(out) as place:
+        folder = ShardFolder(place)
+        if folder.path.exists() and not resume:
+            raise InputError(
+                f"{folder.path}: left by an unfinished run; continue with --resume, or remove it "
+                "to start over"
+            )
+        if stream.total_bytes is None:
+            raise InputError(
+                "--workers: the posts come through a pipe; save them to a file first"
+            )
+        use_threads(query.threads or 1)
+        opened = open_query(query, seeds)
+        shards = parts_for(workers, stream.total_bytes)
+        folder.start(opened.job(file_versions(stream)), shards)
+        job = (query, seeds, folder)
+        with (
+            ray_workers(workers, job, address)
+            if on_ray
+            else local_workers(min(workers, folder.shards), job)
+        ) as run:
+            outcome, lines = _run(opened, folder, stream, run, say)
+        for line in opened.findings(lines, outcome.scorer):
+            say(line)
     return outcome
 
 
