@@ -352,6 +352,19 @@ def test_results_with_the_name_of_a_sheet_are_none(tmp_path, ending):
         assert refused.exit_code == 2 and "scored.csv" in refused.stderr
 
 
+def test_a_year_in_the_name_of_a_sheet_is_not_its_number(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl")
+    for seed, sheet in enumerate(("storm.2025.csv", "storm.2026.csv")):
+        done = start(tmp_path, "--again", "--seed", seed, out=sheet)
+        assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "storm.2026.plan.json").exists()
+    fill(tmp_path / "storm.2026.csv", relevant)
+    done = certify(tmp_path, "storm.2026.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "storm.2026.2.csv" in done.stderr
+    assert certify(tmp_path, "storm.2026.csv", "storm.2026.2.csv").exit_code == 0
+
+
 def test_a_sheet_in_another_folder_than_the_results(tmp_path):
     (tmp_path / "search").mkdir()
     (tmp_path / "labels").mkdir()

@@ -115,8 +115,9 @@ def name_for(record: Path, path: Path) -> str:
         return str(path.absolute())
 
 
+# The number has three digits at most: four are a year.
 _SHEET = re.compile(
-    r"(.*?)(?:\.(\d+))?(\.plan\.json|\.prodigy\.jsonl|\.csv|\.jsonl|\.json|\.tsv|\.txt)?",
+    r"(.*?)(?:\.(\d{1,3}))?(\.plan\.json|\.prodigy\.jsonl|\.csv|\.jsonl|\.json|\.tsv|\.txt)?",
     re.IGNORECASE | re.DOTALL,
 )
 
