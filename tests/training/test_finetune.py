@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
 
 from siamese_news.data.sources import evaluation_set, open_source
 from siamese_news.encoders import TwoHeadEncoder, build_encoder
@@ -16,7 +17,7 @@ from siamese_news.lexical_head.options import FocusedPool, TermOptions
 from siamese_news.model import Model
 from siamese_news.scoring import open_scorer
 from siamese_news.text import Vocabulary
-from siamese_news.train import train
+from siamese_news.train import check_groups, train
 from siamese_news.training import link
 from siamese_news.training.finetune import Verdict, compare, trainable_copy
 
@@ -96,6 +97,18 @@ def _run(shipped, out, *overrides):
     ]
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
         return train(compose("train", overrides=options), out / "run")
+
+
+def test_a_tokenizer_beside_that_of_the_start_is_refused():
+    with initialize_config_module("siamese_news.conf", version_base="1.3"):
+        config = compose("train", overrides=["init=models/star"])
+    options = OmegaConf.to_container(config)
+    message = (
+        r"task\.tokenizer\.urls=… changes nothing in task=link with init=models/star"
+    )
+    with pytest.raises(InputError, match=message):
+        check_groups(options, ["task.tokenizer.urls=keep"])
+    check_groups({**options, "init": None}, ["task.tokenizer.urls=keep"])
 
 
 def test_what_is_not_better_is_not_kept(shipped, tmp_path, caplog):

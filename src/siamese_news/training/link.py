@@ -59,7 +59,11 @@ class LinkOptions(TypedDict):
     tokenizer: dict[str, Any]
 
 
-@job.task(LinkOptions, "module encoder sparsity objective data vectors terms")
+@job.task(
+    LinkOptions,
+    "module encoder sparsity objective data vectors terms",
+    of_new_models="tokenizer",
+)
 def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """Train, select, evaluate and save; on several devices the first process alone evaluates.
 
