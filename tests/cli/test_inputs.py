@@ -180,7 +180,7 @@ def test_dates_that_are_not_understood_are_said(files):
     (files / "dump" / "a.jsonl").write_text(lines(rows))
     done = process(*rank(files, "--after", "2013-04-01"))
     assert done.returncode == 0
-    assert "1 of 3 posts have no readable date" in done.stderr
+    assert "1 of 3 posts has no readable date" in done.stderr
     unread = [
         {"id": str(n), "text": "flood", "seen": f"1{n}/11/2013"} for n in range(3)
     ]

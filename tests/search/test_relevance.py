@@ -189,6 +189,12 @@ def test_the_evidence_tells_an_event_from_a_claim(searcher):
     )
 
 
+def test_one_seed_of_several_that_is_unlike_all_measured_is_counted_as_one(searcher):
+    evidence = [Evidence(cautious=True), Evidence()]
+    (remark,) = ListRelevance(searcher.model.calibration, evidence).remarks()
+    assert remark.startswith("1 of the seeds is shorter than ")
+
+
 def test_a_seed_unlike_all_that_were_measured_is_one_for_caution(
     searcher, caplog, monkeypatch
 ):

@@ -343,7 +343,10 @@ def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
     assert content["sha256"] == seal_of(content)
     assert content["labels"]["relevant"] == found and content["recall_at_least"] == 0.8
     # The bound on the way is a bound: no number was told that the truth contradicts.
-    bounds = re.findall(r"at most ([\d,]+) relevant posts; the (\d+) labeled", shown)
+    bounds = re.findall(
+        r"at most ([\d,]+) relevant posts; at least \d+% of them \(([\d,]+)\) are",
+        shown,
+    )
     assert bounds and all(
         int(most.replace(",", "")) >= len(relevant) for most, _ in bounds
     )

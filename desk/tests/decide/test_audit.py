@@ -215,7 +215,7 @@ def test_an_audit_needs_every_label(tmp_path):
     rows[3]["label"] = ""
     save(tmp_path / "a.csv", rows)
     done = run("audit", "--labels", tmp_path / "a.csv")
-    assert done.exit_code == 2 and "1 of the 20 drawn posts" in done.stderr
+    assert done.exit_code == 2 and "1 of the 20 drawn posts has no label" in done.stderr
     assert rows[3]["post"] in done.stderr
     rows[3]["label"] = "skip"
     save(tmp_path / "a.csv", rows)

@@ -15,6 +15,7 @@ from siamese_news.data.records import Post
 from siamese_news.search.scan import Block, Spool, StreamPool
 from siamese_news.utils.files import is_stream
 from siamese_news.utils.processes import PROGRESS
+from siamese_news.utils.terminal import counted, verb
 
 _STEP = 512  # posts between two reports of progress
 _SECONDS = 0.25  # between two JSON lines
@@ -157,6 +158,6 @@ def empty_remarks(counts: Counts) -> list[str]:
     if counts.empty < max(1, counts.read * _MANY):
         return []
     return [
-        f"{counts.empty:,} of {counts.read:,} posts have no text and score 0; if the text is in "
-        "another field, name it with --text-field"
+        f"{counts.empty:,} of {counted(counts.read, 'post')} {verb(counts.empty, 'have')} no text, "
+        "which means a score of 0; if the text is in another field, name it with --text-field"
     ]

@@ -29,6 +29,7 @@ from siamese_news.search.second_look import SecondLook
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.files import file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
+from siamese_news.utils.terminal import verb
 
 _WANTED = {
     "event": "about the event",
@@ -161,7 +162,8 @@ class OpenQuery:
                 else "kept; --dated-only leaves them out"
             )
             lines.append(
-                f"{window.undated:,} of {total:,} posts have no readable date: {what}"
+                f"{window.undated:,} of {total:,} posts "
+                f"{verb(window.undated, 'have')} no readable date: {what}"
             )
         return [line for line in lines if line]
 

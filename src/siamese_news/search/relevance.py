@@ -17,6 +17,7 @@ from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.text.fact_checks import checking_words
 from siamese_news.text.languages import BACKGROUND, language_of_seed
 from siamese_news.text.spaceless import length_of
+from siamese_news.utils.terminal import verb
 
 # No score in millionths is as high.
 _NEVER = 4 * MILLION + 1
@@ -52,7 +53,9 @@ class ListRelevance:
         if not unsure:
             return []
         which = (
-            "The seed is" if len(self.evidence) == 1 else f"{unsure} of the seeds are"
+            "The seed is"
+            if len(self.evidence) == 1
+            else f"{unsure} of the seeds {verb(unsure, 'are')}"
         )
         return [
             f"{which} shorter than {self.calibration.words} words or in a language in which "

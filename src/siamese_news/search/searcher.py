@@ -42,7 +42,7 @@ from siamese_news.search.rows import ranking_rows
 from siamese_news.search.scan import StreamPool
 from siamese_news.search.seeds import Seeds
 from siamese_news.utils.extras import import_problem
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 
 log = logging.getLogger(__name__)
 _SHOWN = 10
@@ -413,7 +413,7 @@ def _records(rows: Iterable[Mapping[str, Any]], query: Query) -> Records:
             continue
         records.append(_named({name: row.get(name) for name in query.columns}))
     if empty:
-        some = f"{counted(empty, 'post')} with an empty text {'is' if empty == 1 else 'are'}"
+        some = f"{counted(empty, 'post')} with an empty text {verb(empty, 'are')}"
         log.info("%s left out of the result", some)
     return records
 

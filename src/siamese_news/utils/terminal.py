@@ -31,6 +31,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def verb(number: int, plural: str) -> str:
+    """A verb that agrees with a number, by its plural: ``are``, ``were``, ``have`` or ``give``."""
+    return _OF_ONE[plural] if number == 1 else plural
+
+
+_OF_ONE = {"are": "is", "were": "was", "have": "has", "give": "gives"}
+
+
 @contextmanager
 def one_line_errors(log: logging.Logger | None = None) -> Iterator[None]:
     """End the process with code 2 and an `InputError` in one line, logged or on stderr."""

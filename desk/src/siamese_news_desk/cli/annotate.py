@@ -9,7 +9,7 @@ import typer
 
 from siamese_news.errors import InputError
 from siamese_news.utils.exits import ending
-from siamese_news.utils.terminal import echo
+from siamese_news.utils.terminal import counted, echo
 from siamese_news_desk.cli.sample import (
     AnotherPlanOption,
     ConfidenceOption,
@@ -144,16 +144,18 @@ def annotate(
             f"{labels}: all labels are on disk; run the same command again to continue"
         )
         return
-    posts_of = f"{len(plans[0].population):,} posts of {plans[0].results.name}"
+    population = counted(len(plans[0].population), "post")
+    posts_of = f"{population} of {plans[0].results.name}"
     short = not all(
         goals.find_reached(session.labels)
         for goals in plans
         if isinstance(goals, Stopping)
     )
     if short:
+        few = "none is" if find == 1 else f"fewer than {find:,} are"
         echo(
-            f"every one of the {posts_of} is labeled, and fewer than {find:,} are relevant: this "
-            "goal cannot be reached"
+            f"every one of the {posts_of} is labeled, and {few} relevant: this goal cannot be "
+            "reached"
         )
     if plan is not None:
         files = f"--plan {quote(str(plan))} --labels {quote(str(labels))}"

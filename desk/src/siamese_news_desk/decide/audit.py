@@ -9,6 +9,7 @@ import numpy as np
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import file_sha256
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.bounds.hypergeometric import (
     labels_for_recall,
     lower_bound,
@@ -159,8 +160,9 @@ class Audit(SamplingPlan):
         ]
         if missing:
             raise InputError(
-                f"{self.path}: {len(missing)} of the {len(self.sampled)} drawn posts have no "
-                f"label; the first is '{missing[0].post}' (key {missing[0].key}). The bound is "
+                f"{self.path}: {len(missing)} of the {len(self.sampled)} drawn posts "
+                f"{verb(len(missing), 'have')} no label; the first is '{missing[0].post}' (key "
+                f"{missing[0].key}). The bound is "
                 "only valid for the whole sample: label all of it (skip posts that you cannot "
                 "judge)"
             )
@@ -253,11 +255,13 @@ def sentence_of(report: dict[str, Any]) -> str:
     if "joint_confidence" in report:
         return recall_sentence(report) + changed
     if "above" not in report:
+        drawn, hits = report["labels"], report["relevant"]
+        least = report["relevant_at_least"]
         return (
-            f"Of {report['posts']:,} posts, {report['labels']:,} were drawn at random and labeled; "
-            f"{report['relevant']:,} of these are relevant. At least "
-            f"{report['relevant_at_least']:,} of all {report['posts']:,} are relevant (a precision "
-            f"of {report['precision_at_least']:.3f} or more), {sure}."
+            f"Of {counted(report['posts'], 'post')}, {drawn:,} {verb(drawn, 'were')} drawn at random "
+            f"and labeled; {hits:,} of these {verb(hits, 'are')} relevant. At least {least:,} of all "
+            f"{report['posts']:,} {verb(least, 'are')} relevant (a precision of "
+            f"{report['precision_at_least']:.3f} or more), {sure}."
             f"{skipped_sentence(report['skipped'])}{changed}"
         )
     size = report["settings"]["population"]

@@ -12,7 +12,7 @@ import numpy as np
 from siamese_news.errors import InputError
 from siamese_news.utils.csv_files import write_csv
 from siamese_news.utils.files import atomic_write, file_sha256, readable_name
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.answers import CONTRADICTING, answers_of, flow_of
 from siamese_news_desk.decide.certification import Certification, Claim
 from siamese_news_desk.decide.plan.files import (
@@ -196,20 +196,20 @@ def sentence_of(content: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
         "more"
     )
     if taken_out := claim["taken_out"]:
-        were = "was" if taken_out == 1 else "were"
+        were = verb(taken_out, "were")
         those += f", without the {taken_out:,} that {were} labeled not relevant"
     if put_in := claim["put_in"]:
-        were = "was" if put_in == 1 else "were"
+        were = verb(put_in, "were")
         those += f", plus {put_in:,} with a lower score that {were} labeled relevant"
     least = claim["relevant_at_least"]
     relevant = (
         "It is"
         if posts == least == 1
-        else f"At least {least:,} of them {'is' if least == 1 else 'are'}"
+        else f"At least {least:,} of them {verb(least, 'are')}"
     )
     return (
         f"{posts:,} of {_units(content, content['population']['posts'])} "
-        f"{'is' if posts == 1 else 'are'} certified: {those}. {relevant} relevant "
+        f"{verb(posts, 'are')} certified: {those}. {relevant} relevant "
         f"{content['judged']} (precision {claim['target']} or more). "
         f"{_certainty(content, claim)}{changed}"
     )
@@ -334,7 +334,7 @@ def left_sentence(content: Mapping[str, Any]) -> str:
     posts = counted(choice["posts"], "best post")
     return (
         f"{saved}, or label the {posts} without a label: about {choice['relevant']:,} of them "
-        f"{'is' if choice['relevant'] == 1 else 'are'} likely to be relevant, and each of these "
+        f"{verb(choice['relevant'], 'are')} likely to be relevant, and each of these "
         "joins the list."
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.sentences import skipped_sentence
 
@@ -75,7 +75,7 @@ def people_sentence(content: Content) -> str:
     if not who:
         return "No post was labeled."
     used = content["labels"]["used"]
-    text = f"{counted(used, 'post')} {'was' if used == 1 else 'were'} labeled ({', '.join(who)})."
+    text = f"{counted(used, 'post')} {verb(used, 'were')} labeled ({', '.join(who)})."
     for person in people["annotators"]:
         for label, words in (
             ("relevant", "relevant"),
@@ -98,7 +98,7 @@ def people_sentence(content: Content) -> str:
     )
     return (
         f"{text} {counted(shared['posts'], 'post')} "
-        f"{'was' if shared['posts'] == 1 else 'were'} labeled by two or more; Krippendorff's "
+        f"{verb(shared['posts'], 'were')} labeled by two or more; Krippendorff's "
         f"alpha {agree}."
     )
 
@@ -107,6 +107,7 @@ def recall_sentence(audit: Content) -> str:
     """Precision and recall in one sentence, from the audit below a certified list."""
     population = audit["settings"]["population"]
     size, drawn, hits = audit["below"]
+    least = audit["relevant_at_least"]
     precision = (
         f"(precision {audit['target']} or more)"
         if audit["settings"]["above"]
@@ -114,11 +115,12 @@ def recall_sentence(audit: Content) -> str:
     )
     wrong = 100 * (1 - audit["joint_confidence"])
     return (
-        f"Of the {audit['posts']:,} posts in the list, at least {audit['relevant_at_least']:,} are "
-        f"relevant {precision}, and the list has at least {share_text(audit['recall_at_least'])} "
-        f"of all relevant posts among the best {population:,} (the recall; estimated at "
-        f"{share_text(audit['recall'])}): of {drawn:,} random posts of the {size:,} below it, "
-        f"{hits:,} are relevant. The confidence of both together is "
+        f"Of the {counted(audit['posts'], 'post')} in the list, at least {least:,} "
+        f"{verb(least, 'are')} relevant {precision}, and the list has at least "
+        f"{share_text(audit['recall_at_least'])} of all relevant posts among the best "
+        f"{population:,} (the recall; estimated at {share_text(audit['recall'])}): of "
+        f"{counted(drawn, 'random post')} of the {size:,} below it, {hits:,} "
+        f"{verb(hits, 'are')} relevant. The confidence of both together is "
         f"{audit['joint_confidence']:g}: of a hundred such plans, each with its own random orders, "
         f"at most {wrong:.3g} on average lead to a wrong statement."
         + skipped_sentence(
@@ -135,7 +137,7 @@ def methods_of(content: Content, audit: Content | None = None) -> list[str]:
     units = "article-post pairs" if population["pairs"] else "posts"
     model = content["model"]
     number = counted(population["posts"], units.removesuffix("s"))
-    were = "was" if population["posts"] == 1 else "were"
+    were = verb(population["posts"], "were")
     scored = f"{number} {were} scored with siamese_news {version}"
     if model:
         scored += f" (model {model['folder']}, SHA-256 {model['sha256'][:12]})"

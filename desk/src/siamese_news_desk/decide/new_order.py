@@ -12,6 +12,7 @@ from siamese_news.data.results import read_table
 from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, file_sha256, write_json
 from siamese_news.utils.provenance import provenance
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.agreement import machine_lines
 from siamese_news_desk.decide.learning import Feedback, learn, next_posts, unjudged
 from siamese_news_desk.decide.learning_examples import TooFewLabels
@@ -144,7 +145,8 @@ class LabeledResults:
         remarks = []
         if self.missing:
             remarks.append(
-                f"{self.missing:,} labeled posts are not in {self.path}; not used"
+                f"{counted(self.missing, 'labeled post')} {verb(self.missing, 'are')} not in "
+                f"{self.path}; not used"
             )
         if self.machine is None:
             return remarks

@@ -1,6 +1,6 @@
 """How many relevant posts the labels found, post by post as they were read."""
 
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.labels.journal import YES, LabelJournal
 
 _LATEST = 50  # posts whose share of relevant ones tells the pace
@@ -26,5 +26,7 @@ def pace_sentence(points: list[tuple[int, int]]) -> str:
     sentence = f"{counted(read, 'post')} read, {relevant:,} relevant."
     if read > _LATEST:
         latest = relevant - points[-1 - _LATEST][1]
-        sentence += f" Of the last {_LATEST}, {latest:,} are relevant."
+        sentence += (
+            f" Of the last {_LATEST}, {latest:,} {verb(latest, 'are')} relevant."
+        )
     return sentence

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.plan.files import SEAL, made
 from siamese_news_desk.decide.sentences import (
     choice_sentence,
@@ -60,13 +60,15 @@ def sentence_of(content: Mapping[str, Any]) -> str:
     units = "article-post pair" if population["pairs"] else "post"
     text = (
         f"Of the {counted(population['posts'], units)} of {population['file']}, "
-        f"{labels['used']:,} were labeled, and {labels['relevant']:,} of these are relevant "
+        f"{labels['used']:,} {verb(labels['used'], 'were')} labeled, and {labels['relevant']:,} of "
+        f"these {verb(labels['relevant'], 'are')} relevant "
         f"{content['judged']}. "
     )
     if (copies := content["copies"])["posts"]:
+        hits = len(copies["relevant"])
         text += (
             f"{counted(copies['posts'], 'more post')} with the text of a labeled one got its label; "
-            f"{len(copies['relevant']):,} of these are relevant. "
+            f"{hits:,} of these {verb(hits, 'are')} relevant. "
         )
     if content["exact"]:
         text += "They are all relevant ones, which is certain, because every text was labeled."

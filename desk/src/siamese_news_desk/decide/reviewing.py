@@ -9,7 +9,7 @@ from typing import Any
 from siamese_news.data.results import read_columns
 from siamese_news.errors import InputError
 from siamese_news.utils.files import readable_name
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.certificate import sentence_of
 from siamese_news_desk.decide.certificate_page import answers_html
 from siamese_news_desk.decide.checking import check_certificate
@@ -81,14 +81,14 @@ def _of_these(
             "results; expected the certificate of these results"
         )
     sentences = []
-    if len(shared) < len(posts):
+    if missing := len(posts) - len(shared):
         sentences.append(
-            f"{len(posts) - len(shared):,} of the {counted(len(posts), 'post')} on this page are "
-            f"not among {about}, to which the certificate refers; it says nothing about them."
+            f"{missing:,} of the {counted(len(posts), 'post')} on this page {verb(missing, 'are')} "
+            f"not among {about}, to which alone the certificate refers."
         )
-    if same < len(shared):
+    if others := len(shared) - same:
         sentences.append(
-            f"{len(shared) - same:,} of the {counted(len(posts), 'post')} on this page have "
+            f"{others:,} of the {counted(len(posts), 'post')} on this page {verb(others, 'have')} "
             f"another score than in {population.path.name}; the certificate refers to the scores "
             "there."
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from siamese_news.errors import InputError
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.bounds.missing import FewMissing
 from siamese_news_desk.decide.bounds.sequential import (
     Values,
@@ -557,12 +557,11 @@ class Stopping(SamplingPlan):
         if hits < _TELLING * most:
             return ""
         share = math.floor(100 * hits / most)
-        which = "labeled ones" + (
-            " and those with their texts" * bool(self.copies(labels))
-        )
+        copies = " or have the text of a labeled one" * bool(self.copies(labels))
         return (
-            f"with confidence {float(self.confidence):g}, there are at most {most:,} relevant "
-            f"posts; the {hits:,} {which} are at least {share}% of them"
+            f"with confidence {float(self.confidence):g}, there {verb(most, 'are')} at most "
+            f"{counted(most, 'relevant post')}; at least {share}% of them ({hits:,}) are "
+            f"labeled{copies}"
         )
 
     def copies(self, labels: Labels) -> dict[int, int]:

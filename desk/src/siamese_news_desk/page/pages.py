@@ -21,6 +21,7 @@ from siamese_news.search.report.charts import (
     timeline_chart,
 )
 from siamese_news.search.report.page import environment, shown
+from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.plan.population import score_text
 from siamese_news_desk.decide.reading import found_against_read, pace_sentence
 from siamese_news_desk.labels.journal import LabelJournal
@@ -43,7 +44,7 @@ _PLACED = 20_000  # the ranks within which posts with a place are searched
 @lru_cache
 def _templates() -> Any:
     templates = environment(PackageLoader("siamese_news_desk.page", "pages"))
-    templates.filters["score"] = score_text
+    templates.filters |= {"score": score_text, "counted": counted, "verb": verb}
     return templates
 
 

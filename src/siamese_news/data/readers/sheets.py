@@ -14,7 +14,7 @@ from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.tables import Table, header_of
 from siamese_news.errors import InputError
 from siamese_news.utils.extras import optional
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 
 _STRINGS = 2**28  # bytes of the table of strings, which is held in memory
 _EXACT = 10**15  # Excel keeps 15 digits of a number
@@ -57,7 +57,7 @@ def sheet_layout(source: Input, choice: Choice) -> tuple[str, Table, str, list[R
     title, rows, at, _ = next((look for look in filled if look[-1]), filled[0])
     what = f"Excel, sheet '{title}'" + (f", header in row {at + 1}" if at else "")
     if others := len(looks) - 1:
-        what += f"; {counted(others, 'other sheet')} {'is' if others == 1 else 'are'} not read"
+        what += f"; {counted(others, 'other sheet')} {verb(others, 'are')} not read"
     records = [
         {n: v for n, v in zip(rows[at], row, strict=False) if n}
         for row in rows[at + 1 :]
