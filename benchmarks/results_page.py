@@ -1,7 +1,8 @@
 """Write RESULTS.md from its text (`results/page.md.j2`) and its tables (`results/*.json`).
 
 A data file has the command that prints the table, the revision, date and machine of the figures,
-the columns with their alignment, and the rows. `python -m benchmarks.results_page` writes the page.
+the columns with their alignment, and the rows. `goals` compares them with the goals. `python -m
+benchmarks.results_page` writes the page.
 """
 
 import json
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
+
+from benchmarks.goals import goals_table
 
 HERE = Path(__file__).parent
 DATA = HERE / "results"
@@ -51,7 +54,8 @@ def page() -> str:
     """RESULTS.md as a text."""
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     text = (DATA / "page.md.j2").read_text(encoding="utf-8")
-    return environment.from_string(text).render(table=table)
+    tables = {path.stem: read(path.stem) for path in DATA.glob("*.json")}
+    return environment.from_string(text).render(table=table, goals=goals_table(tables))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ import json
 
 import pytest
 from benchmarks import results_page
+from benchmarks.goals import goals
 
 NAMES = sorted(path.stem for path in results_page.DATA.glob("*.json"))
 
@@ -17,6 +18,17 @@ def test_the_page_shows_every_table_with_its_source(name):
     found = results_page.read(name)
     assert found["command"] and found["date"] and found["machine"]
     assert results_page.table(name) in results_page.PAGE.read_text(encoding="utf-8")
+
+
+def test_a_goal_is_reached_by_its_figures_alone():
+    tables = {name: results_page.read(name) for name in NAMES}
+    reached = {goal.goal: goal.met for goal in goals(tables)}
+    assert reached["no list is empty"] == "yes"
+    tables["labels_left"]["rows"][0][6] = "1"
+    assert {goal.goal: goal.met for goal in goals(tables)} == {
+        **reached,
+        "no list is empty": "no",
+    }
 
 
 def test_a_row_of_another_width_is_refused(tmp_path, monkeypatch):
