@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.labels.journal import NO, YES
 from siamese_news_desk.labels.machine import MachineVerdicts
@@ -154,7 +155,7 @@ def machine_lines(
         alpha = krippendorff(np.stack([judged, predicted], axis=1).astype(int).tolist())
         shown = "not defined" if alpha is None else f"{alpha:.3f}"
         sentences.append(
-            f"{len(part):,} posts labeled by people{where}: precision "
+            f"{counted(len(part), 'post')} labeled by people{where}: precision "
             f"{_share(hits, int(predicted.sum()))}, recall {_share(hits, int(judged.sum()))}, "
             f"Krippendorff's alpha {shown}"
         )

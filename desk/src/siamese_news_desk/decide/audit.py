@@ -292,8 +292,8 @@ def _above(population: Population, threshold: float, size: int | None) -> int:
         raise InputError(
             "recall needs a named population: give --population N for the best N posts. For all "
             f"{total:,}, a guaranteed recall of .8 would take about {labels:,} labels below the "
-            f"threshold even if all {above:,} posts above it are relevant and none of the labeled "
-            "ones below it is, so a number for the whole pool would mean nothing"
+            f"threshold even if every post above it is relevant and none of the labeled ones "
+            "below it is, so a number for the whole pool would mean nothing"
         )
     _check_population(above, size, total)
     return above
@@ -302,8 +302,8 @@ def _above(population: Population, threshold: float, size: int | None) -> int:
 def _check_population(above: int, size: int, total: int) -> None:
     if not above < size <= total:
         raise InputError(
-            f"--population is {size:,}; expected more than the {above:,} posts at the threshold or "
-            f"above, and at most the {total:,} posts of the results"
+            f"--population is {size:,}; expected more than the {counted(above, 'post')} at the "
+            f"threshold or above, and at most the {total:,} posts of the results"
         )
 
 

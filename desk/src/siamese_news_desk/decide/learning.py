@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.learning_examples import (
     CHOSEN,
     Examples,
@@ -124,16 +125,16 @@ class Feedback:
 
     def sentence(self) -> str:
         """The result of cross-validation in words."""
-        labels = f"{self.relevant + self.other:,}"
+        labels = self.relevant + self.other
         if not self.judged:
             return (
-                f"{labels} labels of people ({self.relevant:,} relevant) cannot judge the new "
-                f"order yet: {self.machine} counts {MACHINE:g} times as much as the search, both "
+                f"{counted(labels, 'label')} of people ({self.relevant:,} relevant) cannot judge the "
+                f"new order yet: {self.machine} counts {MACHINE:g} times as much as the search, both "
                 "standardized."
             )
-        far = f" and {self.far:,} random posts from far down, taken as not relevant"
+        far = f" and {counted(self.far, 'random post')} from far down, taken as not relevant"
         return (
-            f"Average precision on {labels} labeled posts ({self.relevant:,} relevant)"
+            f"Average precision on {counted(labels, 'labeled post')} ({self.relevant:,} relevant)"
             f"{far if self.far else ''}: {self.before:.3f} in the order of the search, "
             f"{self.after:.3f} learned{f' with {self.machine}' if self.uses_machine else ''} "
             "(cross-validated). Estimated gain on the posts without a label: "

@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan.design import first_set, nested_sets
 from siamese_news_desk.decide.replay import (
     generator_of,
@@ -111,7 +112,7 @@ def outlook_sentence(target: str, estimates: Sequence[Outlook]) -> str:
     if not estimates:
         return ""
     parts = [
-        f"{estimate.labels:,} labels about {estimate.middle:,} posts "
+        f"{estimate.labels:,} labels about {counted(estimate.middle, 'post')} "
         f"({estimate.low:,} to {estimate.high:,})"
         for estimate in estimates
     ]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.utils.terminal import counted
 from siamese_news_desk.labels.journal import SKIP, YES
 from siamese_news_desk.labels.sheets import RawLabel, read_rows
 
@@ -41,7 +42,9 @@ class MachineVerdicts:
         kind = "scores"
         if self.cut is not None:
             kind = "labels" if set(values.tolist()) <= {0.0, 1.0} else "probabilities"
-        sentence = f"{self.name}: {kind} of {count:,} of {len(self.values):,} posts"
+        sentence = (
+            f"{self.name}: {kind} of {count:,} of {counted(len(self.values), 'post')}"
+        )
         if count < len(self.values):
             sentence += "; the others keep their scores"
         if self.unknown:
@@ -95,7 +98,8 @@ def read_machine(path: Path, name: str, posts: Sequence[str]) -> MachineVerdicts
         )
     if len(np.unique(there)) == 1:
         raise InputError(
-            f"{path}: says {there[0]:g} of all {len(there):,} posts; expected different verdicts"
+            f"{path}: says {there[0]:g} of all {counted(len(there), 'post')}; expected "
+            "different verdicts"
         )
     cut = 0.5 if there.min() >= 0 and there.max() <= 1 else None
     return MachineVerdicts(name, values, cut, unknown, repeated)

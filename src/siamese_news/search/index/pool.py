@@ -28,7 +28,7 @@ from siamese_news.search.index.writing import codes_of
 from siamese_news.search.pool import Floats, Ints, Pool, Report, Scored, Wanted, Window
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
-from siamese_news.utils.terminal import counted
+from siamese_news.utils.terminal import counted, verb
 
 
 class PostIndex(Pool):
@@ -97,8 +97,8 @@ class PostIndex(Pool):
         if self.scored >= len(self):
             return []
         return [
-            f"Of {len(self):,} posts in the index only the {self.scored:,} that could be in the "
-            "results were scored; the counts of scores are of these."
+            f"Of {counted(len(self), 'post')} in the index only the {self.scored:,} that could be in "
+            f"the results {verb(self.scored, 'were')} scored; the counts of scores are of these."
         ]
 
     @override
