@@ -111,7 +111,8 @@ def test_three_labels_cannot_judge(tmp_path, truth, posts):
     write(tmp_path / "gpt.csv", machine(truth, 0.9, 0.1))
     label(tmp_path / "labels.csv", truth, posts)
     done = joined(tmp_path, "--labels", tmp_path / "labels.csv")
-    assert done.exit_code == 0 and f"{len(posts)} labels of people" in done.stdout
+    number = "1 label" if len(posts) == 1 else f"{len(posts)} labels"
+    assert done.exit_code == 0 and f"{number} of people" in done.stdout
     assert "cannot judge" in done.stdout and (tmp_path / "joined.parquet").exists()
 
 
