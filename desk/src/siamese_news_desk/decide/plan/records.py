@@ -177,7 +177,6 @@ class StoppingSettings(TypedDict):
     positives: Count
     confidence: Typed
     seed: Whole
-    test: NotRequired[Literal["exact looks", "prior-posterior ratio"]]
 
 
 class StoppingPlan(_Plan):
