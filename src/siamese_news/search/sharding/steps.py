@@ -254,28 +254,27 @@ def finish(
 
 def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     """The counts of all parts; the window counts what the dates left out."""
-    total = Counts()
+    sums = Counter[str]()
+    reasons = Counter[str]()
+    lost = Counter[str]()
+    examples = []
     window = opened.window
     window.start()
     for index in range(folder.shards):
         part = folder.read(index, "read.json")
-        part_counts = Counts(**part["counts"])
-        total.read += part_counts.read
-        total.empty += part_counts.empty
-        total.repaired += part_counts.repaired
-        total.garbled += part_counts.garbled
-        total.skipped += part_counts.skipped
-        total.deleted += part_counts.deleted
-        total.renamed += part_counts.renamed
-        total.example = total.example or part_counts.example
-        total.unreadable = part_counts.unreadable  # each part looks at all files
-        total.reasons = dict(Counter(total.reasons) + Counter(part_counts.reasons))
-        total.lost = dict(Counter(total.lost) + Counter(part_counts.lost))
+        counts = part["counts"]
+        reasons.update(counts.pop("reasons"))
+        lost.update(counts.pop("lost"))
+        examples.append(counts.pop("example"))
+        unreadable = counts.pop("unreadable")  # each part looks at all files
+        sums.update(counts)
         outside, undated, dated = part["window"]
         window.outside += outside
         window.undated += undated
         window.dated += dated
-    return total
+    example = next(filter(None, examples), "")
+    values: dict[str, Any] = {**sums, "unreadable": unreadable, "example": example}
+    return Counts(**values, reasons=dict(reasons), lost=dict(lost))
 
 
 def _take_duplicates(folder: ShardFolder) -> list[int]:
