@@ -15,7 +15,6 @@ from served import Served
 from steps import PATIENCE
 
 from siamese_news.search.report import (
-    Histogram,
     ReportData,
     ReportPost,
     Seed,
@@ -63,9 +62,10 @@ def _hostile_data(count):
             for seed, title in zip(HOSTILE[:7], HOSTILE[7:], strict=False)
         ],
         posts=list(_hostile_posts(count)),
-        histogram=Histogram(
-            [i / 20 for i in range(21)], [10**6 >> i for i in range(20)]
-        ),
+        histogram={
+            "edges": [i / 20 for i in range(21)],
+            "counts": [10**6 >> i for i in range(20)],
+        },
         threshold=0.5,
         counts={HOSTILE[0]: 5},
         remarks=[HOSTILE[2], "z" * 5000],

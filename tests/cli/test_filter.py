@@ -377,7 +377,7 @@ def test_the_report_reads_what_filter_wrote(files):
     assert run(files, out="out.parquet").exit_code == 0
     found = read_results(files / "out.parquet")
     assert found.threshold == 0.4
-    assert sum(found.histogram.counts) == POSTS
+    assert sum(found.histogram["counts"]) == POSTS
     assert found.seeds[0].title == "Flood in the town"
 
 

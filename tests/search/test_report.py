@@ -21,7 +21,6 @@ from siamese_news.errors import InputError
 from siamese_news.search.output import row_of, write_rows
 from siamese_news.search.records import RankedPost
 from siamese_news.search.report import (
-    Histogram,
     ReportData,
     ReportPost,
     Seed,
@@ -105,7 +104,7 @@ HOSTILE_PAGE = data(
     counts={"read": 1, HOSTILE[0]: 2},
     remarks=[HOSTILE[8]],
     threshold=0.5,
-    histogram=Histogram([0, 0.5, 1], [3, 4]),
+    histogram={"edges": [0, 0.5, 1], "counts": [3, 4]},
     histogram_note=HOSTILE[10],
 )
 
@@ -243,7 +242,7 @@ def test_what_was_done_is_said():
                 counts={"read": 1234567, "kept": 2},
                 remarks=["One thing."],
                 threshold=0.6,
-                histogram=Histogram([0, 0.5, 1], [7, 3]),
+                histogram={"edges": [0, 0.5, 1], "counts": [7, 3]},
             )
         )
     )
@@ -311,7 +310,7 @@ def test_joiners_that_letters_and_emoji_need_stay():
 
 def test_the_histogram_has_a_log_axis_and_the_threshold():
     chart = histogram_chart(
-        Histogram([0, 0.25, 0.5, 0.75, 1], [1000, 100, 0, 10]), 0.25
+        {"edges": [0, 0.25, 0.5, 0.75, 1], "counts": [1000, 100, 0, 10]}, 0.25
     )
     heights = [bar.height for bar in chart.bars]
     assert [bar.row[1] for bar in chart.bars] == [1000, 100, 10]
@@ -323,7 +322,7 @@ def test_the_histogram_has_a_log_axis_and_the_threshold():
 
 
 def test_a_threshold_beyond_all_scores_is_still_on_the_axis():
-    chart = histogram_chart(Histogram([0, 0.1], [1]), 0.9)
+    chart = histogram_chart({"edges": [0, 0.1], "counts": [1]}, 0.9)
     assert chart.line.at == pytest.approx(chart.right)
     assert all(bar.x + bar.width <= chart.right for bar in chart.bars)
 
@@ -334,7 +333,9 @@ def test_a_threshold_beyond_all_scores_is_still_on_the_axis():
 )
 def test_any_histogram_can_be_drawn(edges, threshold):
     edges = sorted({*edges, max(edges) + 1})
-    chart = histogram_chart(Histogram(edges, list(range(len(edges) - 1))), threshold)
+    chart = histogram_chart(
+        {"edges": edges, "counts": list(range(len(edges) - 1))}, threshold
+    )
     marks = [*chart.bars, *chart.x_ticks, *chart.y_ticks]
     assert len(chart.bars) == len(edges) - 2
     assert all(math.isfinite(getattr(m, "x", getattr(m, "at", 0))) for m in marks)
@@ -444,7 +445,7 @@ def test_results_are_read_in_every_form(tmp_path, name):
     assert [p.cluster_size for p in found.posts] == [2, 1, 2]
     assert found.posts[0].cluster == found.posts[2].cluster != found.posts[1].cluster
     assert [seed.id for seed in found.seeds] == ["a", "b"]
-    assert sum(found.histogram.counts) == 3
+    assert sum(found.histogram["counts"]) == 3
     assert "the posts in the results only" in found.histogram_note
     assert (
         found.provenance["sha256 of the results"]
@@ -485,7 +486,7 @@ def test_what_the_search_left_beside_its_results_is_used(tmp_path):
     found = read_results(path)
     assert found.command == META["command"]
     assert found.provenance["machine"] == "a laptop"
-    assert (found.threshold, found.histogram.counts) == (0.5, [7, 3])
+    assert (found.threshold, found.histogram["counts"]) == (0.5, [7, 3])
     assert found.seeds == [Seed("a", "The bridge"), Seed("b")]
     assert "scanned" in found.histogram_note
 

@@ -1,6 +1,6 @@
 """The views of the page and the parts that its script requests, from the report's templates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -12,8 +12,9 @@ from jinja2 import PackageLoader
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from siamese_news.data.columns import ScoreHistogram
 from siamese_news.search.records import MAP_POINTS
-from siamese_news.search.report import Histogram, ReportPost
+from siamese_news.search.report import ReportPost, counted_scores
 from siamese_news.search.report.charts import (
     curve_chart,
     histogram_chart,
@@ -133,14 +134,10 @@ def items(
 
 
 def charts(
-    results: Results, threshold: float, whole: Mapping[str, Any] | None
+    results: Results, threshold: float, whole: ScoreHistogram | None
 ) -> dict[str, Any]:
     """The charts of a view of at least one post; `whole` is the histogram of all posts scanned."""
-    if whole:
-        histogram = Histogram(whole["edges"], whole["counts"])
-    else:
-        counts, edges = np.histogram(results.scores, bins=40)
-        histogram = Histogram(edges.tolist(), counts.tolist())
+    histogram = whole or counted_scores(results.scores)
     placed = results.posts(results.places(_PLACED)[:MAP_POINTS])
     return {
         "histogram": histogram_chart(histogram, threshold),

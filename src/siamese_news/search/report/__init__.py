@@ -2,19 +2,19 @@
 
 from siamese_news.search.report.page import render, write_report
 from siamese_news.search.report.results import (
-    Histogram,
     ReportData,
     ReportPost,
     Seed,
+    counted_scores,
     read_results,
     results_of,
 )
 
 __all__ = [
-    "Histogram",
     "ReportData",
     "ReportPost",
     "Seed",
+    "counted_scores",
     "read_results",
     "render",
     "results_of",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from siamese_news.data.columns import ScoreHistogram
 from siamese_news.data.readers.values import iso_date
 from siamese_news.search.records import MAP_POINTS
-from siamese_news.search.report.results import Histogram, ReportPost
+from siamese_news.search.report.results import ReportPost
 from siamese_news.utils.terminal import counted
 
 WIDTH = 760
@@ -103,15 +104,16 @@ class Map:
     height: int = MAP_HEIGHT
 
 
-def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
+def histogram_chart(histogram: ScoreHistogram, threshold: float | None) -> BarChart:
     """Posts by score on a log axis, and the threshold if there is one."""
-    edges = [float(edge) for edge in histogram.edges]
+    edges = histogram["edges"]
+    counts = histogram["counts"]
     shown = edges if threshold is None else [*edges, threshold]
     low = min(shown)
     high = max(shown)
     if high - low <= 1e-9:
         high = low + 1.0
-    peak = max([*histogram.counts, 1])
+    peak = max([*counts, 1])
     top = math.log10(peak * 1.25 / _FLOOR)
 
     def x(value: float) -> float:
@@ -121,7 +123,7 @@ def histogram_chart(histogram: Histogram, threshold: float | None) -> BarChart:
         return math.log10(count / _FLOOR) / top * (HEIGHT - _TOP - _BOTTOM)
 
     bars = []
-    for start, end, count in zip(edges, edges[1:], histogram.counts, strict=False):
+    for start, end, count in zip(edges, edges[1:], counts, strict=False):
         if count > 0:
             name = f"{start:.3f} to {end:.3f}"
             height = tall(count)

@@ -12,6 +12,7 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from siamese_news.data.columns import KINDS, MAPPED, Kind, ResultMeta, ScoreHistogram
 from siamese_news.data.results import found_rows, result_meta, web_link
@@ -66,14 +67,6 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
-    """How many posts have a score in each bin; one edge more than counts."""
-
-    edges: Sequence[float]
-    counts: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
 class ReportData:
     """All of the page; it names the parts that are None or empty, and leaves them out.
 
@@ -88,7 +81,7 @@ class ReportData:
     provenance: Mapping[str, Any]
     seeds: Sequence[Seed]
     posts: Sequence[ReportPost]
-    histogram: Histogram | None = None
+    histogram: ScoreHistogram | None = None
     histogram_note: str = ""
     threshold: float | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -191,7 +184,7 @@ def results_of(
         histogram = _histogram(scores, f"{where}.meta.json")
         note = "It covers all posts that the search scanned, kept or not."
     else:
-        histogram = _counted([post.score for post in posts])
+        histogram = counted_scores([post.score for post in posts])
         note = "It covers the posts in the results only; the scores of the others are unknown."
     threshold = meta.get("threshold")
     if threshold is not None:
@@ -362,7 +355,7 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     return fields
 
 
-def _histogram(scores: ScoreHistogram, where: str) -> Histogram:
+def _histogram(scores: ScoreHistogram, where: str) -> ScoreHistogram:
     place = f"{where}: field 'histogram'"
     edges = scores["edges"]
     counts = scores["counts"]
@@ -371,12 +364,14 @@ def _histogram(scores: ScoreHistogram, where: str) -> Histogram:
             f"{place} has {len(edges)} edges and {len(counts)} counts; expected one edge more than "
             "counts"
         )
-    return Histogram(
-        [_number(e, place) for e in edges], [_whole(c, place) for c in counts]
-    )
+    return {
+        "edges": [_number(edge, place) for edge in edges],
+        "counts": [_whole(count, place) for count in counts],
+    }
 
 
-def _counted(scores: list[float]) -> Histogram:
+def counted_scores(scores: Sequence[float] | NDArray[np.float64]) -> ScoreHistogram:
+    """How many of some scores are in each of 40 bins."""
     low = min(scores)
     high = max(scores)
     # Scores that are equal, or nearly so, need bins of some width.
@@ -384,7 +379,7 @@ def _counted(scores: list[float]) -> Histogram:
         low = low - 5e-4
         high = high + 5e-4
     counts, edges = np.histogram(scores, bins=40, range=(low, high))
-    return Histogram(edges.tolist(), counts.tolist())
+    return {"edges": edges.tolist(), "counts": counts.tolist()}
 
 
 def _number(value: Any, where: str) -> float:
