@@ -64,11 +64,8 @@ class TokenIds(Sequence[Ids]):
 
     def take(self, rows: NDArray[np.int64]) -> "TokenIds":
         """The texts of these rows, in their order."""
-        starts = self.offsets[rows]
-        lengths = self.offsets[rows + 1] - starts
+        places, lengths = ragged(self.offsets, rows)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        shifts = np.repeat(starts - offsets[:-1], lengths)
-        places = shifts + np.arange(len(shifts))
         return TokenIds(self.flat[places], offsets, self.unknown)
 
     def __len__(self) -> int:
@@ -94,6 +91,18 @@ class TokenIds(Sequence[Ids]):
         offsets = self.offsets.tolist()
         for start, end in pairwise(offsets):
             yield self.flat[start:end]
+
+
+def ragged(starts: NDArray[Any], rows: Ids) -> tuple[Ids, NDArray[Any]]:
+    """The places of the items of n rows, and how many items each row has.
+
+    The items of P rows are in one array; `starts` (P + 1,) says where those of each row begin.
+    """
+    first = starts[rows].astype(np.int64)
+    lengths = starts[rows + 1].astype(np.int64) - first
+    items_before = np.cumsum(lengths) - lengths
+    shifts = np.repeat(first - items_before, lengths)
+    return shifts + np.arange(len(shifts)), lengths
 
 
 class ChunkIds(dict[str, tuple[int, ...]]):

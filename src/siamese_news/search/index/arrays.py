@@ -54,18 +54,6 @@ class ArrayWriter:
         self._stream.close()
 
 
-def ragged(starts: NDArray[Any], rows: Ints) -> tuple[Ints, NDArray[Any]]:
-    """The places of the items of n rows, and how many items each row has.
-
-    The items of P rows are in one array; `starts` (P + 1,) says where those of each row begin.
-    """
-    first = starts[rows].astype(np.int64)
-    lengths = starts[rows + 1].astype(np.int64) - first
-    items_before = np.cumsum(lengths) - lengths
-    shifts = np.repeat(first - items_before, lengths)
-    return shifts + np.arange(len(shifts)), lengths
-
-
 def rounded_up(values: NDArray[Any]) -> NDArray[np.float16]:
     """The values rounded up to 16-bit floats."""
     rounded = values.astype(np.float16)

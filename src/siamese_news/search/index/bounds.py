@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from siamese_news.lexical_head.features import FIRST_BIGRAM, places_among
-from siamese_news.search.index.arrays import ragged
 from siamese_news.search.index.chunks import Chunk
 from siamese_news.search.index.scorer import ScoreForm
 from siamese_news.search.index.segment import Codes, Segment
 from siamese_news.search.pool import Floats, Ints
+from siamese_news.text.token_ids import ragged
 
 # Sums in single precision come in another order than those of the scorer.
 _SLACK = np.float32(1e-4)

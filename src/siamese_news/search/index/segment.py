@@ -20,13 +20,12 @@ from siamese_news.search.index.arrays import (
     ArrayWriter,
     Table,
     TableRows,
-    ragged,
     read_array,
     rounded_up,
 )
 from siamese_news.search.pool import Floats, Ints
 from siamese_news.search.records import SAMPLE
-from siamese_news.text.token_ids import TokenIds
+from siamese_news.text.token_ids import TokenIds, ragged
 
 _FEWEST_BUCKETS = 1 << 12
 _BUCKETS = 1 << 20
