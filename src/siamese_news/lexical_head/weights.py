@@ -23,6 +23,15 @@ from siamese_news.lexical_head.features import (
 from siamese_news.lexical_head.options import TermOptions
 
 
+def looked_up(ids: Ids, tables: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """The values of ids in tables of words, of words outside the vocabulary, and of pairs."""
+    values = np.empty(len(ids))
+    masks = groups(ids, len(tables[0]))
+    for mask, table, place in zip(masks, tables, places(ids, tables), strict=True):
+        values[mask] = table[place]
+    return values
+
+
 @dataclass(frozen=True, slots=True)
 class TermWeights:
     """Weights of words and pairs, and what turns texts into vectors with them."""
@@ -41,14 +50,7 @@ class TermWeights:
 
     def of(self, ids: Ids) -> NDArray[Any]:
         """The weights of ids."""
-        weights = np.empty(len(ids))
-        masks = groups(ids, len(self.vocabulary))
-        places_of_groups = places(ids, self.tables)
-        for mask, table, place in zip(
-            masks, self.tables, places_of_groups, strict=True
-        ):
-            weights[mask] = table[place]
-        return weights
+        return looked_up(ids, self.tables)
 
     def articles(
         self, texts: Sequence[Ids], columns: Ids, factors: Factors | None = None
@@ -166,14 +168,7 @@ class PoolCounts:
 
     def of(self, ids: Ids) -> NDArray[np.float64]:
         """How many posts have each of some features; those that share a counter, all of them."""
-        counts_of = np.zeros(len(ids))
-        masks = groups(ids, len(self.counts[0]))
-        places_of_groups = places(ids, self.counts)
-        for mask, counts, place in zip(
-            masks, self.counts, places_of_groups, strict=True
-        ):
-            counts_of[mask] = counts[place]
-        return counts_of
+        return looked_up(ids, self.counts)
 
     def typical(self, weights: TermWeights) -> list[float]:
         """Root mean square length of the posts' vectors, of words and of pairs."""
