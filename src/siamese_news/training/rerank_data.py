@@ -287,11 +287,14 @@ class Pairs(IterableDataset[IdBatch]):
         batches: list[Rows] = []
         ends = np.flatnonzero(np.diff(self.query)) + 1
         for topic in np.split(np.arange(len(self.query)), ends):
-            parts = self._cut(topic, self.batch_size)
-            if len(parts) > 1 and len(parts[-1]) == 1:
-                # Batch normalization needs two rows.
-                parts[-2:] = [np.concatenate(parts[-2:])]
-            batches += parts
+            batches += self._batches_of(topic)
+        return batches
+
+    def _batches_of(self, rows: Rows) -> list[Rows]:
+        """The rows in batches, of which the last has two rows: batch normalization needs them."""
+        batches = self._cut(rows, self.batch_size)
+        if len(batches) > 1 and len(batches[-1]) == 1:
+            batches[-2:] = [np.concatenate(batches[-2:])]
         return batches
 
     def ends_of_queries(self) -> list[int]:
@@ -331,10 +334,7 @@ class Pairs(IterableDataset[IdBatch]):
             run[np.argsort(self.post_lengths[run], kind="stable")]
             for run in self._cut(rows, 16 * self.batch_size)
         ]
-        batches = self._cut(np.concatenate([rows[:0], *sorted_runs]), self.batch_size)
-        if len(batches) > 1 and len(batches[-1]) == 1:
-            # Batch normalization needs two rows.
-            batches[-2:] = [np.concatenate(batches[-2:])]
+        batches = self._batches_of(np.concatenate([rows[:0], *sorted_runs]))
         for number in generator.permutation(len(batches)):
             yield self._batch(batches[number])
 
