@@ -138,10 +138,6 @@ class Wanted:
     at_most: Callable[[Floats, Floats], Floats]
     least: Callable[[], Ints]
 
-    def floors(self) -> Floats:
-        """(lists, 1) scores below everything that a list accepts now."""
-        return floors_of(self.least())
-
 
 def floors_of(least: Ints) -> Floats:
     """(lists, 1) scores below the (lists,) lowest ones, in millionths, that are of use."""

@@ -448,17 +448,14 @@ def write_sheet(path: Path, rows: Iterable[tuple[str, Unit]], format: str) -> No
     ]
     with atomic_write(path) as stream:
         if format == "csv":
-            _write_csv(stream, records)
+            # Spreadsheets show a carriage return as a sign or not at all.
+            cells = (
+                ["\n".join(record[name].splitlines()) for name in COLUMNS]
+                for record in records
+            )
+            write_csv(stream, COLUMNS, cells, bom=True)
         else:
             _write_json(stream, records, format)
-
-
-def _write_csv(stream: Any, records: Sequence[Mapping[str, str]]) -> None:
-    # Spreadsheets show a carriage return as a sign or not at all.
-    rows = (
-        ["\n".join(record[name].splitlines()) for name in COLUMNS] for record in records
-    )
-    write_csv(stream, COLUMNS, rows, bom=True)
 
 
 def _write_json(stream: Any, records: Sequence[Mapping[str, str]], format: str) -> None:

@@ -230,7 +230,8 @@ def _remove_input(desk: Desk, values: Values) -> dict[str, Any]:
         raise InputError(
             "a search is reading the files; wait for it to finish or cancel it"
         )
-    desk.project.remove_input(values["kind"], values["name"])
+    path = desk.project.input_path(values["kind"], values["name"])
+    path.unlink(missing_ok=True)
     return _inputs(desk, values["kind"])
 
 

@@ -280,10 +280,6 @@ class Project:
         with atomic_write(path) as stream:
             stream.write(text.strip() + "\n")
 
-    def remove_input(self, kind: str, name: str) -> None:
-        """Delete an input file, if it exists."""
-        self.input_path(kind, name).unlink(missing_ok=True)
-
     @property
     def search(self) -> Path:
         """The folder of the current search, or of the first one before any search."""

@@ -359,16 +359,12 @@ class _Look:
     encoding: str = UTF8
     sample: Sequence[tuple[int, bytes]] = ()
 
-    @property
-    def _guessing(self) -> bool:
-        """Whether the user left the fields of the text and the id to detection."""
-        return not self.choice.text_field and self.choice.id_field is None
-
     def _chosen(
         self, recognized: Format | None, records: Sequence[Record]
     ) -> Format | None:
         """A known format with the fields that the user chose."""
-        if recognized is None or self._guessing:
+        guessing = not self.choice.text_field and self.choice.id_field is None
+        if recognized is None or guessing:
             return recognized
         return recognized.chosen(self.choice, records)
 

@@ -123,15 +123,6 @@ class _Candidates:
         vectors, _ = self._observer.setting.read.of_best(posts, None)
         return self._observer.basis.articles.cosines(vectors, np.array([article]))[0]
 
-    def are_enough(self, posts: int, about: Ints) -> bool:
-        """Whether the rest of a pool of so many posts changes nothing.
-
-        At most `about` (A,) of the posts are about an article's story.
-        """
-        setting = self._observer.setting
-        degrees = decided_degrees(setting, about, posts, np.ones(len(setting)))
-        return not (setting.foreign.any() or degrees.any())
-
     def conclude(
         self,
         posts: int,
@@ -196,7 +187,9 @@ def observe_candidates(
         best.add(rows[candidates], most)
         highest[chunk.number][chunk.rows] = cosines.max(axis=0) + errors
     best.score()
-    if not candidates_of.are_enough(len(posts), most_about):
+    # Where the rest of the pool may change a degree, the candidates are not enough.
+    degrees = decided_degrees(setting, most_about, len(posts), np.ones(len(setting)))
+    if setting.foreign.any() or degrees.any():
         return None
     about = candidates_of.near(posts.token_ids(np.concatenate(near_rows)))
     counts = _counts(candidates_of, form, bounds, posts, tails)

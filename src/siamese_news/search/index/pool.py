@@ -25,7 +25,16 @@ from siamese_news.search.index.observing import observe_candidates
 from siamese_news.search.index.scorer import IndexedScorer
 from siamese_news.search.index.segment import Segment
 from siamese_news.search.index.writing import codes_of
-from siamese_news.search.pool import Floats, Ints, Pool, Report, Scored, Wanted, Window
+from siamese_news.search.pool import (
+    Floats,
+    Ints,
+    Pool,
+    Report,
+    Scored,
+    Wanted,
+    Window,
+    floors_of,
+)
 from siamese_news.search.records import SAMPLE
 from siamese_news.text.token_ids import TokenIds
 from siamese_news.utils.terminal import counted, verb
@@ -236,7 +245,7 @@ def best_scores(
 
     reach = _Reach(indexed, bounds, wanted)
     chunks = posts.without(first).chunks(bounds.articles)
-    asked = ((chunk, wanted.floors()) for chunk in chunks)
+    asked = ((chunk, floors_of(wanted.least())) for chunk in chunks)
     for (chunk, _), rows in ahead(reach.rows, asked):
         for start in range(0, len(rows), BLOCK):
             some = rows[start : start + BLOCK]

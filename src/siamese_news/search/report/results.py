@@ -230,16 +230,11 @@ def _is_long(read: Rows) -> bool:
     """Whether results have too many posts to be clustered, and none is in a cluster or a thread."""
     count = 0
     for _, row in islice(read(), CLUSTERED + 1):
-        if not _is_alone(row):
+        grouped = any(row.get(name) for name in ("cluster", "thread_rank"))
+        if grouped or row.get("role") not in (None, "", "found"):
             return False
         count += 1
     return count > CLUSTERED
-
-
-def _is_alone(row: Mapping[str, Any]) -> bool:
-    """Whether a row of results has no cluster, no thread and no role but that of a found post."""
-    grouped = any(row.get(name) for name in ("cluster", "thread_rank"))
-    return not grouped and row.get("role") in (None, "", "found")
 
 
 def _posts_alone(

@@ -70,12 +70,6 @@ class LineReader:
         }
         self.found: Detected = detect(self._source, Choice(**chosen))
 
-    @property
-    def by_line(self) -> bool:
-        """Whether lines can be cut at the byte of a line end."""
-        wide = self.found.encoding.startswith(("utf-16", "utf-32"))
-        return self.found.kind == "jsonl" and not self.found.packed and not wide
-
     def __call__(self, data: bytes, cursor: Cursor, before: int, *more: Event) -> Batch:
         """The posts of complete lines, which follow `before` others and end at the cursor."""
         counts = Counts()
@@ -121,7 +115,8 @@ def standard_input(cursor: Cursor, fields: Mapping[str, Any]) -> Iterator[Batch]
             yield Batch([], seen, events=events)
         else:
             reader = reader or LineReader(name, head, fields)
-            if not reader.by_line:
+            wide = reader.found.encoding.startswith(("utf-16", "utf-32"))
+            if reader.found.kind != "jsonl" or reader.found.packed or wide:
                 raise InputError(
                     f"{name}: is {reader.found.described}; expected JSON lines in UTF-8 or "
                     "another encoding of bytes; search other files with siamese-news filter"
