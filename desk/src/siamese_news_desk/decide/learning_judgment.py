@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from siamese_news_desk.decide.learning_examples import CHOSEN, Examples
 from siamese_news_desk.decide.learning_views import (
@@ -95,8 +96,6 @@ def _gain(
     other post is relevant. Its weights are drawn anew (Laplace's approximation), and with each draw
     the labels that are lacking, on which both orders are compared.
     """
-    from scipy.special import expit
-
     rest = np.delete(np.arange(len(search)), examples.rows[: examples.labels])
     others = np.stack([learned.odds[rest], search[rest]], axis=1)
     mean, covariance = _calibration(
@@ -128,7 +127,6 @@ def _calibration(
     The prior is that the odds are right (mean 1) and the search tells nothing more (mean 0).
     """
     from scipy.optimize import minimize
-    from scipy.special import expit
 
     prior = np.array([0.0, 1.0, 0.0])
     strength = np.array([0.001, 1.0, 1.0])

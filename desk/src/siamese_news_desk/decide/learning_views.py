@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from siamese_news.errors import InputError
 from siamese_news.text.tokens import Tokenizer
@@ -140,7 +141,6 @@ def shares_of(
     last `far` of the n posts do not show what words are worth near the top.
     """
     from scipy.optimize import minimize
-    from scipy.special import expit
 
     machine = [CHOSEN.machine] * (judged.shape[1] - 2)
     fewer = min(is_relevant.sum(), len(is_relevant) - is_relevant.sum() - far)
@@ -207,8 +207,6 @@ class Prediction:
 
     def mixed_with(self, other: "Prediction", examples: Examples) -> "Prediction":
         """The mean of two predictions, each weighted by the likelihood of the held-out examples."""
-        from scipy.special import expit
-
         less_surprised = surprise_of(examples, other.held_out) - surprise_of(
             examples, self.held_out
         )
@@ -302,7 +300,6 @@ def _fit_correction(
 ) -> NDArray[np.float64]:
     """Intercept and coefficients of a logistic regression (L2) next to a fixed offset (n,)."""
     from scipy.optimize import minimize
-    from scipy.special import expit
 
     columns = features.T.tocsr()
 

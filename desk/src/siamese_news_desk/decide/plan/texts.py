@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.data.readers import open_posts
 from siamese_news.data.results import text_pieces
 from siamese_news_desk.decide.bounds.descent import UNKNOWN
 from siamese_news_desk.decide.plan.design import Order
@@ -62,8 +63,6 @@ class Texts:
         units = self._population.units(ranks)
         if any(unit.text.strip() or unit.link for unit in units):
             return True
-        from siamese_news.data.readers import open_posts
-
         wanted = {unit.post for unit in units}
         return bool(self._posts) and any(
             post.id in wanted and post.text.strip() for post in open_posts(self._posts)
@@ -77,8 +76,6 @@ class Texts:
                 yield texts, self._population.is_best(start, start + len(texts))
                 start += len(texts)
             return
-        from siamese_news.data.readers import open_posts
-
         posts = iter(open_posts(self._posts))
         while block := list(islice(posts, _BLOCK)):
             here, best = self._population.members([post.id for post in block])
@@ -102,8 +99,6 @@ class Texts:
         return copies
 
     def _with_texts(self, units: list[Unit]) -> list[Unit]:
-        from siamese_news.data.readers import open_posts
-
         wanted = {unit.post for unit in units}
         texts: dict[str, tuple[str, str]] = {}
         for post in open_posts(self._posts):
