@@ -60,9 +60,11 @@ def raw_lines(stream: Any) -> Iterator[tuple[int, bytes | BadRow]]:
                     line = stream.readline(LINE_CAP)
                     size += len(line)
                 endless = size > _SKIP_CAP
-                message = f"the line is longer than {LINE_CAP:,} bytes; expected one record on each "
-                message += "line: is this one large JSON array?"
-                message += "; the rest of the file is not read" if endless else ""
+                rest = "; the rest of the file is not read" if endless else ""
+                message = (
+                    f"the line is longer than {LINE_CAP:,} bytes; expected one record on each line: "
+                    f"is this one large JSON array?{rest}"
+                )
                 yield number, BadRow("line too long", message)
                 if endless:
                     return

@@ -70,35 +70,39 @@ class Counts:
 
     def __str__(self) -> str:
         """A summary such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
-        words = f"{counted(self.read, 'post')} read"
-        if self.empty:
-            words += f" ({self.empty:,} with an empty text)"
-        if self.renamed:
-            words += (
-                f", {counted(self.renamed, 'id')} of different posts made different by the place "
-                f"or file in front (such as {clean(self.example)})"
-            )
-        if self.skipped:
-            skipped = counted(self.skipped, "record")
-            words += f", {skipped} without a post skipped (reposts, likes and the like)"
-        if self.deleted:
-            words += f", {counted(self.deleted, 'deleted post')} left out"
-        if self.reasons:
-            most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
-            listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
-            words += f", {counted(self.rejected, 'row')} rejected ({listed})"
-        if self.repaired:
-            words += f", {counted(self.repaired, 'text')} repaired (encoded twice, or in escapes)"
-        if self.garbled:
-            words += f", {counted(self.garbled, 'text')} left that may be encoded twice"
-        if self.lost:
-            named = " and ".join(
-                f"{count:,} {_LOST[name]}" for name, count in self.lost.items()
-            )
-            words += f", {named} left out because they cannot be right"
-        if self.unreadable:
-            words += f", {counted(self.unreadable, 'unreadable file')} left out"
-        return words
+        most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+        listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
+        lost = " and ".join(f"{n:,} {_LOST[name]}" for name, n in self.lost.items())
+        empty = f" ({self.empty:,} with an empty text)" if self.empty else ""
+        parts = [
+            (True, f"{counted(self.read, 'post')} read{empty}"),
+            (
+                self.renamed,
+                f"{counted(self.renamed, 'id')} of different posts made different by the place "
+                f"or file in front (such as {clean(self.example)})",
+            ),
+            (
+                self.skipped,
+                f"{counted(self.skipped, 'record')} without a post skipped (reposts, likes and "
+                "the like)",
+            ),
+            (self.deleted, f"{counted(self.deleted, 'deleted post')} left out"),
+            (self.reasons, f"{counted(self.rejected, 'row')} rejected ({listed})"),
+            (
+                self.repaired,
+                f"{counted(self.repaired, 'text')} repaired (encoded twice, or in escapes)",
+            ),
+            (
+                self.garbled,
+                f"{counted(self.garbled, 'text')} left that may be encoded twice",
+            ),
+            (self.lost, f"{lost} left out because they cannot be right"),
+            (
+                self.unreadable,
+                f"{counted(self.unreadable, 'unreadable file')} left out",
+            ),
+        ]
+        return ", ".join(part for happened, part in parts if happened)
 
 
 @dataclass(frozen=True, slots=True)

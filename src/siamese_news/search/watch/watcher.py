@@ -252,9 +252,8 @@ class Watch:
         )
         window = self.window
         first = window.chunks[0].start if window.chunks else window.growing.start
-        line = f"{counted(counts['read'], 'post')}, {counts['found']:,} found, "
-        line += f"{rate:,.0f} posts/s; "
-        line += (
+        line = (
+            f"{counted(counts['read'], 'post')}, {counts['found']:,} found, {rate:,.0f} posts/s; "
             f"scores {self.state}, by {counted(window.growing.start - first, 'post')}"
         )
         line += f"; {counted(rejected, 'row')} rejected" if rejected else ""
