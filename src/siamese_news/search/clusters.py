@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array
 
 from siamese_news.data.records import Post
 from siamese_news.data.splits import same_text_key
@@ -149,8 +150,6 @@ def _by_numbers(forms: Sequence[str]) -> np.ndarray:
 
 def _as_rows(shingles: Sequence[np.ndarray], sizes: np.ndarray) -> Any:
     """The shingles of each text, of which there are `sizes`, as a row of a sparse matrix."""
-    from scipy.sparse import csr_array
-
     # Columns are the codes themselves: rows are only compared with each other.
     columns = np.concatenate(shingles).view(np.int64)
     ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -160,7 +159,6 @@ def _as_rows(shingles: Sequence[np.ndarray], sizes: np.ndarray) -> Any:
 
 def _joined(roots: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The components of the texts after those of these pairs are joined."""
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     pairs = (roots[left], roots[right])

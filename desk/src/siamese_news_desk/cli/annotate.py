@@ -9,7 +9,7 @@ import typer
 
 from siamese_news.errors import InputError
 from siamese_news.utils.exits import ending
-from siamese_news.utils.terminal import counted, echo
+from siamese_news.utils.terminal import clean, counted, echo
 from siamese_news_desk.cli.sample import (
     AnotherPlanOption,
     ConfidenceOption,
@@ -183,8 +183,6 @@ def _labeled(journal: "LabelJournal", unit: "Unit", annotator: str) -> bool:
 
 
 def _show(unit: "Unit", criteria: str, status: str) -> None:
-    from siamese_news.utils.terminal import clean
-
     terminal = sys.stdout.isatty()
     typer.echo("\x1b[2J\x1b[H" if terminal else "-" * 40)
     if criteria:
