@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from siamese_news.errors import InputError
+from siamese_news.utils.records import misfit
 from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.bounds.missing import FewMissing
 from siamese_news_desk.decide.bounds.sequential import most_relevant
@@ -28,12 +29,11 @@ from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.plan.design import share_of
 from siamese_news_desk.decide.plan.ledger import changes
 from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.records import StoppingSettings
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import Texts, text_key
 from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.units import Unit
-
-RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
 
 Known = Mapping[int, int]
 """Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
@@ -337,21 +337,8 @@ def binomial_place(recall: float, error: float, positives: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """The user's choices, fixed before the first label; shares as typed.
-
-    Attributes:
-        find: number of relevant posts to find, or None.
-        recall: share of all relevant posts to find, or None.
-        positives: with `RANDOM_FIRST`: random relevant posts to wait for.
-    """
-
-    find: int | None
-    recall: str | None
-    rule: str
-    positives: int
-    confidence: str
-    seed: int
+class Goal(StoppingSettings):
+    """The user's choices, fixed before the first label."""
 
     def check(self) -> None:
         """Raise an `InputError` for a value that no pool allows."""
@@ -359,18 +346,15 @@ class Goal:
             raise InputError(
                 "expected a number of posts, or a share of all relevant posts"
             )
-        for name, number in (("find", self.find), ("positives", self.positives)):
-            if number is not None and number < 1:
-                raise InputError(
-                    f"{name} is {number}; expected at least 1 relevant post"
-                )
         if self.recall is not None:
             share_of(self.recall, "recall (the share of all relevant posts)")
         share_of(self.confidence, "confidence")
-        if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
-            raise InputError(
-                f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
-            )
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if wrong := misfit(value, field.type):
+                raise InputError(
+                    f"{field.name} is {value!r}; expected {wrong.expected}"
+                )
 
     def rules(self, population: Population, texts: Texts) -> list[Rule]:
         """The rules, in the order in which they request labels.
@@ -385,7 +369,7 @@ class Goal:
             recall = float(Fraction(self.recall))
             keys = population.keys(self.seed, "stopping")(0, size)
             order = np.argsort(keys, kind="stable")
-            if self.rule == RANDOM_FIRST:
+            if self.rule == "random-first":
                 rules.append(RandomPositives(recall, error, self.positives, order))
             else:
                 learner = word_learner(population.scores, texts)

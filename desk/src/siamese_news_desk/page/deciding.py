@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from fractions import Fraction
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -389,11 +388,7 @@ class Goals(_Planned[Stopping]):
             return {
                 "done": not work.needed(labels),
                 "goal": work.goal,
-                "confidence": float(
-                    max(
-                        Fraction(0), Fraction(work.goal.confidence) - work.earlier_error
-                    )
-                ),
+                "confidence": float(work.confidence),
                 "status": work.status(labels),
                 "changed": changed_sentence(work.log.changed),
             }
