@@ -1,7 +1,16 @@
 """JSON values from elsewhere, checked against the type that describes them."""
 
 import re
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    is_typeddict,
+)
 
 import msgspec
 
@@ -70,7 +79,9 @@ def literals(kind: Any) -> list[Any]:
 
 
 def fitting(value: Any, kind: type[T]) -> T:
-    """The value itself, if a `TypedDict` or another type describes it; further fields may come.
+    """The value as a type describes it; further fields may come.
+
+    A `TypedDict` describes the value itself, with all its fields.
 
     Args:
         value: as `json.loads` returns it.
@@ -81,12 +92,11 @@ def fitting(value: Any, kind: type[T]) -> T:
         ValueError: it names the first field that does not fit, and what was expected there.
     """
     try:
-        msgspec.convert(value, kind)
+        converted = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         # msgspec writes "Expected `int`, got `str` - at `$.settings.budget`".
         what, _, place = str(error).partition(" - at ")
         what = what.replace("`", "")
         where = re.sub(r"^\$\.?", "", place.strip("`"))
         raise ValueError(f"field {where}: {what}" if where else what) from None
-    converted: T = value
-    return converted
+    return cast(T, value) if is_typeddict(kind) else converted

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import readable_name

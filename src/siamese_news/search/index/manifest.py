@@ -75,8 +75,7 @@ class Manifest:
                         f"{document.get('version')}; this one, {__version__}, reads format "
                         f"{FORMAT}: build the index again"
                     )
-                fitting(document, cls)
-                manifest = cls(**document)
+                manifest = fitting(document, cls)
                 manifest._check_names()
             except InputError:
                 raise
