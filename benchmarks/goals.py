@@ -91,12 +91,14 @@ def _of_certificates(tables: Tables) -> Iterator[Goal]:
 
 
 def _careless(tables: Tables) -> Goal:
-    users = [int(row["false certificates of .95"]) for row in _rows(tables["careless"])]
+    rows = _rows(tables["careless"])
+    shares = [int(row["false certificates of .95"]) / int(row["users"]) for row in rows]
+    fewer = sum(int(row["users"]) < 400 for row in rows)
     return Goal(
         "each of eight careless users gets at most 5% false certificates of .95 (400 users of "
         "each kind)",
-        f"{min(users)} to {max(users)} of 100 users of each kind",
-        f"{_met(max(users) <= 5)}, with 100 of each kind in place of 400",
+        f"{100 * min(shares):.1f} to {100 * max(shares):.1f}%",
+        f"{_met(max(shares) <= 0.05)}; {fewer} kinds with 100 users in place of 400",
         "careless",
     )
 
