@@ -487,7 +487,7 @@ def test_copies_do_not_end_a_sheet_early(tmp_path):
 
 
 def test_a_round_reads_the_posts_once(tmp_path, monkeypatch):
-    from siamese_news.data import readers
+    from siamese_news_desk.decide.plan import texts
 
     relevant = scored(
         tmp_path / "full.jsonl", size=3000, cut=2500, text=lambda n: f"text {n // 2}"
@@ -502,13 +502,13 @@ def test_a_round_reads_the_posts_once(tmp_path, monkeypatch):
     (tmp_path / "scored.jsonl").write_text(
         "".join(json.dumps(row) + "\n" for row in rows)
     )
-    own, read = readers.open_posts, []
+    own, read = texts.open_posts, []
 
     def counted(*given, **options):
         read.append(given)
         return own(*given, **options)
 
-    monkeypatch.setattr(readers, "open_posts", counted)
+    monkeypatch.setattr(texts, "open_posts", counted)
     assert (
         start(
             tmp_path, "--posts", tmp_path / "posts.jsonl", "--budget", "300"
