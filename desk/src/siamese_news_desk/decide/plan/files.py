@@ -98,13 +98,9 @@ def _text(path: Path) -> str:
 
 
 def named_by(record: Path, name: str) -> Path:
-    """A file that a sealed file names: from its folder, else next to it.
-
-    Earlier versions wrote paths from the folder in which the command ran, which is tried last.
-    """
-    listed = Path(name)
-    places = (record.parent / listed, record.with_name(listed.name), listed)
-    return next((path for path in places if path.exists()), places[1])
+    """A file that a sealed file names: from its folder, else next to it."""
+    listed = record.parent / name
+    return listed if listed.exists() else record.with_name(listed.name)
 
 
 def name_for(record: Path, path: Path) -> str:
