@@ -66,13 +66,16 @@ def test_looked_up_words_are_the_same_tokens(config, texts, choice, change):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
-def test_the_block_by_its_equations(config, texts):
+@pytest.mark.parametrize("lead", [None, 2.5])
+def test_the_block_by_its_equations(config, texts, lead):
     """The lines of the docstring of `StarEncoder`, with the attention of the equations."""
-    encoder = as_equations(
-        build_encoder(config("star_feed_forward", "adaptive", 6)).double()
-    )
+    options = {**config("star_feed_forward", "adaptive", 6), "lead": lead}
+    encoder = as_equations(build_encoder(options).double())
     embeddings, mask, weights = texts([9, 1, 4])
-    shares = weights / weights.sum(1, keepdim=True)
+    shares = weights
+    if lead is not None:
+        shares = weights * torch.tensor([1 / (1 + place / lead) for place in range(9)])
+    shares = shares / shares.sum(1, keepdim=True)
     start = (shares[:, :, None] * embeddings).sum(1)
     h, s = embeddings, start
     for cycle in range(2):
@@ -97,6 +100,7 @@ def test_the_block_by_its_equations(config, texts):
         ({"feed_forward": -1}, "feed_forward=-1"),
         ({"pre_norm": True, "layer_norm": True}, "expected one of them"),
         ({"residual": "blocks"}, "zero_init, block"),
+        ({"lead": 0}, "lead=0"),
     ],
 )
 def test_wrong_options_of_the_block(config, change, words):

@@ -408,6 +408,7 @@ def test_a_student_may_share_the_words_of_the_shipped_model(run, tmp_path):
             r"task\.patience=3: .*task\.monitor=dev/map",
         ),
         (("encoder=bag", "task.words_of=nowhere"), r"nowhere"),
+        (("encoder=bag", "task.whitening=0.6"), r"whitening=0\.6: .* 0 to 0\.5"),
     ],
 )
 def test_what_cannot_be_is_named(run, tmp_path, overrides, message):
@@ -507,3 +508,34 @@ def test_a_batch_of_texts_has_the_ids_and_vectors_of_its_rows(texts):
         assert (ids[len(texts[row]) :] == -1).all()
         assert vector.tolist() == vectors[row].tolist()
     assert batch["ids"].shape[1] == max(1, *(len(texts[row]) for row in rows))
+
+
+def test_a_whitened_student_is_trained_further_as_it_was_before_whitening(
+    run, tmp_path
+):
+    options = (*ENCODERS["star_feed_forward"], "encoder.lead=15", "task.epochs=1")
+    run(tmp_path / "plain", *options)
+    row = run(tmp_path / "white", *options, "task.whitening=0.3", "seed=0")
+    assert row["encoder"] == "StarEncoder"
+    plain, white = (
+        Model.load(tmp_path / name / "model") for name in ("plain", "white")
+    )
+    assert white.config["encoder"] == {
+        name: value for name, value in plain.config.items() if name != "input_dim"
+    }
+    texts = [post.text for post in _posts()]
+    inner = white.encoder.encoder
+    for name, weight in plain.encoder.state_dict().items():
+        torch.testing.assert_close(inner.state_dict()[name], weight)
+    vectors = white.encode_posts(texts)
+    assert (
+        np.abs(vectors.mean(0)).max() < np.abs(plain.encode_posts(texts).mean(0)).max()
+    )
+    further = run(
+        tmp_path / "further",
+        "task.epochs=1",
+        "task.whitening=null",
+        f"init={tmp_path / 'white' / 'model'}",
+    )
+    assert further["encoder"] == "StarEncoder"
+    assert Model.load(tmp_path / "further" / "model").config["class"] == "StarEncoder"

@@ -13,6 +13,7 @@ from siamese_news.encoders.presets import preset, preset_names
 from siamese_news.encoders.star import StarEncoder
 from siamese_news.encoders.transformer import TransformerEncoder
 from siamese_news.encoders.two_head import TwoHeadEncoder
+from siamese_news.encoders.whitened import WhitenedEncoder
 from siamese_news.errors import InputError
 from siamese_news.sparsity.maps import SPARSITIES
 from siamese_news.utils.plugins import find_class
@@ -28,6 +29,7 @@ __all__ = [
     "TokenEmbedding",
     "TransformerEncoder",
     "TwoHeadEncoder",
+    "WhitenedEncoder",
     "build_encoder",
     "lead_weights",
     "places_of",
@@ -44,10 +46,11 @@ ENCODERS: dict[str, type[Encoder]] = {
         StarEncoder,
         TransformerEncoder,
         TwoHeadEncoder,
+        WhitenedEncoder,
     )
 }
-"""Our encoders by class name; a test checks that conf/ has the same ones. Installed packages add
-others (`siamese_news.utils.plugins`)."""
+"""Our encoders by class name; a test checks that conf/ has those that are trained. Installed
+packages add others (`siamese_news.utils.plugins`)."""
 
 
 def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
@@ -56,8 +59,8 @@ def build_encoder(config: str | Mapping[str, Any], **options: Any) -> Encoder:
     Args:
         config: the name of a file in ``conf/encoder``, such as ``"star"`` (`preset_names`), that of
             a class in `ENCODERS`, or one that an installed package adds; or a mapping in which
-            ``class`` names the class and the rest are its options. There ``sparsity`` and
-            ``context`` are such mappings themselves.
+            ``class`` names the class and the rest are its options. There ``sparsity``, ``context``
+            and ``encoder`` are such mappings themselves.
         **options: more options of the class; ``input_dim``, the size E of a word vector, is always
             needed. They come before those of `config`.
 
@@ -95,7 +98,8 @@ def _class_and_options(config: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
             names = ", ".join(sorted(SPARSITIES))
             raise InputError(f"sparsity class is {name!r}; expected one of {names}")
         options["sparsity"] = functools.partial(SPARSITIES[name], **inner)
-    if isinstance(options.get("context"), Mapping):
-        context, inner = _class_and_options(options["context"])
-        options["context"] = functools.partial(context, **inner)
+    for part in ("context", "encoder"):  # of encoders that hold another one
+        if isinstance(options.get(part), Mapping):
+            inner_class, inner = _class_and_options(options[part])
+            options[part] = functools.partial(inner_class, **inner)
     return encoder, options

@@ -77,11 +77,13 @@ class StarEncoder(Encoder):
         pooling: ``"max_relay"`` is (max(H) + s) / 2 as in the paper; ``"mean_relay"`` and
             ``"idf_relay"`` have the mean of H, plain or weighted by `weights`, in place of the
             maximum. The relay starts as the mean of the same kind.
+        lead: the position at which a token counts half as much as the first one in these means
+            (`lead_weights`); None (paper, released code) weighs all positions alike.
         dropout: share dropped of the input and of each update in training.
 
     Raises:
-        ValueError: an option is not among its choices, a size is below 1, or `heads` is given
-            without `head_dim` and does not divide `input_dim`.
+        ValueError: an option is not among its choices, a size is below 1, `lead` is not above 0,
+            or `heads` is given without `head_dim` and does not divide `input_dim`.
 
     Example:
         >>> import torch
@@ -118,6 +120,7 @@ class StarEncoder(Encoder):
         residual: Kind = "zero_init",
         positions: Positions = "none",
         pooling: Pooling = "idf_relay",
+        lead: float | None = None,
         dropout: float = 0.0,
         pre_norm: bool = False,
         feed_forward: int = 0,
@@ -133,6 +136,10 @@ class StarEncoder(Encoder):
             raise ValueError(
                 f"StarEncoder got {feed_forward=}; expected 0, or a width above it"
             )
+        if lead is not None and lead <= 0:
+            raise ValueError(
+                f"StarEncoder got lead={lead}; expected a position above 0, or None"
+            )
         if layer_norm and pre_norm:
             raise ValueError(
                 "StarEncoder got layer_norm=True and pre_norm=True, two places of the same layer; "
@@ -144,6 +151,7 @@ class StarEncoder(Encoder):
         self.positions = positions
         self.pooling = pooling
         self.uses_weights = pooling == "idf_relay"
+        self.lead = lead
         shared = {
             "dim": input_dim,
             "heads": heads,
@@ -223,7 +231,7 @@ class StarEncoder(Encoder):
         weights = weights if self.uses_weights else None
         embeddings = self.dropout(embeddings)
         nodes = embeddings
-        relay = mean = weighted_mean(embeddings, mask, weights)
+        relay = mean = weighted_mean(embeddings, mask, weights, self.lead)
         own_keys = embeddings if self.context_includes_embedding else None
         norms = iter(self.norms)
         for cycle, (ring, star) in enumerate(zip(self.rings, self.stars, strict=True)):
@@ -258,9 +266,8 @@ class StarEncoder(Encoder):
         """The text's vector (B, E) from the result of `states`."""
         if self.pooling == "max_relay":
             return (masked_max(nodes, mask) + relay) / 2
-        return (
-            weighted_mean(nodes, mask, weights if self.uses_weights else None) + relay
-        ) / 2
+        weights = weights if self.uses_weights else None
+        return (weighted_mean(nodes, mask, weights, self.lead) + relay) / 2
 
     def _normalized(
         self, norms: Iterator[nn.Module], nodes: Tensor, relay: Tensor

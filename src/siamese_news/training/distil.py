@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import kl_div, normalize
 from typing_extensions import override
 
-from siamese_news.encoders import TokenEmbedding
+from siamese_news.encoders import TokenEmbedding, WhitenedEncoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
 from siamese_news.lexical_head.features import distinct
@@ -43,7 +43,8 @@ from siamese_news.training.trainer import (
 )
 
 log = logging.getLogger(__name__)
-# So many vectors of the teacher give its principal axes, and so many texts the first word vectors.
+# So many vectors of the teacher give its principal axes, so many texts the first word vectors, and
+# so many vectors of the student its whitening.
 SAMPLE = 20_000
 
 
@@ -64,6 +65,7 @@ class DistilOptions(TypedDict):
     min_texts: int
     dim: int
     cut: CutOptions
+    whitening: float | None
     stored: Literal["int8", "float32"]
     monitor: str | None
     patience: int | None
@@ -186,8 +188,11 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     if module is None:
         return None
     model = stored(module.model, config["task"]["stored"])
+    labels = encoder_labels(config, model)
+    if (power := config["task"]["whitening"]) is not None:
+        whiten(model, data.texts[:: max(1, len(data.texts) // SAMPLE)], power)
     row: dict[str, Any] = {
-        **encoder_labels(config, model),
+        **labels,
         "data": config["data"]["name"],
         "seed": config["seed"],
         "texts": len(data.texts),
@@ -233,6 +238,11 @@ def check_options(config: Mapping[str, Any], data: DistilDataModule) -> None:
     if task["temperature"] <= 0:
         raise InputError(
             f"task.temperature={task['temperature']}: expected a number above 0"
+        )
+    power = task["whitening"]
+    if power is not None and not 0 <= power <= 0.5:
+        raise InputError(
+            f"task.whitening={power}: expected a number from 0 to 0.5, or null for none"
         )
     monitor = task["monitor"]
     check_monitor(monitor)
@@ -306,6 +316,13 @@ def trained_further(config: Mapping[str, Any]) -> Model:
             f"init={config['init']}: has two heads, and a teacher has vectors for one; expected a "
             "model that task=distil made, or another of one head"
         )
+    if isinstance(model.encoder, WhitenedEncoder):
+        # The teacher's vectors are not whitened; the trained student is whitened anew.
+        model.encoder = model.encoder.encoder
+        model.config = {
+            **model.config["encoder"],
+            "input_dim": model.embedding.output_dim,
+        }
     words = model.embedding
     model.embedding = TokenEmbedding(
         words.matrix.detach(),
@@ -401,3 +418,20 @@ def stored(model: Model, kind: Literal["int8", "float32"]) -> Model:
         stored=kind,
     )
     return model
+
+
+def whiten(model: Model, texts: Sequence[str], power: float) -> None:
+    """Make the model's encoder a `WhitenedEncoder` that is fitted on its vectors of the texts."""
+    try:
+        encoder = WhitenedEncoder.fitted(
+            model.encoder, model.encode_posts(texts), power
+        )
+    except ValueError as error:
+        raise InputError(f"task.whitening={power}: {error}") from error
+    inner = {name: value for name, value in model.config.items() if name != "input_dim"}
+    model.encoder = encoder
+    model.config = {
+        "class": WhitenedEncoder.__name__,
+        "input_dim": encoder.input_dim,
+        "encoder": inner,
+    }

@@ -211,7 +211,8 @@ def encoder_labels(config: Mapping[str, Any], model: Model) -> dict[str, Any]:
     A model of ``init=`` has not those of the configuration, so its class is named.
     """
     if config["init"]:
-        return {"encoder": model.config["class"], "sparsity": None}
+        inner = model.config.get("encoder", model.config)  # of a whitened one
+        return {"encoder": inner["class"], "sparsity": None}
     sparse = "sparsity" in model.config
     return {
         "encoder": _label(config, "encoder"),

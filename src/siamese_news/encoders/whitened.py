@@ -1,0 +1,119 @@
+"""An encoder whose vectors are centered and whitened in part, fitted on texts without labels."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from typing_extensions import override
+
+from siamese_news.attention.word_projections import Words
+from siamese_news.encoders.bag import BagEncoder
+from siamese_news.encoders.base import Encoder
+
+
+class WhitenedEncoder(Encoder):
+    """Another encoder, without what its vectors have in common.
+
+    The vectors of a trained encoder lie in a cone: their mean is long, and a few axes hold most
+    of the variance, so cosines between unrelated texts are high. For unit vectors of many texts
+    with mean m and covariance U diag(l) U^T, this encoder turns a vector x of the other one into
+
+        y = U diag(l^-p) U^T (x / |x| - m)
+
+    p = 0 only centers; p = 1/2 is a full whitening (Su et al. 2021, "Whitening Sentence
+    Representations for Better Semantics and Faster Retrieval"), which makes as much of noise as of
+    meaning; powers between them keep a part of the differences of the axes. Centering alone is the
+    first step of Mu & Viswanath 2018, "All-but-the-Top". No label is needed, and nothing is
+    trained: mean and matrix are buffers.
+
+    Args:
+        input_dim: E.
+        encoder: called with ``input_dim=E``; None is the bag of words.
+
+    Raises:
+        ValueError: the encoder has two heads, or is whitened itself.
+
+    Example:
+        >>> import numpy as np
+        >>> from siamese_news.encoders import BagEncoder, WhitenedEncoder
+        >>> vectors = np.random.default_rng(0).normal(1.0, [1.0, 0.1], (1000, 2))  # (N, D)
+        >>> encoder = WhitenedEncoder.fitted(BagEncoder(input_dim=2), vectors, power=0.5)
+        >>> encoder.output_dim
+        2
+    """
+
+    mean: Tensor
+    matrix: Tensor
+
+    def __init__(
+        self, *, input_dim: int, encoder: Callable[..., Encoder] | None = None
+    ) -> None:
+        inner = (encoder or BagEncoder)(input_dim=input_dim)
+        super().__init__(input_dim=input_dim, output_dim=inner.output_dim)
+        if inner.has_factors or isinstance(inner, WhitenedEncoder):
+            raise ValueError(
+                f"WhitenedEncoder got a {type(inner).__name__}; expected an encoder with one head "
+                "that is not whitened yet"
+            )
+        self.encoder = inner
+        self.uses_weights = inner.uses_weights
+        self.register_buffer("mean", torch.zeros(inner.output_dim))
+        self.register_buffer("matrix", torch.eye(inner.output_dim))
+
+    @classmethod
+    def fitted(
+        cls, encoder: Encoder, vectors: NDArray[np.floating], power: float
+    ) -> "WhitenedEncoder":
+        """`encoder`, whitened by its vectors of some texts.
+
+        Args:
+            encoder: as it is; its weights are shared, not copied.
+            vectors: (N, D), of N texts; zero vectors, of texts without a known word, do not count.
+                The covariance is drawn towards equal variances by D / (N + D), as few vectors say
+                little of their smallest ones; some thousands are enough for hundreds of dimensions.
+            power: p from 0 to 1/2.
+
+        Raises:
+            ValueError: another power, or vectors that do not differ.
+        """
+        if not 0 <= power <= 0.5:
+            raise ValueError(f"power={power}: expected a number from 0 to 0.5")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        units = (vectors / np.maximum(lengths, 1e-12))[lengths[:, 0] > 0]
+        if not len(units) or not np.ptp(units, axis=0).any():
+            raise ValueError(
+                f"{len(units)} vectors that are not zero do not differ; expected those of many texts"
+            )
+        count, size = units.shape
+        mean = units.mean(0, dtype=np.float64)
+        variances, axes = np.linalg.eigh(np.cov(units, rowvar=False, bias=True))
+        drawn = size / (count + size)
+        variances = (1 - drawn) * variances + drawn * variances.mean()
+        matrix = (axes * variances**-power) @ axes.T
+        # Cosines do not depend on its size, and half precision holds no large numbers.
+        matrix /= np.linalg.norm(matrix, 2)
+        whitened = cls(input_dim=encoder.input_dim, encoder=lambda **_: encoder)
+        whitened.mean.copy_(torch.from_numpy(mean))
+        whitened.matrix.copy_(torch.from_numpy(matrix))
+        return whitened.train(encoder.training)
+
+    @override
+    def forward(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        return self._whitened(self.encoder(embeddings, mask, weights), mask)
+
+    @override
+    def encode_words(
+        self, words: Words, rows: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        return self._whitened(
+            self.encoder.encode_words(words, rows, mask, weights), mask
+        )
+
+    def _whitened(self, vectors: Tensor, mask: Tensor) -> Tensor:
+        """(B, D) -> (B, D); a text without a token has the zero vector."""
+        centered = nn.functional.normalize(vectors, dim=1) - self.mean
+        return (centered @ self.matrix) * mask.any(1, keepdim=True)
