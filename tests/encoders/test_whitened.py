@@ -84,17 +84,31 @@ def test_a_model_folder_has_it_as_plain_values(config, texts):
     assert not {"mean", "matrix"} & {name for name, _ in fitted.named_parameters()}
 
 
-def test_its_words_explain_its_vector(config, texts):
-    encoder = WhitenedEncoder.fitted(
-        build_encoder(config("star", "softmax", 6)), cone(), 0.3
-    ).double()
-    embeddings, mask, weights = texts([5, 3])
-    explanation = encoder.explain(embeddings, mask, weights)
-    assert explanation.contributions.isfinite().all()
+@pytest.mark.parametrize("towards", [None, torch.linspace(-1, 2, 12).view(2, 6)])
+def test_words_explain_a_vector_but_for_the_mean(texts, towards):
+    """Of a linear encoder: the parts and that of the mean are the whole product."""
+    encoder = WhitenedEncoder.fitted(BagEncoder(input_dim=6), cone(), 0.3).double()
+    embeddings, mask, _ = texts([5, 3])
+    explanation = encoder.explain(embeddings, mask, towards=towards)
+    vectors = encoder(embeddings, mask)
+    torch.testing.assert_close(explanation.vectors, vectors)
+    if towards is None:
+        towards = vectors / vectors.square().sum(1, keepdim=True)
+    of_the_mean = -(encoder.mean @ encoder.matrix * towards).sum(1)
+    torch.testing.assert_close(
+        explanation.contributions.sum(1) + of_the_mean, (vectors * towards).sum(1)
+    )
     assert (explanation.contributions[~mask] == 0).all()
-    assert list(explanation.attention) == [
-        f"encoder.{part}" for part in ("rings.0", "rings.1", "stars.0", "stars.1")
-    ]
+
+
+def test_attention_and_alphas_are_those_of_its_encoder(config, texts):
+    star = build_encoder(config("star", "adaptive", 6)).double()
+    encoder = WhitenedEncoder.fitted(star, cone(), 0.3).double()
+    inputs = texts([5, 3])
+    explanation, plain = encoder.explain(*inputs), star.explain(*inputs)
+    assert explanation.attention.keys() == plain.attention.keys()
+    for name, weights in plain.attention.items():
+        torch.testing.assert_close(explanation.attention[name], weights)
 
 
 def test_few_texts_still_give_a_defined_matrix():

@@ -1,6 +1,7 @@
 """An encoder whose vectors are centered and whitened in part, fitted on texts without labels."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from typing_extensions import override
 
 from siamese_news.attention.word_projections import Words
 from siamese_news.encoders.bag import BagEncoder
-from siamese_news.encoders.base import Encoder
+from siamese_news.encoders.base import Encoder, Explanation
 
 
 class WhitenedEncoder(Encoder):
@@ -112,6 +113,29 @@ class WhitenedEncoder(Encoder):
         return self._whitened(
             self.encoder.encode_words(words, rows, mask, weights), mask
         )
+
+    @override
+    def explain(
+        self,
+        embeddings: Tensor,
+        mask: Tensor,
+        weights: Tensor | None = None,
+        towards: Tensor | None = None,
+    ) -> Explanation:
+        """See `Encoder`. The mean m is no token's contribution.
+
+        The length |x| counts as a constant: gradient times input of a direction would be zero.
+        """
+        with torch.no_grad():
+            vectors = self.encoder(embeddings, mask, weights)
+            whitened = self._whitened(vectors, mask)
+            if towards is None:
+                squares = whitened.square().sum(1, keepdim=True)
+                towards = whitened / squares.clamp(min=1e-12)
+            lengths = vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)
+            inner = towards.to(vectors.dtype) @ self.matrix.T / lengths
+        explanation = self.encoder.explain(embeddings, mask, weights, towards=inner)
+        return replace(explanation, vectors=whitened)
 
     def _whitened(self, vectors: Tensor, mask: Tensor) -> Tensor:
         """(B, D) -> (B, D); a text without a token has the zero vector."""
