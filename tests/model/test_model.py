@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from siamese_news.attention import compiled, ring
 from siamese_news.data.collate import length_batches, pad, word_blocks
-from siamese_news.encoders import CNNEncoder, StarEncoder, TokenEmbedding
+from siamese_news.encoders import (
+    CNNEncoder,
+    StarEncoder,
+    TokenEmbedding,
+    WhitenedEncoder,
+    build_encoder,
+)
 from siamese_news.errors import InputError
 from siamese_news.model import Model
 from siamese_news.text import Tokenizer, Vocabulary
@@ -234,3 +240,57 @@ def test_the_star_in_the_repository_is_whole_and_shares_the_shipped_words():
     cosines = vectors @ vectors.T
     assert cosines[0, 1] > cosines[0, 2] + 0.2
     assert cosines[0, 1] > cosines[1, 2] + 0.2
+
+
+WORDY = [
+    " ".join(f"word{(row * step) % 9}" for step in range(row)) for row in range(40)
+]
+
+
+def star_of_a_folder():
+    """A star as a folder has it: its config rebuilds it."""
+    torch.manual_seed(0)
+    config = {"class": "StarEncoder", "heads": 2, "head_dim": 4, "input_dim": 8}
+    return Model(
+        tokenizer=Tokenizer(),
+        vocabulary=Vocabulary([f"word{row}" for row in range(9)], unknown="drop"),
+        embedding=TokenEmbedding(torch.randn(9, 8), trainable=False),
+        encoder=build_encoder(config),
+        limits={"article_tokens": 100, "post_tokens": 100, "keep": "first"},
+        config=config,
+    ).eval()
+
+
+def test_a_whitened_model_comes_back_from_its_folder(tmp_path):
+    model = star_of_a_folder()
+    plain = model.encode_posts(WORDY)
+    config = dict(model.config)
+    model.whiten(WORDY, power=0.3)
+    vectors = model.encode_posts(WORDY)
+    assert np.abs(vectors.mean(0)).max() < np.abs(plain.mean(0)).max()
+    assert not vectors[0].any()  # a text without a word
+    model.save(tmp_path / "whitened", card="# Whitened")
+    loaded = Model.load(tmp_path / "whitened")
+    np.testing.assert_allclose(loaded.encode_posts(WORDY), vectors, atol=1e-6)
+    loaded.undo_whitening()
+    np.testing.assert_allclose(loaded.encode_posts(WORDY), plain, atol=1e-6)
+    assert loaded.config == config
+    loaded.undo_whitening()  # there is none
+    assert loaded.config == config
+
+
+def test_what_cannot_be_whitened_is_named():
+    model = star_model()
+    with pytest.raises(InputError, match="do not differ"):
+        model.whiten(["nothing known here", ""])
+    with pytest.raises(InputError, match=r"power=2: expected a number from 0 to 0\.5"):
+        model.whiten(WORDY, power=2)
+    model.whiten(WORDY)
+    with pytest.raises(InputError, match="not whitened yet"):
+        model.whiten(WORDY)
+
+
+def test_the_star_in_the_repository_is_whitened_and_reads_beginnings_first():
+    encoder = Model.load(Path(__file__).parents[2] / "models" / "star").encoder
+    assert isinstance(encoder, WhitenedEncoder)
+    assert encoder.encoder.lead == 15

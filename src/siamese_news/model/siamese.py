@@ -18,6 +18,7 @@ from siamese_news.encoders import (
     Encoder,
     TokenEmbedding,
     TwoHeadEncoder,
+    WhitenedEncoder,
     build_encoder,
     lead_weights,
     places_of,
@@ -88,6 +89,38 @@ class Model(TextModel, nn.Module):
         if self.encoder.uses_weights:
             return self.encoder(embeddings, mask, weights)
         return self.encoder(embeddings, mask)
+
+    def whiten(self, texts: Sequence[str], *, power: float = 0.3) -> None:
+        """Whiten the vectors in part, fitted on texts without labels; see `WhitenedEncoder`.
+
+        Args:
+            texts: some thousands, such as the posts that will be searched.
+            power: p from 0 (center only) to 1/2 (whiten whole).
+
+        Raises:
+            InputError: the encoder has two heads or is whitened already, the texts do not differ,
+                or another power.
+        """
+        inner = {key: value for key, value in self.config.items() if key != "input_dim"}
+        vectors = self.encode_posts(texts)
+        try:
+            self.encoder = WhitenedEncoder.fitted(self.encoder, vectors, power)
+        except ValueError as error:
+            raise InputError(f"whitening: {error}") from error
+        self.config = {
+            "class": WhitenedEncoder.__name__,
+            "input_dim": self.encoder.input_dim,
+            "encoder": inner,
+        }
+
+    def undo_whitening(self) -> None:
+        """Leave the vectors as the encoder was trained; nothing if it is not whitened."""
+        if isinstance(self.encoder, WhitenedEncoder):
+            self.encoder = self.encoder.encoder
+            self.config = {
+                **self.config["encoder"],
+                "input_dim": self.encoder.input_dim,
+            }
 
     def _unit_vectors(
         self, texts: TokenIds, batch_tokens: int, precision: Precision

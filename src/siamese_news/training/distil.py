@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import kl_div, normalize
 from typing_extensions import override
 
-from siamese_news.encoders import TokenEmbedding, WhitenedEncoder
+from siamese_news.encoders import TokenEmbedding
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
 from siamese_news.lexical_head.features import distinct
@@ -190,7 +190,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     model = stored(module.model, config["task"]["stored"])
     labels = encoder_labels(config, model)
     if (power := config["task"]["whitening"]) is not None:
-        whiten(model, data.texts[:: max(1, len(data.texts) // SAMPLE)], power)
+        model.whiten(data.texts[:: max(1, len(data.texts) // SAMPLE)], power=power)
     row: dict[str, Any] = {
         **labels,
         "data": config["data"]["name"],
@@ -316,13 +316,8 @@ def trained_further(config: Mapping[str, Any]) -> Model:
             f"init={config['init']}: has two heads, and a teacher has vectors for one; expected a "
             "model that task=distil made, or another of one head"
         )
-    if isinstance(model.encoder, WhitenedEncoder):
-        # The teacher's vectors are not whitened; the trained student is whitened anew.
-        model.encoder = model.encoder.encoder
-        model.config = {
-            **model.config["encoder"],
-            "input_dim": model.embedding.output_dim,
-        }
+    # The teacher's vectors are not whitened; the trained student is whitened anew.
+    model.undo_whitening()
     words = model.embedding
     model.embedding = TokenEmbedding(
         words.matrix.detach(),
@@ -418,20 +413,3 @@ def stored(model: Model, kind: Literal["int8", "float32"]) -> Model:
         stored=kind,
     )
     return model
-
-
-def whiten(model: Model, texts: Sequence[str], power: float) -> None:
-    """Make the model's encoder a `WhitenedEncoder` that is fitted on its vectors of the texts."""
-    try:
-        encoder = WhitenedEncoder.fitted(
-            model.encoder, model.encode_posts(texts), power
-        )
-    except ValueError as error:
-        raise InputError(f"task.whitening={power}: {error}") from error
-    inner = {name: value for name, value in model.config.items() if name != "input_dim"}
-    model.encoder = encoder
-    model.config = {
-        "class": WhitenedEncoder.__name__,
-        "input_dim": encoder.input_dim,
-        "encoder": inner,
-    }
