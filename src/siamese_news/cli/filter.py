@@ -26,7 +26,9 @@ from siamese_news.utils.exits import ending
 from siamese_news.utils.terminal import counted, echo
 
 
-@ending("run the same command with --resume to continue")
+@ending(
+    "run the same command with --resume to continue, or without it if the results go into a pipe"
+)
 @search_command(
     FILTER,
     [

@@ -69,7 +69,7 @@ def partial_place(out: Path) -> Iterator[Path]:
         yield out
         return
     with TemporaryDirectory() as folder:
-        yield Path(folder) / "found"
+        yield Path(folder) / "results"
 
 
 def is_held(out: Path) -> bool:
