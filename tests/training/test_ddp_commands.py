@@ -169,6 +169,7 @@ def check_runs(folder, runs):
     check_figures(folder, runs)
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_the_model_that_is_written(tmp_path):
     check_runs(tmp_path, {"devices2": on_devices(tmp_path, 2)})
 
@@ -298,6 +299,7 @@ def test_a_killed_rank_ends_the_others_and_is_named(tmp_path, killed):
     assert f"rank {killed} was lost" in said[0]
 
 
+@pytest.mark.slow
 def test_a_failing_rank_is_named_with_its_reason(tmp_path, monkeypatch):
     (tmp_path / "fails_on_one.py").write_text(
         "import os, torch\n"
