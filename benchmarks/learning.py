@@ -20,7 +20,6 @@ u4, its default, and ELAS u3.
 """
 
 import argparse
-import math
 import sys
 import time
 from collections import Counter, defaultdict
@@ -45,7 +44,6 @@ from siamese_news.search.searcher import Searcher
 from siamese_news.utils.files import atomic_write
 from siamese_news_desk.decide import learning_judgment
 from siamese_news_desk.decide.bounds.hypergeometric import interval
-from siamese_news_desk.decide.bounds.sequential import prior_posterior
 from siamese_news_desk.decide.learning import (
     FINDING,
     TEACHING,
@@ -56,7 +54,12 @@ from siamese_news_desk.decide.learning import (
 )
 from siamese_news_desk.decide.learning_examples import CHOSEN, TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
-from siamese_news_desk.decide.stopping import LearnThenRandom, learned_order
+from siamese_news_desk.decide.stopping import (
+    LOOKS,
+    RATIO,
+    LearnThenRandom,
+    learned_order,
+)
 
 SIZES = (20, 50, 100, 300)
 BATCH = 10
@@ -65,31 +68,6 @@ READ = 3  # of the lists, each third is read until 95% are found
 FIRST_GROUPS = ("events-dev", "factcheck-dev", "usatoday-cnn train", "crisislex-boston")
 
 FACT_CHECKS, DRAWS = 100, 8
-
-
-class RatioThenRandom(LearnThenRandom):
-    """The rule with another test of its random part, the prior-posterior ratio.
-
-    With x of m random posts of the rest relevant, a number of relevant ones is ruled out when its
-    ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020, arXiv 2006.04347), which is valid
-    at every look. The prior is beta-binomial with parameters 1 and 2u/K0 for u posts of the rest,
-    K0 = F (1 - recall) / recall, F (`top`) the relevant posts found before.
-    """
-
-    def _shown(self, top: int, rest: int, error: float) -> Callable[[int, int], bool]:
-        breaks = max(top * (1 - self._recall) / self._recall, 1e-9)
-
-        def shown(hits: int, drawn: int) -> bool:
-            # The smallest number that breaks the recall.
-            bad = math.floor((top + hits) / self._recall + 1e-9) + 1 - top
-            ratio = prior_posterior(
-                float(bad), hits, drawn, rest, 1.0, 2 * rest / breaks
-            )
-            # Above the most likely number, the likelihood falls, so larger ones are ruled out too.
-            likely = bad * drawn >= hits * rest and ratio >= math.log(1 / error)
-            return bool(bad > rest - (drawn - hits) or likely)
-
-        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -625,11 +603,8 @@ def recalling(lists: Path, groups: Collection[str]) -> None:
                         (labels / best, short)
                     )
                 drawn = np.argsort(keys, kind="stable")
-                for test, kind in (
-                    ("exact looks", LearnThenRandom),
-                    ("prior-posterior ratio", RatioThenRandom),
-                ):
-                    rule = kind(recall, 0.05, drawn, learner)
+                for test in (LOOKS, RATIO):
+                    rule = LearnThenRandom(recall, 0.05, drawn, learner, test)
                     assert not rule.next(truth)
                     short = sum(rule.requested.values()) < recall * total
                     found[pool.group, recall, f"learn-first, {test}"].append(

@@ -157,7 +157,7 @@ def test_values_of_another_form_are_refused(folder, change, message):
         ({"power": float("nan")}, "power=nan; expected a number"),
         (
             {"feedback": {"score": 1e308}},
-            r"feedback.score=1e\+308; expected a number of at most 1000000000",
+            r"feedback.score=1e\+308; expected a number up to",
         ),
         ({"smoothing": {"posts": 2.5}}, "smoothing.posts=2.5; expected a whole number"),
         ({"article_tokens": True}, "article_tokens=True; expected a whole number"),

@@ -269,7 +269,7 @@ def test_what_to_keep_has_to_be_said(searcher):
     ):
         searcher.filter([STORY], POSTS)
     for value in (-0.1, 1.1, float("nan"), "0.5", True):
-        with pytest.raises(InputError, match="threshold is .*; expected a number"):
+        with pytest.raises(InputError, match="threshold is .*; expected a relevance"):
             Query(threshold=value)
     assert read_relevance(" 0,5 ") == 0.5
     for typed in ("50", "50%", "-0.1", "nan"):
@@ -285,13 +285,13 @@ def test_what_to_keep_has_to_be_said(searcher):
 )
 def test_a_switch_is_on_or_off(option):
     ((name, value),) = option.items()
-    with pytest.raises(InputError, match=f"{name} is {value!r}; expected true"):
+    with pytest.raises(InputError, match=f"{name} is {value!r}; expected True"):
         Query(**option)
 
 
 def test_a_score_is_a_finite_number_and_not_a_switch():
     for value in (True, float("inf")):
-        with pytest.raises(InputError, match="min_score is .*; expected a number"):
+        with pytest.raises(InputError, match="min_score is .*; expected a finite"):
             Query(min_score=value)
     with pytest.raises(InputError, match="^--min-score is '-inf'.* 0.3$"):
         read_score("-inf", "--min-score")

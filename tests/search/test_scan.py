@@ -124,7 +124,7 @@ def test_each_seed_has_its_list_unless_one_is_asked_for():
         (lambda: Seeds([]), "no seed article"),
         (
             lambda: Query(aggregate="median"),
-            "aggregate is 'median'; expected max or mean",
+            "aggregate is 'median'; expected one of max, mean",
         ),
         (lambda: Query(fusion="both"), "fusion is 'both'"),
         (lambda: Query(about="all"), "about is 'all'"),

@@ -100,12 +100,14 @@ def _parquet_columns(
             raise InputError(
                 f"{path}: column 'post' holds fractions, so ids lost digits; write them as text"
             )
-        coded = "article" in columns
-        wanted = ["post", "score", *["article"] * coded]
+    coded = ["article"] if "article" in columns else None
+    with _parquet(path, read_dictionary=coded, pre_buffer=False) as file:
         scores = np.empty(file.metadata.num_rows)
         ids = []
         end = 0
-        for batch in file.iter_batches(_PIECE, columns=wanted):
+        for batch in file.iter_batches(
+            _PIECE, columns=["post", "score", *(coded or ())]
+        ):
             if batch.column("post").null_count or batch.column("score").null_count:
                 raise InputError(
                     f"{path}: a post has no id or no score; expected both in every row"
@@ -141,9 +143,24 @@ def read_texts(path: Path, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
     wanted = set(rows)
     if not wanted or _ending(path) in _TREC:
         return {}
-    records = islice(result_rows(path, ("text", *_LINKS)), max(wanted) + 1)
-    numbered = enumerate(record for _, record in records)
-    return {row: _shown(record) for row, record in numbered if row in wanted}
+    if _ending(path) not in _PARQUET:
+        numbered = enumerate(islice(result_rows(path), max(wanted) + 1))
+        return {row: _shown(record) for row, (_, record) in numbered if row in wanted}
+    texts: dict[int, tuple[str, str]] = {}
+    with _parquet(path) as file:
+        names = [n for n in ("text", *_LINKS) if n in file.schema_arrow.names]
+        start = 0
+        for group in range(file.num_row_groups if names else 0):
+            size = file.metadata.row_group(group).num_rows
+            rows_here = sorted(row for row in wanted if start <= row < start + size)
+            if rows_here:
+                table = file.read_row_group(group, columns=names)
+                part = table.take([row - start for row in rows_here]).to_pylist()
+                texts.update(
+                    (row, _shown(r)) for row, r in zip(rows_here, part, strict=True)
+                )
+            start += size
+    return texts
 
 
 def read_values(path: Path, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:

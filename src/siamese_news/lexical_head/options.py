@@ -1,25 +1,31 @@
 """Every number of the lexical head."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Annotated, Any, get_args
 
 from siamese_news.errors import InputError
-from siamese_news.utils.records import misfit
 
 # A number above this is a mistake: memory would be asked for it, or it would not fit.
 _MOST = 10**9
 
 
-Real = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Amount = Annotated[float, Meta(ge=0, le=_MOST)]
-Positive = Annotated[float, Meta(gt=0, le=_MOST)]
-Whole = Annotated[int, Meta(ge=-_MOST, le=_MOST)]
-Number = Annotated[int, Meta(ge=0, le=_MOST)]
-Count = Annotated[int, Meta(ge=1, le=_MOST)]
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The numbers that an option takes, in words, and the limits."""
+
+    words: str
+    least: float
+    most: float = math.inf
+
+
+_ANY = Bounds("a number", -math.inf)
+Share = Annotated[float, Bounds("a number from 0 to 1", 0, 1)]
+Amount = Annotated[float, Bounds("0 or more", 0)]
+Positive = Annotated[float, Bounds("a number above 0", math.ulp(0.0))]
+Number = Annotated[int, Bounds("0 or more", 0)]
+Count = Annotated[int, Bounds("1 or more", 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +46,12 @@ class FocusedPool:
         headline_weight: the weight of the headline vector for x = 1.
     """
 
-    score: Real = 0.03
+    score: float = 0.03
     share: Amount = 0.1
-    full: Real = 0.15
-    posts: Whole = 100
+    full: float = 0.15
+    posts: int = 100
     pool: Share = 0.75
-    headline: Whole = 12
+    headline: int = 12
     headline_weight: Share = 0.5
 
 
@@ -71,15 +77,15 @@ class RocchioFeedback:
         foreign_score: the score that they must reach: names and hashtags alone find them.
     """
 
-    posts: Whole = 20
-    focused_posts: Whole = 5
+    posts: int = 20
+    focused_posts: int = 5
     least: Count = 3
-    score: Real = 0.15
+    score: float = 0.15
     weight: Share = 0.25
     alike: Share = 0.3
     foreign_posts: Number = 40
     foreign_least: Count = 5
-    foreign_score: Real = 0.05
+    foreign_score: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +104,8 @@ class DenseExcess:
     quantile: Share = 0.995
     weight: Share = 0.2
     strong_weight: Amount = 0.1
-    weak: Real = 0.1
-    strong: Real = 0.3
+    weak: float = 0.1
+    strong: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +135,12 @@ class Agreement:
     feedback: Amount = 0.5
     first: Count = 20
     posts: Count = 1000
-    low: Real = 1.75
-    high: Real = 2.5
-    few: Real = 0.04
-    many: Real = 0.09
-    weak: Real = 0.25
-    strong: Real = 0.4
+    low: float = 1.75
+    high: float = 2.5
+    few: float = 0.04
+    many: float = 0.09
+    weak: float = 0.25
+    strong: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +165,7 @@ class Smoothing:
     posts: Count = 2000
     neighbors: Count = 20
     least: Amount = 0.25
-    exponent: Real = 3.0
+    exponent: float = 3.0
     prior: Positive = 0.3
     dense: Share = 0.2
     weight: Share = 1.0
@@ -192,14 +198,14 @@ class Widening:
 
     neighbors: Count = 40
     least: Amount = 0.1
-    exponent: Real = 1.5
+    exponent: float = 1.5
     first: Count = 20
-    few: Real = 0.06
-    many: Real = 0.12
-    unlike: Real = 0.4
-    alike: Real = 0.6
-    scattered: Real = 0.07
-    shared: Real = 0.12
+    few: float = 0.06
+    many: float = 0.12
+    unlike: float = 0.4
+    alike: float = 0.6
+    scattered: float = 0.07
+    shared: float = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +343,13 @@ def _checked_numbers(options: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         if is_dataclass(value):
             yield from _checked_numbers(value, f"{name}.")
             continue
-        if wrong := misfit(value, option.type):
-            raise InputError(f"terms: {name}={value!r}; expected {wrong.expected}")
+        kind, bounds = get_args(option.type) or (option.type, _ANY)
+        kinds = (int,) if kind is int else (int, float)
+        if type(value) not in kinds or not abs(value) <= _MOST:  # NaN is not <= either
+            number = "a whole number" if kind is int else "a number"
+            raise InputError(
+                f"terms: {name}={value!r}; expected {number} up to {_MOST:,}"
+            )
+        if not bounds.least <= value <= bounds.most:
+            raise InputError(f"terms: {name}={value}; expected {bounds.words}")
         yield name, value

@@ -12,7 +12,6 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import GrowingFile, atomic_write, is_stream, json_text
-from siamese_news.utils.records import fitting
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
@@ -183,7 +182,9 @@ class PartialResults:
         try:
             state = json.loads(self._state.read_text(encoding="utf-8"))
             job = dict(state["job"])
-            self.progress = fitting(state["progress"], Progress)
+            values = state["progress"]
+            values["state"] = base64.b64decode(values["state"])
+            self.progress = Progress(**values)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"{self._state}: is damaged ({error}); remove it and {self.path.name} to start over"

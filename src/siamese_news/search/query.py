@@ -6,23 +6,22 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    Literal,
     TypedDict,
     get_args,
-    get_type_hints,
+    get_origin,
 )
-
-from msgspec import Meta
 
 from siamese_news.data.columns import RANKED
 from siamese_news.errors import InputError
-from siamese_news.utils.choices import About, Aggregate, Format, Fusion
-from siamese_news.utils.records import misfit
+from siamese_news.utils.choices import About, Aggregate, Format, Fusion, check_choice
 
 if TYPE_CHECKING:  # these bring numpy, which the help of a command does not need
     from siamese_news.data.records import Post
@@ -41,10 +40,6 @@ _KEPT = (
 )
 _KEY_BYTES = 16
 _LISTS = ("articles", "posts", "negatives")
-
-_Count = Annotated[int, Meta(ge=1)]
-_Relevance = Annotated[float, Meta(ge=0, le=1)]
-_Score = Annotated[float, Meta(ge=-1e9, le=1e9)]
 
 
 class SearchOptions(TypedDict, total=False):
@@ -131,10 +126,10 @@ class Query:
         Option("Search this index (from siamese-news index) instead of --posts."),
     ] = None
     top: Annotated[
-        _Count, Option("Number of posts to list for each article.", least=1)
+        int, Option("Number of posts to list for each article.", least=1)
     ] = 100
     threshold: Annotated[
-        _Relevance | None,
+        float | None,
         Option(
             "Keep posts with at least this relevance, from 0 to 1; 0.5 keeps those that"
             " are more likely relevant than not.",
@@ -142,7 +137,7 @@ class Query:
         ),
     ] = None
     min_score: Annotated[
-        _Score | None,
+        float | None,
         Option(
             "Keep posts with at least this score, such as that of a certificate; unlike"
             " a relevance, it means something else on each pool.",
@@ -265,14 +260,14 @@ class Query:
         ),
     ] = None
     second_look_posts: Annotated[
-        _Count | None,
+        int | None,
         Option(
             "With --second-look: posts of each list (default: twice as many as score .1"
             " or more, from 200 to 5,000).",
             least=1,
         ),
     ] = None
-    threads: Annotated[_Count | None, Option("CPU threads.", least=1)] = None
+    threads: Annotated[int | None, Option("CPU threads.", least=1)] = None
     model: Annotated[
         Path | None,
         Option(
@@ -289,12 +284,15 @@ class Query:
         return f"--{(OPTIONS[name].name or name).replace('_', '-')}"
 
     def __post_init__(self) -> None:
-        for spec in fields(self):
-            value = getattr(self, spec.name)
-            # A number of NumPy counts as one of Python.
-            plain = value.item() if hasattr(value, "item") else value
-            if wrong := misfit(plain, spec.type):
-                raise InputError(f"{spec.name} is {value!r}; expected {wrong.expected}")
+        for name, choices, optional in _CHOICES:
+            value = getattr(self, name)
+            if value is not None or not optional:
+                check_choice(name, value, choices)
+        for name, optional in _SWITCHES:
+            switch = getattr(self, name)
+            if not isinstance(switch, bool) and not (switch is None and optional):
+                choices = "True, False or None" if optional else "True or False"
+                raise InputError(f"{name} is {switch!r}; expected {choices}")
         if self.one_story and self.distinct:
             raise InputError(
                 "the seeds cannot be one story and distinct ones; expected one of the two"
@@ -311,12 +309,34 @@ class Query:
                 raise InputError(
                     f"{self.flag(name)} has an empty name; expected files, folders or globs"
                 )
+        for name, fewest, optional in _COUNTS:
+            count = getattr(self, name)
+            whole = (
+                isinstance(count, Integral)
+                and not isinstance(count, bool)
+                and int(count) >= fewest
+            )
+            if not whole and not (count is None and optional):
+                raise InputError(
+                    f"{name} is {count!r}; expected a whole number from {fewest} on"
+                )
         second_look_posts = self.second_look_posts
         if second_look_posts is not None and self.second_look is None:
             raise InputError(
                 f"second_look_posts is {second_look_posts}, without a second look; name the "
                 "folder of a model with --second-look (second_look in Python) as well"
             )
+        relevance = self.threshold
+        least = self.min_score
+        if relevance is not None and not (
+            _is_number(relevance) and 0 <= relevance <= 1
+        ):
+            raise InputError(
+                f"threshold is {relevance!r}; expected a relevance, a number from 0 to 1 such as "
+                "0.5 (min_score takes a score)"
+            )
+        if least is not None and not (_is_number(least) and math.isfinite(least)):
+            raise InputError(f"min_score is {least!r}; expected a finite number")
         if self.after or self.before:
             self.window()
 
@@ -416,12 +436,35 @@ class Query:
         return query
 
 
-TYPES = get_type_hints(Query)
-"""The type of each field of a query, without its bounds."""
-OPTIONS: dict[str, Option] = {
-    spec.name: get_args(spec.type)[-1] for spec in fields(Query)
+_ANNOTATED: dict[str, tuple[Any, Option]] = {
+    spec.name: get_args(spec.type) for spec in fields(Query)
 }
+TYPES = {name: kind for name, (kind, _) in _ANNOTATED.items()}
+"""The type of each field of a query."""
+OPTIONS = {name: option for name, (_, option) in _ANNOTATED.items()}
 """The option of each field of a query."""
+
+_CHOICES = [
+    (name, several, kind is not several)
+    for name, kind in TYPES.items()
+    for several in (kind, *get_args(kind))
+    if get_origin(several) is Literal
+]
+"""The fields that take one of several words: these, and whether the field can be None."""
+
+_SWITCHES = [
+    (name, kind is not bool)
+    for name, kind in TYPES.items()
+    if kind in (bool, bool | None)
+]
+"""The fields that are on or off, and whether the field can be None."""
+
+_COUNTS = [
+    (name, option.least, TYPES[name] is not int)
+    for name, option in OPTIONS.items()
+    if option.least is not None
+]
+"""The fields that take a whole number: the least, and whether the field can be None."""
 
 # Fields that several commands take, in the order of their help.
 LISTS = ("one_story", "distinct", "rivals")
@@ -482,6 +525,10 @@ def read_relevance(text: object) -> float:
             "score)"
         )
     return relevance
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _number(text: object) -> float:

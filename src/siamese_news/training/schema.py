@@ -18,10 +18,20 @@ from typing import (
     is_typeddict,
 )
 
+import msgspec
+
 from siamese_news.errors import InputError
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.training.build import class_of
-from siamese_news.utils.records import misfit
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "str": "text",
+    "array": "a list",
+    "object": "a mapping",
+}
 
 
 class VectorOptions(TypedDict):
@@ -176,9 +186,18 @@ def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
     if kind is Any:
         return
     try:
-        if wrong := misfit(value, kind):
-            shown = wrong.place or f"={value}"
-            yield f"{key}{shown}: expected {wrong.expected}"
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at ")
+        place = path.strip("`").removeprefix("$")
+        if what.startswith("Invalid enum value"):
+            what = f"Expected {' | '.join(map(str, _literals(kind)))}"
+        expected, _, _ = (
+            what.replace("`", "").removeprefix("Expected ").partition(", got ")
+        )
+        types = [_WORDS.get(member, member) for member in expected.split(" | ")]
+        shown = "" if place else f"={value}"
+        yield f"{key}{place}{shown}: expected {' or '.join(types)}"
     except TypeError:  # classes among the types, whose objects no file holds
         members = [
             member
@@ -192,6 +211,13 @@ def _wrong(key: str, value: Any, kind: Any) -> Iterator[str]:
         ]
         if complaints_of and all(complaints_of):
             yield min((complaints[0] for complaints in complaints_of), key=len)
+
+
+def _literals(kind: Any) -> list[Any]:
+    """The values that a type names, in it or in the types that it joins."""
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [value for member in get_args(kind) for value in _literals(member)]
 
 
 def _is_class(kind: Any) -> bool:

@@ -7,7 +7,7 @@ holds whichever other posts are labeled, and at every look.
 
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import count, islice, takewhile
@@ -19,21 +19,28 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from siamese_news.errors import InputError
-from siamese_news.utils.records import misfit
 from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.bounds.missing import FewMissing
-from siamese_news_desk.decide.bounds.sequential import most_relevant
+from siamese_news_desk.decide.bounds.sequential import (
+    Values,
+    most_relevant,
+    prior_posterior,
+)
 from siamese_news_desk.decide.learning import learn
 from siamese_news_desk.decide.learning_examples import TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.plan.design import share_of
 from siamese_news_desk.decide.plan.ledger import changes
 from siamese_news_desk.decide.plan.population import Population
-from siamese_news_desk.decide.plan.records import StoppingSettings
 from siamese_news_desk.decide.plan.sampling_plan import PlanOptions, SamplingPlan
 from siamese_news_desk.decide.plan.texts import Texts, text_key
 from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.units import Unit
+
+RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
+
+LOOKS, RATIO = "exact looks", "prior-posterior ratio"
+"""Tests of the random part of `LEARN_FIRST`."""
 
 Known = Mapping[int, int]
 """Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
@@ -175,7 +182,8 @@ class LearnThenRandom(Rule):
     share the error: the first may use .8 of it, the next .8 of what is left, and so on.
 
     For `recall`, `error` and `order` see `RandomPositives`; the `learner` returns the order of the
-    first part.
+    first part. `test` is that of the random part: the looks of `FewMissing`, or the ratio of plans
+    that were made before there were such looks.
 
     Attributes:
         requested: labels by rank, in the order in which the rule requested them; it ignores others.
@@ -187,11 +195,13 @@ class LearnThenRandom(Rule):
         error: float,
         order: NDArray[np.int64],
         learner: Learner,
+        test: str = LOOKS,
     ) -> None:
         self._recall = recall
         self._error = error
         self._order = order
         self._learner = learner
+        self._test = test
         self._restart()
 
     def _restart(self) -> None:
@@ -268,7 +278,11 @@ class LearnThenRandom(Rule):
 
     def _shown(self, top: int, rest: int, error: float) -> Callable[[int, int], bool]:
         """Whether relevant posts among a number of random ones of the rest show the recall."""
-        return FewMissing(top, rest, self._recall, error).shown
+        if self._test == LOOKS:
+            return FewMissing(top, rest, self._recall, error).shown
+        return lambda hits, drawn: bool(
+            recall_shown(top, hits, drawn, rest, self._recall, error)
+        )
 
 
 def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
@@ -316,11 +330,29 @@ def learned_order(
     return np.argsort(-(feedback.scores if feedback.helps else scores), kind="stable")
 
 
-def _prior(top: int, rest: int, recall: float) -> tuple[float, float]:
-    """The prior of the share of the rest that is relevant, a beta distribution (`prior_posterior`).
+def recall_shown(
+    top: int, hits: Values, drawn: Values, rest: int, recall: float, error: float
+) -> NDArray[np.bool_]:
+    """Whether every number of relevant posts that would break a recall is ruled out, (n,).
 
-    Its mean is near half of what breaks the recall.
+    With x (`hits`, (n,)) of m (`drawn`, (n,)) random posts of the rest relevant, a number K is
+    ruled out when its prior-posterior ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020,
+    arXiv 2006.04347), which is valid at every look. The prior is beta-binomial with parameters 1
+    and 2u/K0 for u posts of the rest, K0 = F (1 - recall) / recall, F (`top`) the relevant posts
+    found before.
     """
+    hits = np.asarray(hits, np.float64)
+    drawn = np.asarray(drawn, np.float64)
+    # The smallest number that breaks it.
+    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top
+    ratio = prior_posterior(bad, hits, drawn, rest, *_prior(top, rest, recall))
+    # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
+    likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
+    return (bad > rest - (drawn - hits)) | likely
+
+
+def _prior(top: int, rest: int, recall: float) -> tuple[float, float]:
+    """The parameters of the prior of `recall_shown`: a mean near half of what breaks the recall."""
     return 1.0, 2 * rest / max(top * (1 - recall) / recall, 1e-9)
 
 
@@ -337,8 +369,23 @@ def binomial_place(recall: float, error: float, positives: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal(StoppingSettings):
-    """The user's choices, fixed before the first label."""
+class Goal:
+    """The user's choices, fixed before the first label; shares as typed.
+
+    Attributes:
+        find: number of relevant posts to find, or None.
+        recall: share of all relevant posts to find, or None.
+        positives: with `RANDOM_FIRST`: random relevant posts to wait for.
+        test: with `LEARN_FIRST`: of its random part; plans without the field have the `RATIO`.
+    """
+
+    find: int | None
+    recall: str | None
+    rule: str
+    positives: int
+    confidence: str
+    seed: int
+    test: str = LOOKS
 
     def check(self) -> None:
         """Raise an `InputError` for a value that no pool allows."""
@@ -346,15 +393,18 @@ class Goal(StoppingSettings):
             raise InputError(
                 "expected a number of posts, or a share of all relevant posts"
             )
+        for name, number in (("find", self.find), ("positives", self.positives)):
+            if number is not None and number < 1:
+                raise InputError(
+                    f"{name} is {number}; expected at least 1 relevant post"
+                )
         if self.recall is not None:
             share_of(self.recall, "recall (the share of all relevant posts)")
         share_of(self.confidence, "confidence")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if wrong := misfit(value, field.type):
-                raise InputError(
-                    f"{field.name} is {value!r}; expected {wrong.expected}"
-                )
+        if self.rule not in (RANDOM_FIRST, LEARN_FIRST):
+            raise InputError(
+                f"rule is {self.rule!r}; expected {RANDOM_FIRST} or {LEARN_FIRST}"
+            )
 
     def rules(self, population: Population, texts: Texts) -> list[Rule]:
         """The rules, in the order in which they request labels.
@@ -369,11 +419,11 @@ class Goal(StoppingSettings):
             recall = float(Fraction(self.recall))
             keys = population.keys(self.seed, "stopping")(0, size)
             order = np.argsort(keys, kind="stable")
-            if self.rule == "random-first":
+            if self.rule == RANDOM_FIRST:
                 rules.append(RandomPositives(recall, error, self.positives, order))
             else:
                 learner = word_learner(population.scores, texts)
-                rules.append(LearnThenRandom(recall, error, order, learner))
+                rules.append(LearnThenRandom(recall, error, order, learner, self.test))
         if self.find is not None:
             rules.append(Find(self.find, size))
         return rules
@@ -385,7 +435,7 @@ class Stopping(SamplingPlan):
     kind = "stopping"
 
     def _prepare(self) -> None:
-        chosen = self.plan["settings"]
+        chosen = {"test": RATIO, **self.plan["settings"]}
         self.goal = Goal(**{field.name: chosen[field.name] for field in fields(Goal)})
         self.goal.check()
         self.rules = self.goal.rules(self.population, self.texts)
@@ -410,7 +460,8 @@ class Stopping(SamplingPlan):
             stopping.expect_criteria(options.get("criteria", ""))
             if options.get("needs_texts"):
                 stopping.expect_texts()
-            if changed := changes(asdict(stopping.goal), asdict(goal)):
+            planned = asdict(replace(stopping.goal, test=goal.test))
+            if changed := changes(planned, asdict(goal)):
                 raise InputError(
                     f"{path}: this file has another plan ({'; '.join(changed)}). What is fixed "
                     "before the first label cannot be changed afterwards: repeat its options, or "

@@ -5,14 +5,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from filelock import FileLock
-from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from siamese_news.data.records import clean_text
 from siamese_news.errors import InputError
@@ -165,11 +163,12 @@ class Journal:
                 raise
 
 
-class Judgment(Struct, frozen=True, rename={"number": "n"}):
-    """One label of one post, and its line.
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """One label of one post.
 
     Attributes:
-        number: of the line, from 1.
+        number: of its line, from 1.
         post: its name: its id, or article and id with a tab between them.
         label: one of `LABELS`.
         at: time, UTC.
@@ -178,7 +177,7 @@ class Judgment(Struct, frozen=True, rename={"number": "n"}):
 
     number: int
     post: str
-    label: Annotated[str, Meta(pattern=r"^(yes|no|skip)\Z")]
+    label: str
     annotator: str
     note: str = ""
     at: str = ""
@@ -191,6 +190,18 @@ class Conflict(Exception):
     def __init__(self, current: Judgment | None) -> None:
         super().__init__("the label changed in the meantime")
         self.current = current
+
+
+class _LabelRow(TypedDict):
+    """The line of a label; see `Judgment`."""
+
+    n: int
+    post: str
+    label: Literal["yes", "no", "skip"]
+    annotator: str
+    note: NotRequired[str]
+    at: NotRequired[str]
+    copies: NotRequired[list[str]]
 
 
 class _UndoRow(TypedDict):
@@ -218,8 +229,9 @@ class _State:
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Add a line."""
-        kind = _PlanRow if "plan" in row else _UndoRow if "undo" in row else Judgment
-        new: Any = fitting(row, kind)
+        fitting(
+            row, _PlanRow if "plan" in row else _UndoRow if "undo" in row else _LabelRow
+        )
         if row["n"] != self.lines + 1:
             raise ValueError(f"line {self.lines + 1} has the number {row['n']}")
         self.lines += 1
@@ -231,6 +243,9 @@ class _State:
                 for post in (gone.post, *gone.copies):
                     self.said[post][gone.annotator].remove(gone)
             return
+        fields_of_label = row["n"], row["post"], row["label"], row["annotator"]
+        copies = tuple(row.get("copies", ()))
+        new = Judgment(*fields_of_label, row.get("note", ""), row.get("at", ""), copies)
         self.given[new.number] = new
         for post in (new.post, *new.copies):
             self.said.setdefault(post, {}).setdefault(new.annotator, []).append(new)

@@ -49,6 +49,14 @@ class SampledPost:
         return self.name.rpartition("\t")[2]
 
 
+class _DrawnRow(TypedDict):
+    """The line of a drawn unit; see `SampledPost`."""
+
+    key: str
+    name: str
+    part: NotRequired[str]
+
+
 class _VerdictRow(TypedDict):
     """The line of a verdict: its key, and the label (empty if it was removed)."""
 
@@ -126,7 +134,8 @@ class SampledPosts:
         return hashlib.blake2b(f"{self._plan}\t{name}".encode()).hexdigest()
 
     def _read(self, row: Mapping[str, Any]) -> None:
-        self._take(fitting(row, SampledPost))
+        drawn = fitting(row, _DrawnRow)
+        self._take(SampledPost(drawn["key"], drawn["name"], drawn.get("part", "")))
 
     def _take(self, drawn: SampledPost) -> None:
         self.by_key[drawn.key] = drawn

@@ -481,11 +481,10 @@ def _plan(desk: Desk, row: Values) -> None:
 def _fix_goals(desk: Desk, row: Values) -> None:
     """Fix when to stop labeling down the list."""
     find = text_in(row, "find").strip()
-    rule: Any = text_in(row, "rule")
     goal = Goal(
         count_in(find, "the number of posts") if find else None,
         share_in(row, "recall") or None,
-        rule,
+        text_in(row, "rule"),
         count_in(row.get("positives"), "the number of random relevant posts"),
         share_in(row, "confidence"),
         seed=0,

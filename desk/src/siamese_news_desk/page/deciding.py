@@ -2,13 +2,13 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from fractions import Fraction
 from itertools import chain, islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from msgspec.structs import replace
 
 from siamese_news.errors import InputError
 from siamese_news.utils.files import readable_name
@@ -389,7 +389,11 @@ class Goals(_Planned[Stopping]):
             return {
                 "done": not work.needed(labels),
                 "goal": work.goal,
-                "confidence": float(work.confidence),
+                "confidence": float(
+                    max(
+                        Fraction(0), Fraction(work.goal.confidence) - work.earlier_error
+                    )
+                ),
                 "status": work.status(labels),
                 "changed": changed_sentence(work.log.changed),
             }
@@ -409,7 +413,7 @@ class Goals(_Planned[Stopping]):
         """The options of `annotate` for these goals."""
         with self._guard:
             options = asdict(self.opened().goal)
-            del options["seed"]
+            del options["seed"], options["test"]
             return options
 
 

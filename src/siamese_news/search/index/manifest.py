@@ -75,7 +75,8 @@ class Manifest:
                         f"{document.get('version')}; this one, {__version__}, reads format "
                         f"{FORMAT}: build the index again"
                     )
-                manifest = fitting(document, cls)
+                fitting(document, cls)
+                manifest = cls(**document)
                 manifest._check_names()
             except InputError:
                 raise

@@ -6,7 +6,6 @@ between 0 and 1, are checked where the user's own options are.
 """
 
 import sys
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
@@ -169,15 +168,8 @@ class AuditPlan(_Plan):
     settings: AuditSettings
 
 
-@dataclass(frozen=True, slots=True)
-class StoppingSettings:
-    """The choices of a `stopping.Goal`; shares as typed.
-
-    Attributes:
-        find: number of relevant posts to find, or None.
-        recall: share of all relevant posts to find, or None.
-        positives: with ``random-first``: random relevant posts to wait for.
-    """
+class StoppingSettings(TypedDict):
+    """See `stopping.Goal`."""
 
     find: Count | None
     recall: Typed | None
@@ -185,6 +177,7 @@ class StoppingSettings:
     positives: Count
     confidence: Typed
     seed: Whole
+    test: NotRequired[Literal["exact looks", "prior-posterior ratio"]]
 
 
 class StoppingPlan(_Plan):
