@@ -124,7 +124,7 @@ def _of_long_lists(tables: Tables) -> Iterator[Goal]:
     reached = []
     for name, shares in parts.items():
         short = [_short(wanted - share) for share, wanted in shares if share < wanted]
-        missed = f"no, by {' and '.join(short)}" if short else "yes"
+        missed = f"no: {' and '.join(short)} short" if short else "yes"
         reached.append(f"{name}: {missed}")
     yield Goal(
         "with 100 labels, the mean share of the posts of an oracle is .55 at .9 and .25 at .95",
@@ -160,7 +160,7 @@ def _recall(tables: Tables) -> Goal:
         "optimum",
         f"fact checks (5% relevant): {checks:.2f}; crises (7%): {crises:.2f}",
         "; ".join(
-            f"{name}: {'yes' if cost <= 2.5 else f'no, by {cost - 2.5:.2f}'}"
+            f"{name}: {'yes' if cost <= 2.5 else f'no: {cost - 2.5:.2f} too many'}"
             for name, cost in (("fact checks", checks), ("crises", crises))
         ),
         "recall_rules",

@@ -165,7 +165,7 @@ def family_cell(
         "target": target,
         "budget": budget,
         "runs": runs,
-        "nothing": sum(not posts for posts, _, _ in found),
+        "nothing": sum(not size for size, _, _ in found),
         "wrong": wrong,
         "low": low,
         "high": high,
@@ -176,7 +176,7 @@ def family_cell(
 def _runs(
     family: str, target: str, budget: int, seed: int, numbers: Sequence[int]
 ) -> list[tuple[int, bool, bool]]:
-    """Of each run the posts returned, and whether the list and the naive threshold are wrong."""
+    """Of each run the certified set's size, and whether the list and the naive threshold are wrong."""
     share = Fraction(target)
     found = []
     # Without ties the sets of all pools of a family are the same, except the last one, the pool.
@@ -197,7 +197,7 @@ def _runs(
         done = replay(
             tables, order, pool.relevant, target=share, budget=budget, sets=sets
         )
-        found.append((done.posts, done.misses(share), naive))
+        found.append((done.size, done.misses(share), naive))
     return found
 
 

@@ -294,6 +294,14 @@ def test_a_pipe_cannot_be_resumed(files):
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_results_for_a_pipe_cannot_be_resumed(files, workers):
+    os.mkfifo(files / "out")
+    done = run(files, *workers, "--format", "jsonl", "--resume", out="out")
+    assert done.exit_code == 2
+    assert "keeps no earlier results" in done.stderr
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
 def test_nothing_stays_of_results_for_a_pipe_whose_reader_leaves(files, workers):
     os.mkfifo(files / "out")
     before = sorted(files.iterdir())

@@ -101,6 +101,7 @@ def test_the_block_by_its_equations(config, texts, lead):
         ({"pre_norm": True, "layer_norm": True}, "expected one of them"),
         ({"residual": "blocks"}, "zero_init, block"),
         ({"lead": 0}, "lead=0"),
+        ({"lead": float("nan")}, "lead=nan"),
     ],
 )
 def test_wrong_options_of_the_block(config, change, words):

@@ -127,6 +127,17 @@ def test_texts_without_a_known_word_do_not_count():
     )
 
 
+def test_a_double_encoder_stays_double(config, texts):
+    star = build_encoder(config("star", "softmax", 6)).double()
+    vectors = WhitenedEncoder.fitted(star, cone(), 0.3)(*texts([5, 3]))
+    assert vectors.dtype == torch.float64
+
+
+def test_one_dimension_is_centered():
+    encoder = WhitenedEncoder.fitted(BagEncoder(input_dim=1), cone(9, 1) - 2, 0.3)
+    assert encoder.matrix.shape == (1, 1)
+
+
 @pytest.mark.parametrize("power", [-0.1, 0.6, float("nan")])
 def test_another_power_is_refused(power):
     with pytest.raises(ValueError, match="from 0 to 0.5"):
@@ -138,6 +149,19 @@ def test_another_power_is_refused(power):
 )
 def test_vectors_that_do_not_differ_are_refused(vectors):
     with pytest.raises(ValueError, match="do not differ"):
+        WhitenedEncoder.fitted(BagEncoder(input_dim=6), vectors, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "words"),
+    [
+        (np.full((5, 6), np.nan), "NaN or infinity"),
+        (np.ones((5, 7)), r"shape \(5, 7\); expected \(N, 6\)"),
+        (np.ones(6), r"shape \(6,\)"),
+    ],
+)
+def test_what_are_no_vectors_is_named(vectors, words):
+    with pytest.raises(ValueError, match=words):
         WhitenedEncoder.fitted(BagEncoder(input_dim=6), vectors, 0.3)
 
 

@@ -283,11 +283,22 @@ def test_what_cannot_be_whitened_is_named():
     model = star_model()
     with pytest.raises(InputError, match="do not differ"):
         model.whiten(["nothing known here", ""])
-    with pytest.raises(InputError, match=r"power=2: expected a number from 0 to 0\.5"):
-        model.whiten(WORDY, power=2)
+    for power in (2, "x", None, True):
+        with pytest.raises(InputError, match=r"expected a number from 0 to 0\.5"):
+            model.whiten(WORDY, power=power)
     model.whiten(WORDY)
-    with pytest.raises(InputError, match="not whitened yet"):
+    with pytest.raises(InputError, match=r"undo_whitening\(\) first"):
         model.whiten(WORDY)
+
+
+def test_other_vectors_have_no_table_of_relevance():
+    model = Model.load(Path(__file__).parents[2] / "models" / "star")
+    assert model.calibration is not None
+    model.undo_whitening()
+    assert model.calibration is None
+    shipped = Model.pretrained()
+    shipped.whiten(["the river is in my cellar", "no trains today", "my cellar"])
+    assert shipped.calibration is None
 
 
 def test_the_star_in_the_repository_is_whitened_and_reads_beginnings_first():

@@ -76,7 +76,7 @@ def _installed() -> None:
         backend = f"torch {torch.__version__} ({device})"
     _say(
         f"siamese-news {metadata.version('siamese-news')}, Python {platform.python_version()} on "
-        f"{platform.system()}, {thread_count()} threads, {backend}"
+        f"{platform.system()}, {counted(thread_count(), 'thread')}, {backend}"
     )
     for kind in get_args(Kind):
         for name, point in added(kind).items():

@@ -45,7 +45,7 @@ class BagEncoder(Encoder):
     ) -> None:
         super().__init__(input_dim=input_dim, output_dim=output_dim or input_dim)
         check_choice("weighting", weighting, Weighting)
-        if lead is not None and lead <= 0:
+        if lead is not None and not lead > 0:
             raise ValueError(
                 f"BagEncoder got lead={lead}; expected a position above 0, or None"
             )

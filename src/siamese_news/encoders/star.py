@@ -136,7 +136,7 @@ class StarEncoder(Encoder):
             raise ValueError(
                 f"StarEncoder got {feed_forward=}; expected 0, or a width above it"
             )
-        if lead is not None and lead <= 0:
+        if lead is not None and not lead > 0:
             raise ValueError(
                 f"StarEncoder got lead={lead}; expected a position above 0, or None"
             )

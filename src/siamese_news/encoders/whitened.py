@@ -77,25 +77,36 @@ class WhitenedEncoder(Encoder):
             power: p from 0 to 1/2.
 
         Raises:
-            ValueError: another power, or vectors that do not differ.
+            ValueError: another power, or vectors of another shape, with NaN, or that do not differ.
         """
         if not 0 <= power <= 0.5:
             raise ValueError(f"power={power}: expected a number from 0 to 0.5")
+        if vectors.ndim != 2 or vectors.shape[1] != encoder.output_dim:
+            raise ValueError(
+                f"vectors have the shape {vectors.shape}; expected (N, {encoder.output_dim})"
+            )
+        if not np.isfinite(vectors).all():
+            raise ValueError("vectors have NaN or infinity; expected finite numbers")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         units = (vectors / np.maximum(lengths, 1e-12))[lengths[:, 0] > 0]
         if not len(units) or not np.ptp(units, axis=0).any():
             raise ValueError(
-                f"{len(units)} vectors that are not zero do not differ; expected those of many texts"
+                "the vectors do not differ; expected those of many texts with known words"
             )
         count, size = units.shape
         mean = units.mean(0, dtype=np.float64)
-        variances, axes = np.linalg.eigh(np.cov(units, rowvar=False, bias=True))
+        variances, axes = np.linalg.eigh(
+            np.atleast_2d(np.cov(units, rowvar=False, bias=True))
+        )
         drawn = size / (count + size)
         variances = (1 - drawn) * variances + drawn * variances.mean()
         matrix = (axes * variances**-power) @ axes.T
         # Cosines do not depend on its size, and half precision holds no large numbers.
         matrix /= np.linalg.norm(matrix, 2)
         whitened = cls(input_dim=encoder.input_dim, encoder=lambda **_: encoder)
+        for weights in encoder.parameters():
+            whitened.to(weights)  # in double precision, or on a GPU
+            break
         whitened.mean.copy_(torch.from_numpy(mean))
         whitened.matrix.copy_(torch.from_numpy(matrix))
         return whitened.train(encoder.training)

@@ -93,20 +93,31 @@ class Model(TextModel, nn.Module):
     def whiten(self, texts: Sequence[str], *, power: float = 0.3) -> None:
         """Whiten the vectors in part, fitted on texts without labels; see `WhitenedEncoder`.
 
+        A table of relevance is dropped: it belongs to the scores of the former vectors.
+
         Args:
             texts: some thousands, such as the posts that will be searched.
             power: p from 0 (center only) to 1/2 (whiten whole).
 
         Raises:
-            InputError: the encoder has two heads or is whitened already, the texts do not differ,
-                or another power.
+            InputError: the encoder has two heads or is whitened already, the vectors of the texts
+                do not differ, or another power.
         """
+        if isinstance(self.encoder, WhitenedEncoder):
+            raise InputError(
+                "whiten: the model is whitened already; call undo_whitening() first"
+            )
+        if isinstance(power, bool) or not isinstance(power, int | float):
+            raise InputError(
+                f"whiten: power={power!r}; expected a number from 0 to 0.5"
+            )
         inner = {key: value for key, value in self.config.items() if key != "input_dim"}
         vectors = self.encode_posts(texts)
         try:
             self.encoder = WhitenedEncoder.fitted(self.encoder, vectors, power)
         except ValueError as error:
-            raise InputError(f"whitening: {error}") from error
+            raise InputError(f"whiten: {error}") from error
+        self.calibration = None
         self.config = {
             "class": WhitenedEncoder.__name__,
             "input_dim": self.encoder.input_dim,
@@ -114,8 +125,12 @@ class Model(TextModel, nn.Module):
         }
 
     def undo_whitening(self) -> None:
-        """Leave the vectors as the encoder was trained; nothing if it is not whitened."""
+        """Leave the vectors as the encoder was trained; nothing if it is not whitened.
+
+        A table of relevance is dropped, as in `whiten`.
+        """
         if isinstance(self.encoder, WhitenedEncoder):
+            self.calibration = None
             self.encoder = self.encoder.encoder
             self.config = {
                 **self.config["encoder"],

@@ -41,7 +41,7 @@ def filter_to_file(
         )
     job = opened.job(pool.job())
     with (
-        partial_place(out) as place,
+        partial_place(out, resume=resume) as place,
         closing(PartialResults(place, job, resume=resume)) as part,
     ):
         if part.progress.blocks:

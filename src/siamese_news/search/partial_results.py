@@ -59,14 +59,22 @@ def output_lock(out: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def partial_place(out: Path) -> Iterator[Path]:
+def partial_place(out: Path, *, resume: bool) -> Iterator[Path]:
     """The path next to which the partial results of an output are.
 
     Next to a stream no file can be, and no later run finds its rows: its place is temporary.
+
+    Raises:
+        InputError: a run into a stream cannot `resume`.
     """
     if not is_stream(out):
         yield out
         return
+    if resume:
+        raise InputError(
+            f"--resume: {out} is a pipe or a device, which keeps no earlier results; start over "
+            "without --resume, or write to a file"
+        )
     with TemporaryDirectory() as folder:
         yield Path(folder) / "results"
 

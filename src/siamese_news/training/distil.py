@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import kl_div, normalize
 from typing_extensions import override
 
-from siamese_news.encoders import TokenEmbedding
+from siamese_news.encoders import TokenEmbedding, WhitenedEncoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
 from siamese_news.lexical_head.features import distinct
@@ -316,8 +316,15 @@ def trained_further(config: Mapping[str, Any]) -> Model:
             f"init={config['init']}: has two heads, and a teacher has vectors for one; expected a "
             "model that task=distil made, or another of one head"
         )
-    # The teacher's vectors are not whitened; the trained student is whitened anew.
-    model.undo_whitening()
+    if isinstance(model.encoder, WhitenedEncoder):
+        # The teacher's vectors are not whitened.
+        model.undo_whitening()
+        if config["task"]["whitening"] is None:
+            log.warning(
+                "init=%s: its vectors are whitened, and those of the trained student will not be; "
+                "task.whitening=0.3 whitens them",
+                config["init"],
+            )
     words = model.embedding
     model.embedding = TokenEmbedding(
         words.matrix.detach(),

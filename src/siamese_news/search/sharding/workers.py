@@ -64,7 +64,7 @@ def filter_together(
         ray()
         out = out.resolve()
         query = replace(query, out=out)
-    with partial_place(out) as place:
+    with partial_place(out, resume=resume) as place:
         folder = ShardFolder(place)
         if folder.path.exists() and not resume:
             raise InputError(
