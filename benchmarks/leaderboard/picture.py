@@ -37,7 +37,7 @@ ROWS: dict[str, tuple[str, str, str]] = {
     "distilled star, its vectors alone": (
         "star, distilled from MiniLM",
         OURS,
-        "left",
+        "right",
     ),
     ".3 mpnet + TF-IDF (background, 600 words + lead)": (
         "TF-IDF + .3 mpnet",
