@@ -19,6 +19,7 @@ PICTURES = {
     "05_bring_your_own_encoder": 0,
     "06_the_library": 0,
     "07_certify_any_ranking": 1,
+    "08_students_of_a_teacher": 2,
 }
 QUICK = {"03_case_study_boston"}
 REAL = {"03_case_study_boston", "04_rerank_tweets"}  # take a collection where it is
