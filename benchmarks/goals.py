@@ -18,14 +18,14 @@ class Goal(NamedTuple):
         goal: in words.
         figure: the figures measured.
         met: in words.
-        source: the data file of the figures.
+        sources: the data files of the figures.
         tried: where it is missed, what was tried.
     """
 
     goal: str
     figure: str
     met: str
-    source: str
+    sources: tuple[str, ...]
     tried: str = ""
 
 
@@ -38,7 +38,9 @@ def goals_table(tables: Tables) -> str:
                 "figure": goal.figure,
                 "met?": goal.met,
                 "what was tried": goal.tried or "–",
-                "command": f"`{tables[goal.source]['command']}`",
+                "command": "; ".join(
+                    f"`{tables[source]['command']}`" for source in goal.sources
+                ),
             }
             for goal in goals(tables)
         ]
@@ -63,7 +65,7 @@ def _of_certificates(tables: Tables) -> Iterator[Goal]:
         "no list is empty",
         f"{empty} of {replays:,} replays on 49 lists",
         _met(empty == 0),
-        "labels_left",
+        ("labels_left",),
     )
     cells = [
         (int(row["false lists"]), _counts(row["nothing certified"])[1], row)
@@ -86,7 +88,7 @@ def _of_certificates(tables: Tables) -> Iterator[Goal]:
         f"cells {verb(above, 'are')} above 5%, {surely} beyond chance (99%); corpora made to be "
         f"hard: at most {worst['below target']} ({worst['99% interval']})",
         _met(surely == 0),
-        "first_sets",
+        ("first_sets", "certified_lists", "labels_left", "hard_corpora"),
     )
 
 
@@ -99,7 +101,7 @@ def _careless(tables: Tables) -> Goal:
         "each kind)",
         f"{100 * min(shares):.1f} to {100 * max(shares):.1f}%",
         f"{_met(max(shares) <= 0.05)}; {fewer} kinds with 100 users in place of 400",
-        "careless",
+        ("careless",),
     )
 
 
@@ -130,7 +132,7 @@ def _of_long_lists(tables: Tables) -> Iterator[Goal]:
         "with 100 labels, the mean share of the posts of an oracle is .55 at .9 and .25 at .95",
         "; ".join(figures),
         "; ".join(reached),
-        "first_sets",
+        ("first_sets",),
         "two first sets, the longest expected list, other parts of the error, ratios of 1.1 to 2; "
         "the best of six first sets, chosen by the truth, has .31 and .25 on the ten longest lists "
         "(after the table *Where a descent begins*)",
@@ -140,7 +142,7 @@ def _of_long_lists(tables: Tables) -> Iterator[Goal]:
         "no list loses more than .02 by that",
         f"the smallest gain is {_signed(least)}",
         _met(least >= -0.02),
-        "first_sets",
+        ("first_sets",),
     )
 
 
@@ -163,7 +165,7 @@ def _recall(tables: Tables) -> Goal:
             f"{name}: {'yes' if cost <= 2.5 else f'no: {cost - 2.5:.2f} too many'}"
             for name, cost in (("fact checks", checks), ("crises", crises))
         ),
-        "recall_rules",
+        ("recall_rules", "recall_price"),
         f"no test of even draws can have less than {price['even draws']} with the order of the "
         "search (after the table *What a recall must cost*)",
     )
@@ -178,20 +180,20 @@ def _outlook(tables: Tables) -> Goal:
         f"right in {min(shares)} to {max(shares)}% of the replays by target and labels, "
         f"{sum(shares) / len(shares):.0f}% on average; the ranges are wide",
         "yes",
-        "outlook",
+        ("outlook",),
     )
 
 
 def _of_learning(tables: Tables) -> Iterator[Goal]:
     groups = _learning_groups(tables["learning"])
     ours = groups["development lists"]["ours"]
-    source = "learning"
+    sources = ("learning",)
     least = min(cell.least for cell in ours.values())
     yield Goal(
         "learning from labels never loses more than .01 AP to the search",
         f"the worst of 54 lists has {_signed(least)}",
         _met(least >= -0.01),
-        source,
+        sources,
     )
     gains = ours["50"].gain, ours["300"].gain
     missed = [
@@ -203,7 +205,7 @@ def _of_learning(tables: Tables) -> Iterator[Goal]:
         "a mean gain of +.06 AP with 50 labels and +.10 with 300",
         " and ".join(map(_signed, gains)),
         f"no, {' and '.join(missed)}" if missed else "yes",
-        source,
+        sources,
         "other views, weights and queues (*Tried and left out* at the end of the part on learning)",
     )
     figures = []
@@ -226,7 +228,7 @@ def _of_learning(tables: Tables) -> Iterator[Goal]:
         "list)",
         "; ".join(figures),
         f"no: behind {', '.join(behind)}" if behind else "yes",
-        source,
+        sources,
         "the best posts alone from 50 labels on: they find more, but crises lose .026 "
         "([table](../docs/learn-from-labels.md#the-next-posts-to-label))",
     )
@@ -235,7 +237,7 @@ def _of_learning(tables: Tables) -> Iterator[Goal]:
         "the 95% interval of the gain holds it in 93% of the states",
         f"{interval['states']} ({interval['share']})",
         _met(float(interval["share"].rstrip("%")) >= 93),
-        "learning_promises",
+        ("learning_promises",),
     )
     unused = groups["development lists"]["ours, always used"]["50"].gain - gains[0]
     yield Goal(
@@ -243,7 +245,7 @@ def _of_learning(tables: Tables) -> Iterator[Goal]:
         f"with 50 labels, caution costs {_short(unused)} AP on average; labels dealt at random "
         f"change the order in {dealt['states']} ({dealt['share']})",
         "yes",
-        "learning_promises",
+        ("learning_promises",),
     )
 
 

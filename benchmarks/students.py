@@ -20,11 +20,13 @@ import json
 import shlex
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from papers.training_runs import compose_training
 from sklearn.metrics import average_precision_score
 
@@ -35,6 +37,9 @@ from siamese_news.training import distil
 from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
+
+Vectors = NDArray[np.float32]
+Encode = Callable[[Sequence[str]], Vectors]
 
 RESULTS = Path(__file__).with_suffix(".json")
 PICTURE = Path(__file__).parents[1] / "docs" / "students.svg"
@@ -96,26 +101,52 @@ STUDENTS: dict[str, tuple[str, ...]] = {
 }
 
 
-def vectors_alone(model: Model) -> dict[str, float]:
-    """Mean average precision of the cosine over each pool, and the mean of the English pools."""
-    figures = {}
+@dataclass(frozen=True, slots=True)
+class EncodedPool:
+    """The vectors of a pool's articles (A, D) and posts (P, D), and which are relevant (A, P)."""
+
+    articles: Vectors
+    posts: Vectors
+    relevant: NDArray[np.bool_]
+
+
+def encoded_pools(articles: Encode, posts: Encode) -> dict[str, EncodedPool]:
+    """The development pools, whole, with the vectors that two functions give."""
+    pools = {}
     for name, split in POOLS.items():
         collection = open_source(name)
         qrels = collection.split(split)
-        posts = list(collection.posts)
-        articles = [collection.articles[article].full_text for article in qrels]
-        scores = (
-            model.encode_articles(articles)
-            @ model.encode_posts([collection.posts[post].text for post in posts]).T
-        )
-        precisions = [
-            average_precision_score(
-                [judged.get(post, 0) > 0 for post in posts], np.round(row, 6)
-            )
-            for judged, row in zip(qrels.values(), scores, strict=True)
+        ids = list(collection.posts)
+        relevant = [
+            [judged.get(post, 0) > 0 for post in ids] for judged in qrels.values()
         ]
-        figures[name] = float(np.mean(precisions))
+        pools[name] = EncodedPool(
+            articles([collection.articles[article].full_text for article in qrels]),
+            posts([collection.posts[post].text for post in ids]),
+            np.array(relevant),
+        )
+    return pools
+
+
+def quality(
+    pools: Mapping[str, EncodedPool],
+    mapped: Callable[[Vectors], Vectors] = lambda vectors: vectors,
+) -> dict[str, float]:
+    """Mean average precision of the cosine over each pool, and the mean of the English pools.
+
+    `mapped` is applied to the vectors first; it returns unit vectors.
+    """
+    figures = {}
+    for name, pool in pools.items():
+        scores = mapped(pool.articles) @ mapped(pool.posts).T
+        precisions = map(average_precision_score, pool.relevant, np.round(scores, 6))
+        figures[name] = float(np.mean(list(precisions)))
     return {**figures, "mean": float(np.mean([figures[name] for name in ENGLISH]))}
+
+
+def vectors_alone(model: Model) -> dict[str, float]:
+    """The `quality` of a model's vectors, without its words."""
+    return quality(encoded_pools(model.encode_articles, model.encode_posts))
 
 
 def options_of(name: str, seed: int, more: Sequence[str]) -> list[str]:

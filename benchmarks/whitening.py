@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score
 
-from benchmarks.students import ENGLISH, POOLS
+from benchmarks.students import Encode, Vectors, encoded_pools, quality
 from siamese_news.data.sources import open_source
 from siamese_news.encoders import BagEncoder, WhitenedEncoder
 from siamese_news.model import Model
@@ -36,9 +34,6 @@ POWERS = [None, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
 LEADS = [None, 5.0, 10.0, 15.0, 20.0, 40.0]
 FIRST, WORDS = 12, 150  # words of a headline, and those that a transformer reads
 
-Vectors = NDArray[np.float32]
-Encode = Callable[[Sequence[str]], Vectors]
-
 
 def main(models: Sequence[str], write: bool) -> None:
     texts = training_posts()
@@ -46,7 +41,7 @@ def main(models: Sequence[str], write: bool) -> None:
     for name in models:
         for lead, articles, posts in readings(name):
             sample = posts(texts)
-            pools = {pool: encoded(pool, articles, posts) for pool in POOLS}
+            pools = encoded_pools(articles, posts)
             for power in POWERS:
                 figures = quality(pools, whitening(sample, power))
                 shown = {"model": name, "lead": lead, "power": power, **figures}
@@ -104,19 +99,6 @@ def save(model: str, folder: Path, power: float, lead: float | None) -> None:
     whitened.save(folder, card=(Path(model) / "README.md").read_text(encoding="utf-8"))
 
 
-def encoded(pool: str, articles: Encode, posts: Encode) -> tuple[Vectors, Vectors, Any]:
-    """Vectors of a pool's articles (A, D) and posts (P, D), and which are relevant (A, P)."""
-    collection = open_source(pool)
-    qrels = collection.split(POOLS[pool])
-    ids = list(collection.posts)
-    relevant = [[judged.get(post, 0) > 0 for post in ids] for judged in qrels.values()]
-    return (
-        articles([collection.articles[article].full_text for article in qrels]),
-        posts([collection.posts[post].text for post in ids]),
-        np.array(relevant),
-    )
-
-
 def whitening(sample: Vectors, power: float | None) -> Callable[[Vectors], Vectors]:
     """The map of a `WhitenedEncoder` that is fitted on the vectors (N, D) of some texts."""
     if power is None:
@@ -133,18 +115,6 @@ def unit(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     divided: Vectors = vectors / np.maximum(lengths, 1e-12)
     return divided
-
-
-def quality(
-    pools: dict[str, tuple[Vectors, Vectors, Any]], mapped: Callable[[Vectors], Vectors]
-) -> dict[str, float]:
-    """MAP of each pool, and the mean of the English ones."""
-    figures = {}
-    for pool, (articles, posts, relevant) in pools.items():
-        scores = mapped(articles) @ mapped(posts).T
-        precisions = map(average_precision_score, relevant, np.round(scores, 6))
-        figures[pool] = float(np.mean(list(precisions)))
-    return {**figures, "mean": float(np.mean([figures[pool] for pool in ENGLISH]))}
 
 
 if __name__ == "__main__":
