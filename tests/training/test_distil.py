@@ -531,11 +531,15 @@ def test_a_whitened_student_is_trained_further_as_it_was_before_whitening(
     assert (
         np.abs(vectors.mean(0)).max() < np.abs(plain.encode_posts(texts).mean(0)).max()
     )
+    white.calibration = Model.pretrained().calibration
+    white.save(tmp_path / "start", card="x")
     further = run(
         tmp_path / "further",
         "task.epochs=1",
         "task.whitening=null",
-        f"init={tmp_path / 'white' / 'model'}",
+        f"init={tmp_path / 'start'}",
     )
     assert further["encoder"] == "StarEncoder"
-    assert Model.load(tmp_path / "further" / "model").config["class"] == "StarEncoder"
+    trained = Model.load(tmp_path / "further" / "model")
+    assert trained.config["class"] == "StarEncoder"
+    assert trained.calibration is None  # it was fitted on other scores

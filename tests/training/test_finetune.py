@@ -64,6 +64,12 @@ def test_before_training_every_score_is_the_same(shipped, tmp_path):
     )
 
 
+def test_training_further_drops_the_relevance_of_other_scores(shipped):
+    shipped.calibration = Model.pretrained().calibration
+    assert trainable_copy(shipped).calibration is None
+    assert shipped.calibration is not None
+
+
 def test_a_tuned_model_is_tuned_on_as_it_is(shipped):
     tuned = trainable_copy(shipped)
     with torch.no_grad():

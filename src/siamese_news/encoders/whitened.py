@@ -23,11 +23,11 @@ class WhitenedEncoder(Encoder):
 
         y = U diag(l^-p) U^T (x / |x| - m)
 
-    p = 0 only centers; p = 1/2 is a full whitening (Su et al. 2021, "Whitening Sentence
-    Representations for Better Semantics and Faster Retrieval"), which makes as much of noise as of
-    meaning; powers between them keep a part of the differences of the axes. Centering alone is the
-    first step of Mu & Viswanath 2018, "All-but-the-Top". No label is needed, and nothing is
-    trained: mean and matrix are buffers.
+    p = 0 only centers, the first step of Mu & Viswanath 2018, "All-but-the-Top". p = 1/2 is a full
+    whitening (Su et al. 2021, "Whitening Sentence Representations for Better Semantics and Faster
+    Retrieval"), which gives axes of noise as much weight as axes of meaning; a power between them
+    keeps a part of the differences. No label is needed, and nothing is trained: mean and matrix are
+    buffers.
 
     Args:
         input_dim: E.
@@ -104,9 +104,9 @@ class WhitenedEncoder(Encoder):
         # Cosines do not depend on its size, and half precision holds no large numbers.
         matrix /= np.linalg.norm(matrix, 2)
         whitened = cls(input_dim=encoder.input_dim, encoder=lambda **_: encoder)
-        for weights in encoder.parameters():
+        weights = next(encoder.parameters(), None)
+        if weights is not None:
             whitened.to(weights)  # in double precision, or on a GPU
-            break
         whitened.mean.copy_(torch.from_numpy(mean))
         whitened.matrix.copy_(torch.from_numpy(matrix))
         return whitened.train(encoder.training)

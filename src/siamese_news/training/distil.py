@@ -307,6 +307,8 @@ def student(config: Mapping[str, Any], data: DistilDataModule) -> tuple[Model, T
 def trained_further(config: Mapping[str, Any]) -> Model:
     """The model of ``init=`` with its words' vectors as weights that are trained.
 
+    A table of relevance is dropped, because training changes the scores that it was fitted on.
+
     Raises:
         InputError: it has no encoder with one dense head.
     """
@@ -325,6 +327,7 @@ def trained_further(config: Mapping[str, Any]) -> Model:
                 "task.whitening=0.3 whitens them",
                 config["init"],
             )
+    model.calibration = None
     words = model.embedding
     model.embedding = TokenEmbedding(
         words.matrix.detach(),

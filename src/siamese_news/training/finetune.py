@@ -24,9 +24,11 @@ def trainable_copy(model: Model) -> Model:
 
     A frozen bag with a lexical head, such as the model that ships, gets a factor for each word's
     weight, which starts at 1, and a linear map of the dense vector, which starts as the identity:
-    the scores are unchanged at first. The words' vectors stay fixed.
+    the scores are unchanged at first. The words' vectors stay fixed. A table of relevance is
+    dropped, because training changes the scores that it was fitted on.
     """
     trainable = copy.deepcopy(model)
+    trainable.calibration = None
     bag = model.encoder
     frozen = not any(parameter.requires_grad for parameter in model.parameters())
     if (
