@@ -322,6 +322,11 @@ def test_a_number_of_posts_has_the_same_bounds_in_python_as_on_the_command_line(
             Query(**{name: 0})
 
 
+def test_an_integer_of_numpy_counts_as_the_number_that_it_is():
+    query = Query(top=np.int8(100))
+    assert type(query.top) is int and query.top == 100
+
+
 def test_keywords_and_a_report_of_what_was_found(tiny_model, tmp_path):
     searcher = Searcher(tiny_model)
     found = searcher.rank("flood river", DATED, top=2)

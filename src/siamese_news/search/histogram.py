@@ -1,15 +1,20 @@
 """How many posts have which score."""
 
-from collections.abc import Mapping
+from typing import Annotated
 
+import msgspec
 import numpy as np
 
 from siamese_news.data.columns import ScoreHistogram
+from siamese_news.utils.records import Count
 
 # In thousandths; the bounds of a score minus a negative seed's.
 _LOWEST = -2000
 _HIGHEST = 2000
 _BINS = 100
+
+Counted = dict[Annotated[str, msgspec.Meta(pattern="^[0-3]?[0-9]{1,3}$")], Count]
+"""How many scores are in a thousandth, by its place from the lowest; as `ScoreCounts.plain`."""
 
 
 class ScoreCounts:
@@ -19,7 +24,7 @@ class ScoreCounts:
     the search were counted.
     """
 
-    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+    def __init__(self, counts: Counted | None = None) -> None:
         self._counts = np.zeros(_HIGHEST - _LOWEST, np.int64)
         self.of_all = True
         for place, count in (counts or {}).items():
@@ -47,7 +52,7 @@ class ScoreCounts:
         used = np.flatnonzero(self._counts)
         return (_LOWEST + int(used[-1]) if len(used) else _LOWEST) / 1000
 
-    def plain(self) -> dict[str, int]:
+    def plain(self) -> Counted:
         """The counts that are not zero, by place."""
         return {
             str(place): int(self._counts[place])

@@ -5,13 +5,15 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypedDict
 
 from siamese_news.errors import InputError
+from siamese_news.search.histogram import Counted
 from siamese_news.utils.files import GrowingFile, atomic_write, is_stream, json_text
+from siamese_news.utils.records import Count, read_state
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
@@ -103,13 +105,25 @@ class Progress:
     or where all of it is `observed` that of the scorer (`Scorer.state`).
     """
 
-    blocks: int = 0
-    size: int = 0
-    rows: int = 0
-    scored: int = 0
-    histogram: dict[str, int] = field(default_factory=dict)
-    state: bytes = b""
-    observed: bool = False
+    blocks: Count
+    size: Count
+    rows: Count
+    scored: Count
+    histogram: Counted
+    state: bytes
+    observed: bool
+
+    @classmethod
+    def none(cls) -> "Progress":
+        """Of a search that has just begun."""
+        return cls(0, 0, 0, 0, histogram={}, state=b"", observed=False)
+
+
+class _Unfinished(TypedDict):
+    """The content of ``<out>.part.json``; the state is in base64."""
+
+    job: dict[str, Any]
+    progress: Progress
 
 
 class PartialResults:
@@ -124,7 +138,7 @@ class PartialResults:
         self.path = out.with_name(out.name + ".part")
         self._state = out.with_name(out.name + ".part.json")
         self._job = dict(job)
-        self.progress = Progress()
+        self.progress = Progress.none()
         if self._state.exists():
             self._continue(resume)
         self._rows = GrowingFile(self.path, self.progress.size, self._remedy)
@@ -187,31 +201,16 @@ class PartialResults:
         return not self.progress.blocks and not self.progress.state
 
     def _continue(self, resume: bool) -> None:
-        try:
-            state = json.loads(self._state.read_text(encoding="utf-8"))
-            job = dict(state["job"])
-            values = state["progress"]
-            values["state"] = base64.b64decode(values["state"])
-            self.progress = Progress(**values)
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{self._state}: is damaged ({error}); remove it and {self.path.name} to start over"
-            ) from error
+        remedy = f"remove it and {self.path.name} to start over"
+        unfinished = read_state(self._state, _Unfinished, remedy)
+        self.progress = unfinished["progress"]
         if self._nothing:
             return
         if not resume:
             raise InputError(
                 f"{self.path}: left by an unfinished run; continue with --resume, or {self._remedy}"
             )
-        check_job(self.path, job, self._job, self._remedy)
-
-
-def read_state(path: Path, remedy: str) -> dict[str, Any]:
-    """The JSON object that an unfinished run left in a file."""
-    try:
-        return dict(json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{path}: is damaged ({error}); {remedy}") from error
+        check_job(self.path, unfinished["job"], self._job, self._remedy)
 
 
 def check_job(

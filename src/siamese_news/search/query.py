@@ -320,6 +320,9 @@ class Query:
                 raise InputError(
                     f"{name} is {count!r}; expected a whole number from {fewest} on"
                 )
+            if count is not None:
+                # An integer of numpy can be too small for sums with it.
+                object.__setattr__(self, name, int(count))
         second_look_posts = self.second_look_posts
         if second_look_posts is not None and self.second_look is None:
             raise InputError(

@@ -186,6 +186,7 @@ def test_random_changes_end_in_a_message_or_in_an_answer(built, received):
         (lambda d: d["segments"].update({"segment-0": "500"}), "expected int, got str"),
         (lambda d: d.update(words=17), "another number of words than the model"),
         (lambda d: d.update(segments=[]), "is damaged"),
+        (lambda d: d["model"].pop("fingerprint"), "required field fingerprint"),
     ],
 )
 def test_a_manifest_that_cannot_be_is_refused(built, received, change, words):

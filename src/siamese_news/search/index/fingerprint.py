@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from siamese_news.errors import InputError
 from siamese_news.model.base import TextModel
+from siamese_news.search.index.manifest import BuiltWith
 
 # The words of this text tell whether another version reads posts differently.
 _PROBE = (
@@ -56,7 +57,7 @@ def indexable(model: object) -> TextModel:
     return model
 
 
-def check_model(path: Path, built_with: Mapping[str, str], model: TextModel) -> None:
+def check_model(path: Path, built_with: BuiltWith, model: TextModel) -> None:
     """Check that an index was built with this model."""
     model_fingerprint = fingerprint(model)
     if built_with["fingerprint"] != model_fingerprint:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 from siamese_news import __version__
 from siamese_news.errors import InputError
@@ -18,19 +19,25 @@ NAME = "manifest.json"
 _KIND = "index of posts"
 
 
+class BuiltWith(TypedDict):
+    """The folder of a model, and what tells it from others (`fingerprint`)."""
+
+    folder: str
+    fingerprint: str
+
+
 @dataclass(slots=True)
 class Manifest:
     """The facts about an index that are known before any post is read.
 
-    Of the `model` they are its ``folder`` and its ``fingerprint`` (`fingerprint`), of its
-    vocabulary the number of `words`, and `gram` is the length of the n-grams that are kept of other
-    words. The `segments`, folders with their numbers of posts, are in the order of the posts,
-    `files` sizes and SHA-256 of all other files by their path in the folder, and `sources` path,
-    size and time of change of the files that posts were read from. `version` is that of the package
-    that wrote it.
+    `words` is the size of the `model`'s vocabulary, and `gram` the length of the n-grams that are
+    kept of other words. The `segments`, folders with their numbers of posts, are in the order of
+    the posts, `files` sizes and SHA-256 of all other files by their path in the folder, and
+    `sources` path, size and time of change of the files that posts were read from. `version` is
+    that of the package that wrote it.
     """
 
-    model: dict[str, str]
+    model: BuiltWith
     words: int
     gram: int
     segments: dict[str, int] = field(default_factory=dict)

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict, TypeVar
 from zlib import crc32
 
+import msgspec
 import numpy as np
 
 from siamese_news.data.readers import PostStream, open_posts
@@ -26,14 +27,52 @@ from siamese_news.errors import InputError
 from siamese_news.scoring import Scorer
 from siamese_news.search.files import empty_remarks, plain_counts
 from siamese_news.search.filter import kept_rows, write_filtered
-from siamese_news.search.histogram import ScoreCounts
+from siamese_news.search.histogram import Counted, ScoreCounts
 from siamese_news.search.opening import OpenQuery, Outcome
-from siamese_news.search.partial_results import check_job, read_state
+from siamese_news.search.partial_results import check_job
 from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
 from siamese_news.text.vocabulary import stable_hash
 from siamese_news.utils.files import atomic_write, write_json
+from siamese_news.utils.records import Count, read_state
 from siamese_news.utils.terminal import counted
+
+T = TypeVar("T")
+
+
+class _Work(TypedDict):
+    """The content of ``work.json``."""
+
+    job: dict[str, Any]
+    shards: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class _ReadPart(TypedDict):
+    """The content of ``n.read.json``.
+
+    `blocks` is the index of the spool, `window` the posts outside the dates, without a date and
+    with one, and `sample` has id, text and language of some posts.
+    """
+
+    blocks: list[list[Count]]
+    counts: Counts
+    window: tuple[Count, Count, Count]
+    sample: list[tuple[str, str, str | None]]
+
+
+class _ScoredPart(TypedDict):
+    """The content of ``n.scored.json``: posts scored and kept, and the bytes of their rows."""
+
+    scored: Count
+    kept: Count
+    bytes: Count
+    histogram: Counted
+
+
+class _TakenIds(TypedDict):
+    """The content of ``n.taken.json``."""
+
+    ids: list[str]
 
 
 class ShardFolder:
@@ -55,11 +94,9 @@ class ShardFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(path, {"job": dict(job), "shards": shards})
-        state = read_state(path, self._remedy)
-        check_job(
-            self.path, state.get("job", {}), job, "remove the folder to start over"
-        )
-        self.shards = int(state["shards"])
+        work = read_state(path, _Work, self._remedy)
+        check_job(self.path, work["job"], job, "remove the folder to start over")
+        self.shards = work["shards"]
 
     def file(self, index: int, name: str) -> Path:
         """A file of part `index`, from 0."""
@@ -71,14 +108,16 @@ class ShardFolder:
             index for index in range(self.shards) if not self.file(index, name).exists()
         ]
 
-    def read(self, index: int, name: str) -> dict[str, Any]:
-        """A JSON file of part `index`."""
-        return read_state(self.file(index, name), self._remedy)
+    def read(self, index: int, name: str, kind: type[T]) -> T:
+        """A JSON file of part `index`, whose content is of this type."""
+        return read_state(self.file(index, name), kind, self._remedy)
 
     def taken(self, index: int) -> list[str]:
         """The ids that come earlier in another part than `index`."""
         name = "taken.json"
-        return self.read(index, name)["ids"] if self.file(index, name).exists() else []
+        if not self.file(index, name).exists():
+            return []
+        return self.read(index, name, _TakenIds)["ids"]
 
     @property
     def pool(self) -> Path:
@@ -158,7 +197,7 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows that the query keeps."""
     scorer = _scorer(opened, folder)
-    blocks = folder.read(index, "read.json")["blocks"]
+    blocks = folder.read(index, "read.json", _ReadPart)["blocks"]
     spool = Spool.reopened(folder.file(index, "spool"), blocks)
     counts = ScoreCounts()
     rows = 0
@@ -227,8 +266,8 @@ def finish(
     rows = folder.path / "rows"
     with rows.open("wb") as target:
         for index in range(folder.shards):
-            part = folder.read(index, "scored.json")
-            sample += folder.read(index, "read.json")["sample"]
+            part = folder.read(index, "scored.json", _ScoredPart)
+            sample += folder.read(index, "read.json", _ReadPart)["sample"]
             path = folder.file(index, "rows")
             if not path.exists() or path.stat().st_size != part["bytes"]:
                 raise InputError(
@@ -261,8 +300,8 @@ def _counted(opened: OpenQuery, folder: ShardFolder) -> Counts:
     window = opened.window
     window.start()
     for index in range(folder.shards):
-        part = folder.read(index, "read.json")
-        counts = part["counts"]
+        part = folder.read(index, "read.json", _ReadPart)
+        counts = asdict(part["counts"])
         reasons.update(counts.pop("reasons"))
         lost.update(counts.pop("lost"))
         examples.append(counts.pop("example"))

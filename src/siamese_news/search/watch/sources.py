@@ -23,6 +23,7 @@ from siamese_news.data.readers.rows import Counts, Rejection, json_rows, post_bl
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
 from siamese_news.utils.files import reading, unpack
+from siamese_news.utils.records import Count
 
 TICK = 1.0
 """Seconds between two looks at a source that is idle."""
@@ -34,7 +35,8 @@ _OTHER = (
     "follows it, or start over with another --out"
 )
 
-Cursor = dict[str, Any]
+Cursor = dict[str, Count]
+"""A place in a source, by names of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict
 
 import orjson
 
@@ -20,11 +20,12 @@ from siamese_news.scoring import Scorer
 from siamese_news.search.filter import rows_over
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.output import write_rows
-from siamese_news.search.partial_results import check_job, read_state
+from siamese_news.search.partial_results import check_job
 from siamese_news.search.seeds import MILLION
 from siamese_news.search.watch.sources import Batch, Cursor
-from siamese_news.search.watch.window import PostWindow
+from siamese_news.search.watch.window import PostWindow, WindowState
 from siamese_news.utils.files import GrowingFile, atomic_write, json_text
+from siamese_news.utils.records import Count, read_state
 from siamese_news.utils.terminal import counted
 
 _COMMIT = 1.0  # seconds
@@ -36,6 +37,25 @@ _ODD = {
 }
 _REMEDY = "start over with another --out"
 _STREAMED = ("cluster", "cluster_size")  # columns that need all rows
+
+
+class _Sizes(TypedDict):
+    """The committed bytes of the files that grow."""
+
+    rows: Count
+    rejected: Count
+    log: Count
+
+
+class _Checkpoint(TypedDict):
+    """The content of ``checkpoint.json``; `state` is the number of updates of the scores."""
+
+    job: dict[str, Any]
+    cursor: Cursor
+    counts: dict[str, int]
+    state: Count
+    sizes: _Sizes
+    window: WindowState
 
 
 class Watch:
@@ -69,21 +89,23 @@ class Watch:
         self._path = self._folder / "checkpoint.json"
         self._job = {**opened.job([source]), "window": window}
         saved = self._saved()
-        self.fresh = not saved
+        self.fresh = saved is None
         self._folder.mkdir(parents=True, exist_ok=True)
-        self.cursor: Cursor = saved.get("cursor", {})
-        self.counts: Counter[str] = Counter(saved.get("counts", {}))
-        self.state: int = saved.get("state", 0)
+        self.cursor: Cursor = saved["cursor"] if saved else {}
+        self.counts = Counter[str](saved["counts"] if saved else {})
+        self.state = saved["state"] if saved else 0
         paths = {
             "rows": self._out,
             "rejected": self._out.with_name(self._out.name + ".rejected.jsonl"),
             "log": self._folder / "log.jsonl",
         }
-        sizes = saved.get("sizes", dict.fromkeys(paths, 0))
+        sizes: Mapping[str, Any] = saved["sizes"] if saved else dict.fromkeys(paths, 0)
         self._files = {
             name: GrowingFile(paths[name], sizes[name], _REMEDY) for name in paths
         }
-        self.window = PostWindow(self._folder, opened, window, saved.get("window"))
+        self.window = PostWindow(
+            self._folder, opened, window, saved["window"] if saved else None
+        )
         if not self.fresh:
             self._use(self.window.scorer())
         self._committed = self._told = self._heard = time.monotonic()
@@ -155,12 +177,12 @@ class Watch:
     def _growing(self) -> list[GrowingFile | PostWindow]:
         return [*self._files.values(), self.window]
 
-    def _saved(self) -> dict[str, Any]:
-        """The checkpoint of an earlier run; empty for none."""
+    def _saved(self) -> _Checkpoint | None:
+        """The checkpoint of an earlier run; None without one."""
         if not self._path.exists():
-            return {}
-        saved = read_state(self._path, _REMEDY)
-        check_job(self._folder, saved.get("job", {}), self._job, _REMEDY)
+            return None
+        saved = read_state(self._path, _Checkpoint, _REMEDY)
+        check_job(self._folder, saved["job"], self._job, _REMEDY)
         return saved
 
     def _take(self, batch: Batch) -> None:

@@ -2,11 +2,11 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import orjson
 
@@ -15,6 +15,7 @@ from siamese_news.scoring import Content, Scorer
 from siamese_news.search.opening import OpenQuery
 from siamese_news.search.scan import blocks, content_of
 from siamese_news.utils.files import GrowingFile, atomic_write
+from siamese_news.utils.records import Count
 
 WINDOW = 1_000_000
 """Posts of the window by default."""
@@ -44,9 +45,17 @@ class Chunk:
     `start` is the position of the first post, below 0 in a warm start.
     """
 
-    number: int
+    number: Count
     start: int
-    size: int = 0
+    size: Count = 0
+
+
+class WindowState(TypedDict):
+    """The state that `PostWindow.plain` returns as plain values."""
+
+    position: int
+    chunks: list[Chunk]
+    growing: Chunk
 
 
 class PostWindow:
@@ -65,23 +74,27 @@ class PostWindow:
         folder: Path,
         opened: OpenQuery,
         posts: int,
-        saved: Mapping[str, Any] | None = None,
+        saved: WindowState | None = None,
     ) -> None:
         self._folder = folder
         self._posts = posts
         self._before = opened.scorer()
         for name in ("window", "learned"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        saved = saved or {"position": 0, "chunks": [], "growing": asdict(Chunk(0, 0))}
-        self.chunks = [Chunk(**chunk) for chunk in saved["chunks"]]
+        growing = Chunk(0, 0)
+        self.chunks: list[Chunk] = []
+        self.position = 0
+        if saved is not None:
+            self.chunks = saved["chunks"]
+            growing = saved["growing"]
+            self.position = saved["position"]
         self.known: set[str] = set()
         for chunk in self.chunks:
             if chunk.start >= 0:
                 self.known.update(post.id for post in posts_in(self._path(chunk)))
-        self._begin(Chunk(**saved["growing"]))
+        self._begin(growing)
         for some in blocks(posts_in(self._path(self.growing))):
             self._take(some, self.content(some))
-        self.position: int = saved["position"]
         self.tidy()
 
     @property
