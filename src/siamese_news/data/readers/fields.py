@@ -418,84 +418,97 @@ def first_present(
 
 def generic(fields: Fields) -> Convert:
     """Make a converter of flat records: which text, see `Fields`."""
-    texts = fields.texts
-    ids = fields.ids
-    joined = fields.joined
-    title = fields.title
-    spare = fields.spare
-    html = fields.html
-    whole = fields.whole
-    stripped = fields.prefixed
-    outer = list(fields.metadata.items())
-    inner = list(fields.nested.items())
-    placed = {"thread", "channel"} <= fields.metadata.keys()
-    dotted = [name for name in (*texts, *ids, *fields.metadata.values()) if "." in name]
+    dotted = [
+        name
+        for name in (*fields.texts, *fields.ids, *fields.metadata.values())
+        if "." in name
+    ]
 
     def convert(record: Record) -> Post | Deleted:
-        if dotted:
-            dotted_values = {n: value_at(record, n) for n in dotted if n not in record}
-            record = record | {
-                n: value for n, value in dotted_values.items() if value is not None
-            }
-        if stripped:
-            record = record | {
-                n: without_prefix(record[n]) for n in stripped if n in record
-            }
-        get = record.get
-        text = None
-        parts: list[list[Any]] = []
-        for name in texts:
-            value = get(name)
-            if value is not None:
-                text_there = text_value(value, name)
-                text_there = without_html(text_there) if html else text_there
-                text = (
-                    f"{text}\n{text_there}"
-                    if text and text_there
-                    else text or text_there
-                )
-                if text_there and not joined:
-                    break
-                if text_there:
-                    parts.append([name, len(text_there)])
-        heading = title or (None if text else spare)
-        lead = get(heading) if heading else None
+        if dotted or fields.prefixed:
+            record = _flattened(record, dotted, fields.prefixed)
+        text, parts = _text_of(record, fields)
+        heading = fields.title or (None if text else fields.spare)
+        lead = record.get(heading) if heading else None
         if fields.reddit and text and is_deleted(text):
             text = ""
             if not lead or is_deleted(text_value(lead, str(heading))):
                 return DELETED
         if text is None and not lead:
-            raise _missing(texts, record, "no text")
-        for name in ids:
-            value = get(name)
-            if value is not None:
-                if whole and name in whole:
-                    value = whole_number(value) or value
-                post_id = id_value(
-                    unwrapped(value) if type(value) is dict else value, name
-                )
-                break
-        else:
-            raise _missing(ids, record, "no id")
+            raise _missing(fields.texts, record, "no text")
+        post_id = _id_of(record, fields)
         if heading and lead:
             lead = text_value(lead, heading)
             text = f"{lead}\n{text}" if text else lead
-        metadata = metadata_of(record) if "metadata" in record else {}
-        if joined:
-            metadata[PARTS] = parts
-        for target, name in inner:
-            put(metadata, target, metadata.get(name))
-        for target, name in outer:
-            put(metadata, target, get(name))
-        if (
-            placed
-            and "thread" in metadata
-            and metadata["thread"] == metadata.get("channel")
-        ):
-            del metadata["thread"]  # a chat is no conversation
-        return Post(post_id, text or "", metadata)
+        return Post(post_id, text or "", _metadata_of(record, fields, parts))
 
     return convert
+
+
+def _flattened(record: Record, dotted: Sequence[str], numbers: Iterable[str]) -> Record:
+    """The record with the values that `dotted` names lead to, and `numbers` without their x."""
+    flat = dict(record)
+    for name in dotted:
+        if name not in record and (value := value_at(record, name)) is not None:
+            flat[name] = value
+    for name in numbers:
+        if name in flat:
+            flat[name] = without_prefix(flat[name])
+    return flat
+
+
+def _text_of(record: Record, fields: Fields) -> tuple[str | None, list[list[Any]]]:
+    """The text, None where no field has a value, and name and length of each part of it."""
+    text = None
+    parts: list[list[Any]] = []
+    for name in fields.texts:
+        value = record.get(name)
+        if value is None:
+            continue
+        part = text_value(value, name)
+        if fields.html:
+            part = without_html(part)
+        text = f"{text}\n{part}" if text and part else text or part
+        if part and not fields.joined:
+            break
+        if part:
+            parts.append([name, len(part)])
+    return text, parts
+
+
+def _id_of(record: Record, fields: Fields) -> str:
+    """The first id that is there; a `BadRow` without any."""
+    for name in fields.ids:
+        value = record.get(name)
+        if value is None:
+            continue
+        if name in fields.whole:
+            value = whole_number(value) or value
+        if type(value) is dict:
+            value = unwrapped(value)
+        return id_value(value, name)
+    raise _missing(fields.ids, record, "no id")
+
+
+def _metadata_of(
+    record: Record, fields: Fields, parts: list[list[Any]]
+) -> dict[str, Any]:
+    """The metadata of a record whose text has these `parts`."""
+    metadata = metadata_of(record) if "metadata" in record else {}
+    if fields.joined:
+        metadata[PARTS] = parts
+    for target, name in fields.nested.items():
+        put(metadata, target, metadata.get(name))
+    for target, name in fields.metadata.items():
+        put(metadata, target, record.get(name))
+    placed = "thread" in fields.metadata and "channel" in fields.metadata
+    if (
+        placed
+        and "thread" in metadata
+        and metadata["thread"] == metadata.get("channel")
+    ):
+        del metadata["thread"]  # a chat is no conversation
+    return metadata
 
 
 def value_at(record: Record, name: str) -> Any:
