@@ -10,7 +10,7 @@ from sheet_commands import fill, finish, run, scored, start
 from siamese_news.errors import InputError
 from siamese_news_desk import certify_scores
 from siamese_news_desk.decide.plan import ledger
-from siamese_news_desk.decide.plan.files import read_sealed, seal_of
+from siamese_news_desk.decide.plan.files import read_sealed
 from siamese_news_desk.decide.plan.remedies import (
     ANOTHER_FILE,
     ANOTHER_ORDER,
@@ -73,35 +73,6 @@ def test_a_goal_is_continued_however_it_is_typed(folder):
     other(done, "recall was .5, is 0.6")
     again = ("--labels", folder / "again.jsonl", "--recall", "0.50")
     other(run("annotate", *labels[:2], *rule, *again), "this very plan")
-
-
-def test_lists_of_earlier_versions_have_shares_as_text(folder):
-    """Their seals are recognized: a plan stays itself, and stays withdrawn."""
-    start(folder, "--criteria", "about the flood")
-    plan = read_sealed(folder / "sheet.plan.json", "plan")
-    typed = ledger._typed(plan)
-    assert plan["settings"]["targets"] == [".8"]
-    lists = ledger.lists_of(folder / "scored.jsonl")
-    for path in lists:
-        (row,) = map(json.loads, path.read_text().splitlines())
-        row |= {"sha256": seal_of(typed), "order": ledger._order(typed)}
-        path.write_text(json.dumps(row) + "\n")
-    same = ("--criteria", "About the  flood")
-    other(start(folder, *same, precision="80%", out="b.csv"), "this very plan")
-    assert run("certify", "--labels", folder / "sheet.csv").exit_code == 0
-    done = start(folder, "--criteria", "about the storm", out="storm.csv")
-    assert done.exit_code == 0, done.stderr
-    withdraw = ("--withdraw", folder / "sheet.plan.json")
-    done = start(folder, *same, *withdraw, precision=".7", out="c.csv")
-    assert done.exit_code == 0, done.stderr
-    charged = read_sealed(folder / "c.plan.json", "plan")
-    assert len(charged["same_labels"]) == 1 and not charged["earlier"]
-    assert {"withdrawn": seal_of(typed)} in map(
-        json.loads, lists[0].read_text().splitlines()
-    )
-    other(run("certify", "--labels", folder / "sheet.csv"), "was withdrawn")
-    assert run("certify", "--labels", folder / "storm.csv").exit_code == 0
-    other(start(folder, *same, precision="0.8", out="d.csv"), "was withdrawn")
 
 
 def test_other_criteria_are_another_plan_that_is_said(folder):

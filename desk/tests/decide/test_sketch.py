@@ -115,19 +115,3 @@ def test_texts_come_from_the_posts_if_the_results_have_none(tmp_path):
 )
 def test_words_of_a_text(text, words):
     assert sketch.words_of(text) == words
-
-
-def test_sketches_without_words_are_compared_by_their_texts(tmp_path):
-    """Lists of earlier versions have none."""
-    earlier = made(tmp_path, rows(range(900))).plain()
-    earlier = {n: keys for n, keys in earlier.items() if "words" not in n}
-    again = made(tmp_path, rows(range(900), id="q{}"), "b.jsonl")
-    signs = made(tmp_path, rows(range(900), id="q{}", text="the text, {}"), "c.jsonl")
-    assert again.relation(Sketch.read(earlier)) is Relation.SAME
-    assert signs.relation(Sketch.read(earlier)) is Relation.OTHER
-
-
-def test_lists_of_earlier_versions_are_read():
-    old = {"posts": list(range(0, 640, 10)), "best": [1, 2]}
-    assert Sketch.read(old).relation(Sketch(range(0, 5120, 10))) is Relation.SAME
-    assert Sketch.read(old).relation(Sketch(range(1, 5121, 10))) is Relation.OTHER

@@ -43,18 +43,10 @@ Line = Mapping[str, Any]
 def identity(plan: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a plan that identify it: shares by their value, criteria by their words."""
     return {
-        **_typed(plan),
-        "settings": by_value(plan["settings"]),
-        "criteria": plain_criteria(plan["criteria"]),
-    }
-
-
-def _typed(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts that identified a plan in earlier versions: shares as text, and no criteria."""
-    return {
         "kind": plan["kind"],
         "scores": plan["population"]["sha256"],
-        "settings": plan["settings"],
+        "settings": by_value(plan["settings"]),
+        "criteria": plain_criteria(plan["criteria"]),
     }
 
 
@@ -140,12 +132,12 @@ class Charge:
 
     @classmethod
     def read(cls, line: Line) -> "Charge":
-        """What a plan in a list pays for; earlier versions named less."""
+        """What a plan in a list pays for."""
         return cls(
-            list(line.get("earlier") or ()),
-            list(line.get("same_labels") or ()),
-            int(line.get("other_criteria", 0)),
-            int(line.get("other_posts", 0)),
+            list(line["earlier"]),
+            list(line["same_labels"]),
+            line["other_criteria"],
+            line["other_posts"],
         )
 
 
@@ -162,33 +154,6 @@ class Plans:
     by_seal: dict[str, Line]
     here: set[str]
     withdrawn: set[str]
-
-    def line_of(self, plan: Mapping[str, Any]) -> Line | None:
-        """The line of a plan; those of earlier versions had shares as text and no criteria."""
-        entry = identity(plan)
-        if line := self.by_seal.get(seal_of(entry)):
-            return line
-        typed = _typed(plan)
-        seal, orders = seal_of(typed), {_order(typed), _order(entry)}
-        criteria = _criteria_hash(plan)
-        for line in self.by_seal.values():
-            settings = by_value(line.get("settings") or {})
-            if line["criteria"] == criteria and (
-                line["sha256"] == seal
-                or (line["order"] in orders and settings == entry["settings"])
-            ):
-                return line
-        return None
-
-    def seal_of(self, plan: Mapping[str, Any]) -> str:
-        """The seal that the lists have of a plan, or will have."""
-        line = self.line_of(plan)
-        typed = seal_of(_typed(plan))
-        if line is None and typed in self.withdrawn and typed not in self.by_seal:
-            return (
-                typed  # an earlier version withdrew it, and another list has its line
-            )
-        return seal_of(identity(plan)) if line is None else str(line["sha256"])
 
 
 def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
@@ -249,12 +214,12 @@ def register(
     def decided() -> tuple[Charge, list[Line], bool]:
         """What the plan pays for, the withdrawals, and whether the plan is new."""
         plans = _read(*lists)
-        given_up = [plans.seal_of(other) for other in replaced]
+        given_up = [seal_of(identity(other)) for other in replaced]
         plans.withdrawn.update(given_up)
-        if plans.seal_of(plan) in plans.withdrawn:
+        if line["sha256"] in plans.withdrawn:
             raise PlanRefused(f"{path}: {_WITHDRAWN}", ANOTHER_ORDER)
         gone: list[Line] = [{"withdrawn": seal} for seal in given_up]
-        if (there := plans.line_of(plan)) is not None:
+        if (there := plans.by_seal.get(line["sha256"])) is not None:
             _refuse_elsewhere(there, path, lists[0], error)
             return Charge.read(there), gone, False
         charged, active = charge(line, plans)
@@ -362,7 +327,7 @@ def _sketch_of(population: Population) -> Sketch:
 def refuse_withdrawn(path: Path, plan: Mapping[str, Any], results: Path) -> None:
     """Refuse to continue a plan that was withdrawn."""
     plans = _read(*lists_of(results))
-    if plans.seal_of(plan) in plans.withdrawn:
+    if seal_of(identity(plan)) in plans.withdrawn:
         raise PlanRefused(f"{path}: {_WITHDRAWN}", ANOTHER_ORDER)
 
 

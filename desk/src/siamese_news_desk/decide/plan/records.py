@@ -95,15 +95,15 @@ class PlanLine(TypedDict):
     order: str
     error: Error
     posts: list[int]
-    best: NotRequired[list[int]]
-    texts: NotRequired[list[int]]
-    best_texts: NotRequired[list[int]]
-    words: NotRequired[list[int]]
-    best_words: NotRequired[list[int]]
-    earlier: NotRequired[list[EarlierPlan]]
-    same_labels: NotRequired[list[EarlierPlan]]
-    other_criteria: NotRequired[Some]
-    other_posts: NotRequired[Some]
+    best: list[int]
+    texts: list[int]
+    best_texts: list[int]
+    words: list[int]
+    best_words: list[int]
+    earlier: list[EarlierPlan]
+    same_labels: list[EarlierPlan]
+    other_criteria: Some
+    other_posts: Some
     settings: NotRequired[dict[str, Any]]
     plan: NotRequired[str]
 

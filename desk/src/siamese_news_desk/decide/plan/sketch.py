@@ -19,7 +19,6 @@ from siamese_news_desk.decide.plan.design import keys_of
 from siamese_news_desk.decide.plan.population import SKETCH, Population
 from siamese_news_desk.decide.plan.texts import Texts
 
-_EARLIER = 64  # hashes of a sketch in lists of earlier versions
 _SAME = 0.5  # of all posts of both are in both: they are the same population
 _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the other
 
@@ -68,12 +67,8 @@ class Sketch:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> "Sketch":
-        """The sketch in a row of a list; earlier versions had no texts, or no words.
-
-        Raises:
-            TypeError: a hash is not a number.
-        """
-        return cls(*(sorted(map(int, row.get(name, ()))) for name in cls.NAMES))
+        """The sketch in a row of a list."""
+        return cls(*(row[name] for name in cls.NAMES))
 
     def plain(self) -> dict[str, Any]:
         """The sketch as JSON."""
@@ -166,4 +161,4 @@ def _common_range(
 
 def _end(keys: Sequence[int]) -> float:
     """The hash down to which a sketch has all of its set; infinite if it has the whole set."""
-    return keys[-1] if len(keys) in (_EARLIER, SKETCH) else float("inf")
+    return keys[-1] if len(keys) == SKETCH else float("inf")
