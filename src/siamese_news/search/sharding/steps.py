@@ -61,10 +61,10 @@ class _ReadPart(TypedDict):
 
 
 class _ScoredPart(TypedDict):
-    """The content of ``n.scored.json``: posts scored and kept, and the bytes of their rows."""
+    """The content of ``n.scored.json``: posts scored, and the rows with their bytes."""
 
     scored: Count
-    kept: Count
+    rows: Count
     bytes: Count
     histogram: Counted
 
@@ -212,7 +212,7 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             rows += len(lines)
             total += len(block.posts)
     spool.close()
-    done = {"scored": total, "kept": rows, "bytes": path.stat().st_size}
+    done = {"scored": total, "rows": rows, "bytes": path.stat().st_size}
     write_json(folder.file(index, "scored.json"), done | {"histogram": counts.plain()})
     return f"{counted(total, 'post')} scored, {rows:,} kept"
 
@@ -279,7 +279,7 @@ def finish(
                 shutil.copyfileobj(source, target, 1 << 20)
             scores.update(part["histogram"])
             scored = scored + part["scored"]
-            kept_posts = kept_posts + part["kept"]
+            kept_posts = kept_posts + part["rows"]
     opened.languages.note(Post(id, text, {"lang": lang}) for id, text, lang in sample)
     cut = opened.cut(scorer)
     outcome = Outcome(scorer, scored, scored, ScoreCounts(scores), kept_posts, cut)
