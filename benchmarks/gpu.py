@@ -1,7 +1,8 @@
 """What a GPU makes of the ring and of entmax: python -m benchmarks.gpu [PART ...] [--out FILE].
 
 `ring` compares ring attention with dense attention, `entmax` the forms of alpha-entmax, `data` says
-how many texts and pairs a second the data modules make. Each figure is the median of 20 calls after
+how many texts and pairs a second the data modules make, `encode` how many bundled posts models/star
+encodes, from text to vectors. Each figure is the median of 20 calls after
 three others, in milliseconds unless its name says otherwise; the tensors are random. Without a GPU the
 same runs on the CPU with a hundredth of the tokens, as a check that it runs.
 """
@@ -12,8 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -21,7 +23,10 @@ from torch import Tensor, nn
 
 from benchmarks.measure import machine
 from siamese_news.attention import RingAttention
+from siamese_news.data.sources import open_source
 from siamese_news.encoders.transformer import DenseAttention
+from siamese_news.model.base import Precision
+from siamese_news.model.siamese import Model
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.sparsity.entmax import entmax
 from siamese_news.text.token_ids import TokenIds
@@ -31,6 +36,7 @@ from siamese_news.utils.files import write_json
 from siamese_news.utils.markdown import markdown_table
 from siamese_news.utils.provenance import provenance
 
+ROOT = Path(__file__).parents[1]
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
 #: Tokens of a batch, whatever the length of its texts.
@@ -209,7 +215,26 @@ def data() -> Iterator[Row]:
     yield {"data": "task=link, stories", "texts a second": round(rate)}
 
 
-PARTS = {"ring": ring, "entmax": solvers, "data": data}
+def encode() -> Iterator[Row]:
+    """The bundled posts, again and again, from text to vectors; the best of three."""
+    model = Model.load(ROOT / "models" / "star").to(DEVICE)
+    stories = [post.text for post in open_source("stories").posts.values()]
+    texts = list(islice(cycle(stories), 200_000 if CUDA else 4_000))
+    for precision in get_args(Precision):
+        for tokens in (4096, 65_536, 524_288):
+            seconds = []
+            for _ in range(3):
+                started = time.perf_counter()
+                model.encode_posts(texts, batch_tokens=tokens, precision=precision)
+                seconds.append(time.perf_counter() - started)
+            yield {
+                "precision": precision,
+                "batch_tokens": tokens,
+                "posts a second": round(len(texts) / min(seconds)),
+            }
+
+
+PARTS = {"ring": ring, "entmax": solvers, "data": data, "encode": encode}
 
 
 def main() -> None:
