@@ -292,7 +292,17 @@ def test_a_cut_off_gz_gives_every_complete_line(files):
     assert "30,000 posts read, 1 row rejected (1 damaged file)" in done.stderr
 
 
-def test_sigterm_leaves_nothing_behind(files, tmp_path):
+def test_a_line_is_no_name_of_an_output(files):
+    done = process(*rank(files, "--out", "-", "--format", "jsonl"))
+    assert done.returncode == 2
+    assert "--out -: expected the name of a file" in done.stderr
+    assert not (files / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_that_ends_it_leaves_nothing_behind(files, tmp_path, number, code):
     spool = tmp_path / "spool"
     spool.mkdir()
     running = start(
@@ -308,8 +318,8 @@ def test_sigterm_leaves_nothing_behind(files, tmp_path):
         if "posts standard input" in line:
             break
     time.sleep(0.5)
-    running.send_signal(signal.SIGTERM)
-    assert running.wait(timeout=60) == 143
+    running.send_signal(number)
+    assert running.wait(timeout=60) == code
     assert "terminated" in running.stderr.read()
     assert list(spool.iterdir()) == []
     assert not list(files.glob("*out.jsonl*"))

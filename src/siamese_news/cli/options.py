@@ -99,9 +99,9 @@ def search_command(
 def _query(default: Query, typed: Mapping[str, Any]) -> Query:
     """The query of the values that a command line has; None where an option is missing."""
     values = {name: value for name, value in typed.items() if value is not None}
-    if "out" in values and not values["out"].name:
+    if "out" in values and values["out"].name in ("", "-"):
         raise InputError(
-            f"--out {values['out']}: expected the name of a file or new folder"
+            f"--out {values['out']}: expected the name of a file or new folder, or /dev/stdout"
         )
     if "threshold" in values:
         values["threshold"] = read_relevance(values["threshold"])

@@ -13,12 +13,18 @@ _NAMES = "ENOSPC EDQUOT EFBIG EROFS EACCES EPERM ENOTDIR EISDIR EEXIST ENAMETOOL
 _UNWRITABLE = {getattr(errno, name) for name in _NAMES.split()}
 
 
+ENDING = [
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+"""The signals that end a process; SIGHUP comes when its terminal is closed (not on Windows)."""
+
+
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM: cleans up like Ctrl-C."""
+    """A signal that ends the process, whose number is the argument: cleans up like Ctrl-C."""
 
 
 def _terminate(number: int, frame: Any) -> None:
-    raise _Terminated
+    raise _Terminated(number)
 
 
 NOTHING_WRITTEN = "nothing was written"
@@ -48,15 +54,20 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
     """End the process with a message, which ends in `hint`, and without a traceback.
 
     Exit code 2 for bad input, 1 for an output that cannot be written, 130 for Ctrl-C, 143 for
-    SIGTERM.
+    SIGTERM, 129 for a closed terminal (unless `nohup` ignores it).
     """
     import typer
 
     from siamese_news.errors import InputError, MissingExtraError
     from siamese_news.utils.terminal import clean
 
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, _terminate) if main else None
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {
+            number: signal.signal(number, _terminate)
+            for number in ENDING
+            if signal.getsignal(number) != signal.SIG_IGN
+        }
     try:
         yield
     except MissingExtraError:
@@ -69,7 +80,7 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
         ended = isinstance(error, _Terminated)
         what = "terminated" if ended else "interrupted"
         typer.echo(f"siamese-news: {what}; {hint}", err=True)
-        raise typer.Exit(143 if ended else 130) from error
+        raise typer.Exit(128 + error.args[0] if ended else 130) from error
     except OSError as error:
         # tempfile names no file if it finds no folder that it can write to.
         nowhere = error.errno == errno.ENOENT and error.filename is None
@@ -83,5 +94,5 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
         )
         raise typer.Exit(1) from error
     finally:
-        if main:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -24,6 +24,7 @@ from siamese_news.search.partial_results import check_job
 from siamese_news.search.seeds import MILLION
 from siamese_news.search.watch.sources import Batch, Cursor
 from siamese_news.search.watch.window import PostWindow, WindowState
+from siamese_news.utils.exits import ENDING
 from siamese_news.utils.files import GrowingFile, atomic_write, json_text
 from siamese_news.utils.records import Count, read_state
 from siamese_news.utils.terminal import counted
@@ -120,8 +121,9 @@ class Watch:
     def run(self, batches: Iterator[Batch]) -> None:
         """Watch until the source ends, or no post came for long enough.
 
-        All posts that were read are committed before Ctrl-C, SIGTERM and an error of the source
-        take effect; if a file cannot be written, the next run reads uncommitted posts again.
+        All posts that were read are committed before Ctrl-C, a signal that ends the process and an
+        error of the source take effect; if a file cannot be written, the next run reads uncommitted
+        posts again.
         """
         with _deferred() as stopped:
             while not stopped:
@@ -289,17 +291,17 @@ class Watch:
 
 @contextmanager
 def _deferred() -> Iterator[list[int]]:
-    """Note Ctrl-C and SIGTERM in the list, and follow them at the end of the block."""
+    """Note Ctrl-C and `ENDING` in the list, and follow them at the end of the block."""
     came: list[int] = []
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [
-        signal.signal(number, lambda number, _: came.append(number))
-        for number in signals
-    ]
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, *ENDING)
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield came
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in before.items():
             signal.signal(number, handler)
     if came:
         os.kill(os.getpid(), came[0])
