@@ -1,7 +1,9 @@
 """How a command exits: with a code and one line, not with a traceback."""
 
 import errno
+import os
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -27,6 +29,19 @@ def _terminate(number: int, frame: Any) -> None:
     raise _Terminated(number)
 
 
+def _send_again(ignored: Any) -> None:
+    """Send a signal again that came where Python ignores exceptions, as in callbacks of garbage."""
+    error = ignored.exc_value
+    if not isinstance(error, KeyboardInterrupt):
+        sys.__unraisablehook__(ignored)
+        return
+    number = error.args[0] if isinstance(error, _Terminated) else signal.SIGINT
+    timer = threading.Timer(_SOON, os.kill, (os.getpid(), number))
+    timer.daemon = True
+    timer.start()
+
+
+_SOON = 0.05  # seconds, in which Python has left that place
 NOTHING_WRITTEN = "nothing was written"
 EXIT_CODES = (
     "Exit codes: 0 success, 1 output cannot be written, 2 bad input, 130 interrupted."
@@ -68,6 +83,8 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
             for number in ENDING
             if signal.getsignal(number) != signal.SIG_IGN
         }
+    ignored_before = sys.unraisablehook
+    sys.unraisablehook = _send_again
     try:
         yield
     except MissingExtraError:
@@ -94,5 +111,6 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
         )
         raise typer.Exit(1) from error
     finally:
+        sys.unraisablehook = ignored_before
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,0 +1,53 @@
+"""A signal ends a command wherever it comes."""
+
+import os
+import signal
+import time
+import weakref
+
+import pytest
+import typer
+
+from siamese_news.utils.exits import bad_input_exits
+
+
+class Anything:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
+)
+def test_a_signal_that_comes_where_exceptions_are_ignored_counts(number, code, capsys):
+    gone = Anything()
+
+    def callback(_):
+        os.kill(os.getpid(), number)
+        sum(range(1000))  # the signal is handled in here
+
+    with pytest.raises(typer.Exit) as ended, bad_input_exits():
+        reference = weakref.ref(gone, callback)
+        del gone
+        assert reference() is None
+        time.sleep(10)
+        raise AssertionError("the signal was ignored")
+    assert ended.value.exit_code == code
+    assert "nothing was written" in capsys.readouterr().err
+
+
+def test_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with bad_input_exits():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_the_handlers_are_those_from_before():
+    before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)]
+    with bad_input_exits():
+        pass
+    assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)] == before
