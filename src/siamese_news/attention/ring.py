@@ -8,7 +8,8 @@ the texts, and a sum over few keys costs a twentieth of the same sum with the ke
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -113,6 +114,29 @@ class _Mix(torch.autograd.Function):
         weights, *values = ctx.saved_tensors
         back = _scatter(weights, ctx.places, values, grads[0])
         return _dot(grads[0], ctx.places, values), None, *back
+
+
+_Mixer = Callable[
+    [Tile, slice, Tensor, list[Tensor], list[Tensor] | None, list[Tensor]], Tensor
+]
+"""A tile, its texts and its queries (H, head_dim, T), keys and values of the columns from
+``tile.halo`` on, those of the tokens' embeddings if these are not the nodes, and those of the
+relays -> the mixed values of the tile's tokens (H, head_dim, T)."""
+
+
+def _by_loop(
+    real: Tensor,
+    alphas: Tensor,
+    tile: Tile,
+    texts: slice,
+    query: Tensor,
+    window: list[Tensor],
+    itself: list[Tensor] | None,
+    relays: list[Tensor],
+) -> Tensor:
+    """The mixed values of a tile by the compiled loop; see `_Mixer`."""
+    own_keys = (None, None) if itself is None else itself
+    return RingLoop.apply(tile, real, alphas, query, *window, *own_keys, *relays)
 
 
 # Without gradients the ring on a CPU runs over this many tokens at a time: its memory stays in the
@@ -231,53 +255,67 @@ class RingAttention(Attention):
             embedded = Columns(embeddings.flatten(0, 1).t())
         relays = self._memory(Columns(relay.t()))  # (H, head_dim, B)
         with_embedding = embeddings is not None
-        real = mask.flatten()
-        alphas = self._loop_alphas(nodes, with_embedding)
-        bias = None if alphas is not None else self._bias(mask, with_embedding, nodes)
+        mix = self._mixer(nodes, mask, with_embedding)
         # A GPU is slow by many small steps, and its cache is not what they are cut for.
         whole = torch.is_grad_enabled() or self.record or nodes.device.type != "cpu"
         updated = nodes.new_empty(dim, 0 if whole else batch * length)
         # Under autocast a product has another type than the buffer.
         in_place = not (whole or torch.is_autocast_enabled(nodes.device.type))
-        for texts, tile in tiles(batch, length, None if whole else TILE):
-            halo = self._halo(tile, length)
-            query = self._unit(self._project(self.query, columns[tile]), 1)
+        for texts, columns_of_tile in tiles(batch, length, None if whole else TILE):
+            halo = self._halo(columns_of_tile, length)
+            tile = Tile(
+                radius=self.radius,
+                length=length,
+                start=columns_of_tile.start,
+                stop=columns_of_tile.stop,
+                halo=halo.start,
+                scale=self.scale,
+                itself=with_embedding,
+            )
+            query = self._unit(self._project(self.query, columns[columns_of_tile]), 1)
             window = self._memory(columns[halo])
-            itself = None if embedded is None else self._memory(embedded[tile])
-            if alphas is not None:
-                where = Tile(
-                    radius=self.radius,
-                    length=length,
-                    start=tile.start,
-                    stop=tile.stop,
-                    halo=halo.start,
-                    scale=self.scale,
-                    itself=with_embedding,
-                )
-                own_keys = (None, None) if itself is None else itself
-                mixed = RingLoop.apply(
-                    where, real, alphas, query, *window, *own_keys, *relays
-                )
-            else:
-                assert bias is not None
-                middle = tile.start - halo.start
-                sources, places = self._sources(window, middle, itself, with_embedding)
-                hub, offset = _relays_of(relays, texts, tile)
-                places.append((len(sources), offset))
-                tile_bias = bias[:, tile].contiguous()
-                mixed = self._attend(query, [*sources, hub], tuple(places), tile_bias)
+            itself = None
+            if embedded is not None:
+                itself = self._memory(embedded[columns_of_tile])
+            mixed = mix(tile, texts, query, window, itself, relays)
             joined = mixed.flatten(0, 1)
-            to = updated[:, tile] if in_place else None
+            to = updated[:, columns_of_tile] if in_place else None
             if self.output is not None:
                 joined = projected(self.output, joined, to)
             if whole:
                 updated = joined
             elif to is None or self.output is None:
-                updated[:, tile] = joined
+                updated[:, columns_of_tile] = joined
         if self.record and self.recorded is not None:  # (1, H, K, M)
             by_text = self.recorded[0].unflatten(-1, (batch, length))
             self.recorded = by_text.permute(2, 0, 3, 1)
         return updated.view(dim, batch, length).permute(1, 2, 0)
+
+    def _mixer(self, nodes: Tensor, mask: Tensor, with_embedding: bool) -> _Mixer:
+        """How a tile's values are mixed: by the compiled loop, or where it cannot run by torch."""
+        alphas = self._loop_alphas(nodes, with_embedding)
+        if alphas is not None:
+            return partial(_by_loop, mask.flatten(), alphas)
+        return partial(self._by_shifts, self._bias(mask, with_embedding, nodes))
+
+    def _by_shifts(
+        self,
+        bias: Tensor,
+        tile: Tile,
+        texts: slice,
+        query: Tensor,
+        window: list[Tensor],
+        itself: list[Tensor] | None,
+        relays: list[Tensor],
+    ) -> Tensor:
+        """The mixed values of a tile by products with shifted columns; see `_Mixer`."""
+        tokens = slice(tile.start, tile.stop)
+        middle = tile.start - tile.halo
+        sources, places = self._sources(window, middle, itself, tile.itself)
+        hub, offset = _relays_of(relays, texts, tokens)
+        places.append((len(sources), offset))
+        bias_of_tile = bias[:, tokens].contiguous()
+        return self._attend(query, [*sources, hub], tuple(places), bias_of_tile)
 
     def _loop_alphas(self, nodes: Tensor, with_embedding: bool) -> Tensor | None:
         """The alphas (H,) that the compiled loop takes; None where it cannot run."""
