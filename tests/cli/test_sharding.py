@@ -147,6 +147,58 @@ def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
     assert not (root / "parts.jsonl.shards").exists()
 
 
+def stopped_before(step, root):
+    """The folder of the parts of a filter that was interrupted before a step."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, step, interrupted)
+        assert run(*command(root, "out.jsonl", "--workers", 2)).exit_code == 130
+    return root / "out.jsonl.shards"
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        *(("merge", name) for name in ("work.json", "00001.read.json", "00001.ids")),
+        *(("merge", f"00001.{name}") for name in ("observed", "keys.npy", "spool")),
+        *(("finish", name) for name in ("00001.read.json", "00002.scored.json")),
+        *(("finish", name) for name in ("00001.rows", "pool")),
+    ],
+)
+def test_a_damaged_file_of_a_part_is_named(tmp_path, monkeypatch, step, name):
+    monkeypatch.setattr(workers, "local_workers", here)
+    monkeypatch.setattr(workers, "parts_for", lambda *_: 2)
+    corpus(tmp_path / "posts", 3, 60)
+    path = stopped_before(step, tmp_path) / name
+    whole = path.read_bytes()
+    changed = bytearray(whole)
+    changed[len(whole) // 2] ^= 1
+    for damage in (b"", b"xx", whole[:-1], bytes(changed)):
+        path.write_bytes(damage)
+        done = run(*command(tmp_path, "out.jsonl", "--workers", 2, "--resume"))
+        assert done.exit_code == 2, done.output
+        assert f"{path}: is " in done.output and "remove" in done.output
+        assert not (tmp_path / "out.jsonl").exists()
+    path.write_bytes(whole)
+    done = run(*command(tmp_path, "out.jsonl", "--workers", 2, "--resume"))
+    assert done.exit_code == 0, done.output
+    assert run(*command(tmp_path, "one.jsonl")).exit_code == 0
+    assert told(tmp_path, "out.jsonl") == told(tmp_path, "one.jsonl")
+
+
+def test_parts_whose_output_was_just_written_can_be_continued(tmp_path, monkeypatch):
+    """As after a kill between the output and its ``.meta.json``."""
+    monkeypatch.setattr(workers, "local_workers", here)
+    corpus(tmp_path / "posts", 3, 60)
+    stopped_before("finish", tmp_path)
+    (tmp_path / "out.jsonl").write_text("rows of this run\n")
+    done = run(*command(tmp_path, "out.jsonl", "--workers", 2, "--resume"))
+    assert done.exit_code == 0, done.output
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """A corpus that two workers really share, and what one process makes of it."""
@@ -296,23 +348,3 @@ def test_posts_that_changed_between_the_parts_are_refused(small, monkeypatch):
         stream.write('{"id": "new", "text": "river"}\n')
     done = resumed(small)
     assert done.exit_code == 2 and "(posts: " in done.output
-
-
-def test_rows_and_spools_that_were_changed_are_refused(small, monkeypatch):
-    folder = unfinished(small, 4, monkeypatch)
-    scored = sorted(folder.glob("*.scored.json"))
-    assert scored
-    spool = next(
-        path
-        for path in sorted(folder.glob("*.spool"))
-        if not path.with_suffix(".scored.json").exists()
-    )
-    kept = spool.read_bytes()
-    spool.write_bytes(kept[:-1])
-    done = resumed(small)
-    assert done.exit_code == 2 and f"{spool.name}: has" in done.output
-    spool.write_bytes(kept)
-    scored[0].with_name(scored[0].name[:5] + ".rows").write_bytes(b"{}")
-    done = resumed(small)
-    assert done.exit_code == 2 and "run the same command with --resume" in done.output
-    assert not (small / "x.jsonl").exists()

@@ -101,7 +101,7 @@ def _query(default: Query, typed: Mapping[str, Any]) -> Query:
     values = {name: value for name, value in typed.items() if value is not None}
     if "out" in values and values["out"].name in ("", "-"):
         raise InputError(
-            f"--out {values['out']}: expected the name of a file or new folder, or /dev/stdout"
+            f"--out {values['out']}: expected the name of a file or new folder"
         )
     if "threshold" in values:
         values["threshold"] = read_relevance(values["threshold"])

@@ -183,8 +183,11 @@ def _identity(path: Path) -> tuple[int, int]:
 def _replaceable(path: Path, out: Path) -> bool:
     """Whether an earlier run of ours wrote a file, byte for byte as far as is known."""
     if path == out:
-        unfinished = out.with_name(out.name + ".part.json")
-        if unfinished.exists() and "job" in _object(unfinished):
+        unfinished = (
+            out.with_name(out.name + ".part.json"),
+            out.with_name(out.name + ".shards") / "work.json",
+        )
+        if any("job" in _object(path) for path in unfinished):
             # It existed when that run began, which was allowed to replace it.
             return True
         written_hash = _object(out.with_name(out.name + ".meta.json")).get("sha256")

@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
 from siamese_news.errors import InputError
 from siamese_news.search.histogram import Counted
-from siamese_news.utils.files import GrowingFile, atomic_write, is_stream, json_text
-from siamese_news.utils.records import Count, read_state
+from siamese_news.utils.files import GrowingFile, is_stream, json_text
+from siamese_news.utils.records import Count, read_state, write_state_pieces
 
 _SECONDS = 1.0  # between two records of the progress
 _RECORD = 0.02  # a record that takes longer than this, in seconds, makes records less frequent
@@ -175,12 +176,11 @@ class PartialResults:
         text = json_text({"job": self._job, "progress": progress})
         before, name, after = text.rpartition('"state": "')
         state = memoryview(self.progress.state)
-        with atomic_write(self._state) as stream:
-            stream.write(before + name)
-            for start in range(0, len(state), _PIECE):
-                piece = base64.b64encode(state[start : start + _PIECE])
-                stream.write(piece.decode())
-            stream.write(after)
+        encoded = (
+            base64.b64encode(state[start : start + _PIECE]).decode()
+            for start in range(0, len(state), _PIECE)
+        )
+        write_state_pieces(self._state, chain([before + name], encoded, [after]))
         self._saved = time.monotonic()
         self._took = self._saved - started
 

@@ -16,7 +16,6 @@ import orjson
 from zstandard import ZstdCompressor, ZstdDecompressor
 
 from siamese_news.data.records import Post
-from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.scoring import Content, Scorer
 from siamese_news.search.pool import Pool, Report, Scored, Wanted, Window
@@ -52,17 +51,6 @@ class Spool:
         self._shared = shared
         self._pack = ZstdCompressor(level=_LEVEL).compress
         self._unpack = ZstdDecompressor()
-
-    @classmethod
-    def reopened(cls, path: Path, index: list[list[int]]) -> "Spool":
-        """A shared file that another process finished; InputError if it is missing or too short."""
-        size = path.stat().st_size if path.is_file() else 0
-        if index and size < index[-1][-1]:
-            raise InputError(
-                f"{path}: has {size:,} bytes, expected {index[-1][-1]:,}; it was changed or "
-                "removed: start over with another --out"
-            )
-        return cls(path.open("rb"), index, shared=True)
 
     @property
     def posts(self) -> int:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 # Errors of the system while a file is written.
@@ -96,7 +96,8 @@ def bad_input_exits(hint: str = NOTHING_WRITTEN) -> Iterator[None]:
     except KeyboardInterrupt as error:
         ended = isinstance(error, _Terminated)
         what = "terminated" if ended else "interrupted"
-        typer.echo(f"siamese-news: {what}; {hint}", err=True)
+        with suppress(OSError):  # the terminal is closed
+            typer.echo(f"siamese-news: {what}; {hint}", err=True)
         raise typer.Exit(128 + error.args[0] if ended else 130) from error
     except OSError as error:
         # tempfile names no file if it finds no folder that it can write to.

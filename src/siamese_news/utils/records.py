@@ -1,18 +1,26 @@
-"""JSON values from elsewhere, checked against the type that describes them."""
+"""JSON values from elsewhere, checked against the type that describes them.
+
+The JSON of an unfinished run also has a checksum: its numbers fit each other, and files next to it.
+"""
 
 import json
 import re
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from siamese_news.errors import InputError
+from siamese_news.utils.files import atomic_write, json_text
 
 T = TypeVar("T")
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 """How many, or how many bytes."""
+
+_CHECKSUM = b', "crc32": '
 
 
 def fitting(value: Any, kind: type[T]) -> T:
@@ -39,17 +47,53 @@ def _converted(value: Any, kind: type[T]) -> T:
         # msgspec writes "Expected `int`, got `str` - at `$.settings.budget`".
         what, _, place = str(error).partition(" - at ")
         what = what.replace("`", "")
-        where = re.sub(r"^\$\.?", "", place.strip("`"))
+        # "at `key` in `$.settings`" is about a name in there.
+        where = re.sub(r"^\$\.?", "", place.rpartition("` in `")[2].strip("`"))
         raise ValueError(f"field {where}: {what}" if where else what) from None
 
 
+def write_state(path: Path, value: dict[str, Any]) -> None:
+    """Write the JSON of an unfinished run, whole or not at all, with a checksum."""
+    write_state_pieces(path, [json_text(value)])
+
+
+def write_state_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """`write_state` of an object whose JSON comes in pieces, the last of which is not empty."""
+    checksum = 0
+    with atomic_write(path, "wb") as stream:
+        last = b""
+        for piece in pieces:
+            checksum = zlib.crc32(last, checksum)
+            stream.write(last)
+            last = piece.encode()
+        body = last.removesuffix(b"}")
+        stream.write(body + _CHECKSUM + b"%d}" % zlib.crc32(body, checksum))
+
+
 def read_state(path: Path, kind: type[T], remedy: str) -> T:
-    """The JSON that an unfinished run left in a file, as a value of this type.
+    """What `write_state` wrote to a file, as a value of this type.
 
     Raises:
         InputError: the file is damaged; `remedy` says what to do.
     """
     try:
-        return _converted(json.loads(path.read_bytes()), kind)
+        content = path.read_bytes()
+        body, _, checksum = content.rpartition(_CHECKSUM)
+        if checksum != b"%d}" % zlib.crc32(body):
+            raise ValueError("it differs from its checksum")
+        return _converted(json.loads(content), kind)
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is damaged ({error}); {remedy}") from error
+        raise InputError(
+            f"{path}: is damaged, or of another version ({error}); {remedy}"
+        ) from error
+
+
+def checksum_of(path: Path) -> int:
+    """The CRC-32 of a file; -1 of none."""
+    if not path.is_file():
+        return -1
+    checksum = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum

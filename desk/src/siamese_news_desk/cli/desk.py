@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import socket
 import threading
 import webbrowser
@@ -105,9 +106,17 @@ def _serve(project: "Project", port: int, *, browser: bool) -> None:
                 proxy_headers=False,
                 timeout_graceful_shutdown=2,
             )
+            _end_with_the_terminal()
             uvicorn.Server(config).run(sockets=[listening])
         finally:
             opening.unlink(missing_ok=True)
+
+
+def _end_with_the_terminal() -> None:
+    """Take SIGHUP, of a closed terminal, for SIGTERM, which uvicorn ends at; `nohup` ignores it."""
+    closed = getattr(signal, "SIGHUP", None)
+    if closed is not None and signal.getsignal(closed) != signal.SIG_IGN:
+        signal.signal(closed, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def _listening(port: int) -> socket.socket:

@@ -423,6 +423,7 @@ def generic(fields: Fields) -> Convert:
         for name in (*fields.texts, *fields.ids, *fields.metadata.values())
         if "." in name
     ]
+    placed = {"thread", "channel"} <= fields.metadata.keys()
 
     def convert(record: Record) -> Post | Deleted:
         if dotted or fields.prefixed:
@@ -440,7 +441,11 @@ def generic(fields: Fields) -> Convert:
         if heading and lead:
             lead = text_value(lead, heading)
             text = f"{lead}\n{text}" if text else lead
-        return Post(post_id, text or "", _metadata_of(record, fields, parts))
+        metadata = _metadata_of(record, fields, parts)
+        if placed and "thread" in metadata:
+            if metadata["thread"] == metadata.get("channel"):
+                del metadata["thread"]  # a chat is no conversation
+        return Post(post_id, text or "", metadata)
 
     return convert
 
@@ -501,13 +506,6 @@ def _metadata_of(
         put(metadata, target, metadata.get(name))
     for target, name in fields.metadata.items():
         put(metadata, target, record.get(name))
-    placed = "thread" in fields.metadata and "channel" in fields.metadata
-    if (
-        placed
-        and "thread" in metadata
-        and metadata["thread"] == metadata.get("channel")
-    ):
-        del metadata["thread"]  # a chat is no conversation
     return metadata
 
 

@@ -33,8 +33,8 @@ from siamese_news.search.partial_results import check_job
 from siamese_news.search.records import metadata_text
 from siamese_news.search.scan import Block, Spool, StreamPool, blocks, content_of
 from siamese_news.text.vocabulary import stable_hash
-from siamese_news.utils.files import atomic_write, write_json
-from siamese_news.utils.records import Count, read_state
+from siamese_news.utils.files import atomic_write
+from siamese_news.utils.records import Count, checksum_of, read_state, write_state
 from siamese_news.utils.terminal import counted
 
 T = TypeVar("T")
@@ -50,22 +50,24 @@ class _Work(TypedDict):
 class _ReadPart(TypedDict):
     """The content of ``n.read.json``.
 
-    `blocks` is the index of the spool, `window` the posts outside the dates, without a date and
+    `blocks` is the index of the spool, `checksums` those of the files that were written before,
+    `window` the posts outside the dates, without a date and
     with one, and `sample` has id, text and language of some posts.
     """
 
     blocks: list[list[Count]]
+    checksums: dict[str, int]
     counts: Counts
     window: tuple[Count, Count, Count]
     sample: list[tuple[str, str, str | None]]
 
 
 class _ScoredPart(TypedDict):
-    """The content of ``n.scored.json``: posts scored, and the rows with their bytes."""
+    """The content of ``n.scored.json``: counts of posts and rows, and the checksum of the rows."""
 
     scored: Count
     rows: Count
-    bytes: Count
+    checksum: int
     histogram: Counted
 
 
@@ -93,7 +95,7 @@ class ShardFolder:
         path = self.path / "work.json"
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            write_json(path, {"job": dict(job), "shards": shards})
+            write_state(path, {"job": dict(job), "shards": shards})
         work = read_state(path, _Work, self._remedy)
         check_job(self.path, work["job"], job, "remove the folder to start over")
         self.shards = work["shards"]
@@ -111,6 +113,18 @@ class ShardFolder:
     def read(self, index: int, name: str, kind: type[T]) -> T:
         """A JSON file of part `index`, whose content is of this type."""
         return read_state(self.file(index, name), kind, self._remedy)
+
+    def checksums(self, index: int, *names: str) -> dict[str, int]:
+        """The checksums of files of part `index`."""
+        return {name: checksum_of(self.file(index, name)) for name in names}
+
+    def check(self, index: int, checksums: Mapping[str, int], *names: str) -> None:
+        """Refuse files of part `index` that are not those whose `checksums` were written."""
+        for name, checksum in self.checksums(index, *names).items():
+            if checksum != checksums.get(name):
+                raise InputError(
+                    f"{self.file(index, name)}: is not the file that was written; {self._remedy}"
+                )
 
     def taken(self, index: int) -> list[str]:
         """The ids that come earlier in another part than `index`."""
@@ -186,19 +200,22 @@ def _read(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     _write_bytes(folder.file(index, "observed"), state)
     done = {
         "blocks": spool.index,
+        "checksums": folder.checksums(index, "spool", "ids", "keys.npy", "observed"),
         "counts": asdict(stream.counts),
         "window": [window.outside, window.undated, window.dated],
         "sample": [[p.id, p.text, metadata_text(p, "lang")] for p in pool.sample()],
     }
-    write_json(folder.file(index, "read.json"), done)
+    write_state(folder.file(index, "read.json"), done)
     return f"{counted(stream.counts.read, 'post')} read"
 
 
 def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
     """Write the rows that the query keeps."""
     scorer = _scorer(opened, folder)
-    blocks = folder.read(index, "read.json", _ReadPart)["blocks"]
-    spool = Spool.reopened(folder.file(index, "spool"), blocks)
+    part = folder.read(index, "read.json", _ReadPart)
+    folder.check(index, part["checksums"], "spool")
+    file = folder.file(index, "spool").open("rb")
+    spool = Spool(file, part["blocks"], shared=True)
     counts = ScoreCounts()
     rows = 0
     total = 0
@@ -212,14 +229,32 @@ def _score(opened: OpenQuery, folder: ShardFolder, index: int) -> str:
             rows += len(lines)
             total += len(block.posts)
     spool.close()
-    done = {"scored": total, "rows": rows, "bytes": path.stat().st_size}
-    write_json(folder.file(index, "scored.json"), done | {"histogram": counts.plain()})
+    done = {
+        "scored": total,
+        "rows": rows,
+        "checksum": checksum_of(path),
+        "histogram": counts.plain(),
+    }
+    write_state(folder.file(index, "scored.json"), done)
     return f"{counted(total, 'post')} scored, {rows:,} kept"
 
 
 def _scorer(opened: OpenQuery, folder: ShardFolder) -> Scorer:
     """A scorer with the observations of all parts."""
-    return opened.scorer().restored(folder.pool.read_bytes())
+    content = folder.pool.read_bytes()
+    state = content[:-_CHECKSUM]
+    if content[-_CHECKSUM:] != _checksum(state):
+        raise InputError(
+            f"{folder.pool}: is damaged; remove it, and run the same command with --resume"
+        )
+    return opened.scorer().restored(state)
+
+
+_CHECKSUM = 4  # bytes at the end of the observations of all parts
+
+
+def _checksum(state: bytes) -> bytes:
+    return crc32(state).to_bytes(_CHECKSUM)
 
 
 _TOGETHER = 1 << 22  # hashes of ids, of all parts, that are compared at once
@@ -232,6 +267,9 @@ def merge(
 
     The parts that it returns must be read again first: another part has one of their ids.
     """
+    for index in range(folder.shards):
+        checksums = folder.read(index, "read.json", _ReadPart)["checksums"]
+        folder.check(index, checksums, "ids", "keys.npy", "observed")
     if duplicates := _take_duplicates(folder):
         return duplicates
     counts = _counted(opened, folder)
@@ -246,7 +284,7 @@ def merge(
         if scorer.learned:
             say(scorer.learned)
         state = scorer.state()
-    _write_bytes(folder.pool, state)
+    _write_bytes(folder.pool, state + _checksum(state))
     return []
 
 
@@ -269,9 +307,9 @@ def finish(
             part = folder.read(index, "scored.json", _ScoredPart)
             sample += folder.read(index, "read.json", _ReadPart)["sample"]
             path = folder.file(index, "rows")
-            if not path.exists() or path.stat().st_size != part["bytes"]:
+            if checksum_of(path) != part["checksum"]:
                 raise InputError(
-                    f"{path}: is not the {part['bytes']:,} bytes that were written; remove "
+                    f"{path}: is not the file that was written; remove "
                     f"{folder.file(index, 'scored.json').name} as well and run the same command "
                     "with --resume"
                 )
@@ -355,7 +393,7 @@ def _take_duplicates(folder: ShardFolder) -> list[int]:
         first_texts.setdefault(name, text)
     for index, ids in duplicates.items():
         ids_taken = {"ids": sorted(ids.union(folder.taken(index)))}
-        write_json(folder.file(index, "taken.json"), ids_taken)
+        write_state(folder.file(index, "taken.json"), ids_taken)
         folder.file(index, "read.json").unlink()
     return sorted(duplicates)
 

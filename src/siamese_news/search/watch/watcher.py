@@ -25,8 +25,8 @@ from siamese_news.search.seeds import MILLION
 from siamese_news.search.watch.sources import Batch, Cursor
 from siamese_news.search.watch.window import PostWindow, WindowState
 from siamese_news.utils.exits import ENDING
-from siamese_news.utils.files import GrowingFile, atomic_write, json_text
-from siamese_news.utils.records import Count, read_state
+from siamese_news.utils.files import GrowingFile
+from siamese_news.utils.records import Count, read_state, write_state
 from siamese_news.utils.terminal import counted
 
 _COMMIT = 1.0  # seconds
@@ -164,8 +164,7 @@ class Watch:
             "sizes": {name: file.size for name, file in self._files.items()},
             "window": self.window.plain(),
         }
-        with atomic_write(self._path) as stream:
-            stream.write(json_text(saved))
+        write_state(self._path, saved)
         self.window.tidy()
         self._committed = time.monotonic()
 
