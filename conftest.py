@@ -24,8 +24,11 @@ hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("repeatable")
 
-# What a shell runs in the background ignores Ctrl-C, and so would every process that a test starts.
+# What a shell runs in the background ignores Ctrl-C, and what nohup runs SIGHUP; so would every
+# process that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_configure(config: pytest.Config) -> None:

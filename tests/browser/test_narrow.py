@@ -14,6 +14,7 @@ _EDGES = """() => [...document.querySelectorAll('.descent:not(.wide) th, main > 
 @pytest.fixture(scope="module")
 def certified(tmp_path_factory):
     """A page with a certificate, whose sets have four digits."""
+    pytest.importorskip("siamese_news_desk")
     for served, truth, folder in begun(tmp_path_factory.mktemp("page"), 1100, 300):
         served.json(
             "/api/plan", {"precision": ".8 .9", "confidence": ".95", "budget": 60}

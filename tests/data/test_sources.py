@@ -6,13 +6,13 @@ import torch
 from omegaconf import OmegaConf
 from tests.composed import option
 
-import siamese_news
+import siamese_news.conf
 from siamese_news.data.collate import GroupDataset, collate, pad
 from siamese_news.data.sources import evaluation_set, open_source
 from siamese_news.errors import InputError
 from siamese_news.training.datamodule import check_options, data_options, training_set
 
-CONF = Path(siamese_news.__file__).parents[2] / "conf" / "data"
+CONF = Path(siamese_news.conf.__file__).parent / "data"
 FILES = sorted(CONF.glob("*.yaml"))
 
 
