@@ -1,5 +1,6 @@
 """A signal ends a command wherever it comes."""
 
+import errno
 import os
 import signal
 import time
@@ -34,6 +35,17 @@ def test_a_signal_that_comes_where_exceptions_are_ignored_counts(number, code, c
         raise AssertionError("the signal was ignored")
     assert ended.value.exit_code == code
     assert "nothing was written" in capsys.readouterr().err
+
+
+def test_a_closed_terminal_takes_no_message_and_the_code_stays(monkeypatch):
+    def closed(*_, **__):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(typer, "echo", closed)
+    with pytest.raises(typer.Exit) as ended, bad_input_exits():
+        os.kill(os.getpid(), signal.SIGHUP)
+        time.sleep(10)
+    assert ended.value.exit_code == 129
 
 
 def test_an_ignored_signal_stays_ignored():

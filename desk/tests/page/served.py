@@ -97,9 +97,9 @@ class Served:
         self.process.kill()
         self._close()
 
-    def end(self) -> int:
-        """As Ctrl-C does; the exit code."""
-        os.kill(self.process.pid, signal.SIGINT)
+    def end(self, number: int = signal.SIGINT) -> int:
+        """As Ctrl-C or another signal does; the exit code."""
+        os.kill(self.process.pid, number)
         return self._close()
 
     def said(self) -> str:
