@@ -17,22 +17,30 @@ from siamese_news.data.readers import open_posts
 from siamese_news.search.searcher import Searcher
 
 STORIES = Path(siamese_news.data.__file__).parent / "stories"
-POSTS = STORIES / "corpus.jsonl"
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory):
+    """Every third post that ships: each command scores all of them for each of its seeds."""
+    file = tmp_path_factory.mktemp("pool") / "posts.jsonl"
+    lines = (STORIES / "corpus.jsonl").read_text(encoding="utf-8").splitlines(True)
+    file.write_text("".join(lines[::3]), encoding="utf-8")
+    return file
 
 
 @pytest.fixture(scope="module")
 def seeds(tmp_path_factory):
-    """A file a seed: two dozen articles, one of no word, and one that shares none with the pool."""
+    """A file a seed: eight articles, one of no word, and one that shares none with the pool."""
     folder = tmp_path_factory.mktemp("seeds")
-    for article in read_articles([str(STORIES / "queries.jsonl")])[::2]:
+    for article in read_articles([str(STORIES / "queries.jsonl")])[::6]:
         (folder / f"{article.id}.txt").write_text(f"{article.title}\n\n{article.text}")
     (folder / "zz-none.txt").write_text("... !!! ...")
     (folder / "zz-other.txt").write_text("Xylophon qwertzig\n\nUlkig brabbelt yps.")
     return sorted(folder.glob("*.txt"))
 
 
-def ranked(out, files, *options):
-    command = ["rank", "--posts", POSTS, "--out", out, "--top", "100000", *options]
+def ranked(out, files, pool, *options):
+    command = ["rank", "--posts", pool, "--out", out, "--top", "100000", *options]
     done = process(*command, "--articles", *files)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in out.read_text().splitlines()]
@@ -48,19 +56,19 @@ def same(one, other, seed):
     assert one[seed] == pytest.approx(other[seed], abs=5e-6)
 
 
-def test_without_rivals_other_seeds_change_nothing(seeds, tmp_path):
-    whole, meta, said = ranked(tmp_path / "whole.jsonl", seeds, "--no-rivals")
+def test_without_rivals_other_seeds_change_nothing(seeds, pool, tmp_path):
+    whole, meta, said = ranked(tmp_path / "whole.jsonl", seeds, pool, "--no-rivals")
     assert len(whole) == len(seeds)
     assert set(meta["about"]) == set(whole)
     assert "(--about)" in said
     assert "a list for each seed, each by itself; --one-story makes one list" in said
     some = [seeds[-1], seeds[3], seeds[0]]
-    few, few_meta, _ = ranked(tmp_path / "few.jsonl", some, "--no-rivals")
+    few, few_meta, _ = ranked(tmp_path / "few.jsonl", some, pool, "--no-rivals")
     for file in some:
         same(few, whole, file.stem)
         assert few_meta["about"][file.stem] == meta["about"][file.stem]
     # … and the same from Python, one seed alone.
-    articles, posts = read_articles([str(seeds[3])]), list(open_posts([str(POSTS)]))
+    articles, posts = read_articles([str(seeds[3])]), list(open_posts([str(pool)]))
     records = Searcher().rank(articles, posts, top=len(posts))
     same(
         {seeds[3].stem: {r["post_id"]: r["score"] for r in records}},
@@ -71,9 +79,9 @@ def test_without_rivals_other_seeds_change_nothing(seeds, tmp_path):
     assert set(whole["zz-none"].values()) == {0.0}
 
 
-def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
-    plain = ranked(tmp_path / "plain.jsonl", seeds, "--no-rivals")[0]
-    apart, meta, said = ranked(tmp_path / "apart.jsonl", seeds, "--distinct")
+def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, pool, tmp_path):
+    plain = ranked(tmp_path / "plain.jsonl", seeds, pool, "--no-rivals")[0]
+    apart, meta, said = ranked(tmp_path / "apart.jsonl", seeds, pool, "--distinct")
     assert "--distinct" in meta["command"] and "a list for each seed" not in said
     for post in plain[seeds[0].stem]:
         best = max(own[post] for own in plain.values())
@@ -81,7 +89,7 @@ def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
             expected = own[post] ** 2 / best if own[post] > 0 else own[post]
             assert apart[seed][post] == pytest.approx(expected, abs=5e-6)
     articles = read_articles([str(f) for f in seeds])
-    posts = list(open_posts([str(POSTS)]))
+    posts = list(open_posts([str(pool)]))
     found = Searcher().rank(articles, posts, top=len(posts), distinct=True)
     mine = {
         row["post_id"]: row["score"]
@@ -91,19 +99,19 @@ def test_distinct_seeds_share_posts_by_how_well_they_fit(seeds, tmp_path):
     same({seeds[3].stem: mine}, apart, seeds[3].stem)
 
 
-def test_what_is_asked_for_is_said_and_counts(seeds, tmp_path):
+def test_what_is_asked_for_is_said_and_counts(seeds, pool, tmp_path):
     runs = {
-        about: ranked(tmp_path / f"{about}.jsonl", seeds[:2], "--about", about)
+        about: ranked(tmp_path / f"{about}.jsonl", seeds[:2], pool, "--about", about)
         for about in ("event", "article")
     }
     for about, (_, meta, said) in runs.items():
         assert set(meta["about"].values()) == {about}
         assert ("event" if about == "event" else "very article") in said
     assert runs["event"][0] != runs["article"][0]
-    one = ranked(tmp_path / "one.jsonl", seeds[:2], "--one-story")[1]
+    one = ranked(tmp_path / "one.jsonl", seeds[:2], pool, "--one-story")[1]
     assert set(one["about"].values()) == {"event"}
     plain = ranked(
-        tmp_path / "plain.jsonl", seeds[:2], "--no-smooth", "--about", "event"
+        tmp_path / "plain.jsonl", seeds[:2], pool, "--no-smooth", "--about", "event"
     )[0]
     assert plain != runs["event"][0]
 
@@ -171,7 +179,7 @@ def test_filter_takes_the_event_and_rank_what_the_pool_suggests(tmp_path):
 
 
 @pytest.mark.parametrize("dies", [2, 5, 9])
-def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
+def test_a_filter_goes_on_to_the_same_bytes(seeds, pool, tmp_path, monkeypatch, dies):
     """Wherever it stops: while the pool is observed, or while it is scored."""
     from siamese_news.scoring.mixture import MixturePass, MixtureScorer
     from siamese_news.search import scan
@@ -183,7 +191,7 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
         files = [
             argument for file in seeds[:2] for argument in ("--articles", str(file))
         ]
-        arguments = ["filter", *files, "--posts", str(POSTS), "--min-score", "0.05"]
+        arguments = ["filter", *files, "--posts", str(pool), "--min-score", "0.05"]
         return CliRunner().invoke(
             app, [*arguments, "--out", str(tmp_path / out), *options]
         )
@@ -208,8 +216,8 @@ def test_a_filter_goes_on_to_the_same_bytes(seeds, tmp_path, monkeypatch, dies):
     assert (tmp_path / "whole.jsonl").read_bytes()
 
 
-def test_an_explanation_names_the_neighbors(seeds, tmp_path):
-    scores, _, _ = ranked(tmp_path / "rank.jsonl", seeds[:1])
+def test_an_explanation_names_the_neighbors(seeds, pool, tmp_path):
+    scores, _, _ = ranked(tmp_path / "rank.jsonl", seeds[:1], pool)
     (list_,) = scores.values()
     best = max(list_, key=list_.get)
     arguments = [
@@ -217,7 +225,7 @@ def test_an_explanation_names_the_neighbors(seeds, tmp_path):
         "--articles",
         str(seeds[0]),
         "--posts",
-        str(POSTS),
+        str(pool),
         "--post",
         best,
     ]
@@ -253,7 +261,7 @@ points in the tie-break. Her coach said that the new racket and a winter in the 
 game. She moves up to place twelve of the ranking and plays in Cincinnati next week. """
 
 
-def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
+def test_a_seed_of_another_story_and_a_stub_get_a_remark(pool, tmp_path):
     for name, text in (("one", FLOOD), ("two", AFTER), ("three", OTHER)):
         (tmp_path / f"{name}.txt").write_text(f"{text.split('.')[0]}\n\n{text * 2}")
     (tmp_path / "stub.txt").write_text(
@@ -267,7 +275,7 @@ def test_a_seed_of_another_story_and_a_stub_get_a_remark(tmp_path):
             "--articles",
             *(tmp_path / f"{name}.txt" for name in names),
             "--posts",
-            POSTS,
+            pool,
         ]
         done = process(command, *files, "--out", out, *options)
         assert done.returncode == 0, done.stderr

@@ -122,30 +122,41 @@ def test_every_character_is_a_blank_or_part_of_a_chunk_as_in_python():
     assert "".join(pieces[2:]) == "".join(f"0{character}" for character in letters)
 
 
+SIGNS = [chr(code) for code in range(128) if not chr(code).isspace()]
+PAIRS = [left + right for left in SIGNS for right in SIGNS]
+# One of each kind that the loop tells apart, and those that belong to links or to names.
+TELLING_SIGNS = "aZ0_@#&-'.,:!/?\x00"
+TELLING_PAIRS = [left + right for left in TELLING_SIGNS for right in TELLING_SIGNS]
+# Those before which every pair of signs is tried, then more of each shape.
+STEMS = ["word", "@name", "https://t.co/a"]
+MORE_STEMS = [
+    *("", "Mr", "dec", "Trump", "u", "@a_1", "@", "so" + "o" * 9),
+    *("http:", "https:", "httpx:", "http://"),
+]
+TOKENIZERS = [
+    Tokenizer(words=WORDS),
+    Tokenizer(),
+    Tokenizer(mentions="mark", urls="keep"),
+]
+
+
+def check_shapes(tokenizer, stems, ends):
+    table, reference = both(tokenizer)
+    call = [f"{stem}{end}" for stem in stems for end in ends]
+    check_same(table.of(call, LONGEST), reference.of(call, LONGEST))
+
+
 def test_the_shapes_that_it_takes_apart_are_those_of_the_tokenizer():
-    signs = [chr(code) for code in range(128) if not chr(code).isspace()]
-    ends = [left + right for left in signs for right in signs] + signs
-    stems = [
-        "",
-        "word",
-        "Mr",
-        "dec",
-        "Trump",
-        "u",
-        "@name",
-        "@a_1",
-        "@",
-        "so" + "o" * 9,
-    ]
-    links = ["http:", "https:", "https://t.co/a", "httpx:", "http://"]
-    for tokenizer in (
-        Tokenizer(words=WORDS),
-        Tokenizer(),
-        Tokenizer(mentions="mark", urls="keep"),
-    ):
-        table, reference = both(tokenizer)
-        call = [f"{stem}{end}" for stem in [*stems, *links] for end in ends]
-        check_same(table.of(call, LONGEST), reference.of(call, LONGEST))
+    check_shapes(TOKENIZERS[0], STEMS, [*PAIRS, *SIGNS])
+    check_shapes(TOKENIZERS[0], MORE_STEMS, [*TELLING_PAIRS, *SIGNS])
+    for tokenizer in TOKENIZERS[1:]:
+        check_shapes(tokenizer, [*STEMS, *MORE_STEMS], [*TELLING_PAIRS, *SIGNS])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(TOKENIZERS)))
+def test_every_pair_of_signs_after_every_stem_is_as_in_the_tokenizer(number):
+    check_shapes(TOKENIZERS[number], [*STEMS, *MORE_STEMS], [*PAIRS, *SIGNS])
 
 
 def test_keys_that_collide_cost_memory_at_most():
