@@ -12,9 +12,8 @@ import hypothesis
 import pytest
 import typer.testing
 from hypothesis.internal.conjecture import providers
-from tests.bundled import model_of
+from tests import bundled
 
-from siamese_news.model import loading
 from siamese_news.utils import provenance
 
 # No test is timed: how long an example takes depends on what else the machine does. The examples
@@ -69,12 +68,14 @@ def _folder(variable: str) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def once():
-    """What each command of a process would make anew: their tree, the revision, the model."""
+    """What each command would make anew: their tree, the revision, the model, the files of conf/."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             typer.testing, "_get_command", functools.cache(typer.main.get_command)
         )
-        patch.setattr(loading, "model_of", model_of)
+        bundled.read_once(patch)
+        # What a test writes need not outlive the machine; each call waits for the disk.
+        patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
         yield
 

@@ -334,23 +334,21 @@ def test_the_detector_says_what_that_of_its_package_says(monkeypatch, tmp_path):
     texts = [*stories, *(text[:30] for text in stories), "12:30", ""]
     wanted = [package.classify(text) for text in texts]
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path))
-    load = languages._detector.__wrapped__
-    assert [load().classify(text) for text in texts] == wanted
+
+    def classified():
+        detector = languages._detector.__wrapped__()
+        return [detector.classify(text) for text in texts]
+
+    assert classified() == wanted
     kept = list(tmp_path.rglob("*.npz"))
     with monkeypatch.context() as patch:
         patch.setattr(LanguageIdentifier, "from_model_file", None)
-        assert [load().classify(text) for text in texts] == wanted, "not from the cache"
+        assert classified() == wanted, "not from the cache"
     for size in (100, 0):
         kept[0].write_bytes(kept[0].read_bytes()[:size])
-        assert [load().classify(text) for text in texts] == wanted, (
-            "half a file was read"
-        )
+        assert classified() == wanted, "half a file was read"
         with monkeypatch.context() as patch:
             patch.setattr(LanguageIdentifier, "from_model_file", None)
-            assert load().classify(texts[0]) == wanted[0], (
-                "the damaged file is still there"
-            )
+            assert classified() == wanted, "the damaged file is still there"
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", "/dev/null/nowhere")
-    assert [load().classify(text) for text in texts] == wanted, (
-        "no cache can be written to"
-    )
+    assert classified() == wanted, "no cache can be written to"

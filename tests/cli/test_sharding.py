@@ -129,10 +129,10 @@ def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
     root = tmp_path_factory.mktemp("cut")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "open_named", cache(loading.open_named))
-        patch.setattr(rows, "_STRETCH", 500)
+        patch.setattr(rows, "_STRETCH", 300)
         patch.setattr(rows, "_ROWS", 7)
-        patch.setattr(scan, "BLOCK", 50)
-        corpus(root / "posts", seed, 240)
+        patch.setattr(scan, "BLOCK", 30)
+        corpus(root / "posts", seed, 120)
         options = [
             *options,
             *(["--after", "2020-01-05", "--dated-only"] if dated else []),

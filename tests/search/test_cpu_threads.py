@@ -18,7 +18,10 @@ print(json.dumps([torch.get_num_threads(), blas]))
 """
 
 
-@pytest.mark.parametrize(("asked", "of_torch"), [(None, 3), (1, 1), (2, 2)])
+@pytest.mark.parametrize(
+    ("asked", "of_torch"),
+    [(None, 3), pytest.param(1, 1, marks=pytest.mark.slow), (2, 2)],
+)
 def test_products_of_numpy_take_one_thread_and_torch_what_is_asked_for(asked, of_torch):
     done = subprocess.run(
         [sys.executable, "-c", SAYS, json.dumps(asked)],

@@ -132,18 +132,26 @@ def fit(model, module, folder, *, resume=None, validate=False, limit=1.0, when="
         pass
 
 
+# (what makes up a batch, options of `fit`)
+RESUMED = [
+    ("articles", {"limit": 3}),
+    ("pairs", {}),
+    ("articles", {}),
+    ("articles", {"validate": True}),
+    ("articles", {"when": "epoch", "validate": True}),
+    ("articles", {"when": "train_end", "validate": True}),
+    ("pairs", {"when": "epoch"}),
+]
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize(
-    ("kind", "options"),
+    ("kind", "options", "workers"),
     [
-        ("articles", {}),
-        ("pairs", {}),
-        ("articles", {"validate": True}),
-        ("articles", {"limit": 3}),
-        ("articles", {"when": "epoch", "validate": True}),
-        ("articles", {"when": "train_end", "validate": True}),
-        ("pairs", {"when": "epoch"}),
+        *((*case, 0) for case in RESUMED),
+        *((*case, 1) for case in RESUMED[:2]),
+        # Each of its fits starts processes.
+        *(pytest.param(*case, 1, marks=pytest.mark.slow) for case in RESUMED[2:]),
     ],
 )
 def test_a_run_resumes_with_the_next_batch(data, tmp_path, kind, options, workers):

@@ -39,7 +39,7 @@ sys.meta_path.insert(0, Block())
 
 
 def slow(*values):
-    """A case that starts torch, for the tests of all."""
+    """A further case, or one that starts torch, for the tests of all."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
@@ -86,11 +86,11 @@ def without(tmp_path):
     ("blocked", "command"),
     [
         ("pyarrow", "rank --articles a.txt --posts p.jsonl --out new/found.parquet"),
-        (
+        slow(
             "zstandard",
             "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv",
         ),
-        (
+        slow(
             "ray",
             "filter --articles a.txt --posts p.jsonl --min-score 0 --out new/a.csv --engine ray",
         ),
@@ -303,7 +303,7 @@ def test_records_and_encoders_need_no_extra(without, names):
         ),
         slow("rich", ["keywords", "--results", "r.jsonl", "--posts", "p.jsonl"]),
         ("jinja2", ["report", "--results", "r.jsonl", "--out", "r.html"]),
-        ("orjson", ["doctor", "p.jsonl"]),
+        slow("orjson", ["doctor", "p.jsonl"]),
     ],
 )
 def test_a_command_says_what_is_missing(without, files, blocked, arguments):
@@ -330,7 +330,7 @@ def test_a_command_says_what_is_missing(without, files, blocked, arguments):
             "learn",
             ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"],
         ),
-        (
+        slow(
             "pyarrow",
             "parquet",
             ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--out", "p.parquet"],
@@ -507,10 +507,16 @@ PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the s
             "trafilatura",
             ["rank", "--articles", "a.html", "--posts", "p.jsonl"],
         ),
-        ("pypdf", "pypdf", ["rank", "--articles", "a.pdf", "--posts", "p.jsonl"]),
-        ("docx", "python-docx", ["rank", "--articles", "a.docx", "--posts", "p.jsonl"]),
-        ("openpyxl", "openpyxl", ["rank", "--articles", "a.txt", "--posts", "p.xlsx"]),
-        (
+        slow("pypdf", "pypdf", ["rank", "--articles", "a.pdf", "--posts", "p.jsonl"]),
+        slow(
+            "docx",
+            "python-docx",
+            ["rank", "--articles", "a.docx", "--posts", "p.jsonl"],
+        ),
+        slow(
+            "openpyxl", "openpyxl", ["rank", "--articles", "a.txt", "--posts", "p.xlsx"]
+        ),
+        slow(
             "pyarrow",
             "pyarrow",
             ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--out", "p.parquet"],
@@ -524,7 +530,7 @@ PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the s
             *("uvicorn", "uvicorn", ["desk", "--project", "p", "--no-browser"]),
             marks=needs_desk,
         ),
-        (
+        slow(
             "websockets",
             "websockets",
             [

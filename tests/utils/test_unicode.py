@@ -163,8 +163,8 @@ OTHERS = (
 @pytest.mark.parametrize(
     "runs",
     [
-        MARKS_OF_SCRIPTS[:3],
-        pytest.param(MARKS_OF_SCRIPTS[3:] + OTHERS, marks=pytest.mark.slow),
+        MARKS_OF_SCRIPTS[:2],
+        pytest.param(MARKS_OF_SCRIPTS[2:] + OTHERS, marks=pytest.mark.slow),
     ],
 )
 def test_no_text_takes_quadratic_time(runs):
