@@ -10,11 +10,17 @@ import time
 import pexpect
 import pytest
 from sheet_commands import certificate, rows_of, run, scored, start
+from tests.commands import OnTerminal
 
 from siamese_news_desk.decide.plan.files import seal_of
 
 
-def spawn(folder, *arguments):
+def begin(folder, *arguments):
+    return OnTerminal("annotate", *arguments, folder=folder)
+
+
+def begin_anew(folder, *arguments):
+    """In a new Python, for tests about signals."""
     child = pexpect.spawn(
         sys.executable,
         ["-m", "siamese_news", "annotate", *map(str, arguments)],
@@ -65,7 +71,7 @@ def test_keys_undo_skip_note_and_going_on(pool):
         "--criteria",
         "about the flood",
     )
-    child = spawn(folder, *arguments)
+    child = begin(folder, *arguments)
     child.expect("Relevant: about the flood")
     assert posted(child) == "p0"
     press(child, "n")
@@ -85,12 +91,12 @@ def test_keys_undo_skip_note_and_going_on(pool):
     press(child, "q")
     child.expect(pexpect.EOF)
     child.close()
-    assert child.exitstatus == 0
+    assert child.process.exitcode == 0
     rows = said(folder)
     assert [row.get("label") for row in rows[1:]] == ["no", None, "yes", "skip"]
     assert rows[3]["note"] == "not sure"
     # The plan is kept, and so is the place.
-    child = spawn(folder, *arguments)
+    child = begin(folder, *arguments)
     assert posted(child) == "p2"
     for number in (3, 4, 5):
         press(child, "y")
@@ -112,7 +118,7 @@ def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(
     pool, key, status, words
 ):
     folder, _ = pool
-    child = spawn(
+    child = begin_anew(
         folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl"
     )
     assert posted(child) == "p0"
@@ -131,7 +137,7 @@ def test_arrows_and_pasted_text_are_no_labels_and_control_keys_end(
 
 def test_a_terminal_that_is_closed_ends_the_command(pool):
     folder, _ = pool
-    child = spawn(
+    child = begin_anew(
         folder, "--results", "scored.jsonl", "--find", "5", "--labels", "mine.jsonl"
     )
     posted(child)
@@ -180,7 +186,7 @@ def test_two_people_with_one_plan_do_not_overwrite_what_the_other_drew(pool):
     (folder / "sheet.csv").unlink()
     names = ("ana", "ben")
     children = [
-        spawn(folder, "--plan", "sheet.plan.json", "--labels", f"{name}.jsonl")
+        begin(folder, "--plan", "sheet.plan.json", "--labels", f"{name}.jsonl")
         for name in names
     ]
     given = {}
@@ -204,7 +210,7 @@ def test_two_people_with_one_plan_do_not_overwrite_what_the_other_drew(pool):
 def test_a_file_of_labels_that_is_open_twice_loses_none(pool):
     folder, _ = pool
     arguments = ("--results", "scored.jsonl", "--find", "50", "--labels", "mine.jsonl")
-    first, second = (spawn(folder, *arguments) for _ in range(2))
+    first, second = (begin(folder, *arguments) for _ in range(2))
     for child in (first, second):
         assert posted(child) == "p0"
     press(first, "y")
@@ -223,16 +229,16 @@ def test_a_file_of_labels_that_is_open_twice_loses_none(pool):
 def test_killed_in_the_middle_nothing_is_lost(pool):
     folder, _ = pool
     arguments = ("--results", "scored.jsonl", "--find", "50", "--labels", "mine.jsonl")
-    child = spawn(folder, *arguments)
+    child = begin(folder, *arguments)
     for _ in range(3):
         posted(child)
         press(child, "y")
     posted(child)
-    child.kill(9)
+    child.process.kill()
     child.close()
     with (folder / "mine.jsonl").open("a") as stream:
         stream.write('{"key": "half a li')  # as a full disk may leave it
-    child = spawn(folder, *arguments)
+    child = begin(folder, *arguments)
     assert posted(child) == "p3"
     press(child, "q")
     child.expect(pexpect.EOF)
@@ -243,7 +249,7 @@ def test_labels_for_a_certificate_one_at_a_time(pool):
     folder, _ = pool
     relevant = scored(folder / "scored.jsonl")
     start(folder, "--budget", "30", "--criteria", "the story")
-    child = spawn(folder, "--plan", "sheet.plan.json", "--labels", "mine.jsonl")
+    child = begin(folder, "--plan", "sheet.plan.json", "--labels", "mine.jsonl")
     count = 0
     while True:
         place = child.expect([r"text (\d+)\r\n", "done; now: siamese-news certify"])
@@ -316,7 +322,7 @@ def test_a_recall_ends_with_a_sentence_and_a_sealed_file(pool):
     folder, _ = pool
     relevant = scored(folder / "scored.jsonl", size=400, cut=150)
     options = ("--recall", ".8", "--positives", "40", "--confidence", ".9")
-    child = spawn(
+    child = begin(
         folder, "--results", "scored.jsonl", "--labels", "mine.jsonl", *options
     )
     shown, labeled = "", 0
@@ -395,7 +401,7 @@ def test_recall_in_a_learned_order_goes_on_where_it_was(pool):
         "--rule",
         "learn-first",
     )
-    child = spawn(folder, *arguments)
+    child = begin(folder, *arguments)
     asked = []
     while True:
         place = child.expect([r"text (\d+)\r\n", "done: the goal is reached"])
@@ -404,9 +410,9 @@ def test_recall_in_a_learned_order_goes_on_where_it_was(pool):
         post = f"p{child.match.group(1)}"
         child.expect(r"\[q\] stop")
         if len(asked) == 60 and asked[-1] != "killed":
-            child.kill(9)
+            child.process.kill()
             child.close()
-            child = spawn(folder, *arguments)
+            child = begin(folder, *arguments)
             asked.append("killed")
             continue
         asked.append(post)
@@ -442,7 +448,7 @@ def test_a_person_is_asked_once_for_a_text(pool, rule):
     relevant = scored(
         folder / "scored.jsonl", size=300, cut=150, text=lambda n: f"text {n // 3} "
     )
-    child = spawn(
+    child = begin(
         folder,
         *("--results", "scored.jsonl", "--labels", "mine.jsonl", "--recall", ".8"),
         *("--rule", rule, "--positives", "20"),
@@ -569,7 +575,7 @@ def test_a_certificate_and_other_goals_from_the_same_labels(pool):
         "--seed",
         "1",
     )
-    child = spawn(folder, *arguments)
+    child = begin(folder, *arguments)
     asked = []
     while True:
         place = child.expect([r"text (\d+)\r\n", "done; now: siamese-news certify"])
