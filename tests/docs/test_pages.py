@@ -71,10 +71,10 @@ def test_python_code_prints_what_it_says(block, monkeypatch):
 
 
 def test_the_lines_that_train_run_as_printed(tmp_path, monkeypatch):
-    """With two batches an epoch."""
+    """With one batch an epoch."""
     import pytorch_lightning as pl
 
-    short = functools.partial(pl.Trainer, limit_train_batches=2)
+    short = functools.partial(pl.Trainer, limit_train_batches=1)
     monkeypatch.setattr(pl, "Trainer", short)
     assert {"README.md", "docs/library.md", "docs/train.md"} <= set(TRAINING)
     (block,) = set(TRAINING.values())  # the same lines wherever they are shown

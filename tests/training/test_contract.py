@@ -153,8 +153,18 @@ def test_a_run_continues_from_its_checkpoint(folder, tmp_path, name):
         torch.testing.assert_close(rest.state_dict()[key], value)
 
 
-@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true", "64-true"])
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        *((name, "bf16-mixed") for name in SMALL),
+        *(("star", precision) for precision in ("bf16-true", "64-true")),
+        *(
+            pytest.param(name, precision, marks=pytest.mark.slow)
+            for name in ("gru", "two_head_bag")
+            for precision in ("bf16-true", "64-true")
+        ),
+    ],
+)
 def test_precisions(folder, tmp_path, name, precision):
     module = module_of(folder, name)
     trainer = trainer_of(
@@ -180,7 +190,7 @@ def test_overfitting_repeats_its_batches_and_brings_the_loss_down(
         def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
             losses.append((batch["post_ids"].tolist(), float(outputs["loss"])))
 
-    options = {"overfit_batches": 1, "max_epochs": 15, "enable_checkpointing": False}
+    options = {"overfit_batches": 1, "max_epochs": 8, "enable_checkpointing": False}
     trainer_of(tmp_path, callbacks=[Losses()], **options).fit(
         module, datamodule=data_of(folder)
     )
