@@ -66,7 +66,7 @@ def test_labels_by_keyboard_survive_and_no_tab_overwrites_another(
     assert again.end() in (0, 130)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.slow)])
 def test_the_curve_of_found_posts_follows_the_labels(tmp_path, serve, open_page, width):
     truth = found_before(tmp_path / "storm")
     served = serve(tmp_path / "storm")

@@ -26,7 +26,12 @@ TEXTS = {
     for path in (*PAGES, *ROOT.glob("*.md"), *(ROOT / "benchmarks").glob("*.md"))
 }
 PYTHON = [
-    pytest.param(block, id=f"{path.stem}-{number}")
+    pytest.param(
+        block,
+        id=f"{path.stem}-{number}",
+        # The main case of an export is in tests/encoders/test_torch_modules.py.
+        marks=pytest.mark.slow if "torch.export" in block else (),
+    )
     for path in PAGES
     if path.stem != "tutorial"  # has tests of its own
     for number, block in enumerate(

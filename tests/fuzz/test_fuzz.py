@@ -34,7 +34,7 @@ def changed(draw, target):
 
 @pytest.mark.parametrize("target", INSTALLED)
 def test_changed_bytes_are_refused_or_read(target):
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
     @given(changed(target))
     def run(data):
         TARGETS[target](data)

@@ -154,7 +154,7 @@ def test_the_comparison_is_by_article(shipped):
     assert not same.better
 
 
-@pytest.mark.parametrize("better", [True, False])
+@pytest.mark.parametrize("better", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_what_decides_is_neither_trained_on_nor_reported(
     shipped, tmp_path, monkeypatch, better
 ):

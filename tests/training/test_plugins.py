@@ -64,6 +64,12 @@ def installed(page, tmp_path):
     return target
 
 
+@pytest.fixture(scope="module")
+def toots(tmp_path_factory):
+    """The folder with the package of a reader, installed once."""
+    return installed(DOCS / "add-a-reader.md", tmp_path_factory.mktemp("toots"))
+
+
 @pytest.mark.slow
 def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(
     tmp_path,
@@ -118,13 +124,12 @@ def test_an_encoder_of_another_package_trains_and_its_model_says_what_it_needs(
     assert "encoder=max: does not exist; expected one of" in wrong
 
 
-def test_a_format_of_another_package_is_detected(tmp_path):
-    package = installed(DOCS / "add-a-reader.md", tmp_path)
+def test_a_format_of_another_package_is_detected(toots, tmp_path):
     (tmp_path / "toots.csv").write_text(
         "Toot Id,Body,Posted\n109,The river,2024-05-02\n"
     )
     doctor = ["-m", "siamese_news", "doctor", "toots.csv"]
-    said = run(*doctor, path=package, cwd=tmp_path)
+    said = run(*doctor, path=toots, cwd=tmp_path)
     assert "toots.csv: Toot export" in said and "109 | The river" in said
     assert "Toot export" not in run(*doctor, path=None, cwd=tmp_path, code=2)
 
@@ -241,8 +246,8 @@ def test_a_reranker_of_another_package_trains_and_ranks(
     assert f"run pip install {name}" in missing
 
 
-def test_a_package_that_cannot_be_imported_is_named(tmp_path):
-    package = installed(DOCS / "add-a-reader.md", tmp_path)
+def test_a_package_that_cannot_be_imported_is_named(toots, tmp_path):
+    package = Path(shutil.copytree(toots, tmp_path / "installed"))
     (package / "toot_reader.py").write_text("import a_thing_that_is_gone\n")
     said = run(
         "-m",

@@ -16,13 +16,15 @@ OPTIONS = [
     ["--one-story", "--aggregate", "mean", "--no-smooth"],
     ["--one-story", "--aggregate", "max", "--dedupe"],
     ["--about", "event", "--no-expand", "--top", "3"],
+    ["--distinct", "--top", "40"],
+    ["--fusion", "vectors"],
+    ["--after", "2020-01-10", "--dated-only"],
+]
+MORE_OPTIONS = [
     ["--top", "2000", "--author", "--ids-only"],
     ["--about", "article"],
-    ["--distinct", "--top", "40"],
     ["--fusion", "words", "--about", "event"],
-    ["--fusion", "vectors"],
     ["--about", "event", "--after", "2020-01-10", "--before", "2020-01-20"],
-    ["--after", "2020-01-10", "--dated-only"],
 ]
 
 
@@ -41,7 +43,14 @@ def both(pool, command, *options, name="posts"):
     return rows_of(pool / "b.jsonl"), done
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *OPTIONS,
+        *(pytest.param(options, marks=pytest.mark.slow) for options in MORE_OPTIONS),
+    ],
+    ids=" ".join,
+)
 def test_rank_is_the_same(pool, options):
     rows, _ = both(pool, "rank", *seeds(pool), *options)
     assert rows
