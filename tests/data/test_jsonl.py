@@ -233,7 +233,7 @@ records = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     content=st.binary(max_size=200) | st.lists(records, max_size=3),
     ascii_only=st.booleans(),

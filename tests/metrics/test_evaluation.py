@@ -50,7 +50,7 @@ def cases(draw):
     return scores, article_ids, post_ids, qrels, matrix >= 1, bounds
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_every_figure_equals_its_definition(case):
     scores, article_ids, post_ids, qrels, relevant, bounds = case

@@ -10,7 +10,9 @@ from siamese_news.errors import InputError
 SHARED = Setting("shared", (0, 1))
 
 
-@pytest.mark.parametrize("data", ["shared", "stories"])
+@pytest.mark.parametrize(
+    "data", ["shared", pytest.param("stories", marks=pytest.mark.slow)]
+)
 def test_the_encoders_differ_in_encoder_alone(data):
     setting = Setting(data, (0,))
     for split in sweep.splits(setting):

@@ -95,7 +95,7 @@ mixed = st.lists(
 
 
 @given(runs)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_bigrams_neither_lose_nor_invent_a_character(run):
     run = re.sub(
         r"(.)\1{2,}", r"\1\1", unicodedata.normalize("NFC", run), flags=re.DOTALL
@@ -113,7 +113,7 @@ def test_bigrams_neither_lose_nor_invent_a_character(run):
 
 
 @given(mixed)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_form_of_a_text_has_the_same_tokens(text):
     # One chunk with such a letter in it: others are NFC, as they always were.
     text = "水".join(text.split()) + "水"
@@ -127,7 +127,7 @@ def test_every_form_of_a_text_has_the_same_tokens(text):
 
 
 @given(mixed)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_pieces_make_up_the_chunk(text):
     chunk = "".join(text.split())
     pieces = "".join(piece for _, piece in spaceless.parts(chunk))

@@ -171,9 +171,9 @@ def test_the_student_learns_what_its_teacher_says():
     )
     batches = list_loader(lists, batch=20, candidates=10, seed=0)
     epochs = DataLoader(
-        [batch for _ in range(300) for batch in batches], batch_size=None
+        [batch for _ in range(150) for batch in batches], batch_size=None
     )
-    trainer.fit(StudentModule(student, lr=0.02, steps=900, temperature=0.1), epochs)
+    trainer.fit(StudentModule(student, lr=0.02, steps=450, temperature=0.1), epochs)
     assert agreement() > 0.95 > before + 0.3
 
 

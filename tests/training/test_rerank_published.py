@@ -36,7 +36,13 @@ def judged(collection, topics):
     }
 
 
-@pytest.mark.parametrize(("name", "year"), sorted(PUBLISHED))
+@pytest.mark.parametrize(
+    ("name", "year"),
+    [
+        pytest.param(name, year, marks=() if year == 2013 else pytest.mark.slow)
+        for name, year in sorted(PUBLISHED)
+    ],
+)
 def test_the_published_figures_come_out(collection, name, year):
     run = collection.peer(name, [year])
     figures = means(evaluate_run(run, judged(collection, collection.of_year(year))))
