@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import sys
 import time
 from contextlib import suppress
@@ -199,11 +200,12 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
         ):
             assert served.ask(f"/api/inputs/{path}", method="PUT", data=data)[0] == 200
         canceled(2, 0.05)
+        shutil.copytree(searches / "2", tmp_path / "canceled")
         served.json("/api/search/discard", {})
         assert [path.name for path in searches.iterdir()] == ["1"]
         assert served.json("/api/posts")["found"] == 40  # those of before are back
 
-        canceled(2, 0.05)
+        shutil.copytree(tmp_path / "canceled", searches / "2")
         assert b"Resume" in served.ask("/")[1]
         served.search(threshold=0.05, map=False)
 

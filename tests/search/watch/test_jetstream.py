@@ -96,7 +96,7 @@ def test_a_server_that_stalls_is_asked_again():
         for at in range(5 if number == 1 else 10):
             socket.send(event(at))
         if number == 1:
-            time.sleep(2)
+            time.sleep(1)
 
     with replaying(answer) as (address, _):
         batches = jetstream(address, {}, FILTER.reading(), stall=0.5, pauses=PAUSES)

@@ -109,7 +109,7 @@ def test_a_pipe_that_never_sends_ends_when_it_was_idle(tmp_path):
         "--out",
         "found.jsonl",
         "--idle",
-        "2",
+        "1",
     ]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
