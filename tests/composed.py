@@ -1,5 +1,6 @@
-"""An option of conf/ as training composes it, from its file and those it is based on."""
+"""An option of conf/ as Hydra composes it, from its file and those it is based on."""
 
+import copy
 import functools
 import os
 from typing import Any
@@ -12,13 +13,13 @@ os.environ.setdefault("SIAMESE_NEWS_STAMP", "test")
 
 
 @functools.cache
-def _text(group: str, name: str) -> str:
+def _composed(group: str, name: str) -> dict[str, Any]:
     before = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
-            return OmegaConf.to_yaml(
-                compose("train", overrides=[f"{group}={name}"])[group]
+            return OmegaConf.to_container(
+                compose(f"{group}/{name}")[group], resolve=False
             )
     finally:
         GlobalHydra.instance().hydra = before
@@ -26,4 +27,4 @@ def _text(group: str, name: str) -> str:
 
 def option(group: str, name: str) -> dict[str, Any]:
     """The values of one option; references such as ``${sparsity}`` are left as they are."""
-    return OmegaConf.to_container(OmegaConf.create(_text(group, name)), resolve=False)
+    return copy.deepcopy(_composed(group, name))
