@@ -12,8 +12,9 @@ import hypothesis
 import pytest
 import typer.testing
 from hypothesis.internal.conjecture import providers
-from tests import bundled
+from tests.bundled import model_of
 
+from siamese_news.model import loading
 from siamese_news.utils import provenance
 
 # No test is timed: how long an example takes depends on what else the machine does. The examples
@@ -68,12 +69,12 @@ def _folder(variable: str) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def once():
-    """What each command would make anew: their tree, the revision, the model, the files of conf/."""
+    """What each command of a process would make anew: their tree, the revision, the model."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             typer.testing, "_get_command", functools.cache(typer.main.get_command)
         )
-        bundled.read_once(patch)
+        patch.setattr(loading, "model_of", model_of)
         # What a test writes need not outlive the machine; each call waits for the disk.
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(provenance, "_revision", functools.cache(provenance._revision))

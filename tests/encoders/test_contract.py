@@ -154,7 +154,7 @@ def test_empty_batch_and_no_columns(encoder):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        # The gradients of the other kinds are checked by themselves in test_sparsity.py.
+        # Those of the other kinds are checked in each attention (tests/attention).
         pytest.param(
             *(name, kind),
             marks=[] if kind in ("softmax", "adaptive") else pytest.mark.slow,
