@@ -154,10 +154,12 @@ def test_empty_batch_and_no_columns(encoder):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        # Those of the other kinds are checked in each attention (tests/attention).
+        # All kinds in one encoder; in the others those that are trained most.
         pytest.param(
             *(name, kind),
-            marks=[] if kind in ("softmax", "adaptive") else pytest.mark.slow,
+            marks=[]
+            if name == "star" or kind in ("softmax", "adaptive")
+            else pytest.mark.slow,
         )
         for name, kind in ZOO
     ],
