@@ -1,8 +1,5 @@
 """How many posts have which score."""
 
-from typing import Annotated
-
-import msgspec
 import numpy as np
 
 from siamese_news.data.columns import ScoreHistogram
@@ -13,7 +10,7 @@ _LOWEST = -2000
 _HIGHEST = 2000
 _BINS = 100
 
-Counted = dict[Annotated[str, msgspec.Meta(pattern="^[0-3]?[0-9]{1,3}$")], Count]
+Counted = dict[str, Count]
 """How many scores are in a thousandth, by its place from the lowest; as `ScoreCounts.plain`."""
 
 

@@ -51,8 +51,8 @@ class _ReadPart(TypedDict):
     """The content of ``n.read.json``.
 
     `blocks` is the index of the spool, `checksums` those of the files that were written before,
-    `window` the posts outside the dates, without a date and
-    with one, and `sample` has id, text and language of some posts.
+    `window` the posts outside the dates, without a date and with one, and `sample` has id, text
+    and language of some posts.
     """
 
     blocks: list[list[Count]]
