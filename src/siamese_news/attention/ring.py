@@ -10,7 +10,7 @@ the texts, and a sum over few keys costs a twentieth of the same sum with the ke
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -116,27 +116,33 @@ class _Mix(torch.autograd.Function):
         return _dot(grads[0], ctx.places, values), None, *back
 
 
-_Mixer = Callable[
-    [Tile, slice, Tensor, list[Tensor], list[Tensor] | None, list[Tensor]], Tensor
-]
-"""A tile, its texts and its queries (H, head_dim, T), keys and values of the columns from
-``tile.halo`` on, those of the tokens' embeddings if these are not the nodes, and those of the
-relays -> the mixed values of the tile's tokens (H, head_dim, T)."""
+class _TileStates(NamedTuple):
+    """What the values of a tile's tokens are mixed from.
+
+    Attributes:
+        texts: the texts of the tile.
+        query: (H, head_dim, T).
+        window: keys and values of the columns from ``Tile.halo`` on.
+        itself: those of the tokens' embeddings; None where these are the nodes, or not given.
+        relays: those of the relays of all texts.
+    """
+
+    texts: slice
+    query: Tensor
+    window: list[Tensor]
+    itself: list[Tensor] | None
+    relays: list[Tensor]
 
 
-def _by_loop(
-    real: Tensor,
-    alphas: Tensor,
-    tile: Tile,
-    texts: slice,
-    query: Tensor,
-    window: list[Tensor],
-    itself: list[Tensor] | None,
-    relays: list[Tensor],
-) -> Tensor:
+_Mixer = Callable[[Tile, _TileStates], Tensor]
+"""A tile and its states -> the mixed values of its tokens (H, head_dim, T)."""
+
+
+def _by_loop(real: Tensor, alphas: Tensor, tile: Tile, states: _TileStates) -> Tensor:
     """The mixed values of a tile by the compiled loop; see `_Mixer`."""
-    own_keys = (None, None) if itself is None else itself
-    return RingLoop.apply(tile, real, alphas, query, *window, *own_keys, *relays)
+    itself = (None, None) if states.itself is None else states.itself
+    others = (*states.window, *itself, *states.relays)
+    return RingLoop.apply(tile, real, alphas, states.query, *others)
 
 
 # Without gradients the ring on a CPU runs over this many tokens at a time: its memory stays in the
@@ -277,7 +283,7 @@ class RingAttention(Attention):
             itself = None
             if embedded is not None:
                 itself = self._memory(embedded[columns_of_tile])
-            mixed = mix(tile, texts, query, window, itself, relays)
+            mixed = mix(tile, _TileStates(texts, query, window, itself, relays))
             joined = mixed.flatten(0, 1)
             to = updated[:, columns_of_tile] if in_place else None
             if self.output is not None:
@@ -298,24 +304,17 @@ class RingAttention(Attention):
             return partial(_by_loop, mask.flatten(), alphas)
         return partial(self._by_shifts, self._bias(mask, with_embedding, nodes))
 
-    def _by_shifts(
-        self,
-        bias: Tensor,
-        tile: Tile,
-        texts: slice,
-        query: Tensor,
-        window: list[Tensor],
-        itself: list[Tensor] | None,
-        relays: list[Tensor],
-    ) -> Tensor:
+    def _by_shifts(self, bias: Tensor, tile: Tile, states: _TileStates) -> Tensor:
         """The mixed values of a tile by products with shifted columns; see `_Mixer`."""
         tokens = slice(tile.start, tile.stop)
         middle = tile.start - tile.halo
-        sources, places = self._sources(window, middle, itself, tile.itself)
-        hub, offset = _relays_of(relays, texts, tokens)
+        sources, places = self._sources(
+            states.window, middle, states.itself, tile.itself
+        )
+        hub, offset = _relays_of(states.relays, states.texts, tokens)
         places.append((len(sources), offset))
         bias_of_tile = bias[:, tokens].contiguous()
-        return self._attend(query, [*sources, hub], tuple(places), bias_of_tile)
+        return self._attend(states.query, [*sources, hub], tuple(places), bias_of_tile)
 
     def _loop_alphas(self, nodes: Tensor, with_embedding: bool) -> Tensor | None:
         """The alphas (H,) that the compiled loop takes; None where it cannot run."""

@@ -444,7 +444,7 @@ def generic(fields: Fields) -> Convert:
         metadata = _metadata_of(record, fields, parts)
         if placed and "thread" in metadata:
             if metadata["thread"] == metadata.get("channel"):
-                del metadata["thread"]  # a chat is no conversation
+                del metadata["thread"]  # a chat is not a conversation
         return Post(post_id, text or "", metadata)
 
     return convert
