@@ -163,7 +163,6 @@ def main() -> None:
                         "--one-story",
                         "--top",
                         1000,
-                        "--map",
                         "--out",
                         matches,
                     ],

@@ -48,7 +48,6 @@ def _hostile_posts(count):
             else text[:50],
             lang=text[:30],
             terms=["window", text[:12], "<script>"],
-            place=(number % 71, number % 97) if number < 500 else None,
         )
 
 

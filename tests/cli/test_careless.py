@@ -163,7 +163,7 @@ def test_a_threshold_in_percent_is_refused_in_one_line(here, command):
     assert not list(here.glob("found*")) + list(here.glob("sheet*"))
 
 
-@pytest.mark.parametrize("option", ["--about", "--aggregate", "--format"])
+@pytest.mark.parametrize("option", ["--about", "--format"])
 def test_a_choice_that_does_not_exist_is_named_without_the_words_of_a_package(
     here, option
 ):

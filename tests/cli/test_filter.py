@@ -249,7 +249,7 @@ def test_wherever_it_stops_in_one_pass_or_two(files, monkeypatch, adapts, dies):
         (lambda f: (f / "story.txt").write_text("Another story"), "(seeds: "),
         (lambda f: (f / "posts.jsonl").open("a").write("{}\n"), "(posts: "),
         (lambda f: ["--min-score", "0.5"], "(min_score: "),
-        (lambda f: ["--aggregate", "mean"], "(aggregate: "),
+        (lambda f: ["--dated-only"], "(dated_only: "),
         (lambda f: (f / "out.jsonl.part").write_bytes(b""), "it was changed"),
         (lambda f: (f / "out.jsonl.part.json").write_text("{"), "is damaged"),
     ],
@@ -387,20 +387,6 @@ def test_the_report_reads_what_filter_wrote(files):
     assert found.threshold == 0.4
     assert sum(found.histogram["counts"]) == POSTS
     assert found.seeds[0].title == "Flood in the town"
-
-
-def test_a_map_for_a_viewer_of_embeddings(files):
-    import pyarrow.parquet
-
-    assert run(files, "--map", out="out.parquet").exit_code == 0
-    table = pyarrow.parquet.read_table(files / "out.parquet")
-    assert {"text", "x", "y", "score"} <= set(table.column_names)
-    assert table.column("x").null_count == 0
-    places = {}
-    for row in table.to_pylist():
-        places.setdefault(row["text"], set()).add((row["x"], row["y"]))
-    assert all(len(found) == 1 for found in places.values())  # copies share a place
-    assert len(set.union(*places.values())) > 5
 
 
 def test_what_stopped_before_its_first_block_leaves_nothing(files):

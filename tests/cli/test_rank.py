@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from siamese_news import Searcher, open_posts
 from siamese_news.cli import app
+from siamese_news.errors import InputError
 
 
 def run(*arguments, **options):
@@ -283,8 +285,7 @@ def test_authors_on_request_and_under_a_key(files):
     key = b"0123456789abcdef"
     (files / "key").write_bytes(key + b"\n")
     assert author() is None
-    assert author("--author", "--bom") == "ann"
-    assert (files / "out.csv").read_bytes().startswith(b"\xef\xbb\xbfarticle,")
+    assert author("--author") == "ann"
     expected = hmac.new(key, b"ann", hashlib.sha256).hexdigest()
     assert author("--pseudonymize", files / "key") == expected
 
@@ -514,44 +515,46 @@ def shipped_rank(files, *more, command="rank"):
 
 def test_the_best_posts_speak_for_the_article_unless_told_not_to(shipped):
     # Similar posts lend each other their scores, which would carry the skipper's post too.
-    done, rows = shipped_rank(shipped, "--top", "4", "--no-smooth")
+    done, _ = shipped_rank(shipped, "--top", "4")
     assert "the best posts expand the articles" in done.stderr
-    alone, without = shipped_rank(shipped, "--top", "4", "--no-smooth", "--no-expand")
-    assert "the best posts expand the articles" not in alone.stderr
+    story = (shipped / "story.txt").read_text()
+    posts = open_posts([str(shipped / "corpus.jsonl")])
+    rows, without = (
+        Searcher().rank([story], posts, top=4, smooth=False, expand=expand)
+        for expand in (None, False)
+    )
     # The skipper is in the posts only.
-    scores = [{row["post"]: row["score"] for row in found} for found in (rows, without)]
+    scores = [
+        {row["post_id"]: row["score"] for row in ranking} for ranking in (rows, without)
+    ]
     assert scores[0]["p3"] > 0.02
     assert scores[1].get("p3", 0) < 0.02
-    assert "skipper" in next(row for row in rows if row["post"] == "p3")["terms"]
+    assert "skipper" in next(row for row in rows if row["post_id"] == "p3")["terms"]
 
 
 @pytest.mark.parametrize("fusion", ["words", "vectors"])
 def test_either_head_alone(shipped, fusion):
-    done, rows = shipped_rank(shipped, "--top", "3", "--fusion", fusion)
-    assert done.exit_code == 0, done.output
-    assert {row["post"] for row in rows[:2]} <= {"p0", "p1", "p2"}
-    kept = shipped_rank(
-        shipped, "--min-score", "-1", "--fusion", fusion, command="filter"
-    )[1]
-    assert {row["post"]: row["score"] for row in rows}.items() <= {
-        row["post"]: row["score"] for row in kept
+    story = (shipped / "story.txt").read_text()
+    posts = open_posts([str(shipped / "corpus.jsonl")])
+    rows = Searcher().rank([story], posts, top=3, fusion=fusion, about="event")
+    assert {row["post_id"] for row in rows[:2]} <= {"p0", "p1", "p2"}
+    kept = Searcher().filter([story], posts, min_score=-1, fusion=fusion)
+    assert {row["post_id"]: row["score"] for row in rows}.items() <= {
+        row["post_id"]: row["score"] for row in kept
     }.items()
-    assert (
-        json.loads((shipped / "out.jsonl.meta.json").read_text())["score"]
-        == {"words": "mixture", "vectors": "cosine"}[fusion]
-    )
 
 
 def test_a_model_of_vectors_alone_cannot_expand(files):
-    done = rank(files, "--expand")
-    assert done.exit_code == 2
-    assert "vectors alone" in done.stderr
+    with pytest.raises(InputError, match="vectors alone"):
+        Searcher(files / "model").rank(["river"], ["river"], expand=True)
 
 
 def test_every_field_of_a_query_has_its_option():
     from siamese_news.search.query import OPTIONS, Query
 
-    assert [one.name for one in fields(Query)] == list(OPTIONS)
+    in_python = {"aggregate", "fusion", "expand", "smooth", "second_look_posts"}
+    names = [field.name for field in fields(Query)]
+    assert [name for name in names if name not in in_python] == list(OPTIONS)
     assert all(option.help.endswith((".", ")")) for option in OPTIONS.values())
     assert Query.flag("negatives") == "--not"
 
@@ -566,7 +569,6 @@ def test_a_query_is_the_options_that_ask_for_it():
         one_story=True,
         about="event",
         min_score=0.25,
-        smooth=False,
         text_field="--x",
         dedupe=True,
         out=Path("o.csv"),
@@ -578,7 +580,6 @@ def test_a_query_is_the_options_that_ask_for_it():
         "c",
         "--min-score",
         "0.25",
-        "--no-smooth",
         "--text-field=--x",
         "--dedupe",
         "--out",

@@ -110,10 +110,6 @@ def test_what_is_asked_for_is_said_and_counts(seeds, pool, tmp_path):
     assert runs["event"][0] != runs["article"][0]
     one = ranked(tmp_path / "one.jsonl", seeds[:2], pool, "--one-story")[1]
     assert set(one["about"].values()) == {"event"}
-    plain = ranked(
-        tmp_path / "plain.jsonl", seeds[:2], pool, "--no-smooth", "--about", "event"
-    )[0]
-    assert plain != runs["event"][0]
 
 
 def test_filter_takes_the_event_and_rank_what_the_pool_suggests(tmp_path):

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -37,7 +37,6 @@ WORDS = [
     "洪水警報",
 ]
 STORY = "Flood in the town\n\nThe river rose at night and took the old bridge of the town.\n"
-FUSIONS = [["--fusion", "vectors"], ["--no-smooth"], []]
 
 
 def post(dice, number):
@@ -121,12 +120,16 @@ def here(count, job):
     yield lambda parts: map(worker.advance, reversed(parts))
 
 
-@given(
-    st.integers(0, 10**6), st.integers(1, 4), st.sampled_from(FUSIONS), st.booleans()
+@given(st.integers(0, 10**6), st.integers(1, 4), st.booleans(), st.booleans())
+@settings(
+    deadline=None,
+    max_examples=8,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@settings(deadline=None, max_examples=8, phases=[Phase.explicit, Phase.generate])
-def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
+def test_however_it_is_cut(tmp_path_factory, tiny_model, seed, count, dense, dated):
     root = tmp_path_factory.mktemp("cut")
+    tiny_model.save(root / "model", card="")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "open_named", cache(loading.open_named))
         patch.setattr(rows, "_STRETCH", 300)
@@ -134,7 +137,7 @@ def test_however_it_is_cut(tmp_path_factory, seed, count, options, dated):
         patch.setattr(scan, "BLOCK", 30)
         corpus(root / "posts", seed, 120)
         options = [
-            *options,
+            *(["--model", root / "model"] if dense else []),
             *(["--after", "2020-01-05", "--dated-only"] if dated else []),
         ]
         done = run(*command(root, "one.jsonl", *options))
@@ -333,7 +336,7 @@ def test_an_unfinished_run_is_refused_or_resumed_to_the_same_bytes(
     ("change", "said"),
     [
         (["--model", "{model}"], "(model: "),
-        (["--no-smooth"], "(smooth: not set there,"),
+        (["--dated-only"], "(dated_only: "),
     ],
 )
 def test_parts_of_another_job_are_refused(small, change, said, monkeypatch):

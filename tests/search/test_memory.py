@@ -45,7 +45,7 @@ def index(searcher, tmp_path_factory):
 QUERIES = {
     "rank": lambda s, posts: s.rank([STORY, OTHER], posts),
     "rank, all options": lambda s, posts: s.rank(
-        [STORY], posts, negatives=[OTHER], one_story=True, dedupe=True, map=True
+        [STORY], posts, negatives=[OTHER], one_story=True, dedupe=True
     ),
     "filter": lambda s, posts: s.filter([STORY], posts, min_score=0.01, dedupe=True),
     "keywords": lambda s, posts: s.keywords(

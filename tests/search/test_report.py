@@ -9,7 +9,6 @@ from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,9 +27,8 @@ from siamese_news.search.report import (
     render,
     write_report,
 )
-from siamese_news.search.report.charts import histogram_chart, map_chart, timeline_chart
+from siamese_news.search.report.charts import histogram_chart, timeline_chart
 from siamese_news.search.report.page import COPIES, SHOWN, pieces, visible
-from siamese_news.search.rows import places
 
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile import HOSTILE, hostile_text
@@ -163,18 +161,14 @@ def test_only_its_own_style_and_script_are_allowed():
 
 
 def test_every_id_is_there_once_and_every_link_and_label_has_its_end():
-    page = Page(render(data([post(i, place=(i, i)) for i in range(5)], threshold=0.2)))
+    page = Page(render(data([post(i) for i in range(5)], threshold=0.2)))
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     wanted = [a["href"][1:] for a in page.attributes("a")]
     wanted += [
         n for _, a in page.elements for n in a.get("aria-labelledby", "").split()
     ]
-    dots = [
-        f"post-{a['data-row']}" for a in page.attributes("circle") if "data-row" in a
-    ]
-    assert {*wanted, *dots} <= set(ids)
-    assert sorted(dots) == [f"post-{i}" for i in range(5)]
+    assert {*wanted} <= set(ids)
 
 
 def test_clusters_stand_in_the_order_of_their_best_rank():
@@ -368,38 +362,6 @@ def test_the_span_of_the_dates_sets_the_unit(last, unit, bars):
     assert timeline_chart([]) is None
 
 
-def test_the_map_has_the_best_2000_posts():
-    posts = [post(i, place=(i, -i)) for i in range(2100)]
-    chart = map_chart([post(9999), *posts])
-    assert (len(chart.dots), chart.left_out) == (2000, 100)
-    assert {dot.row for dot in chart.dots} == set(range(1, 2001))
-    assert map_chart([post(0)]) is None
-    assert len(map_chart([post(0, place=(5, 5))]).dots) == 1
-
-
-def test_places_keep_neighbors_together():
-    chance = np.random.default_rng(0)
-    vectors = np.repeat([[10.0, 0, 0], [-10.0, 0, 0]], 15, axis=0) + chance.normal(
-        size=(30, 3)
-    )
-    vectors[1] = vectors[0]
-    found = places(vectors)
-    assert found[0] == found[1]
-    first, second = np.mean(found[:15], axis=0), np.mean(found[15:], axis=0)
-    for place in found[:15]:
-        assert np.linalg.norm(place - first) < np.linalg.norm(place - second)
-    assert places(vectors) == found
-
-
-def test_few_vectors_have_no_map():
-    assert places(np.ones((40, 3))) == [None] * 40
-    assert places(np.eye(4)) == [None] * 4
-    assert (
-        len(places(np.random.default_rng(0).normal(size=(2003, 2))[[*range(9)] * 300]))
-        == 2700
-    )
-
-
 COPIED = "Old bridge is down in the town"
 ROWS = [
     {
@@ -457,7 +419,7 @@ def test_columns_that_are_there_are_used(tmp_path):
     more = {"cluster": 4, "cluster_size": 9, "lang": "en", "x": 1.5, "y": 2}
     more |= {"created_at": "2026-03-04T18:00:00Z", "terms": ["old", "bridge"]}
     (found,) = read_results(written(tmp_path, "r.jsonl", [ROWS[0] | more])).posts
-    assert (found.cluster_size, found.lang, found.place) == (9, "en", (1.5, 2.0))
+    assert (found.cluster_size, found.lang) == (9, "en")
     assert (found.created_at, list(found.terms)) == (
         "2026-03-04T18:00:00Z",
         ["old", "bridge"],

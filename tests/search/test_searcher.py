@@ -206,20 +206,6 @@ def test_copies_collapse(searcher):
     assert searcher.rank([STORY], copies)[0]["cluster_size"] == 2
 
 
-def test_a_map_is_two_columns(searcher):
-    posts = [
-        f"{a} {b}"
-        for a in ("flood", "vote", "train", "fire")
-        for b in ("river", "mayor")
-    ]
-    for rows in (
-        searcher.rank([STORY], posts, map=True),
-        searcher.filter([STORY], posts, min_score=-1, map=True),
-    ):
-        assert all(isinstance(row[axis], float) for row in rows for axis in "xy")
-    assert "x" not in searcher.rank([STORY], posts)[0]
-
-
 def test_explanations_are_plain(searcher):
     (row,) = searcher.explain([STORY], TEXTS[1:2])
     assert row["post_id"] == "0" and row["sentences"]

@@ -150,8 +150,6 @@ def command(files, folder, name, out, *more):
         files / out,
         "--second-look",
         folder,
-        "--second-look-posts",
-        20,
         *more,
     )
 
@@ -180,7 +178,10 @@ def test_an_index_and_a_stream_give_the_same_bytes(files, folder):
     assert meta["provenance"]["second_look"]["folder"] == str(folder)
 
 
-def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(files, folder):
+def test_filter_keeps_the_same_posts_and_orders_them_by_both_looks(
+    files, folder, monkeypatch
+):
+    monkeypatch.setattr(SecondLook, "count", lambda *_: 20)
     threshold = ("--min-score", 0.001)
     run(
         files,
@@ -251,8 +252,6 @@ def test_the_scores_say_how_many_are_read():
             ("--second-look", "nothing"),
             "neither a sentence-transformers nor a model2vec folder",
         ),
-        (("--second-look-posts", 3), "without a second look; name the folder"),
-        (("--second-look", "model", "--second-look-posts", 0), "greater than or"),
         (
             ("--second-look", "model", "--scores-only", "--out", "s.parquet"),
             "--second-look",

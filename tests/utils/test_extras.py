@@ -325,11 +325,6 @@ def test_a_command_says_what_is_missing(without, files, blocked, arguments):
             "encoders",
             ["rerank", "--model", "m", "--query", "river", "--posts", "p.jsonl"],
         ),
-        (
-            "scikit-learn",
-            "learn",
-            ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"],
-        ),
         slow(
             "pyarrow",
             "parquet",
@@ -520,11 +515,6 @@ PAGE = "<html><body><article><h1>A storm</h1><p>The storm took the roof of the s
             "pyarrow",
             "pyarrow",
             ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--out", "p.parquet"],
-        ),
-        (
-            "sklearn",
-            "scikit-learn",
-            ["rank", "--articles", "a.txt", "--posts", "p.jsonl", "--map"],
         ),
         pytest.param(
             *("uvicorn", "uvicorn", ["desk", "--project", "p", "--no-browser"]),

@@ -374,23 +374,3 @@ def test_audits_end_before_the_confidence_does(tmp_path):
     )
     done = run(*again, "--out", tmp_path / "b.csv", "--seed", "1")
     assert done.exit_code == 2 and "no confidence is left" in done.stderr
-
-
-def test_two_annotators_through_the_command(tmp_path):
-    relevant = scored(tmp_path / "scored.jsonl")
-    start(tmp_path, "--budget", "200")
-    rows = fill(tmp_path / "a.csv", relevant)
-    for row in rows[:10]:
-        row["label"] = "0" if row["label"] == "1" else "1"
-    save(tmp_path / "second.csv", rows)
-    done = run(
-        "audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "second.csv"
-    )
-    assert done.exit_code == 0, done.stderr
-    text = " ".join(done.stdout.split())
-    assert (
-        "200 posts labeled twice, 10 of them differently" in text
-        and "0.012 to 0.047" in text
-    )
-    done = run("audit", "--labels", tmp_path / "a.csv", "--second", tmp_path / "a.csv")
-    assert done.exit_code == 2 and "a.csv: is given for both annotators" in done.stderr

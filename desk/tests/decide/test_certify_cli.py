@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from fractions import Fraction
 
 import pytest
 from sheet_commands import (
@@ -18,6 +19,9 @@ from sheet_commands import (
     start,
 )
 from tests.commands import siamese_news
+
+from siamese_news.errors import InputError
+from siamese_news_desk.decide.certification import Certification, Settings
 
 
 @pytest.fixture
@@ -249,12 +253,13 @@ def test_the_next_command_can_be_copied_for_a_name_with_a_blank(pool):
 
 def test_joint_targets_split_the_error_budget(pool):
     folder, _ = pool
-    done = start(folder, "--precision", ".9", "--joint")
-    assert done.exit_code == 0 and "together" not in done.stderr
-    fill(folder / "sheet.csv", set())
-    certify(folder)
-    assert certificate(folder)["joint_confidence"] == 0.95
-    assert certificate(folder)["confidence"] == 0.975
+    settings = Settings((".8", ".9"), ".95", 300, joint=True)
+    work = Certification.start(
+        folder / "scored.jsonl", folder / "sheet.plan.json", settings
+    )
+    assert work.error == Fraction("0.025") and work.joint_error == Fraction("0.05")
+    with pytest.raises(InputError, match="ratio is '1'"):
+        Settings((".8",), ".95", 300, ratio="1")
 
 
 def test_a_text_is_labeled_once(tmp_path):

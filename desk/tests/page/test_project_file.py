@@ -27,7 +27,7 @@ WRONG = (
 WHOLE = {
     "format": "siamese_news project 1",
     "search": 1,
-    "options": {"threshold": 0.02, "aggregate": "max", "map": False, "about": "event"},
+    "options": {"threshold": 0.02, "dedupe": False, "about": "event"},
     "criteria": "about the flood",
     "threshold": 0.3,
     "machine": {"name": "gpt", "file": "verdicts.csv"},

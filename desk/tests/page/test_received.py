@@ -168,7 +168,7 @@ def test_the_command_is_made_of_the_query(project):
         served.end()
     begins = "siamese-news filter --articles inputs/articles --posts inputs/posts --min-score"
     field = "'--text-field=what they said'"
-    assert lines[1] == f"{begins} 0.25 {field} --map --out {RECEIVED}"
+    assert lines[1] == f"{begins} 0.25 {field} --out {RECEIVED}"
     assert lines[2] == f"{begins} 0.02 {field} --out hand-over/found.csv"
     assert lines[3] == f"{begins} 0.02 {field} --ids-only --out hand-over/ids.csv"
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         "model",
         "one_story",
         "about",
-        "smooth",
         "format",
         "out",
         "text_field",

@@ -63,8 +63,6 @@ def format_of(
     # A missing library is better reported before the search.
     if format == "parquet":
         import pyarrow  # noqa: F401
-    if query.map:
-        import sklearn  # noqa: F401
     return replace(query, format=format or default)
 
 

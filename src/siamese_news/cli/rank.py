@@ -21,7 +21,6 @@ from siamese_news.search.query import (
     OUTPUT,
     READING,
     SCORING,
-    SECOND_LOOK,
     SHARED,
     Query,
 )
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
         "dedupe",
         *OUTPUT,
         *SHARED,
-        "map",
-        *SECOND_LOOK,
+        "second_look",
         *READING,
         "threads",
     ],
@@ -81,13 +79,13 @@ def rank(
     query = format_of(query, "table")
     out = query.out
     format = str(query.format)
-    more = query.dedupe or query.map or query.author or query.second_look
+    more = query.dedupe or query.author or query.second_look
     if scores_only and (
         out is None or format not in ("parquet", "jsonl", "csv") or more
     ):
         raise InputError(
             "--scores-only writes ids and scores; expected --out with a name that ends with "
-            ".parquet, .jsonl or .csv, and no --dedupe, --map, --author or --second-look"
+            ".parquet, .jsonl or .csv, and no --dedupe, --author or --second-look"
         )
     check_query_output(query, force=force)
     seeds = read_seeds(query)

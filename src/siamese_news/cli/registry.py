@@ -35,7 +35,6 @@ _IN_DESK = (
     "certify",
     "audit",
     "feedback",
-    "bundle",
     "desk",
 )
 _LAST = ("doctor",)

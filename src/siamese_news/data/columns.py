@@ -27,9 +27,6 @@ class ResultRow(TypedDict, total=False):
     cluster_size: int | None
     # The words that the post shares with the article.
     terms: list[str] | None
-    # Places on the map.
-    x: float
-    y: float
     # The thread of a post: its place among threads, the scores of its posts, how many of them
     # were found, left out and missing, and the place of the post in it.
     thread: str | None
@@ -91,9 +88,6 @@ RANKED = tuple(
     "article rank score relevance post text cluster cluster_size lang created_at terms link".split()
 )
 """The columns of `rank` and `filter`, a row for each post of a list."""
-
-MAPPED = (*RANKED, "x", "y")
-"""The same with places on the map."""
 
 THREADED = tuple(
     "article thread thread_rank best mean3 found left_out missing depth role rank score post "

@@ -277,7 +277,7 @@ def filtered_rows(path: Path, opened: OpenQuery, scorer: Scorer) -> Iterator[Res
         def posts() -> Iterator[Post]:
             return (Post(row["post"], row["text"]) for row in rows())
 
-        yield from finished_rows([rows()], len(order), posts, posts, opened)
+        yield from finished_rows([rows()], len(order), posts, opened)
 
 
 def _order(scores: np.ndarray, row_at: Callable[[int], ResultRow]) -> np.ndarray:

@@ -203,7 +203,6 @@ class OpenQuery:
             terminal=terminal,
             columns=query.columns,
             titles=self.titles,
-            bom=query.bom,
         )
 
     def write_meta(

@@ -30,13 +30,12 @@ def write_rows(
     columns: Sequence[str] = RANKED,
     titles: Mapping[str, str] | None = None,
     terminal: bool = False,
-    bom: bool = False,
 ) -> None:
     """Write rows as they come; only a table needs a list of them at once.
 
     Missing and None values are empty. The formats in `BINARY` need a stream of bytes. A table and a
     TREC run have columns of their own; a table shows the articles' titles, which go by id, and is
-    colored on a terminal. `bom` begins a CSV with a UTF-8 byte order mark, for Excel.
+    colored on a terminal.
     """
     if format == "table":
         _table(stream, rows, {} if titles is None else titles, terminal)
@@ -46,7 +45,7 @@ def write_rows(
             stream.write(f"{where} {row['score']:.6f} siamese_news\n")
     elif format == "csv":
         cells = ((_cell(row.get(name)) for name in columns) for row in rows)
-        write_csv(stream, columns, cells, bom=bom)
+        write_csv(stream, columns, cells)
     elif format == "jsonl":
         for row in rows:
             record = {name: row.get(name) for name in columns}

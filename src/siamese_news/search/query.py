@@ -56,8 +56,6 @@ class SearchOptions(TypedDict, total=False):
         before: only posts before this date, or undated ones.
         dated_only: leave out posts without a date.
         dedupe: keep only the best of near-duplicates.
-        map: add map coordinates ``x`` and ``y``, which place similar posts together, for the best
-            2,000 posts.
         second_look: the folder of a sentence-transformers or model2vec model, or of a
             cross-encoder, that reads each list's best posts again and raises those near the seeds;
             a threshold and the relevance are those before that. None: no second look.
@@ -73,7 +71,6 @@ class SearchOptions(TypedDict, total=False):
     before: str | None
     dated_only: bool
     dedupe: bool
-    map: bool
     second_look: str | PathLike[str] | None
     second_look_posts: int | None
 
@@ -165,31 +162,11 @@ class Query:
             "seeds have a list each)."
         ),
     ] = None
-    aggregate: Annotated[
-        Aggregate,
-        Option(
-            "How to combine the scores for several seeds: close to any of them (max), "
-            "or to all of them (mean)."
-        ),
-    ] = "max"
-    fusion: Annotated[
-        Fusion | None,
-        Option(
-            "Combine words and vectors by a weighted sum, or use only one of them "
-            "(default: as set in the model)."
-        ),
-    ] = None
-    expand: Annotated[
-        bool | None,
-        Option(
-            "Pseudo-relevance feedback: expand each article with its best posts (one "
-            "more pass; default: as set in the model, on in the built-in one)."
-        ),
-    ] = None
-    smooth: Annotated[
-        bool | None,
-        Option("Smooth scores over similar posts (default: as set in the model)."),
-    ] = None
+    # Python alone has these four, see `SearchOptions`.
+    aggregate: Aggregate = "max"
+    fusion: Fusion | None = None
+    expand: bool | None = None
+    smooth: bool | None = None
     after: Annotated[
         str | None,
         Option("Keep posts from this date on (UTC) and undated posts.", metavar="DATE"),
@@ -227,13 +204,6 @@ class Query:
     dedupe: Annotated[
         bool, Option("Show only the best of near-duplicates, with their number.")
     ] = False
-    map: Annotated[
-        bool,
-        Option(
-            "Add map coordinates x and y for the best 2,000 posts, for a viewer such as"
-            " embedding-atlas."
-        ),
-    ] = False
     ids_only: Annotated[
         bool, Option("Write no text of the posts, so that the file can be shared.")
     ] = False
@@ -250,7 +220,6 @@ class Query:
     format: Annotated[
         Format | None, Option("Output format (default: by the file name, or a table).")
     ] = None
-    bom: Annotated[bool, Option("Write a UTF-8 byte order mark for Excel.")] = False
     second_look: Annotated[
         Path | None,
         Option(
@@ -259,14 +228,7 @@ class Query:
             metavar="FOLDER",
         ),
     ] = None
-    second_look_posts: Annotated[
-        int | None,
-        Option(
-            "With --second-look: posts of each list (default: twice as many as score .1"
-            " or more, from 200 to 5,000).",
-            least=1,
-        ),
-    ] = None
+    second_look_posts: int | None = None  # in Python alone
     threads: Annotated[int | None, Option("CPU threads.", least=1)] = None
     model: Annotated[
         Path | None,
@@ -362,7 +324,7 @@ class Query:
             left_out = {"text", "terms", "link"}
         names = tuple(name for name in RANKED if name not in left_out)
         author = ("author",) if self.author or hidden else ()
-        return (*names, *author, "x", "y") if self.map else (*names, *author)
+        return (*names, *author)
 
     def author_of(self, post: "Post") -> str | None:
         """The author as written to the results: HMAC-SHA256 with the key, if there is one."""
@@ -383,14 +345,14 @@ class Query:
     def arguments(self, unsaid: "Query") -> list[str]:
         """The command-line options that turn `unsaid`, a command's defaults, into this query."""
         arguments: list[str] = []
-        for spec in fields(self):
-            value = getattr(self, spec.name)
-            option = self.flag(spec.name)
-            if value == getattr(unsaid, spec.name):
+        for name in OPTIONS:
+            value = getattr(self, name)
+            option = self.flag(name)
+            if value == getattr(unsaid, name):
                 continue
             if isinstance(value, bool):
                 arguments.append(option if value else option.replace("--", "--no-", 1))
-            elif spec.name in READING:  # in one word: no value is taken for an option
+            elif name in READING:  # in one word: no value is taken for an option
                 several = value if isinstance(value, list | tuple) else [value]
                 arguments += [f"{option}={each}" for each in several]
             elif isinstance(value, list | tuple):
@@ -415,9 +377,7 @@ class Query:
             while left:
                 option, joined, text = left.pop(0).partition("=")
                 name = names[option.replace("--no-", "--", 1)]
-                if name in ("expand", "smooth", "rivals") or isinstance(
-                    getattr(unsaid, name), bool
-                ):
+                if name == "rivals" or isinstance(getattr(unsaid, name), bool):
                     values[name] = not option.startswith("--no-")
                     continue
                 kind, *_ = get_args(TYPES[name]) or [TYPES[name]]
@@ -440,12 +400,16 @@ class Query:
 
 
 _ANNOTATED: dict[str, tuple[Any, Option]] = {
-    spec.name: get_args(spec.type) for spec in fields(Query)
+    spec.name: get_args(spec.type)
+    for spec in fields(Query)
+    if get_origin(spec.type) is Annotated
 }
-TYPES = {name: kind for name, (kind, _) in _ANNOTATED.items()}
+TYPES = {
+    spec.name: _ANNOTATED.get(spec.name, (spec.type,))[0] for spec in fields(Query)
+}
 """The type of each field of a query."""
 OPTIONS = {name: option for name, (_, option) in _ANNOTATED.items()}
-"""The option of each field of a query."""
+"""The option of each field of a query that people can type."""
 
 _CHOICES = [
     (name, several, kind is not several)
@@ -466,17 +430,16 @@ _COUNTS = [
     (name, option.least, TYPES[name] is not int)
     for name, option in OPTIONS.items()
     if option.least is not None
-]
+] + [("second_look_posts", 1, True)]
 """The fields that take a whole number: the least, and whether the field can be None."""
 
 # Fields that several commands take, in the order of their help.
 LISTS = ("one_story", "distinct", "rivals")
 CUT = ("threshold", "min_score")
-SCORING = ("aggregate", "negatives", "about", "fusion", "expand", "smooth")
+SCORING = ("negatives", "about")
 DATES = ("after", "before", "dated_only")
-OUTPUT = ("format", "out", "bom")
+OUTPUT = ("format", "out")
 SHARED = ("ids_only", "author", "key")
-SECOND_LOOK = ("second_look", "second_look_posts")
 READING = ("text_field", "id_field", "date_field", "encoding", "strict")
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
 

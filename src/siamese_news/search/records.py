@@ -9,9 +9,6 @@ from siamese_news.data.records import Article, Post
 SAMPLE = 999
 """Posts from which the languages of a pool are detected."""
 
-MAP_POINTS = 2000
-"""Posts of the map at most."""
-
 
 @dataclass(frozen=True, slots=True)
 class RankedPost:

@@ -13,17 +13,14 @@ from .conftest import POSTS, SEEDS, posts, rows_of, run, write
 
 OPTIONS = [
     [],
-    ["--one-story", "--aggregate", "mean", "--no-smooth"],
-    ["--one-story", "--aggregate", "max", "--dedupe"],
-    ["--about", "event", "--no-expand", "--top", "3"],
+    ["--one-story", "--dedupe"],
+    ["--about", "event", "--top", "3"],
     ["--distinct", "--top", "40"],
-    ["--fusion", "vectors"],
     ["--after", "2020-01-10", "--dated-only"],
 ]
 MORE_OPTIONS = [
     ["--top", "2000", "--author", "--ids-only"],
     ["--about", "article"],
-    ["--fusion", "words", "--about", "event"],
     ["--about", "event", "--after", "2020-01-10", "--before", "2020-01-20"],
 ]
 
@@ -57,7 +54,7 @@ def test_rank_is_the_same(pool, options):
 
 
 def test_on_several_threads_too(pool):
-    for options in ([], ["--one-story", "--no-smooth", "--not", pool / "vote.txt"]):
+    for options in ([], ["--one-story", "--not", pool / "vote.txt"]):
         asked = [*seeds(pool, "flood.txt", "fire.txt"), *options, "--threads", 3]
         rows, _ = both(pool, "rank", *asked)
         assert rows and torch.get_num_threads() == 3
@@ -67,8 +64,7 @@ def test_on_several_threads_too(pool):
     "options",
     [
         ["--min-score", "0.3"],
-        ["--min-score", "0.05", "--aggregate", "mean"],
-        ["--min-score", "-1", "--dedupe", "--no-smooth"],
+        ["--min-score", "-1", "--dedupe"],
     ],
     ids=" ".join,
 )
@@ -98,7 +94,7 @@ def test_seeds_of_another_language_are_told_and_give_the_same(pool):
 
 
 def test_only_posts_that_can_matter_are_scored(pool):
-    options = ["--min-score", "0.3", "--about", "event", "--no-smooth"]
+    options = ["--min-score", "0.3", "--about", "event"]
     both(pool, "filter", *seeds(pool, "flood.txt"), *options)
     meta = json.loads((pool / "b.jsonl.meta.json").read_text())
     assert meta["counts"]["scored"] < meta["counts"]["read"] == POSTS
@@ -177,6 +173,24 @@ def test_a_searcher_takes_an_index_for_posts(pool):
     assert isinstance(index, PostIndex) and [post.id for post in index] == [
         r["id"] for r in rows
     ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"one_story": True, "aggregate": "mean", "smooth": False},
+        {"about": "event", "expand": False, "top": 3},
+        {"fusion": "vectors"},
+        pytest.param({"fusion": "words", "about": "event"}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_the_options_of_python_are_the_same(pool, options):
+    searcher = Searcher()
+    articles = [Article(name, text) for name, text in SEEDS.items()]
+    index = searcher.open_index(pool / "posts.index")
+    expected = searcher.rank(articles, posts(POSTS), **options)
+    assert expected and searcher.rank(articles, index, **options) == expected
 
 
 def test_a_dense_model_is_the_same(pool, tiny_model):

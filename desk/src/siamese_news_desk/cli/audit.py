@@ -31,12 +31,6 @@ def audit(
     labels: Annotated[
         list[Path] | None, typer.Option(help="The labeled sheet: report its result.")
     ] = None,
-    second: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="The sheet labeled by a second annotator: report how they agree."
-        ),
-    ] = None,
     budget: Annotated[int, typer.Option(min=1, help="Number of posts to draw.")] = 100,
     confidence: ConfidenceOption = ".95",
     threshold: Annotated[
@@ -86,9 +80,6 @@ def audit(
 
     if labels:
         path = plan_of(labels)
-        if second:
-            typer.echo(_agreement(path, labels, second))
-            return
         work = Audit.resume(path, results=results, posts=posts)
         labels_given = read_labels(labels, work.sampled)
         report = work.report(labels_given)
@@ -128,52 +119,3 @@ def audit(
             f"confidence: {float(work.confidence):g}, after {counted(earlier, 'earlier audit')} of "
             "these posts or a part of them"
         )
-
-
-def _agreement(plan: Path, labels: list[Path], second: list[Path]) -> str:
-    """How two annotators of the same posts agree."""
-    from siamese_news_desk.decide.agreement import agreement
-    from siamese_news_desk.decide.plan.files import SEAL, read_sealed, sibling
-    from siamese_news_desk.labels.matching import SampledPosts, read_labels
-
-    for path in second:
-        if path.resolve() in map(Path.resolve, labels):
-            raise InputError(
-                f"{path}: is given for both annotators; name the sheet of each"
-            )
-    drawn = SampledPosts(sibling(plan, "drawn.jsonl"), read_sealed(plan, "plan")[SEAL])
-    first = read_labels(labels, drawn).of
-    other = read_labels(second, drawn).of
-    both = [
-        name
-        for name in first
-        if name in other and not first[name].skipped and not other[name].skipped
-    ]
-    if not both:
-        raise InputError(
-            f"{second[0]}: has no label for a post that {labels[0]} labels, too"
-        )
-    agreed = agreement(
-        [first[n].relevant for n in both], [other[n].relevant for n in both]
-    )
-    alpha = "not defined" if agreed.alpha is None else f"{agreed.alpha:.3f}"
-    text = (
-        f"{counted(agreed.posts, 'post')} labeled twice, {agreed.disagreements} of them differently; "
-        f"Krippendorff's alpha {alpha}. "
-    )
-    if agreed.rate is None:
-        return (
-            text
-            + "They disagree on more than half of them, which no common error rate explains."
-        )
-    high = "1" if agreed.high is None else f"{agreed.high:.3f}"
-    few = (
-        ""
-        if agreed.posts >= 200
-        else " With fewer than 200 posts the interval is wide."
-    )
-    return text + (
-        f"If both err at one rate, on relevant and other posts alike, it is {agreed.rate:.3f} (95% "
-        f"interval {agreed.low:.3f} to {high}); use the upper end as --false-positive-rate of "
-        f"sample.{few}"
-    )

@@ -44,14 +44,6 @@ def feedback(
     count: Annotated[
         int, typer.Option(min=1, help="With --next: number of posts.")
     ] = 20,
-    mix: Annotated[
-        str | None,
-        typer.Option(
-            help="With --next: shares of posts from the top of the order, posts the learner is "
-            "unsure about, and random ones of the best posts (default: 1:1:2, which teaches; from "
-            "50 labels on 3:1:0, which finds; from 300 on 1:0:0)."
-        ),
-    ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the folds and the random posts.")
     ] = 0,
@@ -118,7 +110,7 @@ def feedback(
         else:
             echo(f"{out}: not written")
     if next is not None:
-        units = read.next_units(learned, count, mix, seed)
+        units = read.next_units(learned, count, seed)
         write_sheet(next, units, format)
         posts = counted(len(units), "post")
         echo(f"{next}: {posts} to label; then run feedback with all labels so far")

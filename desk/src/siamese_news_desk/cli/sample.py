@@ -123,12 +123,6 @@ def sample(
     budget: Annotated[
         int, typer.Option(min=1, help="Number of labels planned in total.")
     ] = 300,
-    joint: Annotated[
-        bool,
-        typer.Option(
-            "--joint", help="Let the confidence hold for all precisions together."
-        ),
-    ] = False,
     first: Annotated[
         int | None,
         typer.Option(
@@ -136,9 +130,6 @@ def sample(
             help="Posts of the first set (default: 150 with 300 labels; more where the "
             "relevance that the search estimates promises a long list).",
         ),
-    ] = None,
-    ratio: Annotated[
-        str | None, typer.Option(help="Size of each set relative to the one before.")
     ] = None,
     seed: SeedOption = 0,
     false_positive_rate: Annotated[
@@ -174,7 +165,6 @@ def sample(
     <sheet>.drawn.jsonl.
     """
     from siamese_news_desk.decide.certification import Certification, Settings
-    from siamese_news_desk.decide.plan.design import RATIO
     from siamese_news_desk.decide.plan.files import sibling
     from siamese_news_desk.decide.sentences import choice_sentence, other_plans
     from siamese_news_desk.labels.matching import Labels
@@ -191,9 +181,7 @@ def sample(
         confidence=confidence,
         budget=budget,
         first=first,
-        ratio=ratio or str(RATIO),
         seed=seed,
-        joint=joint,
         false_positive=false_positive_rate,
         false_negative=false_negative_rate,
     )

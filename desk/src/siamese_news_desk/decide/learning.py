@@ -349,7 +349,7 @@ def next_posts(
         parts := list(map(int, mix.split(":")))
     ):
         raise InputError(
-            f"--mix is {mix!r}; expected three whole numbers, such as {TEACHING}"
+            f"mix is {mix!r}; expected three whole numbers, such as {TEACHING}"
         )
     top, unsure, _ = (round(count * part / sum(parts)) for part in parts)
     if odds is None:

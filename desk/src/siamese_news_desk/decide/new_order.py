@@ -154,7 +154,7 @@ class LabeledResults:
         return remarks + machine_lines(self.machine, self.verdicts, ranks)
 
     def next_units(
-        self, feedback: Feedback | None, count: int, mix: str | None, seed: int
+        self, feedback: Feedback | None, count: int, seed: int
     ) -> list[tuple[str, Unit]]:
         """The posts to label next, with their keys; see `learning.next_posts`."""
         scores = self.table.column("score").to_numpy()
@@ -163,9 +163,7 @@ class LabeledResults:
             scores = feedback.scores
             odds = feedback.odds
         groups = self._groups()
-        places = next_posts(
-            scores, odds, groups, self.verdicts, count, mix=mix, seed=seed
-        )
+        places = next_posts(scores, odds, groups, self.verdicts, count, seed=seed)
         posts = self.table.column("post")
         texts = self.table.column("text")
         links = self.table.column("link") if "link" in self.table.column_names else None

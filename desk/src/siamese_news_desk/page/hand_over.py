@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from siamese_news.data.columns import MAPPED, RANKED
+from siamese_news.data.columns import RANKED
 from siamese_news.data.records import Post
 from siamese_news.data.results import result_rows
 from siamese_news.errors import InputError
@@ -141,9 +141,8 @@ def _csv(
 
 
 def _parquet(desk: Desk, path: Path) -> None:
-    columns = MAPPED if desk.project.config()["options"]["map"] else RANKED
     with atomic_write(path, "wb") as stream:
-        write_rows(stream, _found(desk), "parquet", columns=columns)
+        write_rows(stream, _found(desk), "parquet", columns=RANKED)
     meta = desk.project.meta()
     counts = {**(meta.get("counts") or {}), "kept": count(desk)}
     meta |= {"threshold": desk.project.threshold, "counts": counts}

@@ -13,12 +13,10 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from siamese_news.data.columns import ScoreHistogram
-from siamese_news.search.records import MAP_POINTS
 from siamese_news.search.report import ReportPost, counted_scores
 from siamese_news.search.report.charts import (
     curve_chart,
     histogram_chart,
-    map_chart,
     timeline_chart,
 )
 from siamese_news.search.report.page import environment, shown
@@ -38,8 +36,6 @@ VIEWS = {
     "hand-over": ("/hand-over", "Hand over"),
 }
 """Name -> address and title of each view."""
-
-_PLACED = 20_000  # the ranks within which posts with a place are searched
 
 
 @lru_cache
@@ -138,11 +134,8 @@ def charts(
 ) -> dict[str, Any]:
     """The charts of a view of at least one post; `whole` is the histogram of all posts scanned."""
     histogram = whole or counted_scores(results.scores)
-    placed = results.posts(results.places(_PLACED)[:MAP_POINTS])
     return {
         "histogram": histogram_chart(histogram, threshold),
-        "map": map_chart(placed),
-        "placed": [post.rank for post in placed],
     }
 
 

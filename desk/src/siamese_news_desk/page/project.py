@@ -40,10 +40,10 @@ _LONGEST = 180  # bytes of a name without its ending; file systems take 255 with
 FIELDS = READING[:4]
 """The options that say how a file of posts is read."""
 
-ASKED = ("aggregate", *DATES, "fusion", "map", "about", "dedupe", *FIELDS)
+ASKED = (*DATES, "about", "dedupe", *FIELDS)
 """The fields of a query that the form has, by their names."""
 
-_FORM = Query(about="event", map=True)
+_FORM = Query(about="event")
 _OPTIONS: dict[str, Any] = {
     "threshold": 0.1,
     **{

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from siamese_news.data.columns import MAPPED
+from siamese_news.data.columns import RANKED
 from siamese_news.data.readers.values import iso_date
 from siamese_news.data.results import result_rows, web_link
 from siamese_news.errors import InputError
@@ -28,13 +28,12 @@ from siamese_news.utils.cache import FileRecord
 from siamese_news.utils.files import atomic_write
 from siamese_news_desk.page.words import patterns, searchable, split
 
-_VERSION = 9  # of the database; one of another version is rebuilt
+_VERSION = 10  # of the database; one of another version is rebuilt
 _TABLES = """
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
 CREATE TABLE posts (article TEXT, rank INTEGER PRIMARY KEY, score REAL, relevance REAL, post TEXT,
     text TEXT,
-    cluster INTEGER, cluster_size INTEGER, lang TEXT, created_at TEXT, terms BLOB, link TEXT,
-    x REAL, y REAL);
+    cluster INTEGER, cluster_size INTEGER, lang TEXT, created_at TEXT, terms BLOB, link TEXT);
 CREATE TABLE searchable (rank INTEGER PRIMARY KEY, text TEXT);
 """
 _KEPT = 32  # cached answers to filters by words
@@ -160,14 +159,6 @@ class Results:
         ).tolist()
         return copies
 
-    def places(self, limit: int) -> list[int]:
-        """The ranks of posts that have a place on the map."""
-        rows = self._base().execute(
-            "SELECT rank FROM posts WHERE rank <= ? AND x IS NOT NULL ORDER BY rank",
-            (limit,),
-        )
-        return [row[0] for row in rows]
-
     def counted_by_hour(self, ranks: NDArray[np.int64]) -> dict[datetime, int]:
         """Number of posts of each hour that has any."""
         hours = self._hour[ranks - 1]
@@ -191,7 +182,7 @@ class Results:
             rows = self._base().execute(
                 f"SELECT * FROM posts WHERE {column} IN ({marks})", part
             )
-            for row in (dict(zip(MAPPED, values, strict=True)) for values in rows):
+            for row in (dict(zip(RANKED, values, strict=True)) for values in rows):
                 posts[row["rank"]] = _post_of(row)
         return posts
 
@@ -221,7 +212,6 @@ class Results:
 def _post_of(row: Mapping[str, Any]) -> ReportPost:
     rank = row["rank"]
     cluster = row["cluster"]
-    x = row["x"]
     return ReportPost(
         rank,
         row["post"],
@@ -234,7 +224,6 @@ def _post_of(row: Mapping[str, Any]) -> ReportPost:
         row["lang"],
         orjson.loads(row["terms"]),
         link=web_link(row["link"]),
-        place=None if x is None else (x, row["y"]),
         relevance=row["relevance"],
     )
 
@@ -247,7 +236,7 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
             terms = orjson.dumps(row.get("terms") or [])
             text = row.get("text") or ""
             fields = {**row, "terms": terms, "text": text}
-            yield tuple(map(fields.get, MAPPED))
+            yield tuple(map(fields.get, RANKED))
 
     part = database.with_name(database.name + ".part")
     for left in (
@@ -259,7 +248,7 @@ def _build(parquet: Path, database: Path, columns: Path) -> None:
     with closing(sqlite3.connect(part)) as base:
         base.executescript(_TABLES)
         with base:
-            marks = ", ".join("?" * len(MAPPED))
+            marks = ", ".join("?" * len(RANKED))
             base.executemany(f"INSERT INTO posts VALUES ({marks})", rows())
             texts = base.execute("SELECT rank, text FROM posts")
             plain = ((rank, searchable(text)) for rank, text in texts)

@@ -152,7 +152,9 @@ class Search:
         if words[:1] != ["filter"] or any(clean(word) != word for word in words):
             return None
         try:
-            query = Query.of_arguments(words[1:], FILTER)
+            # Searches of earlier versions of the page drew a map.
+            typed = [word for word in words[1:] if word != "--map"]
+            query = Query.of_arguments(typed, FILTER)
         except InputError:
             return None
         out = (folder / "results.parquet").relative_to(self._project.folder)
@@ -164,12 +166,12 @@ class Search:
         return self._line(self.query)
 
     def command_to(self, threshold: float, out: Path, *, ids_only: bool) -> str:
-        """The command line that writes the list from a threshold on, without a map."""
+        """The command line that writes the list from a threshold on."""
         if (query := self.query) is None:
             return ""
         path = out.relative_to(self._project.folder)
         return self._line(
-            replace(query, min_score=threshold, out=path, map=False, ids_only=ids_only)
+            replace(query, min_score=threshold, out=path, ids_only=ids_only)
         )
 
     def _line(self, query: Query | None) -> str:

@@ -9,19 +9,15 @@ from typing import Any
 
 from siamese_news.data.columns import ScoreHistogram
 from siamese_news.data.readers.values import iso_date
-from siamese_news.search.records import MAP_POINTS
-from siamese_news.search.report.results import ReportPost
 from siamese_news.utils.terminal import counted
 
 WIDTH = 760
 HEIGHT = 260
-MAP_HEIGHT = 460
 _LEFT = 58
 _RIGHT = 14
 _TOP = 26
 _BOTTOM = 44
 _FLOOR = 0.5  # where the log axis starts: one post is a bar, none is not
-_SHADES = 5
 _POINTS = 300  # of a curve
 _ROWS = 12  # of its table
 # Unit of a timeline: the longest span, the label of a bar, the steps between labels of the axis.
@@ -80,28 +76,6 @@ class BarChart:
     def slot_of(self, date: datetime) -> int:
         """The bar of the timeline that counts this date."""
         return _bin(date, self.unit) - self.first
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """One post on the map: place, shade from 0 (low score), its row in the results, its label."""
-
-    x: float
-    y: float
-    shade: int
-    row: int
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class Map:
-    """Dots, lowest score first so that the best lie on top, and a legend of the shades."""
-
-    dots: list[Dot]
-    legend: list[str]
-    left_out: int
-    width: int = WIDTH
-    height: int = MAP_HEIGHT
 
 
 def histogram_chart(histogram: ScoreHistogram, threshold: float | None) -> BarChart:
@@ -241,49 +215,6 @@ def curve_chart(points: Sequence[tuple[int, int]]) -> BarChart:
         [(f"{step:,}", count) for step, count in rows],
         curves=(line([(0, 0), (total, total)]), line([*shown, points[-1]])),
     )
-
-
-def map_chart(posts: Sequence[ReportPost]) -> Map | None:
-    """The posts that have a place, the best-ranked 2,000; None if none has."""
-    placed = [
-        (row, post, post.place)
-        for row, post in enumerate(posts)
-        if post.place is not None
-    ]
-    if not placed:
-        return None
-    shown = placed[:MAP_POINTS]
-    xs, ys = zip(*(place for _, _, place in shown), strict=True)
-    scores = [post.score for _, post, _ in shown]
-    low = min(scores)
-    width = max(scores) - min(scores)
-
-    x_low = min(xs)
-    x_span = (max(xs) - min(xs)) or 1.0
-    y_low = min(ys)
-    y_span = (max(ys) - min(ys)) or 1.0
-
-    def shade(score: float) -> int:
-        if not width:
-            return _SHADES - 1
-        return min(int((score - low) / width * _SHADES), _SHADES - 1)
-
-    dots = [
-        Dot(
-            x=16 + (x - x_low) / x_span * (WIDTH - 32),
-            y=16 + (y - y_low) / y_span * (MAP_HEIGHT - 32),
-            shade=shade(post.score),
-            row=row,
-            label=f"{post.score:.3f} {' '.join(post.text.split())[:140]}",
-        )
-        for row, post, (x, y) in shown
-    ]
-    dots.sort(key=lambda dot: (dot.shade, -dot.row))
-    legend = [
-        f"{low + width * shade / _SHADES:.3f} to {low + width * (shade + 1) / _SHADES:.3f}"
-        for shade in range(_SHADES)
-    ]
-    return Map(dots, legend, len(placed) - len(shown))
 
 
 def _ticks(low: float, high: float) -> list[tuple[float, str]]:

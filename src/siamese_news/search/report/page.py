@@ -19,7 +19,6 @@ from siamese_news.data.readers.values import iso_date
 from siamese_news.search.compare import FEW
 from siamese_news.search.report.charts import (
     histogram_chart,
-    map_chart,
     moment,
     timeline_chart,
 )
@@ -173,7 +172,6 @@ def render(data: ReportData) -> str:
             seed_numbers={seed.id: number for number, seed in enumerate(data.seeds)},
             page_size=PAGE,
             undated=len(data.posts) - len(times),
-            map=map_chart(data.posts),
             facts=_facts(data.provenance),
             few=FEW,
         )

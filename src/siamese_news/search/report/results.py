@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from siamese_news.data.columns import KINDS, MAPPED, Kind, ResultMeta, ScoreHistogram
+from siamese_news.data.columns import KINDS, RANKED, Kind, ResultMeta, ScoreHistogram
 from siamese_news.data.results import found_rows, result_meta, web_link
 from siamese_news.errors import InputError
 from siamese_news.search.clusters import CLUSTERED, cluster_posts
@@ -35,7 +35,7 @@ class ReportPost:
     """One row of the results, with `rank` from 1 for its seed, whose id is `seed`.
 
     `created_at` is in any form that `iso_date` reads; `terms` are highlighted; `link` is http or
-    https; `place` is (x, y) on the map; `relevance` is None where scores are not calibrated.
+    https; `relevance` is None where scores are not calibrated.
     """
 
     rank: int
@@ -49,7 +49,6 @@ class ReportPost:
     lang: str | None = None
     terms: Sequence[str] = ()
     link: str | None = None
-    place: tuple[float, float] | None = None
     relevance: float | None = None
 
 
@@ -108,7 +107,7 @@ def read_results(
     """The report of a results file, ``.jsonl`` (also ``.gz``, ``.zst``), ``.csv`` or ``.parquet``.
 
     It has the columns article, rank, score, post and text; if present, cluster, cluster_size, lang,
-    created_at, terms, link, x and y are used, and ``<path>.meta.json``. By default the title is
+    created_at, terms and link are used, and ``<path>.meta.json``. By default the title is
     about the only seed, or says in which file (or `name`) the posts are, and the threshold is that
     of the search.
 
@@ -337,8 +336,6 @@ def _checked(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name, read in _SHOWN.items():
         if name in NEEDED or row.get(name) not in (None, ""):
             fields[_FIELDS.get(name, name)] = read(row[name], f"{where}: '{name}'")
-    if "x" in fields and "y" in fields:
-        fields["place"] = (fields["x"], fields["y"])
     for name in ("depth", "left_out"):
         fields[name] = _whole(row.get(name) or 0, f"{where}: '{name}'")
     if row.get("thread_rank"):
@@ -402,7 +399,7 @@ _READERS: dict[Kind, Callable[[Any, str], Any]] = {
 # A cluster is compared, never counted with.
 _SHOWN: dict[str, Callable[[Any, str], Any]] = {
     name: _READERS[KINDS[name]]
-    for name in MAPPED
+    for name in RANKED
     if name not in ("cluster", "link", "relevance", "terms")
 } | {"cluster": _READERS["text"]}
 # Of `ReportPost`, where a column has another name.

@@ -215,14 +215,6 @@
   });
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));
-  // The map is one picture, not two thousand links, so its dots react to the mouse only.
-  document.querySelector(".map")?.addEventListener("click", (event) => {
-    const row = event.target.closest("[data-row]")?.dataset.row;
-    const post = posts.get(`post-${row}`);
-    if (!post) return;
-    reveal(post);
-    location.hash = post.id;
-  });
   window.addEventListener("hashchange", revealTarget);
   const form = byId("controls");
   form.addEventListener("submit", (event) => event.preventDefault());

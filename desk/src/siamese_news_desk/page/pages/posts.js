@@ -139,17 +139,6 @@ if (list) {
   });
   one("#all-dates")?.addEventListener("click", () => { dates("", ""); one("#words").focus(); });
 
-  one(".map")?.addEventListener("click", async (event) => {
-    const rank = Number(event.target.closest("[data-row]")?.dataset.row);
-    if (!rank) return;
-    controls.reset();
-    annotator.value = localStorage.getItem("annotator") || "me";
-    if (controls.elements.groups) controls.elements.groups.checked = false;
-    list.innerHTML = "";
-    await load(rank - 1);
-    one(".item", list)?.focus();
-  });
-
   one("#verdicts")?.addEventListener("submit", async (event) => {
     event.preventDefault();
     problem("");
