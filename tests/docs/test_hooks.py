@@ -107,7 +107,7 @@ def test_every_command_and_option_is_on_the_page():
     assert re.findall(r"^## `(\w+)`", page, flags=re.M)[:2] == ["rank", "filter"]
     assert "`--threshold RELEVANCE`" in page
     assert "<out>.part" not in page and "&lt;out>.part" in page
-    assert "default: max" in page
+    assert "default: 100" in page
 
 
 def test_a_notebook_becomes_a_page_with_its_pictures():

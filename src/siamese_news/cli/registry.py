@@ -56,8 +56,8 @@ class Commands(TyperGroup):
         """The command of this name; None if no package registers one that can be imported."""
         try:
             return _command(cmd_name)
-        except InputError:
-            return None  # a broken package does not take the list of commands with it
+        except (InputError, ModuleNotFoundError):
+            return None  # a broken or stale package leaves the list of commands as it is
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the first argument names."""
