@@ -57,7 +57,7 @@ class Commands(TyperGroup):
         try:
             return _command(cmd_name)
         except (InputError, ModuleNotFoundError):
-            return None  # a broken or stale package leaves the list of commands as it is
+            return None  # a broken or stale package: the others stay in the list
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the first argument names."""
