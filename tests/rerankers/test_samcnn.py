@@ -290,35 +290,66 @@ def test_aggregations():
     torch.testing.assert_close(mean[0], torch.tensor([0.5, 0.5, 0]))
 
 
+def vectors_by_word(model, query, post):
+    """The post's vector h_i for each query word i, by a loop over Eq. 1 or Eq. 2 to 4: (Q, D)."""
+
+    def by_query(word):
+        return lambda rows, token: rows * word
+
+    def by_position(word):
+        return lambda rows, token: rows * cosine_similarity(word, post[token], dim=0)
+
+    kernel = by_query if model.query_attention else by_position
+    encoder = model.query_context if model.query_attention else model.post_context
+    return torch.stack([naive_pool(encoder, post, kernel(word)) for word in query])
+
+
 @pytest.mark.parametrize("ranker", [QAtt, PAtt])
 def test_the_learned_sum_equals_a_loop_over_the_query_words(ranker):
     """Softmax over the words i of u tanh(W [h_i; q_i] + b), h_i being the post's vector for i."""
     model = make(ranker, aggregation="learned")
     pair, queries, posts = make_pair()
-    encoder = model.query_context if ranker is QAtt else model.post_context
-    gate = model.aggregate.gate.weight[0]
+    gate, joint = model.aggregate.gate.weight[0], model.aggregate.joint
     expected = []
     for query, post in zip(queries, posts, strict=True):
-        vectors, scores = [], []
-        for word in query:
-
-            def kernel(rows, token, word=word, post=post):
-                return (
-                    rows * word
-                    if ranker is QAtt
-                    else rows * cosine_similarity(word, post[token], dim=0)
-                )
-
-            vector = naive_pool(encoder, post, kernel)
-            joint = model.aggregate.joint
+        vectors = vectors_by_word(model, query, post)
+        scores = []
+        for word, vector in zip(query, vectors, strict=True):
             hidden = torch.tanh(joint.weight @ torch.cat([vector, word]) + joint.bias)
-            vectors.append(vector)
             scores.append(gate @ hidden)
         weights = torch.stack(scores).exp() / torch.stack(scores).exp().sum()
-        expected.append(sum(w * v for w, v in zip(weights, vectors, strict=True)))
+        expected.append(weights @ vectors)
     # The weights are computed in float32.
     torch.testing.assert_close(
         model.encode(pair)[:, 8:], torch.stack(expected), rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("ranker", [QAtt, PAtt])
+def test_the_sum_is_a_softmax_over_one_number_and_equals_a_loop(ranker):
+    """The gate of the authors' log: softmax over dimension 1 of scores of the shape (B Q, 1)."""
+    model = make(ranker, aggregation="sum")
+    gate = nn.Linear(4, 1).double()
+    pair, queries, posts = make_pair()
+    loop, gated = [], []
+    for query, post in zip(queries, posts, strict=True):
+        vectors = vectors_by_word(model, query, post)
+        loop.append(sum(vectors))
+        gated.append((torch.softmax(gate(vectors), dim=1) * vectors).sum(dim=0))
+    computed = model.encode(pair)[:, 8:]
+    torch.testing.assert_close(computed, torch.stack(loop))
+    torch.testing.assert_close(computed, torch.stack(gated))
+    torch.stack(gated).sum().backward()
+    assert not gate.weight.grad.any()  # which is why the log's gate never learned
+
+
+@pytest.mark.parametrize("ranker", [QAtt, PAtt])
+def test_the_sum_is_the_mean_times_the_number_of_query_words(ranker):
+    pair, queries, _ = make_pair()
+    by_sum, by_mean = (make(ranker, aggregation=kind) for kind in ("sum", "mean"))
+    words = torch.tensor([len(query) for query in queries])[:, None]
+    torch.testing.assert_close(
+        by_sum.encode(pair)[:, 8:], words * by_mean.encode(pair)[:, 8:]
     )
 
 

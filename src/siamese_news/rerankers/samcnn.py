@@ -10,14 +10,14 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, normalize
+from torch.nn.functional import embedding, linear, normalize
 
 from siamese_news.rerankers.conv import ConvEncoder
 from siamese_news.rerankers.pair import Pair, WordTexts, zero_padding
 from siamese_news.utils.choices import check_choice
 
 Order = Literal["relu-norm", "norm-tanh"]
-Aggregation = Literal["mean", "learned"]
+Aggregation = Literal["mean", "sum", "learned"]
 Similarity = Literal["cosine", "clamped"]
 
 
@@ -75,14 +75,15 @@ class PredictionHead(nn.Module):
 
 
 class Aggregate(nn.Module):
-    """Weights of the query tokens, summing to one over the real ones.
+    """Weights of the query tokens, summing to one over the real ones unless they are all one.
 
-    The kind is "mean" (samCNN, section 2.2), or "learned", the default of the released code: a
-    softmax over u tanh(W [h; q] + b), of the post's vector h for a query token and the token's
-    embedding q.
+    The kind is "mean" (samCNN, section 2.2); "sum", what the code behind the authors' log computes
+    (its softmax is over a dimension of size one, so that every weight is 1); or "learned", the
+    default of the code of 2019: a softmax over u tanh(W [h; q] + b), of the post's vector h for a
+    query token and the token's embedding q.
 
     Args:
-        kind: "mean" or "learned".
+        kind: "mean", "sum" or "learned".
         input_dim: E, the size of q.
         hidden: D, the size of h and of W's output, as in the released code.
     """
@@ -90,7 +91,7 @@ class Aggregate(nn.Module):
     def __init__(self, *, kind: Aggregation, input_dim: int, hidden: int) -> None:
         super().__init__()
         check_choice("aggregation", kind, Aggregation)
-        self.learned = kind == "learned"
+        self.kind = kind
         self.joint = (
             nn.Linear(hidden + input_dim, hidden) if kind == "learned" else None
         )
@@ -113,6 +114,8 @@ class Aggregate(nn.Module):
             scores = scores.masked_fill(~mask, -torch.inf)
             highest = scores.amax(1, keepdim=True).clamp(min=-1e30)
             raw = (scores - highest).exp()
+        if self.kind == "sum":
+            return raw
         return raw / raw.sum(dim=1, keepdim=True).clamp(min=1e-12)
 
 
@@ -206,10 +209,15 @@ class SamCNN(nn.Module):
 
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
         """Weighted sum over the query tokens of their vectors, of the features (B, Q, F)."""
-        encoded = encoder.linear(pooled) if self.aggregate.learned else None
+        encoded = encoder.linear(pooled) if self.aggregate.kind == "learned" else None
         weights = self.aggregate(pair, encoded).to(pooled)
         # The linear map commutes with the weighted sum, which is shorter.
-        return encoder.linear(torch.einsum("bq,bqf->bf", weights, pooled))
+        summed = torch.einsum("bq,bqf->bf", weights, pooled)
+        if self.aggregate.kind != "sum":
+            return encoder.linear(summed)
+        # The bias is added once for each query token.
+        tokens = weights.sum(dim=1, keepdim=True)
+        return linear(summed, encoder.linear.weight) + tokens * encoder.linear.bias
 
     def _query_attention(self, pair: Pair, posts: WordTexts) -> Tensor:
         """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
