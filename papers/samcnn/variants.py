@@ -95,11 +95,13 @@ def _largest_change(systems: Mapping[str, Figures], pairs: Mapping[str, str]) ->
     return ", ".join(parts)
 
 
-def chosen_options(ranker: str) -> More:
-    """What makes the further options of a chosen ranker."""
+def chosen_options(ranker: str, aggregation: str = "mean") -> More:
+    """What makes the further options of a chosen ranker, which were chosen with the mean."""
 
     def options(setting: Setting, runs: Path) -> list[str]:
         further = _vectors(setting, runs) if ranker == "patt" else [OFTEN]
+        if aggregation != "mean":
+            further.append(f"ranker.aggregation={aggregation}")
         return [*OPTIONS, *further]
 
     return options
@@ -110,6 +112,7 @@ def chosen_jobs(
     *,
     rankers: Sequence[str] = ("patt", "qatt"),
     years: Sequence[int] = YEARS,
+    aggregation: str = "mean",
 ) -> list[Job]:
     """QAtt and PAtt with the options that were chosen on held-out topics."""
     return [
@@ -117,10 +120,10 @@ def chosen_jobs(
         for ranker in rankers
         for job in training_jobs(
             setting,
-            name=CHOSEN,
+            name=CHOSEN if aggregation == "mean" else f"{CHOSEN}_{aggregation}",
             rankers=(ranker,),
             years=years,
-            more=chosen_options(ranker),
+            more=chosen_options(ranker, aggregation),
         )
     ]
 

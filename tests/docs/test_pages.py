@@ -4,6 +4,7 @@ import contextlib
 import functools
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -12,10 +13,13 @@ from pathlib import Path
 import pytest
 import typer
 from hydra import compose, initialize_config_module
+from hydra.errors import HydraException
+from papers.registry import choose
 from typer.testing import CliRunner
 
 from siamese_news import open_model
 from siamese_news.cli import app
+from siamese_news.errors import InputError
 
 from ..installed import WITH_DESK
 
@@ -148,44 +152,96 @@ def test_commands_have_the_options_that_are_shown(line):
     assert {word for word in words if word.startswith("--")} <= known | {"--help"}
 
 
+def settings(words):
+    """The settings of the jobs that some options name: one for each value of the longest list."""
+    options = {}
+    for word in words:
+        key, _, values = word.partition("=")
+        if not key.startswith("hydra") and "<" not in values:
+            listed = [values] if values[:1] in "[{'" else values.split(",")
+            options[key] = listed
+    for number in range(max(map(len, options.values()), default=0)):
+        yield [
+            f"{key}={values[min(number, len(values) - 1)]}"
+            for key, values in options.items()
+        ]
+
+
+def refused(name, options, monkeypatch):
+    """Why a command refuses its options before it reads data; None if it takes them.
+
+    Devices are not asked for: those that a page names may not be here.
+    """
+    from siamese_news.training.options import plain_options
+    from siamese_news.training.rerank import _check_options
+    from siamese_news.training.trainer import make_trainer
+
+    for variable in ("SIAMESE_NEWS_DATA", "SIAMESE_NEWS_VECTORS"):
+        monkeypatch.setenv(variable, os.environ.get(variable, "folder"))
+    here = {"accelerator": "cpu", "devices": 1, "num_nodes": 1, "strategy": "auto"}
+    quiet = {"logger": False, "enable_checkpointing": False}
+    try:
+        with initialize_config_module("siamese_news.conf", version_base="1.3"):
+            config = plain_options(compose(name, overrides=options))
+        if "trainer" in config:
+            make_trainer({**config["trainer"], **here}, **quiet)
+        if config.get("task", {}).get("_target_", "").endswith("rerank.run"):
+            _check_options(config["task"])
+    except (HydraException, InputError) as error:
+        return f"{options}: {error}"
+    return None
+
+
 @pytest.mark.parametrize(
     "line",
     sorted(
         {
             line
             for name, line in COMMANDS
-            if name.startswith("docs/")
-            and "-m siamese_news." in line
-            and not name.startswith(
-                "docs/add-"
-            )  # options of packages that they install
+            if re.search(r"-m (siamese_news\.(train|evaluate)|papers)\b", line)
+            and not name.startswith("docs/add-")  # options of packages they install
         }
     ),
 )
-def test_configurations_that_are_shown_compose(line):
-    words = [
-        word
-        for word in shlex.split(line)
-        if "=" in word and not word.startswith("PYTHON")
-    ]
-    if "siamese_news.data" in line:
-        return  # a program without a configuration
+def test_options_that_are_shown_are_taken(line, monkeypatch):
+    words = [word for word in shlex.split(line) if re.match(r"[+~]*[a-z][\w.]*=", word)]
+    if "-m papers" in line:
+        options = dict(word.split("=", 1) for word in words)
+        exhibits = {key: options.get(key) for key in ("figure", "table")}
+        assert choose(options["paper"], **exhibits)
+        return
     name = re.search(r"siamese_news\.(\w+)", line)[1]
-    options = {}
-    for word in words:
-        key, _, values = word.partition("=")
-        if not key.startswith("hydra") and "<name>" not in values:
-            options[key] = [
-                f"'{value}'" if "<" in value else value for value in values.split(",")
-            ]
-    with initialize_config_module("siamese_news.conf", version_base="1.3"):
-        # The whole line, as often as the longest list of values is long.
-        for number in range(max(map(len, options.values()), default=0)):
-            chosen = [
-                f"{key}={values[min(number, len(values) - 1)]}"
-                for key, values in options.items()
-            ]
-            compose(name, overrides=chosen)
+    for options in settings(words):
+        assert refused(name, options, monkeypatch) is None
+
+
+GROUPS = {path.name for path in (ROOT / "conf").iterdir() if path.is_dir()} - {"hydra"}
+INLINE = {
+    tuple(shlex.split(code))
+    for name, text in TEXTS.items()
+    if not name.startswith("docs/add-") and name != "CHANGELOG.md"
+    for code in re.findall(
+        r"`([a-z]+[\w.]*=[^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S)
+    )
+    if re.split(r"[.=]", code)[0] in {*GROUPS, "fold"}
+    and not re.search(r'<|FOLDER|[="]["{]|my_module', code)
+}
+
+
+@pytest.mark.parametrize("words", sorted(INLINE), ids=" ".join)
+def test_options_that_a_sentence_names_are_taken(words, monkeypatch):
+    """By one of the tasks: an option such as `task.whitening` belongs to one alone."""
+    reasons = []
+    for task in ("link", "rerank", "distil", "lists"):
+        asked = [f"task={task}"] if words[0].partition("=")[0] != "task" else []
+        experiment = words[0].startswith("experiment=")
+        for options in settings(words):
+            reasons.append(
+                refused("train", [*asked * (not experiment), *options], monkeypatch)
+            )
+        if None in reasons:
+            return
+    pytest.fail(str(reasons[0]))
 
 
 def test_named_options_exist():
