@@ -295,7 +295,7 @@ def test_an_ensemble_is_the_mean_probability_of_its_runs(tmp_path):
 
 def test_the_authors_figures_are_next_to_print_and_to_ours():
     rows = authors.rows({"PAtt": {(2013, "AP"): {"111": [0.2, 0.4]}}}, {}, {})
-    assert len(rows) == 16
+    assert len(rows) == 24
     by_place = {(row["system"], row["year"]): row for row in rows}
     assert list(by_place["QAtt", "2012"].values())[2:] == [
         "0.2376",
@@ -303,6 +303,11 @@ def test_the_authors_figures_are_next_to_print_and_to_ours():
         "0.2177",
         *[None, None, None],
         "0, 0",
+    ]
+    assert list(by_place["QAtt, sum", "2012"].values())[2:5] == [
+        "0.2376",
+        "0.2326",
+        "0.2382",
     ]
     assert by_place["BiCNN", "2011"]["authors, ensemble of 10"] is None
     assert by_place["PAtt", "2013"]["ours as chosen, mean"] == "0.3000"

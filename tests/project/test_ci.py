@@ -13,13 +13,15 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_actions_are_pinned_and_permissions_named(path):
     text = path.read_text(encoding="utf-8")
-    uses = re.findall(r"uses: (.*)", text)
+    uses = re.findall(r"uses: (?!\./)(.*)", text)  # those of other repositories
     assert all(
         re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use) for use in uses
     ), uses
     workflow = yaml.safe_load(text)
     assert "permissions" in workflow
-    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+    assert all(
+        "timeout-minutes" in job or "uses" in job for job in workflow["jobs"].values()
+    )
     for target in set(re.findall(r"run: make ([a-z -]+)", text)):
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         names = [word for word in target.split() if re.fullmatch(r"[a-z-]+", word)]
@@ -44,6 +46,16 @@ def test_a_job_that_may_write_runs_no_code_of_ours_or_of_packages():
     }
     for ran in writing.values():
         assert all(re.match(r"(git|gh) ", line) for line in ran), ran
+
+
+def test_a_release_waits_for_every_test_and_for_the_documentation_with_its_notebooks():
+    jobs = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    )["jobs"]
+    called = ROOT / jobs["checks"]["uses"]
+    assert "checks" in jobs["publish"]["needs"]
+    steps = yaml.safe_load(called.read_text(encoding="utf-8"))["jobs"]["slow"]["steps"]
+    assert {"make test-all", "make docs"} <= {step.get("run") for step in steps}
 
 
 def test_a_release_is_built_by_tools_with_hashes_from_one_index():
