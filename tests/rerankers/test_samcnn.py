@@ -309,14 +309,14 @@ def test_the_learned_sum_equals_a_loop_over_the_query_words(ranker):
     """Softmax over the words i of u tanh(W [h_i; q_i] + b), h_i being the post's vector for i."""
     model = make(ranker, aggregation="learned")
     pair, queries, posts = make_pair()
-    gate, joint = model.aggregate.gate.weight[0], model.aggregate.joint
+    joint, _, gate = model.aggregate.gate
     expected = []
     for query, post in zip(queries, posts, strict=True):
         vectors = vectors_by_word(model, query, post)
         scores = []
         for word, vector in zip(query, vectors, strict=True):
             hidden = torch.tanh(joint.weight @ torch.cat([vector, word]) + joint.bias)
-            scores.append(gate @ hidden)
+            scores.append(gate.weight[0] @ hidden)
         weights = torch.stack(scores).exp() / torch.stack(scores).exp().sum()
         expected.append(weights @ vectors)
     # The weights are computed in float32.

@@ -92,10 +92,15 @@ class Aggregate(nn.Module):
         super().__init__()
         check_choice("aggregation", kind, Aggregation)
         self.kind = kind
-        self.joint = (
-            nn.Linear(hidden + input_dim, hidden) if kind == "learned" else None
+        self.gate = (
+            nn.Sequential(
+                nn.Linear(hidden + input_dim, hidden),
+                nn.Tanh(),
+                nn.Linear(hidden, 1, bias=False),
+            )
+            if kind == "learned"
+            else None
         )
-        self.gate = nn.Linear(hidden, 1, bias=False) if kind == "learned" else None
 
     def forward(self, pair: Pair, encoded: Tensor | None = None) -> Tensor:
         """Weights (B, Q) of the query tokens of each post; zeros for a query without a token.
@@ -104,18 +109,14 @@ class Aggregate(nn.Module):
         """
         mask = pair.per_post(pair.query_mask)
         raw = mask.float()
-        if self.joint is not None and self.gate is not None:
-            assert encoded is not None
-            query = pair.per_post(zero_padding(pair.query, pair.query_mask))
-            both = torch.cat([encoded, query.to(encoded)], dim=-1)
-            hidden = torch.tanh(self.joint(both))
-            scores = self.gate(hidden).squeeze(-1).float()
-            # A softmax of our own: a query without a token must give zeros, not NaN.
-            scores = scores.masked_fill(~mask, -torch.inf)
-            highest = scores.amax(1, keepdim=True).clamp(min=-1e30)
-            raw = (scores - highest).exp()
         if self.kind == "sum":
             return raw
+        if self.gate is not None and encoded is not None:
+            query = pair.per_post(zero_padding(pair.query, pair.query_mask))
+            both = torch.cat([encoded, query.to(encoded)], dim=-1)
+            # A softmax of our own: a query without a token must give zeros, not NaN.
+            scores = self.gate(both).squeeze(-1).float().masked_fill(~mask, -torch.inf)
+            raw = (scores - scores.amax(1, keepdim=True).clamp(min=-1e30)).exp()
         return raw / raw.sum(dim=1, keepdim=True).clamp(min=1e-12)
 
 
@@ -211,13 +212,11 @@ class SamCNN(nn.Module):
         """Weighted sum over the query tokens of their vectors, of the features (B, Q, F)."""
         encoded = encoder.linear(pooled) if self.aggregate.kind == "learned" else None
         weights = self.aggregate(pair, encoded).to(pooled)
-        # The linear map commutes with the weighted sum, which is shorter.
+        # The linear map commutes with the weighted sum, which is shorter; its bias has the weight
+        # of all tokens: one, or for the plain sum their number.
         summed = torch.einsum("bq,bqf->bf", weights, pooled)
-        if self.aggregate.kind != "sum":
-            return encoder.linear(summed)
-        # The bias is added once for each query token.
-        tokens = weights.sum(dim=1, keepdim=True)
-        return linear(summed, encoder.linear.weight) + tokens * encoder.linear.bias
+        bias = weights.sum(dim=1, keepdim=True) * encoder.linear.bias
+        return linear(summed, encoder.linear.weight) + bias
 
     def _query_attention(self, pair: Pair, posts: WordTexts) -> Tensor:
         """Eq. 1: kernels W_j diag(q), so a convolution over the products q * p; (B, Q, F)."""
