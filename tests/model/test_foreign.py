@@ -75,6 +75,7 @@ def folder(request, tmp_path, monkeypatch):
     root.mkdir()
     if request.param == "model2vec":
         (root / "config.json").write_text(json.dumps({"model_type": "model2vec"}))
+        (root / "model.safetensors").touch()
     else:
         (root / "modules.json").write_text("[]")
     assert library_of(root) == request.param
@@ -257,7 +258,7 @@ def test_a_folder_of_no_library_and_a_missing_library_are_named(tmp_path, monkey
         ExternalModel(tmp_path)
     (tmp_path / "modules.json").write_text("[]")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(InputError, match="pip install sentence-transformers"):
+    with pytest.raises(InputError, match=r"pip install .siamese-news\[bench\]"):
         ExternalModel(tmp_path)
 
 

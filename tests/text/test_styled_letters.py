@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from siamese_news.text.patterns import clean
+from siamese_news.text.patterns import clean, joined_letters
 from siamese_news.text.tokens import Tokenizer
 
 from ..commands import siamese_news as process
@@ -144,3 +144,62 @@ def test_a_post_in_bold_is_found(tmp_path):
         assert first["post"] == "0"
         scores.append(first["score"])
     assert scores[0] == scores[1] > 0.3
+
+
+DISGUISES = {
+    "lines under": lambda word: "".join(f"{letter}\u0332" for letter in word),
+    "lines through": lambda word: "".join(f"{letter}\u0336" for letter in word),
+    "slashes": lambda word: "".join(f"{letter}\u0337" for letter in word),
+    "heaps of accents": lambda word: "".join(f"{c}\u0323\u0317\u0301" for c in word),
+    "circles around": lambda word: "".join(f"{letter}\u20dd" for letter in word),
+    "letters of flags": lambda word: "".join(
+        f"{chr(0x1F1E6 + ord(letter) - 97)}\u200b" for letter in word
+    ),
+    "black boxes": lambda word: "".join(chr(0x1F170 + ord(c) - 97) for c in word),
+    "Cyrillic": lambda word: word.translate(str.maketrans("aeopcyx", "аеорсух")),
+    "Greek": lambda word: word.translate(str.maketrans("aopv", "αορν")),
+    "letter by letter": " ".join,
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_letters_in_disguise_are_letters(disguise):
+    words = "weirbank tansy gives way over blackpool".split()
+    written = "   ".join(map(DISGUISES[disguise], words))
+    assert written != "   ".join(words)
+    assert Tokenizer()(written) == words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ẹ́ yọ̀",  # Yoruba: one accent on a letter with a dot below
+        "Việt Nam",
+        "за́мок",  # the stress of a Russian word
+        "οσα και",
+        "оса",  # all its letters look like Latin ones
+        "≠",
+        "5\ufe0f\u20e3",
+        "🇮🇹🇫🇷",
+        "🅰🅱🅾",
+        "μTorrent",
+        "a b or c d",
+    ],
+)
+def test_accents_scripts_and_signs_of_their_own_stay(text):
+    chunks = unicodedata.normalize("NFC", text).split()
+    assert [clean(chunk) for chunk in chunks] == chunks
+    assert joined_letters(text) == text
+
+
+def test_a_latin_letter_in_a_cyrillic_word_is_cyrillic():
+    assert Tokenizer()("нaвoднение") == ["наводнение"]
+
+
+def test_a_hashtag_is_cut_at_its_capitals():
+    words = "for the low bridge pray news from town".split()
+    words += [f"{n}" for n in range(300)] + ["har"]
+    tokenizer = Tokenizer(words=words, hashtags="split")
+    assert tokenizer("#HarlowBridge") == ["harlow", "bridge"]
+    assert tokenizer("#PrayforTown") == ["pray", "for", "town"]
+    assert tokenizer("#NewsfromHarlow") == ["news", "from", "harlow"]

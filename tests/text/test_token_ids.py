@@ -101,7 +101,7 @@ def test_forgetting_chunks_never_changes_a_result(batches):
     vocabulary = Vocabulary(WORDS, unknown="hash")
     chunks = ChunkIds(partial(_named, vocabulary, str.split), len(WORDS), most=2)
     for batch in batches:
-        token_ids = chunks.of([" ".join(batch)], 100)
+        token_ids = chunks.of(["  ".join(batch)], 100)
         assert token_ids.flat.tolist() == vocabulary.id_list(batch)
         assert token_ids.unknown == {
             vocabulary.id_list([word])[0]: word for word in set(batch)

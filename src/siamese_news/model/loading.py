@@ -1,7 +1,6 @@
 """Open the model of any folder: one of this project, or one of another library."""
 
 import hashlib
-import importlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,16 +20,17 @@ from siamese_news.model.folder import (
     folder_sha256,
     read_folder,
 )
+from siamese_news.model.foreign import open_foreign
 from siamese_news.model.table import TableModel
 from siamese_news.text.tokens import check_texts
-from siamese_news.utils.extras import import_problem, needs
+from siamese_news.utils.extras import needs
 from siamese_news.utils.files import file_sha256
 
 # Words of an article that such a model reads: most cut a text after 256 word pieces anyway.
 ARTICLE_WORDS = 150
 _LIBRARIES = {
-    "sentence_transformers": ("SentenceTransformer", "sentence-transformers"),
-    "model2vec": ("StaticModel", "model2vec"),
+    "sentence_transformers": "SentenceTransformer",
+    "model2vec": "StaticModel",
 }
 
 
@@ -48,17 +48,8 @@ class ExternalModel:
             )
         self.folder = Path(folder)
         self.library = library
-        name, package = _LIBRARIES[library]
-        try:
-            loaded = getattr(importlib.import_module(library), name)
-        except ImportError as error:
-            problem = import_problem(error, library, package)
-            raise InputError(f"{folder}: is a model of {problem}") from error
-        if library == "model2vec":
-            self._model: Any = loaded.from_pretrained(str(folder))
-        else:
-            # No code in the folder may run.
-            self._model = loaded(str(folder), device="cpu", trust_remote_code=False)
+        options = {} if library == "model2vec" else {"device": "cpu"}
+        self._model = open_foreign(folder, library, _LIBRARIES[library], **options)
 
     @cached_property
     def words(self) -> TextModel:

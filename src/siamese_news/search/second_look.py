@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
 from siamese_news.model.cached import cached_values
+from siamese_news.model.foreign import open_foreign
 from siamese_news.model.loading import ExternalModel, first_words, is_cross_encoder
 from siamese_news.search.seeds import MILLION, Seeds
 from siamese_news.utils.extras import needs
@@ -143,11 +144,11 @@ def _pairs(folder: Path) -> Similar:
     """Probabilities by a model that reads an article and a post together."""
     with needs("bench", "--second-look"):
         import torch
-        from sentence_transformers import CrossEncoder
-    model = CrossEncoder(
-        str(folder),
+    model = open_foreign(
+        folder,
+        "sentence_transformers",
+        "CrossEncoder",
         device="cpu",
-        trust_remote_code=False,
         activation_fn=torch.nn.Sigmoid(),
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from siamese_news.text.patterns import joined_letters
 from siamese_news.text.token_ids import ChunkIds, Ids, TokenIds
 from siamese_news.text.tokens import ChunkShapes
 from siamese_news.utils.compiling import load_loops
@@ -280,7 +281,7 @@ def _batches(texts: Sequence[str], longest: int) -> Iterator[list[bytes]]:
     for text in texts:
         if len(text) > longest:
             text = text[:longest]
-        batch.append(text.encode("utf-8", "surrogatepass"))
+        batch.append(joined_letters(text).encode("utf-8", "surrogatepass"))
         size += len(batch[-1])
         if size > _BATCH:
             yield batch

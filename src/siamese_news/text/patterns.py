@@ -102,9 +102,31 @@ _FRAMED = {
     start + number: letter
     for start in (0x249C, 0x24B6, 0x24D0, 0x1F110, 0x1F130, 0x1F150, 0x1F170)
     for number, letter in enumerate(_A_TO_Z)
-    if start + number not in (0x24C2, 0x1F170, 0x1F171, 0x1F17E, 0x1F17F)
 }
-_FRAMED_WORD = re.compile(f"[{''.join(map(chr, _FRAMED))}]{{3,}}")
+_FRAMED_EMOJI = "\u24c2\U0001f170\U0001f171\U0001f17e\U0001f17f"
+_FRAMES = "".join(map(chr, _FRAMED))
+_FRAMED_WORD = re.compile(
+    f"(?=[{_FRAMED_EMOJI}\ufe0f]*[{_FRAMES.translate(dict.fromkeys(map(ord, _FRAMED_EMOJI)))}])"
+    f"(?:[{_FRAMES}]\ufe0f?){{3,}}"
+)
+# Letters of flags with invisible signs between them spell words.
+_SPELLED = re.compile("[\U0001f1e6-\U0001f1ff](?=\u200b)")
+# Lines through and under letters; two accents on a letter that has no character of its own.
+_LINES = re.compile(
+    r"[\u0305\u0332-\u0338\u033f\u035f]++|(?<=[^\W\d_])[\u20d0-\u20f0]++"
+)
+_HEAPED = re.compile("[\u0300-\u036f]{2}")
+_ACCENTS = re.compile("[\u0300-\u036f]++")
+# Letters of two scripts in one word, and those that look alike.
+_MIXED = re.compile("[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]")
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_RUSSIAN = ("авекмнорстухАВЕКМНОРСТУХ", "abekmhopctyxABEKMHOPCTYX")
+_TO_LATIN = str.maketrans(
+    _RUSSIAN[0] + "һіјѕԁԛԝғІЈЅαβειηκνορτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    _RUSSIAN[1] + "hijsdqwfIJSabeinkvoptuxyABEZHIKMNOPTYX",
+)
+_TO_CYRILLIC = str.maketrans(*_RUSSIAN[::-1])
+_LONE = re.compile(r"(?<!\S)(?:\w (?=\w(?!\S))){2,}\w(?!\S)")
 # Controls, bidi and other invisible signs, surrogates and non-characters go. A joiner stays where
 # it holds an emoji together, and the tags U+E0020.. stay for the flags.
 _INVISIBLE = re.compile(
@@ -117,21 +139,54 @@ def clean(chunk: str) -> str:
     """Prepare a chunk for the pattern: resolve references, apply NFC, drop invisible signs.
 
     With East Asian letters or forms of width in it, it is NFKC: half and full width are one.
-    Letters in the styles of mathematics, and words in circles and the like, become plain letters.
+    Letters in the styles of mathematics, and words in circles and the like, become plain letters, as
+    do letters with lines or heaps of accents; look-alikes of another script in a word become its own.
     ``&nbsp;`` and the like become whitespace, so the result may hold several chunks.
     """
     if "&" in chunk and ";" in chunk:
         chunk = _REFERENCE.sub(lambda match: html.unescape(match[0]), chunk)
     if chunk.isascii() and chunk.isprintable():
         return chunk
+    if "\u200b" in chunk:
+        chunk = _SPELLED.sub(lambda match: chr(ord(match[0]) - 0x1F1E6 + 97), chunk)
     chunk = _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "", chunk)
     chunk = normalized("NFKC" if east_asian(chunk) else "NFC", chunk)
     plain = chunk.translate(_PLAIN)
     if plain != chunk and _STYLED.search(chunk):
         plain = plain.translate(_NEXT_TO_STYLED)
-    if _FRAMED_WORD.search(plain):
-        plain = plain.translate(_FRAMED)
-    return plain
+    plain = _FRAMED_WORD.sub(
+        lambda match: match[0].replace("\ufe0f", "").translate(_FRAMED), plain
+    )
+    plain = _LINES.sub("", plain)
+    if _HEAPED.search(plain):
+        plain = _ACCENTS.sub("", normalized("NFD", plain))
+    return _LETTERS.sub(_of_one_script, plain) if _MIXED.search(plain) else plain
+
+
+def _of_one_script(word: re.Match[str]) -> str:
+    """The word in the script of most of its letters, if those of the other look alike."""
+    text = word[0]
+    latin = text.translate(_TO_LATIN)
+    cyrillic = text.translate(_TO_CYRILLIC)
+    mostly_latin = 2 * sum(map(str.isascii, text)) >= len(text)
+    if latin.isascii() and (mostly_latin or any(map(str.isascii, cyrillic))):
+        return latin
+    return text if any(map(str.isascii, cyrillic)) else cyrillic
+
+
+def joined_letters(text: str) -> str:
+    """The text with words that are written letter by letter in one piece; blanks end lines of them.
+
+    Two blanks are between such words. A text with fewer blanks than half its letters has hardly any.
+
+    Example:
+        >>> from siamese_news.text.patterns import joined_letters
+        >>> joined_letters("R i v e r   A s k e r"), joined_letters("plan A is a plan")
+        ('River   Asker', 'plan A is a plan')
+    """
+    if 3 * text.count(" ") <= len(text):
+        return text
+    return _LONE.sub(lambda match: match[0].replace(" ", ""), text)
 
 
 def visible(mark: str) -> bool:

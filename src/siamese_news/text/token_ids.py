@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
+from siamese_news.text.patterns import joined_letters
 
 Ids = NDArray[np.int64]
 
@@ -152,7 +153,7 @@ class ChunkIds(dict[str, tuple[int, ...]]):
         for text in texts:
             if len(text) > longest:
                 text = text[:longest]
-            flat.extend(chain.from_iterable(map(look_up, text.split())))
+            flat.extend(chain.from_iterable(map(look_up, joined_letters(text).split())))
             ends.append(len(flat))
         ids = np.array(flat, np.int64)
         unknown_ids = np.unique(ids[ids >= self._words]).tolist()

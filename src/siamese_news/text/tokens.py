@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from weakref import WeakMethod
 
 from siamese_news.errors import InputError
-from siamese_news.text.patterns import DOTTED, PATTERN, clean, visible
+from siamese_news.text.patterns import DOTTED, PATTERN, clean, joined_letters, visible
 from siamese_news.text.spaceless import bigrams, has_letter, parts
 from siamese_news.utils.choices import check_choice
 
@@ -32,6 +32,8 @@ _LONGEST_WORD = 24  # characters of the longest word looked for
 _LONGEST_TAG = 100
 # Two letters make a word inside a hashtag only among the most frequent words.
 _RARE_SHORT = 4_000
+# Three letters are a word next to others between two capitals only if it is as frequent.
+_FREQUENT = 300
 _PER_LETTER = 2.3  # cost of each letter of a word that the list does not know
 _TRUST_CAPITALS = 3.0  # "GOPdebate" is gop debate, though its capitals say go pdebate
 
@@ -159,7 +161,11 @@ class Tokenizer:
         try:
             if len(text) > self.max_characters:
                 text = text[: self.max_characters]
-            return list(chain.from_iterable(map(self._memo.__getitem__, text.split())))
+            return list(
+                chain.from_iterable(
+                    map(self._memo.__getitem__, joined_letters(text).split())
+                )
+            )
         except (TypeError, AttributeError):
             if isinstance(text, str):
                 raise
@@ -404,12 +410,28 @@ class _HashtagSplitter:
                 if capitals
                 else []
             )
-            if not (cut and all(len(word) > 2 and word in self._costs for word in cut)):
+            titled = (piece[1:].islower() and len(piece) > 2 for piece in pieces)
+            if capitals and all(titled):
+                cut = [word for piece in pieces for word in self._titled(piece.lower())]
+            elif not (
+                cut and all(len(word) > 2 and word in self._costs for word in cut)
+            ):
                 whole = self._segment(part.lower())
                 if not cut or self._price(cut) >= self._price(whole) + _TRUST_CAPITALS:
                     cut = whole
             words.extend(cut)
         return words
+
+    def _titled(self, piece: str) -> list[str]:
+        """The words between two capitals: a name stays whole, ``prayfor`` is two words."""
+        cut = self._segment(piece)
+        certain = (self._known_well(word) for word in cut)
+        return cut if all(certain) else [piece]
+
+    def _known_well(self, word: str) -> bool:
+        assert self._rank is not None
+        rank = self._rank.get(word, len(self._rank))
+        return rank < (_FREQUENT if len(word) < 4 else len(self._rank))
 
     def _price(self, words: list[str]) -> float:
         return sum(self._costs.get(word) or self._guess(word) for word in words)

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from siamese_news.errors import InputError
 from siamese_news.model.cached import cached_values
-from siamese_news.utils.extras import needs
+from siamese_news.model.foreign import open_foreign
 
 # Texts that a teacher on a GPU encodes at once, and that are computed before they are cached.
 GPU_BATCH, GPU_TOGETHER = 1024, 2**18
@@ -104,15 +104,9 @@ def _find(source: str) -> Path:
 
 def load_teacher(folder: Path, device: str = "cpu") -> Any:
     """The model in a folder of sentence-transformers."""
-    with needs("bench", "the teacher"):
-        from sentence_transformers import SentenceTransformer
-    try:
-        return SentenceTransformer(str(folder), device=device)
-    except (OSError, ValueError, RuntimeError, TypeError, LookupError) as error:
-        raise InputError(
-            f"teacher={folder}: is not a folder that sentence-transformers can open "
-            f"({' '.join(str(error).split())}); expected one that it saved, with modules.json"
-        ) from error
+    return open_foreign(
+        folder, "sentence_transformers", "SentenceTransformer", device=device
+    )
 
 
 def encode(

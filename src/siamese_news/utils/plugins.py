@@ -112,8 +112,9 @@ def find_class(
             return load(point)
     if isinstance(package, str) and _PACKAGE.fullmatch(package):
         raise InputError(
-            f"{name!r} of siamese_news.{kind} comes with the package {package}, which is not "
-            f"installed; if you trust it, run pip install {package}"
+            f"{name!r} of siamese_news.{kind} is not installed. Its model's folder says that a package "
+            f"called {package!r} has it; the sender of the folder chose that name, so make sure "
+            "which package it is, and that you trust it, before you install one"
         )
     names = ", ".join([*also, *ours, *others])
     raise InputError(f"{kind[:-1]} class is {name!r}; expected one of {names}")

@@ -1,0 +1,174 @@
+"""Opens models of other libraries: nothing in their folder runs, and nobody is asked for more.
+
+These libraries load whatever class a folder names, and look up at a hub what it lacks. So a folder
+is checked before the library sees it: known classes, weights in safetensors, no code.
+"""
+
+import importlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from siamese_news.errors import InputError
+from siamese_news.utils.extras import PACKAGE, import_problem
+from siamese_news.utils.files import expect_regular
+
+# Of sentence-transformers, for texts; others import further classes that the folder names.
+_MODULE = re.compile(
+    r"sentence_transformers(?:\.\w+)*\.(?:Transformer|Pooling|Normalize|Dense|Dropout|LayerNorm"
+    r"|WeightedLayerPooling|CNN|LSTM|StaticEmbedding|LogitScore)"
+)
+_ACTIVATION = re.compile(r"torch\.nn\.modules\.(?:activation|linear)\.\w+")
+_ACTIVATIONS = (
+    "activation_function",
+    "activation_fn",
+    "sbert_ce_default_activation_function",
+)
+_CODE = (".py", ".pyc", ".pyx", ".so", ".pyd", ".dll", ".dylib", ".pth")
+_PICKLES = (
+    ".bin",
+    ".pt",
+    ".ckpt",
+    ".pkl",
+    ".pickle",
+    ".joblib",
+    ".dill",
+    ".npy",
+    ".npz",
+)
+_SAFE = ".safetensors"
+_SETTINGS = (
+    2**23
+)  # bytes of a JSON file of settings; those of words are larger, and name nothing
+_WORDS = ("tokenizer.json", "vocab.json", "unigram.json")
+# Read at the import of the libraries: no look-up at the model hub, and no count of uses.
+_OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+}
+
+
+def open_foreign(folder: str | Path, library: str, name: str, **options: Any) -> Any:
+    """The model in a folder of sentence-transformers or model2vec, by the library's class `name`.
+
+    The process stays offline for these libraries from then on, even for other models.
+
+    Raises:
+        InputError: the folder has what `check_folder` refuses, the library is not installed, or
+            cannot open the folder.
+    """
+    root = check_folder(folder, library)
+    os.environ.update(_OFFLINE)
+    package = library.replace("_", "-")
+    try:
+        loaded = getattr(importlib.import_module(library), name)
+    except ImportError as error:
+        problem = import_problem(error, library, f"'{PACKAGE}[bench]'")
+        raise InputError(f"{folder}: is a model of {problem}") from error
+    try:
+        if library == "model2vec":
+            return loaded.from_pretrained(str(root))
+        return loaded(
+            str(root), trust_remote_code=False, local_files_only=True, **options
+        )
+    except Exception as error:  # any of several libraries'
+        reason = " ".join(str(error).split())
+        # A folder says what it requires, and libraries tell the user to install that.
+        reason = type(error).__name__ if "pip" in reason else reason[:300]
+        raise InputError(
+            f"{folder}: is not a folder that {package} can open without the network ({reason}); "
+            "expected all files of a model that it saved"
+        ) from error
+
+
+def check_folder(folder: str | Path, library: str) -> Path:
+    """The resolved folder of a model whose loading runs none of its code and fetches nothing.
+
+    Raises:
+        InputError: it has code, an adapter, weights in pickles, or names a class that is not one
+            of the library's own, or of torch's activations.
+
+    Example:
+        >>> import tempfile
+        >>> from siamese_news.model.foreign import check_folder
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     check_folder(folder, "sentence_transformers").is_dir()
+        True
+    """
+    root = Path(folder).resolve()
+    if not root.is_dir():
+        raise InputError(
+            f"{folder}: is not a folder; expected that of a saved model. Nothing is downloaded"
+        )
+    for path in sorted(root.rglob("*")):
+        problem = "" if path.is_dir() else _problem(path)
+        if problem:
+            raise InputError(
+                f"{folder}: {path.relative_to(root)} {problem}. Nothing in the folder of a model "
+                "that somebody sent may run or be fetched: save the model from its library, as "
+                "safetensors, with classes of the library alone"
+            )
+    if library == "model2vec" and not any(root.rglob(f"*{_SAFE}")):
+        raise InputError(
+            f"{folder}: has no {_SAFE} file; expected a model of model2vec"
+        )
+    return root
+
+
+def _problem(path: Path) -> str:
+    """Why a file is refused; empty if it is not."""
+    name, suffix = path.name, path.suffix.lower()
+    if suffix in _CODE:
+        return "is code"
+    if name.startswith("adapter_"):
+        return (
+            "is an adapter, whose base model would be fetched; merge it into that model"
+        )
+    # OpenVINO's own .bin, which is no pickle and which nothing here reads, may lie in any folder.
+    pickle = suffix in _PICKLES and not name.startswith("openvino")
+    if pickle and not any(path.parent.glob(f"*{_SAFE}")):
+        return f"has weights that may run code when loaded; expected {_SAFE}"
+    if suffix != ".json" or name in _WORDS:
+        return ""
+    expect_regular(path)
+    if path.stat().st_size > _SETTINGS:
+        return f"has more than {_SETTINGS:,} bytes, which settings do not"
+    settings: Any = None
+    with suppress(ValueError, RecursionError):  # the library says what is wrong with it
+        settings = json.loads(path.read_bytes())
+    if name == "modules.json":
+        for module in settings if isinstance(settings, list) else [settings]:
+            kind, place = (
+                str(module.get(key, "")) if isinstance(module, dict) else ""
+                for key in ("type", "path")
+            )
+            if not _MODULE.fullmatch(kind):
+                return f"names the class {kind[:80]!r}, which is not a known one of the library"
+            if Path(place).is_absolute() or ".." in Path(place).parts:
+                return f"names the place {place[:80]!r} outside the folder"
+    for key, value in _pairs(settings):
+        if key in ("auto_map", "custom_pipelines") or (
+            key == "trust_remote_code" and value
+        ):
+            return f"has {key!r}, which names code"
+        named = key in _ACTIVATIONS and isinstance(value, str) and "." in value
+        if named and not _ACTIVATION.fullmatch(value):
+            return f"names {value[:80]!r}, which is not an activation of torch"
+    return ""
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """The names and values of all objects inside a value of JSON."""
+    inside = [value]
+    while inside:
+        item = inside.pop()
+        if isinstance(item, Mapping):
+            yield from item.items()
+        if isinstance(item, Mapping | list):
+            inside += item.values() if isinstance(item, Mapping) else item
