@@ -1,6 +1,5 @@
 """Lines of bounded length, and the error of a bad row."""
 
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,7 +69,7 @@ def raw_lines(stream: Any) -> Iterator[tuple[int, bytes | BadRow]]:
                     return
                 continue
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-    except (EOFError, OSError, zlib.error) as error:
+    except (EOFError, OSError) as error:
         message = (
             f"cannot be read further ({error}); the file is damaged or cut off: fetch or make it "
             "again"

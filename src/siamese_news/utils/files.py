@@ -238,7 +238,7 @@ def reading(name: str | Path) -> Iterator[None]:
     """Turn an error of the operating system, or of a damaged packed file, into an `InputError`."""
     try:
         yield
-    except (EOFError, zlib.error) as error:
+    except EOFError as error:
         raise InputError(
             f"{name}: cannot be read to its end ({error}); the file is damaged or cut off: fetch "
             "or make it again"
@@ -265,7 +265,8 @@ def packing(raw: io.BufferedReader) -> str:
 def unpack(raw: io.BufferedReader) -> io.BufferedReader:
     """The bytes of a plain, gzip or zstd stream; closing it closes `raw`.
 
-    The output of each read is bounded, so a few bytes that expand to gigabytes fill no memory.
+    The output of each read is bounded, so a few bytes that expand to gigabytes fill no memory. A
+    damaged or incomplete stream raises an `EOFError` where its bytes end, whatever the packing.
     """
     packed = packing(raw)
     if packed == "gz":
@@ -318,10 +319,8 @@ def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
         with gzip.GzipFile(fileobj=raw) as stream:
             while piece := stream.read1(_BUFFER):
                 yield piece
-    except (
-        gzip.BadGzipFile
-    ) as error:  # an OSError, like those of a file that may not be read
-        raise zlib.error(str(error)) from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise EOFError(str(error)) from error
 
 
 def _unzstd(raw: io.BufferedReader) -> Iterator[bytes]:
@@ -337,7 +336,7 @@ def _unzstd(raw: io.BufferedReader) -> Iterator[bytes]:
         try:
             piece = frame.decompress(data)
         except zstandard.ZstdError as error:
-            raise OSError(str(error)) from error
+            raise EOFError(str(error)) from error
         yield piece
         data, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
     if frame is not None:

@@ -2,7 +2,6 @@
 
 import io
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from siamese_news.data.jsonl import decode_object
-from siamese_news.data.lines import LINE_CAP, BadRow
+from siamese_news.data.lines import BadRow
 from siamese_news.data.readers import tables
 from siamese_news.data.readers.columns import refuse_rounded
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document
@@ -47,6 +46,7 @@ from siamese_news.utils.files import packing, readable_name, unpack
 ROWS = 100
 _BYTES = 2**23
 _SHOWN = 5  # rows of a table that are sampled
+_PIECE = 2**16
 _MORE = 2**20  # of a document or a table that are read beyond the first rows
 _EXPECTED = (
     "expected JSON, JSON lines, CSV, TSV, Parquet or Excel (.xlsx), plain, gz or zst"
@@ -303,24 +303,22 @@ def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
     """The beginning of a file, its first rows and some more, and whether that is all of it."""
     head = bytearray()
     ended = False
-    try:
-        for _ in range(ROWS):
-            line = stream.readline(LINE_CAP + 1)
-            head += line[:_BYTES]
-            ended = not line
-            if ended or len(head) >= _BYTES:
-                break
+    lines = 0
+    # In pieces, not lines: those before a fault in a packed file count.
+    with suppress(EOFError, OSError):  # which is reported when the file is read
+        while not ended and lines < ROWS and len(head) < _BYTES:
+            piece = stream.read1(_PIECE)
+            ended = not piece
+            lines += piece.count(b"\n")
+            head += piece
         # Rows of JSON lines are enough, however slowly a pipe brings more of them.
         if not ended and not _is_record(bytes(head).partition(b"\n")[0]):
             while len(head) < _MORE and not ended:
-                more = stream.read1(_MORE)
-                head += more
-                ended = not more
-    except (EOFError, OSError, zlib.error):
-        return bytes(
-            head
-        ) or b"\n", True  # the damage is reported when the file is read
-    return bytes(head), ended
+                piece = stream.read1(_MORE)
+                ended = not piece
+                head += piece
+        return bytes(head), ended
+    return bytes(head) or b"\n", True
 
 
 def _is_record(line: bytes) -> bool:

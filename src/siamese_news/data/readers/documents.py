@@ -207,7 +207,7 @@ class _Chunks:
     NaN and Infinity, which Python and pandas write and JSON does not have, become null.
     """
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._start = True
         self._held = b""
@@ -226,7 +226,7 @@ class _Chunks:
             return b""
         if self._bad is not None:
             raise self._bad
-        data = self._held + self._stream.read(_CHUNK)
+        data = self._held + self._stream.read1(_CHUNK)
         ended = len(data) == len(self._held)
         self._held = b""
         if self._start:

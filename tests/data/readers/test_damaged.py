@@ -1,0 +1,91 @@
+"""A damaged packed file yields what is before the fault, which is counted; it is never a crash."""
+
+import csv
+import gzip
+import io
+import json
+import random
+
+import pytest
+import zstandard
+
+from siamese_news.data.articles import read_articles
+from siamese_news.data.readers import open_posts
+from siamese_news.errors import InputError
+from siamese_news.utils.files import unpack
+
+NAMES = "river asker flood bridge cellar cat sleeps pizza harlow water".split()
+PACK = {"gz": gzip.compress, "zst": zstandard.ZstdCompressor(level=1).compress}
+
+
+def contents():
+    """Rows that hardly shrink, so that a packed file has many blocks."""
+    numbers = random.Random(7)
+    rows = [
+        {"id": f"p{n}", "text": f"{numbers.choice(NAMES)} {numbers.random()}"}
+        for n in range(6_000)
+    ]
+    table = io.StringIO()
+    writer = csv.DictWriter(table, ["id", "text"])
+    writer.writeheader()
+    writer.writerows(rows)
+    return rows, {
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+        "json": json.dumps(rows),
+        "csv": table.getvalue(),
+    }
+
+
+ROWS, CONTENTS = contents()
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_half_a_download_yields_its_rows(tmp_path, kind, packing):
+    data = PACK[packing](CONTENTS[kind].encode())
+    path = tmp_path / f"posts.{kind}.{packing}"
+    path.write_bytes(data[: len(data) // 2])
+    stream = open_posts(path, rejected=tmp_path / "rejected.jsonl")
+    posts = list(stream)
+    assert stream.counts.reasons == {"damaged file": 1}
+    assert 1_000 < len(posts) < 5_000
+    pairs = [(post.id, post.text) for post in posts]
+    assert pairs == [(row["id"], row["text"]) for row in ROWS[: len(posts)]]
+    assert "fetch or make it again" in (tmp_path / "rejected.jsonl").read_text()
+    with pytest.raises(InputError, match="fetch or make it again"):
+        list(open_posts(path, strict=True))
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_any_byte_may_be_wrong(tmp_path, packing):
+    data = PACK[packing](CONTENTS["jsonl"].encode())
+    numbers = random.Random(5)
+    for place in (4, 9, *numbers.sample(range(10, len(data)), 12), len(data) - 1):
+        wrong = bytearray(data)
+        wrong[place] ^= 1 << numbers.randrange(8)
+        path = tmp_path / f"posts.jsonl.{packing}"
+        path.write_bytes(wrong)
+        try:
+            stream = open_posts(path)
+            list(stream)
+        except InputError:
+            continue
+        # Some bytes, such as those of the time in a gzip header, mean nothing to a reader.
+        assert stream.counts.reasons or stream.counts.read == len(ROWS)
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_unpacking_has_one_error(tmp_path, packing):
+    data = PACK[packing](CONTENTS["jsonl"].encode())
+    for wrong in (data[:-20], data[:5] + bytes(30) + data[35:]):
+        with pytest.raises(EOFError):
+            unpack(io.BufferedReader(io.BytesIO(wrong))).read()
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_a_damaged_article_is_refused(tmp_path, packing):
+    path = tmp_path / f"a.txt.{packing}"
+    data = PACK[packing](CONTENTS["csv"].encode())
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError, match="damaged or cut off"):
+        read_articles(path)
