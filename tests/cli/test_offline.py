@@ -40,7 +40,12 @@ def files(tmp_path, monkeypatch):
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "a.txt").write_text(STORY)
     rows = [{"id": str(n), "text": text} for n, text in enumerate(POSTS)]
-    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "p.jsonl").write_text(lines)
+    others = [
+        json.dumps({"id": f"x{n}", "text": "my cat sleeps"}) + "\n" for n in range(9)
+    ]
+    (tmp_path / "more.jsonl").write_text(lines + "".join(others))
     return tmp_path
 
 
@@ -64,7 +69,7 @@ def test_no_command_asks_the_network(files, asked):
     run("rank", *SEARCH, "--out", "rank.jsonl")
     run("filter", *SEARCH, "--min-score", "0.01", "--out", "filter.csv")
     run("explain", *SEARCH, "--post", "0")
-    run("keywords", "--results", "rank.jsonl", "--posts", "p.jsonl")
+    run("keywords", "--results", "rank.jsonl", "--posts", "more.jsonl")
     run("index", "--posts", "p.jsonl", "--out", "i")
     run("rank", "--articles", "a.txt", "--index", "i", "--top", "2")
     run("report", "--results", "rank.jsonl", "--out", "r.html")
