@@ -3,7 +3,7 @@
     python -m benchmarks.ablation_lists [--steps 600] [--seeds 0,1,2]
 
 Every run starts from the table of words that ships, which is trained with the encoder over it, on
-the shipped model's own lists (`siamese_news.training.lists`). The encoders are the bag, and the
+the shipped model's own lists (`models.pretrained.lists`). The encoders are the bag, and the
 paper's star with softmax and with learned alpha, which starts as the bag. Judged on dev pools,
 first pass: the vectors alone, and in the mixture that ships, without smoothing and feedback. Needs
 SIAMESE_NEWS_DATA, SIAMESE_NEWS_VECTORS and the extra [bench] for its teacher. Each run is a line of
@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from models.pretrained.list_student import Lists, StudentModule, list_loader
+from models.pretrained.lists import read_corpus, training_lists
 from papers.training_runs import compose_training
 from torch import Tensor, nn
 
@@ -38,8 +40,6 @@ from siamese_news.encoders import (
 from siamese_news.model import Model
 from siamese_news.sparsity import AdaptiveEntmax, Softmax
 from siamese_news.training.datamodule import SiameseDataModule
-from siamese_news.training.list_student import Lists, StudentModule, list_loader
-from siamese_news.training.lists import read_corpus, training_lists
 from siamese_news.training.teacher import taught
 from siamese_news.training.trainer import make_trainer
 from siamese_news.utils.markdown import markdown_table

@@ -565,7 +565,7 @@ def test_a_test_whose_texts_were_trained_on_has_models_and_background_without_th
     with initialize_config_module("siamese_news.conf", version_base="1.3"):
         config = compose("train", list(stand_in.train))
     assert config.data.train == board.background["train"]
-    assert config.task._target_ == "siamese_news.training.lists.run"
+    assert config.task._target_ == "models.pretrained.lists.run"
     # Until that model is trained, the row is not scored on this test.
     ground = Ground(held_out)
     row = held_out.rows["shipped"]

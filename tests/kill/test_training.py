@@ -153,7 +153,8 @@ def test_distilling(tmp_path):
         "vectors.max_words=20000",
         "trainer.threads=1",
     )
-    killed(tmp_path, command, False, codes=(143, -signal.SIGTERM))
+    clone = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    killed(tmp_path, command, False, codes=(143, -signal.SIGTERM), variables=clone)
 
 
 YEARS = (2011, 2012, 2013, 2014)

@@ -7,6 +7,15 @@ import pytest
 import pytorch_lightning as pl
 import torch
 from hydra import compose, initialize_config_module
+from models.pretrained import lists as lists_task
+from models.pretrained.list_student import (
+    Bags,
+    Lists,
+    ListsToRank,
+    Student,
+    StudentModule,
+    list_loader,
+)
 from tests.training.counting_teacher import counted_words
 from torch.utils.data import DataLoader
 
@@ -15,16 +24,7 @@ from siamese_news.lexical_head.head import TermHead, empty_bigram_counters
 from siamese_news.lexical_head.options import TermOptions
 from siamese_news.model import Model
 from siamese_news.train import train
-from siamese_news.training import lists as lists_task
 from siamese_news.training import teacher
-from siamese_news.training.list_student import (
-    Bags,
-    Lists,
-    ListsToRank,
-    Student,
-    StudentModule,
-    list_loader,
-)
 
 
 @pytest.fixture

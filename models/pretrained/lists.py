@@ -9,6 +9,12 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import torch
 
+from models.pretrained.list_student import (
+    ListsToRank,
+    Student,
+    StudentModule,
+    list_loader,
+)
 from siamese_news.encoders import TokenEmbedding, build_encoder
 from siamese_news.errors import InputError
 from siamese_news.evaluation.results import model_card
@@ -21,12 +27,6 @@ from siamese_news.training.build import build_text, instantiate
 from siamese_news.training.corpus import count_words, read_corpus
 from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.link import measure
-from siamese_news.training.list_student import (
-    ListsToRank,
-    Student,
-    StudentModule,
-    list_loader,
-)
 from siamese_news.training.teacher import TeacherOptions, taught
 from siamese_news.training.trainer import (
     callbacks_of,

@@ -1,0 +1,1 @@
+"""How the models of this folder, and the one that ships, were trained."""
