@@ -55,8 +55,6 @@ from siamese_news_desk.decide.learning import (
 from siamese_news_desk.decide.learning_examples import CHOSEN, TooFewLabels
 from siamese_news_desk.decide.learning_views import PostWords
 from siamese_news_desk.decide.stopping import (
-    LOOKS,
-    RATIO,
     LearnThenRandom,
     learned_order,
 )
@@ -603,13 +601,12 @@ def recalling(lists: Path, groups: Collection[str]) -> None:
                         (labels / best, short)
                     )
                 drawn = np.argsort(keys, kind="stable")
-                for test in (LOOKS, RATIO):
-                    rule = LearnThenRandom(recall, 0.05, drawn, learner, test)
-                    assert not rule.next(truth)
-                    short = sum(rule.requested.values()) < recall * total
-                    found[pool.group, recall, f"learn-first, {test}"].append(
-                        (len(rule.requested) / best, short)
-                    )
+                rule = LearnThenRandom(recall, 0.05, drawn, learner)
+                assert not rule.next(truth)
+                short = sum(rule.requested.values()) < recall * total
+                found[pool.group, recall, "learn-first"].append(
+                    (len(rule.requested) / best, short)
+                )
             if calculate_h0 is not None:
                 known: dict[int, int] = {}
                 while len(known) < size:

@@ -344,6 +344,25 @@ def test_what_is_no_folder(tmp_path, monkeypatch, folder, message):
     assert Path("a file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["{}", "post {}"])
+@pytest.mark.parametrize("has_texts", [True, False])
+def test_studies_whose_items_are_numbered_are_studies_of_their_own(
+    tmp_path, name, has_texts
+):
+    for study in range(3):
+        texts = [f"study {study}, item {n}" for n in range(500)] if has_texts else None
+        done = certify_scores(
+            np.random.default_rng(study).random(500),
+            [name.format(n) for n in range(500)],
+            tmp_path / str(study),
+            label=lambda rows: [True] * len(rows),
+            texts=texts,
+            budget=60,
+        )
+        assert "The confidence is 0.95: " in done.sets[0].sentence
+        assert "earlier plan" not in done.sets[0].sentence
+
+
 def test_a_refused_plan_is_explained_in_arguments(tmp_path):
     """Each way to a refusal that a command would explain in its options."""
     scores, _ = ranked(300)

@@ -5,6 +5,7 @@ Every corpus is the least favorable one: each set has the errors that its test h
 
 import json
 import os
+import shutil
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -18,10 +19,17 @@ from hypothesis import strategies as st
 from siamese_news.errors import InputError
 from siamese_news_desk.decide.bounds.hypergeometric import interval
 from siamese_news_desk.decide.certification import Certification, Settings
+from siamese_news_desk.decide.sentences import choice_sentence, other_plans
 from siamese_news_desk.labels.matching import Label, Labels, SampledPost
 
 TARGET, BUDGET, TRIES = Fraction(9, 10), 100, 5
 FIRST = 100  # posts of the first set
+WORDS = [
+    a + b + c
+    for a in "bdfgklmnprst"
+    for b in "aeiou"
+    for c in ("rrival", "ndoring", "stimony")
+]
 
 
 def corpus(folder, generator, even=False):
@@ -34,9 +42,10 @@ def corpus(folder, generator, even=False):
         relevant = generator.random(800) >= (~relevant[:FIRST]).mean()
     # Other ids and texts in every corpus, for the list of plans knows them in any folder.
     names = [f"{folder.name}-{n}" for n in generator.permutation(len(relevant))]
+    words = generator.choice(WORDS, (len(names), 5))
     rows = [
-        {"post": post, "score": 1 - n / 2000, "text": f"text {post}"}
-        for n, post in enumerate(names)
+        {"post": post, "score": 1 - n / 2000, "text": f"{' of the '.join(mine)} {post}"}
+        for n, (post, mine) in enumerate(zip(names, words.tolist(), strict=True))
     ]
     write(folder / "scored.jsonl", rows)
     return rows, dict(
@@ -176,6 +185,41 @@ def copied_files(folder, rows, truth):
     return found
 
 
+CLEANINGS = (
+    lambda text: text,
+    lambda text: text.replace(" of the ", " "),
+    lambda text: text.upper(),
+    lambda text: " ".join(
+        w.removesuffix("ing").removesuffix("al") for w in text.split()
+    ),
+    lambda text: text.replace("-", " @someone #"),
+)
+
+
+def cleaned(folder, rows, truth):
+    """Cleans the texts in another way each time, and numbers the posts anew."""
+    found = []
+    for number, clean in enumerate(CLEANINGS):
+        renamed = [
+            {"post": f"{number}.{n}", "score": row["score"], "text": clean(row["text"])}
+            for n, row in enumerate(rows)
+        ]
+        truth.update((clean(text), relevant) for text, relevant in list(truth.items()))
+        results = write(folder / f"scored.{number}.jsonl", renamed)
+        found.append(as_told(folder, number, results, chosen(0)))
+    return found
+
+
+def forgets(folder, rows, truth):
+    """Deletes the lists of plans before each try."""
+    found = []
+    for number in range(TRIES):
+        shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
+        (folder / "siamese-news.plans.jsonl").unlink(missing_ok=True)
+        found.append(as_told(folder, number, folder / "scored.jsonl", chosen(number)))
+    return found
+
+
 def filters(folder, rows, truth):
     """Searches everything, then without retweets, then posts with a hashtag, with a link ..."""
     generator, found = np.random.default_rng(len(folder.name)), []
@@ -241,6 +285,8 @@ USERS = [
     withdraws,
     other_ids,
     copied_files,
+    cleaned,
+    forgets,
     filters,
     other_targets,
     other_criteria,
@@ -265,6 +311,23 @@ def test_no_second_try_is_free(tmp_path, user):
         assert errors == [1]
     else:
         assert errors == [1, 2, 3, 4, 5]
+
+
+def test_a_list_that_cannot_be_kept_or_was_lost_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    for number, state in enumerate(("state", "file/state", "other")):
+        own = tmp_path / str(number)
+        own.mkdir()
+        corpus(own, np.random.default_rng(number))
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / state))
+        work = Certification.start(own / "scored.jsonl", own / "0.plan.json", chosen(0))
+        said = choice_sentence(other_plans(work))
+        assert ("cannot be written" in said) == (state == "file/state")
+        if state == "state":
+            assert not said
+            shutil.rmtree(tmp_path / "state")
+            work = as_told(own, 1, own / "scored.jsonl", chosen(1))
+            assert "was lost" in choice_sentence(other_plans(work))
 
 
 CHANGES = ("none", "seed", "decimal", "name", "rows", "head", "target")

@@ -748,8 +748,10 @@ def test_labels_in_another_folder_are_found_again(pool):
     sheet = (folder / "sheet.csv").rename(folder / "coder" / "labels.csv")
     plan = folder / "sheet.plan.json"
     assert run("certify", "--plan", plan, "--labels", sheet).exit_code == 0
-    done = run("certify", "--check", folder / "sheet.certificate.json")
+    packet = ("--packet", folder / "packet")
+    done = run("certify", "--check", folder / "sheet.certificate.json", *packet)
     assert done.exit_code == 0, done.stderr
+    assert run("certify", "--check", folder / "packet").exit_code == 0
 
 
 def test_a_plan_that_was_moved_without_its_drawn_posts(pool):
@@ -1050,7 +1052,7 @@ def test_a_plan_with_the_random_order_of_another_version_is_refused(tmp_path):
     fill(tmp_path / "sheet.csv", relevant)
     path = tmp_path / "sheet.plan.json"
     plan = json.loads(path.read_text())
-    del plan["order"]
+    plan["order"] = "that of another version"
     write_sealed(path, plan)
     done = certify(tmp_path)
     assert (

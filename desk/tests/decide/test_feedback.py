@@ -266,3 +266,26 @@ def test_results_that_are_not_parquet_are_told_how_to_become_it(tmp_path):
         "found.csv: expected results in Parquet; search again with an --out"
         in done.stderr
     )
+
+
+def test_labels_that_made_an_order_certify_nothing_over_it(tmp_path):
+    """In files without the keys of its sheets; labels that were given in these count."""
+    truth = pool(tmp_path / "found.parquet", telling=True)
+    label(tmp_path / "labels.csv", truth, list(truth)[:300])
+    assert feedback(tmp_path).exit_code == 0
+    sheet = tmp_path / "sheet.csv"
+    plan = ("--precision", ".5", "--budget", "40", "--at-least", "40")
+    done = run(
+        "sample", "--results", tmp_path / "learned.parquet", *plan, "--out", sheet
+    )
+    assert done.exit_code == 0, done.stderr
+    with sheet.open(newline="", encoding="utf-8-sig") as stream:
+        rows = list(csv.DictReader(stream))
+    plan = ("--plan", tmp_path / "sheet.plan.json")
+    done = run("certify", *plan, "--labels", tmp_path / "labels.csv")
+    assert done.exit_code == 2 and "made the order" in done.stderr.replace("\n", " ")
+    with sheet.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(row | {"label": "1"} for row in rows)
+    assert run("certify", "--labels", sheet).exit_code == 0

@@ -1,29 +1,19 @@
 """Stopping rules: exact where they promise, and the same one label at a time as all at once."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from benchmarks.promises import optimum, random_positives
-from sheet_commands import scored
 
 from siamese_news.errors import InputError
-from siamese_news_desk.decide.plan.files import SEAL, read_sealed, write_sealed
+from siamese_news_desk.decide.bounds.sequential import most_relevant, prior_posterior
 from siamese_news_desk.decide.stopping import (
-    LEARN_FIRST,
-    LOOKS,
-    RATIO,
     Find,
-    Goal,
     LearnThenRandom,
     RandomPositives,
-    Stopping,
     binomial_place,
-    most_relevant,
-    prior_posterior,
-    recall_shown,
 )
 
 
@@ -171,40 +161,6 @@ def test_promises_are_kept():
     assert broken.max() <= 28  # 99.9% of binomial draws at .05 lie below
 
 
-@pytest.mark.parametrize(
-    ("top", "rest", "recall"),
-    [(100, 400, 0.8), (100, 400, 0.9), (300, 1000, 0.95), (30, 200, 0.5)],
-)
-def test_the_exact_chance_to_stop_too_early(top, rest, recall):
-    """Over all orders of the rest, by the number of hits after each post that is drawn."""
-    error, chances = 0.04, []
-    for share in (
-        1.0,
-        1.1,
-        1.3,
-        2.0,
-    ):  # relevant posts of the rest; from 1 on they break the recall
-        relevant = int(share * top * (1 - recall) / recall) + 1
-        hits = np.arange(relevant + 1)
-        chance, early = np.eye(1, relevant + 1)[0], 0.0
-        for drawn in range(rest):
-            shown = recall_shown(
-                top, hits, np.full(len(hits), drawn), rest, recall, error
-            )
-            stop = (
-                shown
-                & (hits <= drawn)
-                & (top + hits < recall * (top + relevant) - 1e-9)
-            )
-            early += chance[stop].sum()
-            chance[stop] = 0
-            hit = chance * (relevant - hits) / (rest - drawn)
-            chance = chance - hit + np.append(0, hit[:-1])
-        chances.append(early)
-    # A bound for every look has slack, here half of it; twice the error would leave less.
-    assert error / 4 < max(chances) < error / 2
-
-
 def test_prior_posterior_ratio_by_summing():
     size, drawn, hits = 12, 5, 1
     first, second = 1.0, 3.0
@@ -277,31 +233,6 @@ def test_the_largest_number_that_is_not_ruled_out():
             if prior_posterior(k, hits, drawn, size, 0.5, 0.5) < math.log(20)
         ]
         assert most_relevant(hits, drawn, size, 0.5, 0.5, 0.05) == max(numbers)
-
-
-def test_the_exact_looks_take_fewer_labels_than_the_ratio():
-    relevant, _ = pool(size=4000, cut=80)
-    labels = {LOOKS: [], RATIO: []}
-    for seed in range(10):
-        keys = np.random.default_rng(seed).integers(0, 2**63, 4000).astype(np.uint64)
-        for test, spent in labels.items():
-            rule = LearnThenRandom(0.8, 0.05, order_of(keys), down(4000), test)
-            assert rule.next(truth_of(relevant)) == []
-            spent.append(len(rule.requested))
-    assert np.mean(labels[LOOKS]) < 0.95 * np.mean(labels[RATIO])
-
-
-def test_a_plan_of_before_keeps_its_test(tmp_path):
-    scored(tmp_path / "scored.jsonl", size=200)
-    files = tmp_path / "scored.jsonl", tmp_path / "mine.plan.json"
-    goal = Goal(None, ".8", LEARN_FIRST, 50, ".95", 0)
-    assert Stopping.start(*files, goal).goal.test == LOOKS
-    plan = read_sealed(files[1], "plan")
-    del plan["settings"]["test"], plan[SEAL]
-    write_sealed(files[1], plan)
-    assert Stopping.start(*files, goal).goal == replace(goal, test=RATIO)
-    with pytest.raises(InputError, match="another plan"):
-        Stopping.start(*files, replace(goal, recall=".9"))
 
 
 def test_an_error_of_the_learner_is_raised_every_time():

@@ -25,7 +25,15 @@ def certify(
         typer.Option(
             metavar="CERTIFICATE",
             help="Check a certificate, or the one in a folder, against its scores, plan and "
-            "labels.",
+            "labels; or a packet.",
+        ),
+    ] = None,
+    packet: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="With --check: write a packet for reviewers and supplements, without texts: "
+            "protocol, flow of rows, tables by group, scores, labels, plan and certificate.",
         ),
     ] = None,
     plan: Annotated[
@@ -58,6 +66,9 @@ def certify(
     The list holds all posts above a score, except those that were labeled not relevant, and the
     posts below that were labeled relevant. If nothing is certified, the latter are the list.
 
+    Example: siamese-news certify --check sheet.certificate.json --packet supplement; then
+    siamese-news certify --check supplement
+
     Writes <sheet>.certificate.csv (their ids), .certificate.json and .html, and the next sheet.
     """
     from siamese_news_desk.decide.certificate import (
@@ -70,10 +81,23 @@ def certify(
     from siamese_news_desk.decide.certification import Certification
     from siamese_news_desk.decide.checking import certificate_in, check_certificate
     from siamese_news_desk.decide.next_sheet import expect_all, write_next_sheet
+    from siamese_news_desk.decide.packet import SUMS, check_packet, write_packet
     from siamese_news_desk.labels.matching import changed_sentence, read_labels
 
     if bool(labels) == (check is not None):
         raise InputError("expected either --labels or --check")
+    if packet is not None and check is None:
+        raise InputError("--packet requires --check, the certificate to pack")
+    if check is not None and (check / SUMS).exists():
+        for claim in check_packet(check)["claims"]:
+            typer.echo(
+                f"certified: {claim['posts']:,} posts, precision {claim['target']}"
+            )
+        echo(
+            f"{check}: holds: its files are unchanged, and the certificate follows from its plan, "
+            "scores and labels"
+        )
+        return
     if check is not None:
         check = certificate_in(check)
         checked = check_certificate(check, plan=plan, results=results, posts=posts)
@@ -83,6 +107,8 @@ def certify(
         )
         unchecked = "; ".join(checked.unchecked)
         echo(f"not checked, because nothing else says it: {unchecked}")
+        if packet is not None:
+            echo(f"{packet}: {', '.join(write_packet(packet, check, checked))}")
         return
     assert labels
     path = plan or plan_of(labels)

@@ -204,7 +204,7 @@ def sample(
     )
     charged = work.charged
     remarks = [*work.remarks(), work.first_remark()]
-    if charged.other_criteria:
+    if charged.other_criteria or charged.unknown:
         remarks.append(choice_sentence(other_plans(work)).strip())
     for remark in filter(None, remarks):
         echo(remark)

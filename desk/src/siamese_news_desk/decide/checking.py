@@ -103,7 +103,7 @@ def check_certificate(
         )
     if content["model"] and model_of(work.results) is None:
         unchecked.append(f"the model ({work.results.name}.meta.json is not here)")
-    unchecked += _list_and_page(path, content, work, claims)
+    unchecked += list_and_page(path, content, work, claims)
     return Checked(work, content, claims, unchecked)
 
 
@@ -242,7 +242,7 @@ def _is_of_this_program(made_with: Mapping[str, Any]) -> bool:
     return version == __version__ and revision == provenance()["revision"]
 
 
-def _list_and_page(
+def list_and_page(
     path: Path, content: Mapping[str, Any], work: Certification, claims: Sequence[Claim]
 ) -> list[str]:
     """Compare the files next to a certificate; returns what could not be checked."""
@@ -251,7 +251,7 @@ def _list_and_page(
     # A certificate that was renamed may have the name of a file that is not its list.
     others = [named_by(path, listed["file"]) for listed in content["labels"]["files"]]
     is_list = posts.exists() and not any(
-        posts.samefile(other) for other in (*others, work.results)
+        other.exists() and posts.samefile(other) for other in (*others, work.results)
     )
     with tempfile.TemporaryDirectory() as folder:
         expected = Path(folder) / posts.name

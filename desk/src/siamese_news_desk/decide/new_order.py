@@ -231,7 +231,13 @@ def write_order(
         "command": command_line,
         "provenance": provenance(),
         "feedback": feedback.plain()
-        | {"of": read.path.name, "remarks": read.remarks()},
+        | {
+            "of": read.path.name,
+            "remarks": read.remarks(),
+            "learned_from": [
+                read.table.column("post")[n].as_py() for n in read.verdicts
+            ],
+        },
         "sha256": file_sha256(path),
     }
     write_json(path.with_name(path.name + ".meta.json"), meta)

@@ -8,14 +8,15 @@ from siamese_news_desk.decide.plan.sampling_plan import SamplingPlan
 from siamese_news_desk.labels.matching import Labels
 
 
-def other_plans(work: SamplingPlan) -> dict[str, int]:
-    """The numbers of plans that the findings of one plan have to name; see `ledger.Charge`."""
+def other_plans(work: SamplingPlan) -> dict[str, Any]:
+    """What the findings of a plan have to say of other plans; see `ledger.Charge`."""
     charged = work.charged
     return {
         "earlier_plans": len(charged.earlier),
         "same_labels_plans": len(charged.same_labels),
         "other_criteria_plans": charged.other_criteria,
         "other_posts_plans": charged.other_posts,
+        "unknown_plans": charged.unknown,
     }
 
 
@@ -58,7 +59,13 @@ def earlier_sentence(content: Mapping[str, Any]) -> str:
 
 
 def choice_sentence(content: Mapping[str, Any]) -> str:
-    """The plans among which the confidence allows no choice; empty without any."""
+    """The plans among which the confidence allows no choice, and what hides others, if any do."""
+    unknown = (
+        f" Other plans over these posts may be unknown, because {content['unknown_plans']}: if there "
+        "are any, the confidence is lower."
+        if content["unknown_plans"]
+        else ""
+    )
     others = [
         f"{counted(number, 'plan')} {which}"
         for name, which in (
@@ -68,9 +75,9 @@ def choice_sentence(content: Mapping[str, Any]) -> str:
         if (number := content[name])
     ]
     if not others:
-        return ""
+        return unknown
     verb = "is" if others[0].startswith("1 ") else "are"
     return (
         f" There {verb} also {' and '.join(others)}: the confidence holds for each plan alone, not "
-        "for a choice among them."
+        f"for a choice among them.{unknown}"
     )

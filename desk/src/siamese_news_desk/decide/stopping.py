@@ -7,7 +7,7 @@ holds whichever other posts are labeled, and at every look.
 
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from functools import cache, partial
 from itertools import count, islice, takewhile
@@ -22,9 +22,7 @@ from siamese_news.errors import InputError
 from siamese_news.utils.terminal import counted, verb
 from siamese_news_desk.decide.bounds.missing import FewMissing
 from siamese_news_desk.decide.bounds.sequential import (
-    Values,
     most_relevant,
-    prior_posterior,
 )
 from siamese_news_desk.decide.learning import learn
 from siamese_news_desk.decide.learning_examples import TooFewLabels
@@ -38,9 +36,6 @@ from siamese_news_desk.labels.matching import Labels
 from siamese_news_desk.labels.units import Unit
 
 RANDOM_FIRST, LEARN_FIRST = "random-first", "learn-first"
-
-LOOKS, RATIO = "exact looks", "prior-posterior ratio"
-"""Tests of the random part of `LEARN_FIRST`."""
 
 Known = Mapping[int, int]
 """Rank (from 0) -> label: 1 relevant, 0 not relevant or skipped."""
@@ -182,8 +177,7 @@ class LearnThenRandom(Rule):
     share the error: the first may use .8 of it, the next .8 of what is left, and so on.
 
     For `recall`, `error` and `order` see `RandomPositives`; the `learner` returns the order of the
-    first part. `test` is that of the random part: the looks of `FewMissing`, or the ratio of plans
-    that were made before there were such looks.
+    first part.
 
     Attributes:
         requested: labels by rank, in the order in which the rule requested them; it ignores others.
@@ -195,13 +189,11 @@ class LearnThenRandom(Rule):
         error: float,
         order: NDArray[np.int64],
         learner: Learner,
-        test: str = LOOKS,
     ) -> None:
         self._recall = recall
         self._error = error
         self._order = order
         self._learner = learner
-        self._test = test
         self._restart()
 
     def _restart(self) -> None:
@@ -265,7 +257,7 @@ class LearnThenRandom(Rule):
             rest = self._order[~np.isin(self._order, list(self.requested))]
             error = self._round_error = self._error * _FIRST * (1 - _FIRST) ** number
             breaks = top * (1 - self._recall) / self._recall
-            shown = self._shown(top, len(rest), error)
+            shown = FewMissing(top, len(rest), self._recall, error).shown
             for drawn in range(len(rest) + 1):
                 self._sample = top, len(rest), drawn, hits
                 if drawn == len(rest) or shown(hits, drawn):
@@ -275,14 +267,6 @@ class LearnThenRandom(Rule):
                     break
                 hits += yield rest[drawn:]
             self._sample = None
-
-    def _shown(self, top: int, rest: int, error: float) -> Callable[[int, int], bool]:
-        """Whether relevant posts among a number of random ones of the rest show the recall."""
-        if self._test == LOOKS:
-            return FewMissing(top, rest, self._recall, error).shown
-        return lambda hits, drawn: bool(
-            recall_shown(top, hits, drawn, rest, self._recall, error)
-        )
 
 
 def word_learner(scores: NDArray[np.float64], texts: Texts) -> Learner:
@@ -330,29 +314,8 @@ def learned_order(
     return np.argsort(-(feedback.scores if feedback.helps else scores), kind="stable")
 
 
-def recall_shown(
-    top: int, hits: Values, drawn: Values, rest: int, recall: float, error: float
-) -> NDArray[np.bool_]:
-    """Whether every number of relevant posts that would break a recall is ruled out, (n,).
-
-    With x (`hits`, (n,)) of m (`drawn`, (n,)) random posts of the rest relevant, a number K is
-    ruled out when its prior-posterior ratio reaches 1/error (Waudby-Smith and Ramdas, NeurIPS 2020,
-    arXiv 2006.04347), which is valid at every look. The prior is beta-binomial with parameters 1
-    and 2u/K0 for u posts of the rest, K0 = F (1 - recall) / recall, F (`top`) the relevant posts
-    found before.
-    """
-    hits = np.asarray(hits, np.float64)
-    drawn = np.asarray(drawn, np.float64)
-    # The smallest number that breaks it.
-    bad = np.floor((top + hits) / recall + 1e-9) + 1 - top
-    ratio = prior_posterior(bad, hits, drawn, rest, *_prior(top, rest, recall))
-    # Above the most likely number, the likelihood falls, so larger numbers are ruled out too.
-    likely = (bad * drawn >= hits * rest) & (ratio >= math.log(1 / error))
-    return (bad > rest - (drawn - hits)) | likely
-
-
 def _prior(top: int, rest: int, recall: float) -> tuple[float, float]:
-    """The parameters of the prior of `recall_shown`: a mean near half of what breaks the recall."""
+    """The parameters of a beta-binomial prior with a mean near half of what breaks the recall."""
     return 1.0, 2 * rest / max(top * (1 - recall) / recall, 1e-9)
 
 
@@ -376,7 +339,6 @@ class Goal:
         find: number of relevant posts to find, or None.
         recall: share of all relevant posts to find, or None.
         positives: with `RANDOM_FIRST`: random relevant posts to wait for.
-        test: with `LEARN_FIRST`: of its random part; plans without the field have the `RATIO`.
     """
 
     find: int | None
@@ -385,7 +347,6 @@ class Goal:
     positives: int
     confidence: str
     seed: int
-    test: str = LOOKS
 
     def check(self) -> None:
         """Raise an `InputError` for a value that no pool allows."""
@@ -423,7 +384,7 @@ class Goal:
                 rules.append(RandomPositives(recall, error, self.positives, order))
             else:
                 learner = word_learner(population.scores, texts)
-                rules.append(LearnThenRandom(recall, error, order, learner, self.test))
+                rules.append(LearnThenRandom(recall, error, order, learner))
         if self.find is not None:
             rules.append(Find(self.find, size))
         return rules
@@ -435,8 +396,9 @@ class Stopping(SamplingPlan):
     kind = "stopping"
 
     def _prepare(self) -> None:
-        chosen = {"test": RATIO, **self.plan["settings"]}
-        self.goal = Goal(**{field.name: chosen[field.name] for field in fields(Goal)})
+        self.goal = Goal(
+            **{field.name: self.plan["settings"][field.name] for field in fields(Goal)}
+        )
         self.goal.check()
         self.rules = self.goal.rules(self.population, self.texts)
         # The labels for which verdicts were computed last, and these.
@@ -460,7 +422,7 @@ class Stopping(SamplingPlan):
             stopping.expect_criteria(options.get("criteria", ""))
             if options.get("needs_texts"):
                 stopping.expect_texts()
-            planned = asdict(replace(stopping.goal, test=goal.test))
+            planned = asdict(stopping.goal)
             if changed := changes(planned, asdict(goal)):
                 raise InputError(
                     f"{path}: this file has another plan ({'; '.join(changed)}). What is fixed "

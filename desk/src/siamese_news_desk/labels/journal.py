@@ -427,6 +427,15 @@ def read_judgments(path: Path) -> list[Judgment]:
     ]
 
 
+def seal_in(path: Path) -> str:
+    """The seal of the plan whose labels a file has; empty if it is the journal of none."""
+    if path.suffix.lower() != ".jsonl":
+        return ""
+    with path.open("rb") as stream, suppress(ValueError, AttributeError):
+        return str(json.loads(stream.readline()).get("plan", ""))
+    return ""
+
+
 def write_judgments(path: Path, judgments: Iterable[Judgment], plan: str) -> None:
     """Replace a journal by these labels, for the plan with this seal."""
     with atomic_write(path) as stream:

@@ -4,7 +4,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -27,6 +27,7 @@ from siamese_news_desk.labels.journal import (
     conflict_remarks,
     locked,
     now,
+    seal_in,
 )
 from siamese_news_desk.labels.sheets import RawLabel, check_value, read_rows
 from siamese_news_desk.labels.units import Unit
@@ -68,13 +69,26 @@ class _VerdictRow(TypedDict):
 class SampledPosts:
     """The drawn units of the plan with this seal, in their order; the file only grows.
 
+    Labels that made an order are no random sample of it, so those of the posts `learned_from` count
+    only if they were given for this plan: with the keys of its sheets, or in its `journal`, which
+    begins with this seal.
+
     Raises:
         InputError: for a damaged file.
     """
 
-    def __init__(self, path: Path, plan: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        plan: str,
+        *,
+        learned_from: Collection[str] = (),
+        journal: str = "",
+    ) -> None:
         self.path = path
         self._plan = plan
+        self._learned_from = frozenset(learned_from)
+        self._journal_seal = journal
         self.by_key: dict[str, SampledPost] = {}
         self.by_name: dict[str, SampledPost] = {}
         self._journal = Journal(path)
@@ -116,6 +130,17 @@ class SampledPosts:
             (sampled.key, unit)
             for sampled, unit in zip(self.draw(units, parts), units, strict=True)
         ]
+
+    def refuse_teachers(self, rows: Sequence[RawLabel], path: Path) -> None:
+        """Raise an `InputError` if a label in a file made the order; see the class."""
+        if not self._learned_from or seal_in(path) == self._journal_seal:
+            return
+        for row in rows:
+            if row.post in self._learned_from and not row.key and row.verdict():
+                raise InputError(
+                    f"{row.where}: this label of post '{row.post}' made the order, so it cannot count "
+                    "for a plan over it; label the post again in a sheet of the plan"
+                )
 
     def check_keys(self) -> None:
         """Raise an `InputError` if a key does not follow from the plan and the post.
@@ -234,7 +259,9 @@ def read_labels(paths: Sequence[Path], drawn: SampledPosts) -> Labels:
     labels_of: dict[str, set[tuple[str, str]]] = {}
     for path in paths:
         sheet: list[tuple[SampledPost, str]] = []
-        for raw in read_rows(path):
+        raw_labels = list(read_rows(path))
+        drawn.refuse_teachers(raw_labels, path)
+        for raw in raw_labels:
             rows += 1
             verdict = raw.verdict()
             sampled_post = _find(raw, drawn, labels)

@@ -413,7 +413,7 @@ class Goals(_Planned[Stopping]):
         """The options of `annotate` for these goals."""
         with self._guard:
             options = asdict(self.opened().goal)
-            del options["seed"], options["test"]
+            del options["seed"]
             return options
 
 

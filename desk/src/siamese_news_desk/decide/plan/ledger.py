@@ -13,15 +13,16 @@ import os
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from siamese_news.errors import InputError
+from siamese_news.utils.files import file_sha256
 from siamese_news.utils.records import fitting
-from siamese_news_desk.decide.plan.files import read_sealed, seal_of
+from siamese_news_desk.decide.plan.files import named_by, read_sealed, seal_of
 from siamese_news_desk.decide.plan.population import Population
 from siamese_news_desk.decide.plan.records import PlanLine
 from siamese_news_desk.decide.plan.remedies import (
@@ -114,31 +115,23 @@ class Charge:
             targets together.
         other_criteria: number of plans over these posts that ask another question.
         other_posts: number of plans over other posts with the same criteria or in the same folder.
+        unknown: why there may be plans that the lists do not know; empty if there are none.
     """
 
     earlier: list[dict[str, str]] = field(default_factory=list)
     same_labels: list[dict[str, str]] = field(default_factory=list)
     other_criteria: int = 0
     other_posts: int = 0
+    unknown: str = ""
 
     def plain(self) -> dict[str, Any]:
         """The fields of a plan."""
-        return {
-            "earlier": self.earlier,
-            "same_labels": self.same_labels,
-            "other_criteria": self.other_criteria,
-            "other_posts": self.other_posts,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def read(cls, line: Line) -> "Charge":
         """What a plan in a list pays for."""
-        return cls(
-            list(line["earlier"]),
-            list(line["same_labels"]),
-            line["other_criteria"],
-            line["other_posts"],
-        )
+        return cls(**{field.name: line[field.name] for field in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +142,13 @@ class Plans:
         by_seal: every plan, by its seal.
         here: the seals of those in the list of the folder.
         withdrawn: the seals of those that were withdrawn.
+        unknown: why there may be others; see `Charge`.
     """
 
     by_seal: dict[str, Line]
     here: set[str]
     withdrawn: set[str]
+    unknown: str = ""
 
 
 def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
@@ -185,7 +180,16 @@ def charge(line: Line, plans: Plans) -> tuple[Charge, list[Line]]:
             (same_labels if same_order else earlier).append(cost)
             if relation is Relation.SAME and not is_withdrawn:
                 active.append(other)
-    return Charge(earlier, same_labels, other_criteria, other_posts), active
+    nameless = not (sketch.posts or sketch.texts)
+    unknown = plans.unknown or (
+        _NAMELESS if nameless and Fraction(line["error"]) else ""
+    )
+    return Charge(earlier, same_labels, other_criteria, other_posts, unknown), active
+
+
+_UNWRITABLE = "the list of all plans of the user cannot be written"
+_LOST = "the list of all plans of the user was lost, or is of another user or computer"
+_NAMELESS = "the posts are named by numbers, and have no texts and few different scores"
 
 
 def register(
@@ -194,14 +198,14 @@ def register(
     plan: Mapping[str, Any],
     path: Path,
     *,
-    error: Fraction,
     another_plan: bool,
     withdraw: Sequence[Path],
 ) -> Charge:
     """Write a plan to the lists, unless it is already there.
 
-    `error` is the largest probability that it certifies wrongly. With `another_plan` the user wants a
-    further plan and accepts its cost; with `withdraw` it replaces earlier ones.
+    With `another_plan` the user wants a further plan and accepts its cost; with `withdraw` it
+    replaces earlier ones. Plans next to it or to the results that are in no list, because the lists
+    were deleted, enter them again.
 
     Raises:
         InputError: for a further plan over the same posts that neither `another_plan` nor `withdraw`
@@ -209,11 +213,15 @@ def register(
     """
     lists = lists_of(population.path)
     replaced = [read_sealed(plan_path, "plan") for plan_path in withdraw]
-    line = _line(population, texts, plan, error)
+    error = Fraction(plan["error"])
+    line = _line(population, texts, plan)
+    deleted = _deleted(path, *lists)
 
     def decided() -> tuple[Charge, list[Line], bool]:
         """What the plan pays for, the withdrawals, and whether the plan is new."""
         plans = _read(*lists)
+        for old in deleted:
+            plans.by_seal.setdefault(old["sha256"], old)
         given_up = [seal_of(identity(other)) for other in replaced]
         plans.withdrawn.update(given_up)
         if line["sha256"] in plans.withdrawn:
@@ -235,22 +243,24 @@ def register(
             "settings": plan["settings"],
             "plan": os.path.relpath(path.absolute(), lists[0].parent),
         }
-        _append(lists, gone, {**line, **charged.plain()} if is_new else None, here)
+        new = [{**line, **charged.plain(), **here}] if is_new else []
+        _append(lists, [*deleted, *gone, *new])
     return charged
 
 
 def _line(
-    population: Population, texts: Texts, plan: Mapping[str, Any], error: Fraction
+    population: Population, texts: Texts, plan: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A plan as the lists have it, before it is known what it pays for."""
     entry = identity(plan)
+    error = Fraction(plan["error"])
     sketch = Sketch.of(population, texts) if error else Sketch(population.sketch)
     # A certificate and the audit of a list are about the best posts, recall is about all of them.
     if (
         entry["kind"] != "precision"
         and entry["settings"].get("threshold", "") is not None
     ):
-        sketch = replace(sketch, best=[], best_texts=[], best_words=[])
+        sketch = replace(sketch, best=[], best_texts=[], best_pairs=[])
     return {
         "sha256": seal_of(entry),
         "kind": entry["kind"],
@@ -291,17 +301,49 @@ def _locked(shared: Path, private: Path) -> Iterator[None]:
         yield
 
 
-def _append(
-    lists: tuple[Path, Path],
-    gone: Sequence[Line],
-    line: Line | None,
-    here: Line,
-) -> None:
-    """Add withdrawals and a plan to both lists; only the folder's says what is `here`."""
+def _append(lists: tuple[Path, Path], lines: Sequence[Line]) -> None:
+    """Add withdrawals and plans to both lists; only the folder's says where they are."""
     shared, private = lists
-    Journal(shared, _REMEDY).append([*gone, *([{**line, **here}] if line else [])])
+    Journal(shared, _REMEDY).append(lines)
     with suppress(OSError):
-        Journal(private, _REMEDY).append([*gone, *([line] if line else [])])
+        elsewhere = [
+            {name: value for name, value in line.items() if name not in _HERE}
+            for line in lines
+        ]
+        Journal(private, _REMEDY).append(elsewhere)
+
+
+_HERE = ("settings", "plan")
+
+
+def _deleted(path: Path, shared: Path, private: Path) -> list[Line]:
+    """The lines of the plans next to a plan or to the list of the folder that are in no list."""
+    listed = _read(shared, private)
+    lines: list[Line] = []
+    for other in sorted(
+        {*path.parent.glob("*.plan.json"), *shared.parent.glob("*.plan.json")}
+    ):
+        if other == path:
+            continue
+        try:
+            plan = read_sealed(other, "plan")
+            results = named_by(other, plan["population"]["file"])
+            seal = seal_of(identity(plan))
+            if seal in listed.by_seal or seal in listed.withdrawn:
+                continue
+            if file_sha256(results) != plan["population"]["sha256"]:
+                continue
+            posts = [named_by(other, corpus["file"]) for corpus in plan["corpus"]]
+            population = Population(results)
+            line = _line(population, Texts(population, posts), plan)
+        except (InputError, OSError):  # its posts are no longer here to be compared
+            continue
+        here = {
+            "settings": plan["settings"],
+            "plan": os.path.relpath(other.absolute(), shared.parent),
+        }
+        lines.append({**line, **Charge.read(plan).plain(), **here})
+    return lines
 
 
 def plans_over(population: Population) -> int:
@@ -356,8 +398,19 @@ def _read(shared: Path, private: Path) -> Plans:
             plans.here.add(row["sha256"])
 
     Journal(shared, _REMEDY).replay(partial(take, is_here=True))
-    Journal(private, _REMEDY).replay(partial(take, is_here=False))
-    return plans
+    here = set(plans.by_seal)
+    elsewhere = Journal(private, _REMEDY)
+    elsewhere.replay(partial(take, is_here=False))
+    if not _writable(private):
+        return replace(plans, unknown=_UNWRITABLE)
+    lost = here - {row.get("sha256") for _, row in elsewhere.rows}
+    return replace(plans, unknown=_LOST if lost else "")
+
+
+def _writable(path: Path) -> bool:
+    """Whether a file can be written, or made with its folders."""
+    there = next(p for p in (path, *path.parents) if p.exists())
+    return os.access(there, os.W_OK) and (there == path or there.is_dir())
 
 
 def _order(entry: Mapping[str, Any]) -> str:

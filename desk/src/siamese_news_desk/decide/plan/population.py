@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ from siamese_news_desk.decide.plan.design import keys_of
 from siamese_news_desk.labels.units import Unit
 
 _PIECE = 1 << 18  # names in memory at one time
+_IDS_READ = 1000  # ids by which it is decided what kind they are
+_LONG = 9  # characters after those that all ids have
+_DENSE = 10  # numbers of rows, or of posts in a database, are below so many times their count
+_BITS = 13
 _LIKELY = 50_000  # best posts whose relevance is read
 
 SKETCH = 512
@@ -41,8 +46,10 @@ class Population:
     Attributes:
         scores: (N,) descending.
         sketch: the smallest hashes of the ids, by which `sketch` recognizes the same posts whatever
-            the file and the scores.
-        best: hashes of the ids of the best posts, by which it recognizes the head of a list.
+            the file and the scores. Numbers of rows are names of any posts: each counts with its
+            score, and only if few others have this score.
+        best: the same hashes of the best posts, by which it recognizes the head of a list.
+        distinctive: whether the ids are too long for other posts to have the same by chance.
 
     Raises:
         InputError: for a file without ids and scores, and one with a repeated unit.
@@ -50,7 +57,6 @@ class Population:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.sketch: list[int] = []
         ids, articles, scores = read_columns(path)
         if not len(scores):
             raise InputError(
@@ -82,8 +88,8 @@ class Population:
         self._ranks: dict[str, int] = {}
         # Hashes of the ids, once they are needed.
         self._sorted: NDArray[np.uint64] | None = None
-        top = Strings.of(ids.at(self._rows[:HEAD].tolist()))
-        self.best: list[int] = np.unique(_keys(top)).tolist()
+        self._best = _keys(Strings.of(ids.at(self._rows[:HEAD].tolist())))
+        self._identify()
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -182,9 +188,7 @@ class Population:
             self._sorted = np.sort(_keys(self._ids))
         keys = _keys(Strings.of(posts))
         places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
-        return self._sorted[places] == keys, np.isin(
-            keys, np.array(self.best, np.uint64)
-        )
+        return self._sorted[places] == keys, np.isin(keys, self._best)
 
     def is_best(self, start: int, end: int) -> NDArray[np.bool_]:
         """Whether the rows of the file between these two are of the best posts."""
@@ -214,12 +218,35 @@ class Population:
             else:
                 yield Strings.of(self._names(np.arange(start, end)))
 
+    def _identify(self) -> None:
+        """Hash what identifies the posts; see the attributes."""
+        size = len(self._ids)
+        places = np.linspace(0, size - 1, min(_IDS_READ, size)).astype(np.int64)
+        ids = self._ids.at(places.tolist())
+        ends = zip(min(ids), max(ids), strict=False)
+        shared = "".join(a for a, _ in takewhile(lambda both: both[0] == both[1], ends))
+        stem = len(shared.rstrip("0123456789"))
+        self.distinctive = min(len(i) - stem for i in ids) >= _LONG
+        keys = _keys(self._ids)
+        best = self._rows[:HEAD]
+        if all(i[stem:].isdecimal() for i in ids):
+            numbers = [int(i[stem:]) for i in ids]
+            if max(numbers) - min(numbers) < _DENSE * size:
+                self.distinctive = False
+                keys, telling = _with_scores(keys, self.scores, self._rows)
+                best = best[telling[best]]
+                self.best: list[int] = np.unique(keys[best]).tolist()
+                # Rows of another file have other numbers, so these are only the same all together.
+                keys = keys[telling] + np.uint64(size)
+                self.sketch: list[int] = np.unique(keys)[:SKETCH].tolist()
+                return
+        self.best = np.unique(keys[best]).tolist()
+        self.sketch = np.unique(keys)[:SKETCH].tolist()
+
     def _repeated(self) -> str | None:
         """A unit that occurs twice, or None."""
         keys = np.concatenate([_keys(piece) for piece in self._pieces()])
         keys.sort()
-        if self._articles is None:
-            self.sketch = np.unique(keys)[:SKETCH].tolist()
         same = np.unique(keys[1:][keys[1:] == keys[:-1]])
         if not len(same):
             return None
@@ -235,6 +262,23 @@ class Population:
 def score_text(score: float) -> str:
     """The shortest decimal number that is exactly this score, so that it selects the same posts."""
     return np.format_float_positional(score, trim="-")
+
+
+def _with_scores(
+    keys: NDArray[np.uint64], descending: NDArray[np.float64], rows: NDArray[Any]
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Hashes (N,) of ids by row with their scores, and which tell posts apart.
+
+    Scores are compared by their first bits, which stay when a search is repeated. One that more than a
+    hundredth of the posts have, as those of a classifier that says yes or no, is left out.
+    """
+    scores = np.empty_like(descending)
+    scores[rows] = descending
+    mantissas, exponents = np.frexp(scores)
+    short = np.ldexp(np.round(np.ldexp(mantissas, _BITS)), exponents - _BITS)
+    values, places, counts = np.unique(short, return_inverse=True, return_counts=True)
+    mixed = keys + values[places].view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed, counts[places] <= max(1, len(scores) // 100)
 
 
 def _keys(names: Strings) -> NDArray[np.uint64]:

@@ -71,7 +71,8 @@ class _Plan(TypedDict):
     """The fields of every plan, but its settings."""
 
     kind: Literal["precision", "audit", "stopping"]
-    order: NotRequired[str]  # the first plans had none
+    order: str
+    error: Error
     created: str
     command: str
     population: ScoredPosts
@@ -81,9 +82,10 @@ class _Plan(TypedDict):
     corpus: list[Located]
     criteria: str
     earlier: list[EarlierPlan]
-    same_labels: NotRequired[list[EarlierPlan]]
-    other_criteria: NotRequired[Some]
-    other_posts: NotRequired[Some]
+    same_labels: list[EarlierPlan]
+    other_criteria: Some
+    other_posts: Some
+    unknown: str
 
 
 class PlanLine(TypedDict):
@@ -98,12 +100,14 @@ class PlanLine(TypedDict):
     best: list[int]
     texts: list[int]
     best_texts: list[int]
-    words: list[int]
-    best_words: list[int]
+    pairs: list[int]
+    best_pairs: list[int]
+    distinctive: bool
     earlier: list[EarlierPlan]
     same_labels: list[EarlierPlan]
     other_criteria: Some
     other_posts: Some
+    unknown: str
     settings: NotRequired[dict[str, Any]]
     plan: NotRequired[str]
 
@@ -177,7 +181,6 @@ class StoppingSettings(TypedDict):
     positives: Count
     confidence: Typed
     seed: Whole
-    test: NotRequired[Literal["exact looks", "prior-posterior ratio"]]
 
 
 class StoppingPlan(_Plan):

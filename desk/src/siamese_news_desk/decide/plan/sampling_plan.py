@@ -18,6 +18,7 @@ from siamese_news.utils.terminal import counted
 from siamese_news_desk.decide.plan import ledger
 from siamese_news_desk.decide.plan.design import FIRST
 from siamese_news_desk.decide.plan.files import (
+    SEAL,
     name_for,
     named_by,
     read_sealed,
@@ -71,7 +72,12 @@ class SamplingPlan:
         self.results = population.path
         self.texts = Texts(population, posts)
         seal, copy = ledger.question_of(plan)
-        self.sampled = SampledPosts(sibling(path, "drawn.jsonl"), seal)
+        self.sampled = SampledPosts(
+            sibling(path, "drawn.jsonl"),
+            seal,
+            learned_from=learned_from(self.results),
+            journal=plan[SEAL],
+        )
         self.log = VerdictLog(self.sampled, sibling(path, "verdicts.jsonl"), copy)
         units = plan["population"]["posts"], plan["population"]["pairs"]
         try:
@@ -133,7 +139,8 @@ class SamplingPlan:
             "corpus": [
                 {"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts
             ],
-            "earlier": [],
+            "error": str(error),
+            **ledger.Charge().plain(),
             "criteria": criteria if ledger.plain_criteria(criteria) else "",
             **(fields_of_kind or {}),
         }
@@ -164,7 +171,6 @@ class SamplingPlan:
             texts,
             plan,
             path,
-            error=error,
             another_plan=options.get("another_plan", False),
             withdraw=options.get("withdraw", ()),
         )
@@ -261,6 +267,15 @@ def model_of(results: Path) -> dict[str, str] | None:
         return {"folder": str(model["folder"]), "sha256": str(model["sha256"])}
     except (InputError, KeyError, TypeError):
         return None
+
+
+def learned_from(results: Path) -> list[str]:
+    """The posts whose labels made the order, if the file next to the results names them."""
+    try:
+        meta: Any = result_meta(results)
+        return list(map(str, meta["feedback"]["learned_from"]))
+    except (InputError, KeyError, TypeError):
+        return []
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:

@@ -6,10 +6,10 @@ it has all hashes of its set, so what two sketches share there estimates what th
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ from siamese_news_desk.decide.plan.texts import Texts
 
 _SAME = 0.5  # of all posts of both are in both: they are the same population
 _PART = 0.25  # of the posts of the smaller one are in both: it is a part of the other
+
+# Of the pairs of words of two unrelated pools of one platform, at most .15 are in both, of a pool
+# and a cleaned copy at least .55 (``python -m benchmarks.same_posts``).
+_LETTERS = (
+    5  # a word that cleaning leaves in place has as many, and stemming leaves these
+)
+_FEW = 32  # so few pairs of words may be those of a form that posts of many pools have
 
 
 class Relation(Enum):
@@ -41,34 +48,41 @@ class Sketch:
         texts: the smallest hashes of the texts, which do not change with a file's name and with
             another column of ids.
         best_texts: those of the texts of the best posts.
-        words: the smallest hashes of the words of the texts, which do not change with links,
-            punctuation and invisible characters either.
-        best_words: those of the words of the best posts.
+        pairs: the smallest hashes of pairs of words that follow each other, which change little with
+            stop words, stemming and other tokenizers, in whatever posts they are.
+        distinctive: see `Population`.
     """
 
     posts: Sequence[int] = ()
     best: Sequence[int] = ()
     texts: Sequence[int] = ()
     best_texts: Sequence[int] = ()
-    words: Sequence[int] = ()
-    best_words: Sequence[int] = ()
-
-    NAMES: ClassVar = ("posts", "best", "texts", "best_texts", "words", "best_words")
+    pairs: Sequence[int] = ()
+    best_pairs: Sequence[int] = ()
+    distinctive: bool = True
 
     @classmethod
     def of(cls, population: Population, texts: Texts) -> "Sketch":
         """The sketch of a population; this reads all texts, if there are any."""
-        whole = _Smallest("texts", lambda text: " ".join(text.casefold().split()))
-        worded = _Smallest("words", words_of)
+        whole, pairs = _Smallest(), _Smallest()
         for piece, is_best in texts.pieces():
-            whole.take(piece, is_best)
-            worded.take(piece, is_best)
-        return cls(population.sketch, population.best, *whole.lists, *worded.lists)
+            plain = [" ".join(text.casefold().split()) for text in piece]
+            says = np.array([bool(text) for text in plain], bool)
+            keys = keys_of(0, Strings.of(plain), purpose="texts")
+            whole.take(keys[says], is_best[says])
+            pairs.take(*_pairs_of(piece, is_best))
+        return cls(
+            population.sketch,
+            population.best,
+            *whole.lists,
+            *pairs.lists,
+            population.distinctive,
+        )
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> "Sketch":
         """The sketch in a row of a list."""
-        return cls(*(row[name] for name in cls.NAMES))
+        return cls(**{field.name: row[field.name] for field in fields(cls)})
 
     def plain(self) -> dict[str, Any]:
         """The sketch as JSON."""
@@ -79,32 +93,57 @@ class Sketch:
 
         They are the same if they share half of all their posts or texts, or of their best ones: the
         head of a list is not another population. Without best ones, a question is about all posts,
-        such as recall, and the precision of a part is another question.
+        such as recall, and the precision of a part is another question. Where both have texts, ids
+        that other posts may have as well count for nothing.
         """
-        shares = [
-            _shares(_common_range(self.posts, other.posts)),
-            _shares(_common_range(self.texts, other.texts)),
-            _shares(_common_range(self.words, other.words)),
+        read = [
+            ((self.texts, other.texts), (self.best_texts, other.best_texts), 0),
+            ((self.pairs, other.pairs), (self.best_pairs, other.best_pairs), _FEW),
         ]
-        heads = [
-            _shares((set(self.best), set(other.best))),
-            _shares((set(self.best_texts), set(other.best_texts))),
-            _shares((set(self.best_words), set(other.best_words))),
-        ]
+        have_texts = bool(self.texts) and bool(other.texts)
+        if not have_texts or (self.distinctive and other.distinctive):
+            read.append(((self.posts, other.posts), (self.best, other.best), 0))
+        shares = [_shares(_common_range(*of_all), least) for of_all, _, least in read]
+        heads = [_shares(_common_range(*of_best), least) for _, of_best, least in read]
         if any(of_all >= _SAME for of_all, _ in [*shares, *heads]):
             return Relation.SAME
-        alike = bool(self.best) == bool(other.best)
+        alike = bool(self.best or self.best_texts) == bool(
+            other.best or other.best_texts
+        )
         if alike and any(of_smaller >= _PART for _, of_smaller in shares):
             return Relation.PART
         return Relation.OTHER
 
 
-def words_of(text: str) -> str:
-    """The words of a text, without links, punctuation and invisible characters."""
-    without_links = _LINK.sub(" ", text)
-    if not without_links.isascii():
-        without_links = unicodedata.normalize("NFKC", visible(without_links))
-    return _SIGNS.sub(" ", without_links.casefold()).strip()
+def _pairs_of(
+    texts: Sequence[str], is_best: NDArray[np.bool_]
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Hashes (n,) of the pairs of words that follow each other, and whether in one of the best."""
+    codes: dict[str, int] = {}
+    first: list[int] = []
+    second: list[int] = []
+    numbers = []
+    for text in texts:
+        words = [codes.setdefault(w, len(codes)) for w in dict.fromkeys(_words(text))]
+        first += words[:-1]
+        second += words[1:]
+        numbers.append(max(0, len(words) - 1))
+    keys = keys_of(0, Strings.of(list(codes)), purpose="words")
+    return keys[first] + keys[second], np.repeat(is_best, numbers)
+
+
+def _words(text: str) -> list[str]:
+    """The beginnings of the long words, without links, names of users, accents and numbers.
+
+    Scripts without spaces have every three characters instead.
+    """
+    text = _LINK.sub(" ", text)
+    if text.isascii():
+        return _WORD.findall(text.casefold())
+    decomposed = unicodedata.normalize("NFKD", visible(text)).casefold()
+    plain = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+    joined = _INSIDE.sub("", plain)
+    return _WORD.findall(_SPACELESS.sub(" ", joined)) + _THREE.findall(joined)
 
 
 def visible(text: str) -> str:
@@ -115,38 +154,42 @@ def visible(text: str) -> str:
     return text
 
 
-_LINK = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
-_SIGNS = re.compile(r"[\W_]+")
+_LINK = re.compile(r"(?:https?://|www\.)\S+|@\w+", re.IGNORECASE)
+_WORD = re.compile(rf"(?<![^\W\d_])[^\W\d_]{{{_LETTERS}}}")
+# Thai, Lao, Burmese and Khmer, kana, and Chinese characters.
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+)
+_INSIDE = re.compile(rf"(?<={_SPACELESS.pattern})\s+(?={_SPACELESS.pattern})")
+_THREE = re.compile(rf"(?=({_SPACELESS.pattern}{{3}}))")
 
 
 class _Smallest:
-    """The smallest hashes of the plain forms of texts, and those of the best posts."""
+    """The smallest of the hashes of posts, and of those of the best posts."""
 
-    def __init__(self, purpose: str, plain: Callable[[str], str]) -> None:
-        self._purpose = purpose
-        self._plain = plain
+    def __init__(self) -> None:
         self._smallest = np.empty(0, np.uint64)
         self._best = np.empty(0, np.uint64)
 
     @property
     def lists(self) -> tuple[list[int], list[int]]:
-        """The hashes of all texts and of those of the best posts, ascending."""
+        """The hashes of all posts and of the best ones, ascending."""
         return self._smallest.tolist(), self._best.tolist()
 
-    def take(self, texts: Sequence[str], is_best: NDArray[np.bool_]) -> None:
-        """Add texts, with whether each is of one of the best posts."""
-        plain = list(map(self._plain, texts))
-        keys = keys_of(0, Strings.of(plain), purpose=self._purpose)
-        says = np.array([bool(text) for text in plain], bool)
-        self._smallest = np.union1d(self._smallest, keys[says])[:SKETCH]
-        self._best = np.union1d(self._best, keys[says & is_best])
+    def take(self, keys: NDArray[np.uint64], is_best: NDArray[np.bool_]) -> None:
+        """Add hashes, with whether each is of one of the best posts."""
+        self._smallest = np.union1d(self._smallest, keys)[:SKETCH]
+        self._best = np.union1d(self._best, keys[is_best])[:SKETCH]
 
 
-def _shares(sets: tuple[set[int], set[int]]) -> tuple[float, float]:
-    """The share of two sets that is in both: of all their members, and of the smaller set."""
+def _shares(sets: tuple[set[int], set[int]], least: int = 0) -> tuple[float, float]:
+    """The share of two sets that is in both: of all their members, and of the smaller set.
+
+    Nothing if the smaller set has fewer members than the `least`.
+    """
     first, second = sets
     both = len(first & second)
-    if not both:
+    if not both or min(len(first), len(second)) < least:
         return 0.0, 0.0
     return both / len(first | second), both / min(len(first), len(second))
 

@@ -1,0 +1,221 @@
+"""Whether plans over a cleaned copy of the same posts are recognized, and unrelated ones are not.
+
+``python -m benchmarks.same_posts``: for pools of one platform, the share of the copies with new ids
+that a list of plans recognizes, whole and as a random third, by the way their texts were cleaned;
+and the share of pairs of unrelated pools that it takes for related. Needs ``pip install
+snowballstemmer`` and the folders in $SIAMESE_NEWS_DATA.
+
+The pools are the events of ``events-dev`` and ``usatoday-cnn`` (in quarters for the pairs), the
+stories of ``fox-comments`` and ``dast-da``, and ``trec-microblog`` in pools of 1,000 posts drawn at
+random, which report the same news in the same weeks. The limits were chosen on the events.
+"""
+
+import argparse
+import json
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations, count
+from pathlib import Path
+
+import numpy as np
+import snowballstemmer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from siamese_news.data.sources import open_posts_of, open_source
+from siamese_news.utils.markdown import markdown_table
+from siamese_news_desk.decide.bounds.hypergeometric import interval
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.decide.plan.sketch import Relation, Sketch
+from siamese_news_desk.decide.plan.texts import Texts
+
+_ENGLISH = snowballstemmer.stemmer("english")
+_PORTER = snowballstemmer.stemmer("porter")
+_WORD = re.compile(r"\w+")
+_FEWEST = 100  # posts of a pool
+_QUARTERS = 4
+_DRAWN = 1000
+
+Pools = dict[str, list[str]]
+"""The texts of pools by name; those of one event or story begin with its name."""
+
+
+def without_stop_words(text: str) -> str:
+    words = text.split()
+    return " ".join(
+        w for w in words if w.lower().strip(".,!?:;'\"") not in ENGLISH_STOP_WORDS
+    )
+
+
+def stemmed(text: str) -> str:
+    return " ".join(_ENGLISH.stemWords(_WORD.findall(text.lower())))
+
+
+def stemmed_without_stop_words(text: str) -> str:
+    plain = re.sub(r"https?://\S+|@\w+", "", text.lower())
+    words = [w for w in _WORD.findall(plain) if w not in ENGLISH_STOP_WORDS]
+    return " ".join(_PORTER.stemWords(words))
+
+
+def tweet_tokens(text: str) -> str:
+    shortened = re.sub(r"(\w)\1{2,}", r"\1\1", text)
+    return " ".join(re.findall(r"[#@]?\w[\w'-]*|[^\w\s]", shortened))
+
+
+def letters_alone(text: str) -> str:
+    words = re.sub(r"[^a-zA-Z ]", "", text.lower()).split()
+    return " ".join(word for word in words if len(word) > 2)
+
+
+def hashtags_split(text: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("#", ""))
+
+
+def pieces_of_words(text: str) -> str:
+    words = _WORD.findall(text.lower())
+    return " ".join(
+        piece
+        for word in words
+        for piece in ([word] if len(word) < 8 else [word[:6], f"##{word[6:]}"])
+    )
+
+
+CLEANINGS: list[Callable[[str], str]] = [
+    without_stop_words,
+    stemmed,
+    stemmed_without_stop_words,
+    tweet_tokens,
+    letters_alone,
+    hashtags_split,
+    pieces_of_words,
+]
+
+
+def events() -> Pools:
+    """The events of two collections of tweets."""
+    pools: Pools = defaultdict(list)
+    for name, field in (("events-dev", "collected_for"), ("usatoday-cnn", "event")):
+        for post in open_source(name).posts.values():
+            pools[f"{name}/{post.metadata[field]}"].append(post.text)
+    return _large(pools)
+
+
+def stories() -> Pools:
+    """The comments on the stories of two collections."""
+    pools: Pools = defaultdict(list)
+    for name in ("fox-comments", "dast-da"):
+        source = open_source(name)
+        for article, grades in source.split("test").items():
+            relevant = [post for post, grade in grades.items() if grade > 0]
+            pools[f"{name}/{article}"] += [source.posts[p].text for p in relevant]
+    return _large(pools)
+
+
+def weeks(seed: int = 0) -> Pools:
+    """Random pools of one stream of tweets."""
+    texts = [post.text for post in open_posts_of("trec-microblog").values()]
+    order = np.random.default_rng(seed).permutation(len(texts))
+    return {
+        f"trec-microblog/{start}": [texts[n] for n in order[start : start + _DRAWN]]
+        for start in range(0, len(texts) - _DRAWN, _DRAWN)
+    }
+
+
+def _large(pools: Pools) -> Pools:
+    return {name: texts for name, texts in pools.items() if len(texts) >= _FEWEST}
+
+
+class Sketches:
+    """Sketches of pools, by the functions of the product; every pool has ids of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._numbers = count()
+        self._folder = folder
+
+    def of(self, texts: Iterable[str]) -> Sketch:
+        """The sketch of posts with these texts."""
+        number = next(self._numbers)
+        path = self._folder / f"{number}.jsonl"
+        with path.open("w", encoding="utf-8") as stream:
+            for row, text in enumerate(texts):
+                post = {"post": f"file {number}:{row}", "score": 1 / (row + 2)}
+                stream.write(json.dumps({**post, "text": text}) + "\n")
+        population = Population(path)
+        sketch = Sketch.of(population, Texts(population))
+        path.unlink()
+        return sketch
+
+
+def quarters(pools: Pools) -> Iterator[tuple[str, list[str]]]:
+    """Each pool in four, with the name of its event."""
+    for name, texts in pools.items():
+        if len(texts) >= _QUARTERS * _FEWEST:
+            for number in range(_QUARTERS):
+                yield name, texts[number::_QUARTERS]
+        else:
+            yield name, texts
+
+
+def copies(pools: Pools, sketches: Sketches) -> list[list[str]]:
+    """For each cleaning, the recognized copies and thirds of these pools."""
+    whole = [sketches.of(texts) for texts in pools.values()]
+    rows = []
+    for clean in CLEANINGS:
+        recognized = []
+        for part in (1, 3):
+            made = [
+                sketches.of([clean(text) for text in texts[::part]])
+                for texts in pools.values()
+            ]
+            pairs = zip(whole, made, strict=True)
+            recognized.append(
+                sum(a.relation(b) is not Relation.OTHER for a, b in pairs)
+            )
+        total = len(pools)
+        rows.append(
+            [clean.__name__.replace("_", " "), *(f"{n} of {total}" for n in recognized)]
+        )
+    return rows
+
+
+def alarms(pools: Iterable[tuple[str, list[str]]], sketches: Sketches) -> list[int]:
+    """How many pairs of pools of different events are taken for related, and of how many."""
+    made = [(name, sketches.of(texts)) for name, texts in pools]
+    related = [
+        first.relation(second) is not Relation.OTHER
+        for (one, first), (other, second) in combinations(made, 2)
+        if one != other and one.split("/")[0] == other.split("/")[0]
+    ]
+    return [sum(related), len(related)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        sketches = Sketches(Path(folder))
+        kinds = {"events": events(), "stories": stories()}
+        kinds["a stream"] = weeks()
+        for name, pools in kinds.items():
+            some = dict(list(pools.items())[:30])
+            print(f"\n{name}: copies recognized")
+            columns = ["cleaning", "whole", "a random third"]
+            rows = [
+                dict(zip(columns, row, strict=True)) for row in copies(some, sketches)
+            ]
+            print(markdown_table(rows))
+            wrong, pairs = (
+                alarms(quarters(pools), sketches)
+                if name == "events"
+                else alarms(pools.items(), sketches)
+            )
+            low, high = interval(wrong, pairs)
+            print(
+                f"{name}: {wrong} of {pairs:,} unrelated pairs [{low:.4%}, {high:.4%}]",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""A reviewer's packet: all that a supplement needs about a certificate, in a folder without texts.
+
+It has the protocol, the flow of rows, tables by group, the scores and labels in one format, plan and
+certificate unchanged, and the hash of every file. Texts are replaced by hashes; equal texts stay
+equal, so anyone can compute the certificate again.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Template
+
+from siamese_news import __version__
+from siamese_news.errors import InputError
+from siamese_news.utils.csv_files import write_csv
+from siamese_news.utils.files import (
+    atomic_write,
+    expect_regular,
+    file_sha256,
+    json_text,
+)
+from siamese_news_desk.decide.certificate import sentence_of
+from siamese_news_desk.decide.certification import Certification
+from siamese_news_desk.decide.checking import (
+    Checked,
+    certificate_in,
+    differences,
+    labels_then,
+    list_and_page,
+    sheets_of_certificate,
+)
+from siamese_news_desk.decide.methods import methods_of
+from siamese_news_desk.decide.plan.files import read_sealed
+from siamese_news_desk.decide.plan.population import Population
+from siamese_news_desk.labels.sheets import read_rows
+
+SUMS = "SHA256SUMS"
+_SCORES = "scores.jsonl"
+_LABELS = "labels.csv"
+_LABEL_COLUMNS = ("key", "article", "post", "label", "check")
+_GROUP_COLUMNS = (
+    "precision",
+    "column",
+    "group",
+    "posts",
+    "labels",
+    "errors",
+    "estimate",
+    "low",
+    "high",
+)
+_LINE = re.compile(r"([0-9a-f]{64})  ([^/\\\x00]+)")
+
+
+def write_packet(folder: Path, certificate: Path, checked: Checked) -> list[str]:
+    """Write the packet of a certificate that holds into a new folder; returns its files.
+
+    Raises:
+        InputError: the folder exists.
+    """
+    if folder.exists():
+        raise InputError(f"{folder}: exists already; expected the name of a new folder")
+    work, content = checked.work, checked.content
+    folder.mkdir(parents=True)
+    for file in (
+        certificate,
+        certificate.with_suffix(".csv"),
+        certificate.with_suffix(".html"),
+        work.path,
+        work.sampled.path,
+    ):
+        if file.exists():
+            (folder / file.name).write_bytes(file.read_bytes())
+    with atomic_write(folder / _SCORES) as stream:
+        stream.writelines(json_text(row) + "\n" for row in _scored(work))
+    with (
+        sheets_of_certificate(certificate, content) as sheets,
+        atomic_write(folder / _LABELS) as stream,
+    ):
+        labels = (r for sheet in sheets for r in read_rows(sheet) if r.label.strip())
+        cells = ((r.key, r.article, r.post, r.label, r.check or "") for r in labels)
+        write_csv(stream, _LABEL_COLUMNS, cells)
+    for name, header, rows in (
+        ("flow.csv", ("rows", "number"), content["flow"]),
+        ("groups.csv", _GROUP_COLUMNS, list(_groups(content))),
+    ):
+        with atomic_write(folder / name) as stream:
+            write_csv(stream, header, rows)
+    paragraph, *references = methods_of(content)
+    template = resources.files("siamese_news_desk.decide") / "packet.md.j2"
+    protocol = Template(
+        template.read_text("utf-8"), trim_blocks=True, keep_trailing_newline=True
+    ).render(
+        notes=[sentence_of(content, claim) for claim in content["claims"]],
+        plan=work.plan,
+        certificate=content,
+        paragraph=paragraph,
+        references=references,
+        commands=f"{work.plan['command']}\n{content['command']}".split("\n"),
+        version=__version__,
+    )
+    with atomic_write(folder / "README.md") as stream:
+        stream.write(protocol)
+    names = sorted(path.name for path in folder.iterdir())
+    with atomic_write(folder / SUMS) as stream:
+        stream.writelines(f"{file_sha256(folder / n)}  {n}\n" for n in names)
+    return names
+
+
+def check_packet(folder: Path) -> dict[str, Any]:
+    """Check that a packet is unchanged, and that its certificate follows; returns the certificate.
+
+    Raises:
+        InputError: names a difference.
+    """
+    sums = folder / SUMS
+    expect_regular(sums, "the hashes of a packet")
+    listed = set()
+    for line in sums.read_text("utf-8", "replace").splitlines():
+        entry = _LINE.fullmatch(line)
+        if entry is None:
+            raise InputError(
+                f"{sums}: has the line {line[:80]!r}; copy the packet again"
+            )
+        path = folder / entry[2]
+        expect_regular(path, "a file of the packet")
+        if not path.exists() or file_sha256(path) != entry[1]:
+            raise InputError(
+                f"{path}: is missing or was changed after the packet was written; copy it again"
+            )
+        listed.add(entry[2])
+    for path in folder.iterdir():
+        if path.name not in {*listed, SUMS}:
+            raise InputError(f"{path}: is not a file of the packet; remove it")
+    certificate = certificate_in(folder)
+    content = read_sealed(certificate, "certificate")
+    plan_path = certificate.with_name(content["plan"]["file"])
+    plan = read_sealed(plan_path, "plan")
+    work = Certification(plan, plan_path, Population(folder / _SCORES))
+    labels = labels_then([folder / _LABELS], work.sampled, content)
+    # A packet has neither the log of verdicts, nor names of annotators, other columns and counts.
+    people = ("judged", "labels.annotators")
+    ignoring = ("labels.changed", "remarks", "answers", "flow", *people)
+    claims = work.claims(labels)
+    if wrong := differences(content, work, labels, claims, ignoring=ignoring):
+        raise InputError(
+            f"{certificate}: another certificate follows from plan, scores and labels: {wrong[0]}"
+        )
+    list_and_page(certificate, content, work, claims)
+    return content
+
+
+def _scored(work: Certification) -> Iterator[dict[str, Any]]:
+    scores = work.population.scores.tolist()
+    units = work.texts.units(range(len(scores)))
+    for unit, score in zip(units, scores, strict=True):
+        article = {"article": unit.article} if unit.article else {}
+        yield {**article, "post": unit.post, "score": score, "text": _hashed(unit.text)}
+
+
+def _groups(content: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of the tables by group, as the page of the certificate has them."""
+    for answer in content["answers"]["lists"]:
+        for table in answer["groups"]:
+            for row in table["rows"]:
+                yield (
+                    answer["target"],
+                    table["column"],
+                    *(row[name] for name in _GROUP_COLUMNS[2:]),
+                )
+
+
+def _hashed(text: str) -> str:
+    """Equal texts, and only these, have equal hashes; a text without words has none."""
+    plain = " ".join(text.split())
+    return (
+        f"sha256:{sha256(plain.encode('utf-8', 'replace')).hexdigest()[:32]}"
+        if plain
+        else ""
+    )

@@ -1,0 +1,111 @@
+"""A packet is checked on a machine without the posts, or says what is not as it was."""
+
+import json
+import shutil
+from hashlib import sha256
+
+import pytest
+from sheet_commands import fill, finish, run, scored, start
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    """A folder with a certificate, its labels, and results; every third post is a copy."""
+    folder = tmp_path_factory.mktemp("certified")
+    relevant = scored(folder / "scored.jsonl", text=lambda n: f"secret words {n // 3}")
+    done = start(folder, "--criteria", "about the flood")
+    assert done.exit_code == 0, done.output
+    finish(folder, relevant)
+    done = pack(folder, folder / "packet")
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture
+def packet(certified, tmp_path):
+    return shutil.copytree(certified / "packet", tmp_path / "packet")
+
+
+def pack(folder, out):
+    certificate = folder / "sheet.certificate.json"
+    return run("certify", "--check", certificate, "--packet", out)
+
+
+def check(packet):
+    done = run("certify", "--check", packet)
+    return done.exit_code, done.output.replace("\n", " ")
+
+
+def test_a_packet_holds_alone_and_has_no_texts(packet):
+    code, output = check(packet)
+    assert code == 0 and "holds" in output and "follows from its plan" in output
+    content = {path.name: path.read_bytes() for path in packet.iterdir()}
+    assert not any(b"secret" in data for data in content.values())
+    readme = content["README.md"].decode()
+    certificate = json.loads(content["sheet.certificate.json"])
+    assert f"{certificate['claims'][0]['posts']:,} of 600 posts are certified" in readme
+    for part in ("about the flood", "## Flow of rows", "seed of the random order | 0"):
+        assert part in readme
+    rows = [json.loads(line) for line in content["scores.jsonl"].splitlines()]
+    assert len({row["text"] for row in rows}) == 200
+    assert content["flow.csv"].decode().startswith("rows,number")
+    assert content["groups.csv"].decode().startswith("precision,column,group")
+
+
+def test_any_change_is_found(packet):
+    for path in sorted(packet.iterdir()):
+        before = path.read_bytes()
+        for other in (before[:-2] + b"x\n", b"", None):
+            path.unlink() if other is None else path.write_bytes(other)
+            code, output = check(packet)
+            assert code == 2, (path.name, output)
+            path.write_bytes(before)
+    (packet / "extra").write_bytes(b"1")
+    assert "is not a file of the packet" in check(packet)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("labels.csv", b",1,", b",0,"),
+        ("scores.jsonl", b'"post": "p1"', b'"post": "q1"'),
+    ],
+)
+def test_a_file_and_its_hash_changed_together_are_found(packet, name, old, new):
+    path, sums = packet / name, packet / "SHA256SUMS"
+    before = path.read_bytes()
+    after = before.replace(old, new)
+    assert before != after
+    path.write_bytes(after)
+    hashes = [sha256(data).hexdigest() for data in (before, after)]
+    sums.write_text(sums.read_text().replace(*hashes))
+    code, output = check(packet)
+    assert code == 2, output
+
+
+@pytest.mark.parametrize(
+    "line", ["x", "0" * 64 + "  ../scored.jsonl", "0" * 64 + "  none"]
+)
+def test_strange_hashes_are_refused(packet, line):
+    sums = packet / "SHA256SUMS"
+    sums.write_text(f"{sums.read_text()}{line}\n")
+    assert check(packet)[0] == 2
+
+
+def test_bad_input(certified, tmp_path):
+    done = run(
+        "certify", "--labels", certified / "sheet.csv", "--packet", tmp_path / "a"
+    )
+    assert done.exit_code == 2 and "--packet requires --check" in done.output
+    done = pack(certified, certified)
+    assert done.exit_code == 2 and "exists already" in done.output
+
+
+def test_labels_that_were_changed_after_the_certificate_are_refused(tmp_path):
+    relevant = scored(tmp_path / "scored.jsonl")
+    start(tmp_path)
+    finish(tmp_path, relevant)
+    fill(tmp_path / "sheet.csv", set())
+    done = pack(tmp_path, tmp_path / "packet")
+    assert done.exit_code == 2 and "is not the file from which" in done.output
+    assert not (tmp_path / "packet").exists()
