@@ -631,3 +631,13 @@ def test_an_index_cannot_replace_a_file(tmp_path):
             in done.output
         )
     assert (tmp_path / "index").read_text() == "mine"
+
+
+def test_the_six_options_that_most_people_need_come_before_the_panels():
+    from siamese_news.cli.registry import _command
+
+    options = _command("rank").params
+    panels = [option.rich_help_panel for option in options if option.name != "help"]
+    first = [option.name for option in options if not option.rich_help_panel]
+    assert first == ["articles", "posts", "index", "top", "one_story", "out"]
+    assert len(panels) <= 28 and len(set(panels)) == 6

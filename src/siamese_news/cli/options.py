@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 import typer
 
-from siamese_news.cli.outputs import check_output
+from siamese_news.cli.outputs import OUTPUT_PANEL, check_output
 from siamese_news.errors import InputError
 from siamese_news.search.query import (
+    DATES,
     OPTIONS,
     READING,
+    SHARED,
     TYPES,
     Query,
     read_key,
@@ -28,6 +30,15 @@ _TYPES: dict[Any, Any] = {
     bytes | None: Path | None,
     float | None: str | None,
 }
+# The panels of a help text. What most people need has none, and so comes first.
+_PANELS = {
+    "What is searched for": ("distinct", "rivals", "negatives", "about"),
+    "Which posts": (*DATES, "dedupe"),
+    OUTPUT_PANEL: ("format", *SHARED),
+    "Models and speed": ("model", "second_look", "threads"),
+    "How posts are read": READING,
+}
+_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
 _LAST = (*READING, "threads")  # below the options that a command has of its own
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
@@ -61,6 +72,7 @@ def search_command(
             help=(helps or {}).get(name, option.help),
             metavar=option.metavar,
             min=option.least,
+            rich_help_panel=_PANEL_OF.get(name),
         )
         kind = _TYPES.get(kind, kind)
         if name == "format" and formats:

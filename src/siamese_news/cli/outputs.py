@@ -17,7 +17,13 @@ from siamese_news.utils.choices import Format
 from siamese_news.utils.files import atomic_write, file_sha256, is_stream, write_json
 from siamese_news.utils.provenance import command, provenance
 
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+OUTPUT_PANEL = "What is written"
+ForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace an existing file.", rich_help_panel=OUTPUT_PANEL
+    ),
+]
 
 _ENDINGS: dict[str, Format] = {
     ".jsonl": "jsonl",

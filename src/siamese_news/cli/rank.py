@@ -6,6 +6,7 @@ import typer
 
 from siamese_news.cli.options import search_command
 from siamese_news.cli.outputs import (
+    OUTPUT_PANEL,
     ForceOption,
     check_query_output,
     format_of,
@@ -60,6 +61,7 @@ def rank(
             "--scores-only",
             help="Write only the id and score of every post, in input order, for sample and "
             "certify. --out must be a .parquet, .jsonl or .csv file.",
+            rich_help_panel=OUTPUT_PANEL,
         ),
     ] = False,
 ) -> None:
