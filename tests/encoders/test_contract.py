@@ -125,6 +125,45 @@ def test_batch_composition_changes_nothing(encoder, texts):
 
 
 @zoo
+def test_masks_of_other_frameworks_mean_the_same(encoder, texts):
+    lengths = [5, 2, 0, 3]
+    embeddings, mask, weights = texts(lengths, extra=2)
+    right = encoder(embeddings, mask, weights)
+    for kind in (torch.int64, torch.uint8, torch.float32, torch.float64):
+        assert torch.equal(encoder(embeddings, mask.to(kind), weights), right)
+
+    turned = [part.flip(1) for part in (embeddings, mask, weights)]
+    reversed_ = [part.clone() for part in (embeddings, mask, weights)]
+    for row, length in enumerate(lengths):
+        for part in reversed_:
+            part[row, :length] = part[row, :length].flip(0)
+    # Padding on the left: the same as the turned texts with padding on the right.
+    torch.testing.assert_close(
+        encoder(*turned), encoder(*reversed_), rtol=0, atol=1e-12
+    )
+    # Holes: a token that is masked out might as well not be there.
+    wide = [part.repeat_interleave(2, 1) for part in (embeddings, mask, weights)]
+    wide[1][:, 1::2] = False
+    torch.testing.assert_close(encoder(*wide), right, rtol=0, atol=1e-12)
+
+    for nonsense in (torch.nan, torch.inf):
+        spoiled = embeddings.masked_fill(~mask[:, :, None], nonsense)
+        torch.testing.assert_close(
+            encoder(spoiled, mask, weights), right, rtol=0, atol=1e-12
+        )
+
+
+@zoo
+def test_a_mask_that_does_not_fit_is_refused(encoder, texts):
+    embeddings, mask, weights = texts([5, 2, 3])
+    with pytest.raises(InputError, match=r"mask has the shape \(3, 4\).*\(3, 5, 6\)"):
+        encoder(embeddings, mask[:, :4], weights[:, :4])
+    additive = torch.zeros(3, 5).masked_fill(~mask, -1e9)
+    with pytest.raises(InputError, match="values from -1000000000.0 to 0.0.*mask == 0"):
+        encoder(embeddings, additive, weights)
+
+
+@zoo
 def test_without_gradients_nothing_changes(encoder, texts):
     inputs = texts([7, 1, 0, 4])
     with torch.inference_mode():

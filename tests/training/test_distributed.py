@@ -51,8 +51,7 @@ def _loss(network, share, gather=True):
     articles, posts, labels, post_labels = _global_batch()
     a, p = share
     objective = _objective(gather)
-    loss = objective(network(articles[a]), network(posts[p]), labels[a], post_labels[p])
-    return loss, loss * objective.backward_scale()
+    return objective(network(articles[a]), network(posts[p]), labels[a], post_labels[p])
 
 
 def _rank(rank, port, folder):
@@ -61,12 +60,12 @@ def _rank(rank, port, folder):
     dist.init_process_group("gloo", rank=rank, world_size=2)
     try:
         network = torch.nn.parallel.DistributedDataParallel(_network())
-        loss, scaled = _loss(network, SHARES[rank])
-        scaled.backward()
+        loss = _loss(network, SHARES[rank])
+        loss.backward()
         grads = [p.grad.clone() for p in network.parameters()]
         network.zero_grad()
-        own, scaled = _loss(network, SHARES[rank], gather=False)
-        scaled.backward()
+        own = _loss(network, SHARES[rank], gather=False)
+        own.backward()
         rows = gather_rows(torch.full((rank + 1, 2), float(rank)))
         torch.save(
             {
@@ -96,11 +95,11 @@ def test_two_gloo_processes_give_the_gradient_of_the_global_batch(tmp_path):
     given, method = (_free_port(), str(tmp_path)), prepared().get_start_method()
     mp.start_processes(_rank, args=given, nprocs=2, start_method=method)
     network = _network()
-    loss, scaled = _loss(network, (slice(None), slice(None)))
-    scaled.backward()
+    loss = _loss(network, (slice(None), slice(None)))
+    loss.backward()
     assert loss.item() > 0
     apart = _network()
-    shares = [_loss(apart, share)[0] for share in SHARES]
+    shares = [_loss(apart, share) for share in SHARES]
     (sum(shares) / 2).backward()
     for rank in range(2):
         saved = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
@@ -120,4 +119,3 @@ def test_two_gloo_processes_give_the_gradient_of_the_global_batch(tmp_path):
 def test_without_a_process_group_nothing_is_gathered():
     rows = torch.randn(3, 2, requires_grad=True)
     assert gather_rows(rows) is rows
-    assert _objective().backward_scale() == 1

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from siamese_news.attention import Attention
 from siamese_news.attention.word_projections import Words
+from siamese_news.errors import InputError
 from siamese_news.sparsity.maps import Sparsity
 from siamese_news.sparsity.plain_calls import is_traced
 
@@ -45,8 +46,12 @@ class Explanation:
 class Encoder(nn.Module):
     """Base of the encoders.
 
-    The real tokens of a text come first, padding after them. Padding and the other texts of a
-    batch never change a result, and a text without a token has a defined vector.
+    In `forward` the real tokens of a text come first, padding after them. Padding and the other
+    texts of a batch never change a result, and a text without a token has a defined vector.
+
+    A call takes the masks of other frameworks, too: whole numbers or floats of 0 and 1, padding on
+    the left or between tokens, and embeddings that are NaN behind the mask. A compiler or exporter
+    that records a call gets the bare `forward`, whose padding is on the right and finite.
 
     Args:
         input_dim: E.
@@ -83,6 +88,27 @@ class Encoder(nn.Module):
             )
         self.input_dim = input_dim
         self.output_dim = output_dim
+
+    def __call__(
+        self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
+    ) -> Tensor:
+        """The result of `forward`, whatever the form of the mask.
+
+        Raises:
+            InputError: the mask has another shape than the tokens, or values but 0 and 1.
+        """
+        mask = real_tokens(embeddings, mask)
+        if not is_traced():
+            gaps = (mask[:, 1:] > mask[:, :-1]).any()
+            if bool(gaps | ~embeddings.sum().isfinite()):
+                embeddings = embeddings.masked_fill(~mask[:, :, None], 0.0)
+                order = (~mask).to(torch.uint8).argsort(dim=1, stable=True)
+                embeddings = embeddings.take_along_dim(order[:, :, None], 1)
+                mask = mask.gather(1, order)
+                weights = weights if weights is None else weights.gather(1, order)
+        arguments = () if weights is None else (weights,)
+        vectors: Tensor = super().__call__(embeddings, mask, *arguments)
+        return vectors
 
     def forward(
         self, embeddings: Tensor, mask: Tensor, weights: Tensor | None = None
@@ -139,6 +165,7 @@ class Encoder(nn.Module):
         vector with this one, not divided by anything. None is the text's own vector, divided by its
         squared length.
         """
+        mask = real_tokens(embeddings, mask)
         attentions = {
             name: module
             for name, module in self.named_modules()
@@ -170,6 +197,28 @@ class Encoder(nn.Module):
                 module.record = False
                 module.recorded = None
         return Explanation(vectors.detach(), contributions, recorded, self.alphas())
+
+
+def real_tokens(embeddings: Tensor, mask: Tensor) -> Tensor:
+    """A mask (B, S) of 0 and 1 of any type as bool; embeddings (B, S, E) have its shape.
+
+    Raises:
+        InputError: it has another shape, or other values.
+    """
+    if not is_traced() and mask.shape != embeddings.shape[:2]:
+        raise InputError(
+            f"the mask has the shape {tuple(mask.shape)}, the embeddings {tuple(embeddings.shape)}; "
+            f"expected a mask of {tuple(embeddings.shape[:2])}, True at each real token"
+        )
+    if mask.dtype == torch.bool:
+        return mask
+    real = mask != 0
+    if not is_traced() and not bool((mask == real).all()):
+        raise InputError(
+            f"the mask has values from {mask.min().item()} to {mask.max().item()}; expected True or "
+            "1 at a real token and False or 0 at padding (an additive mask is converted by mask == 0)"
+        )
+    return real
 
 
 def weighted_mean(

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch._higher_order_ops.scan import scan
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from siamese_news.encoders.base import Encoder
@@ -122,6 +121,9 @@ class GRUEncoder(Encoder):
 
         state = states.new_zeros(states.shape[1], self.gru.hidden_size)
         if torch.compiler.is_exporting():  # a loop whose number of steps is open
+            # Only exporting needs it, and it has no public name.
+            from torch._higher_order_ops.scan import scan
+
             return scan(step, state, (gates, real), reverse=backwards)
         order = range(len(states))
         all_states = []

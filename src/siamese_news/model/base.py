@@ -16,6 +16,7 @@ from siamese_news.model.folder import (
     FolderContent,
     check_arrays,
     check_finite,
+    read_folder,
     write_folder,
 )
 from siamese_news.model.trained_on import TrainingRecord
@@ -305,15 +306,32 @@ class TextModel(ABC):
         }
 
     def save(self, folder: str | Path, *, card: str) -> None:
-        """Write the model folder with a Markdown card, whole or not at all, over an earlier one."""
+        """Write the model folder with a Markdown card, whole or not at all, over an earlier one.
+
+        It is opened before it takes its place.
+
+        Raises:
+            InputError: it cannot be opened, or `folder` exists and is not a model folder.
+        """
         arrays = self.stored()
         if self.terms is not None:
             arrays |= self.terms.arrays(_TERMS)
         words = self.vocabulary.words
         record = self.trained_on.tobytes()
         write_folder(
-            folder, self.folder_config(), arrays, words, card, trained_on=record
+            folder,
+            self.folder_config(),
+            arrays,
+            words,
+            card,
+            trained_on=record,
+            reopen=lambda path: self.of(path, read_folder(path)),
         )
+
+    @classmethod
+    @abstractmethod
+    def of(cls, folder: str | Path, content: FolderContent) -> "TextModel":
+        """The model in a folder, from what `read_folder` returned."""
 
     def check(self) -> None:
         """Encode a text of each side: some invalid values are only found in use."""

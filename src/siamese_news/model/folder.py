@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,15 +48,17 @@ def write_folder(
     card: str,
     *,
     trained_on: bytes | None = None,
+    reopen: Callable[[Path], object] | None = None,
 ) -> None:
     """Write a model folder; it appears whole or not at all, and replaces an earlier one.
 
     The model is rebuilt from the plain values of `config`, of which no key starts with an
     underscore (``_target_`` and the like), from the weights by name and from the words in the order
     of their ids. The card is Markdown; `trained_on` has the bytes of a `TrainingRecord`, if any.
+    `reopen`, if any, opens the folder before it takes its place.
 
     Raises:
-        InputError: `path` exists and is not a model folder.
+        InputError: `path` exists and is not a model folder, or `reopen` could not open it.
     """
     # A symbolic link is followed and stays a link.
     target = Path(os.path.realpath(path))
@@ -86,6 +88,9 @@ def write_folder(
         if trained_on is not None:
             (staged / TRAINED_ON).write_bytes(trained_on)
         write_sums(staged)
+        if reopen is not None:
+            with _reopening(staged, target):
+                reopen(staged)
         os.chmod(staged, 0o755)
         old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
         if target.exists():
@@ -95,6 +100,17 @@ def write_folder(
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
+
+
+@contextmanager
+def _reopening(staged: Path, target: Path) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        message = str(error).replace(str(staged), str(target))
+        raise InputError(
+            f"{target}: is not written, because it could not be opened again: {message}"
+        ) from error
 
 
 def write_sums(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ from siamese_news.text.token_ids import Side, TokenIds
 
 # Within this many tokens, what depends on a word alone is computed once and then looked up.
 WORD_BLOCK = 65536
+# What `torch.compile` puts into the names of a module's weights.
+_COMPILED = "_orig_mod."
 
 
 @contextmanager
@@ -67,6 +70,9 @@ class Model(TextModel, nn.Module):
         TextModel.__init__(self, **words)
         self.embedding = embedding
         self.encoder = encoder
+        # The names of the weights stay the same where `torch.compile` wraps a part.
+        self.register_state_dict_post_hook(_without_wrappers)
+        self.register_load_state_dict_pre_hook(_with_wrappers)
 
     @property
     def output_dim(self) -> int:
@@ -181,7 +187,7 @@ class Model(TextModel, nn.Module):
 
     def _bags(self, texts: TokenIds, device: torch.device) -> NDArray[np.float32]:
         """Unit vectors of a bag encoder, without padding, which is about ten times as fast."""
-        encoder = self.encoder
+        encoder = getattr(self.encoder, _COMPILED.strip("."), self.encoder)
         embedding = self.embedding
         assert isinstance(encoder, BagEncoder | TwoHeadEncoder)
         flat = torch.from_numpy(texts.flat).to(device)
@@ -325,6 +331,24 @@ def _uncompressed(stored: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         arrays["embedding.matrix"] = steps
         arrays.pop("embedding.scale", None)
     return arrays
+
+
+def _without_wrappers(
+    module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any
+) -> None:
+    for name in [name for name in state if _COMPILED in name]:
+        state[name.replace(_COMPILED, "")] = state.pop(name)
+
+
+def _with_wrappers(
+    module: nn.Module, state: dict[str, Any], prefix: str, *arguments: Any
+) -> None:
+    for name, _ in chain(
+        module.named_parameters(prefix[:-1]), module.named_buffers(prefix[:-1])
+    ):
+        plain = name.replace(_COMPILED, "")
+        if plain != name and plain in state:
+            state[name] = state.pop(plain)
 
 
 def _normalized(vectors: Tensor) -> NDArray[np.float32]:

@@ -6,12 +6,46 @@ pruning, weight normalization and hooks change what a call does, and exporters, 
 transforms record it. Under any of these the modules are called, in plain operations of torch.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import _has_any_global_hook
-from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+from torch.nn.modules import module as calls
+from torch.utils.hooks import RemovableHandle
 
 _TENSORS = (Tensor, nn.Parameter)
+
+
+def _always() -> bool:
+    """Stands for a question that a version of torch cannot answer: plain operations are right."""
+    return True
+
+
+# No public name of torch answers these.
+_is_transformed = getattr(torch._C, "_are_functorch_transforms_active", _always)
+_is_dispatched = getattr(
+    getattr(torch.utils, "_python_dispatch", None), "is_in_torch_dispatch_mode", _always
+)
+
+
+def _global_hooks(register: Callable[..., RemovableHandle]) -> Mapping[int, Any]:
+    """The hooks that torch keeps for all modules; a handle refers to them."""
+    handle = register(lambda *arguments: None)
+    handle.remove()
+    hooks: Mapping[int, Any] = handle.hooks_dict_ref()
+    return hooks
+
+
+_GLOBAL_HOOKS = [
+    _global_hooks(register)
+    for register in (
+        calls.register_module_forward_pre_hook,
+        calls.register_module_forward_hook,
+        calls.register_module_full_backward_pre_hook,
+        calls.register_module_full_backward_hook,
+    )
+]
 
 
 def is_traced() -> bool:
@@ -23,8 +57,8 @@ def is_traced() -> bool:
     return (
         torch.compiler.is_compiling()
         or torch.jit.is_tracing()
-        or torch._C._are_functorch_transforms_active()
-        or is_in_torch_dispatch_mode()
+        or _is_transformed()
+        or _is_dispatched()
     )
 
 
@@ -46,7 +80,7 @@ def is_hooked(module: nn.Module) -> bool:
         or module._forward_pre_hooks
         or module._backward_hooks
         or module._backward_pre_hooks
-        or _has_any_global_hook()
+        or any(_GLOBAL_HOOKS)
         or "forward" in vars(module)
         or module._compiled_call_impl is not None
     )

@@ -19,7 +19,12 @@ from typing import Any, NoReturn
 import pytorch_lightning as pl
 import torch
 import torch.distributed as dist
-from pytorch_lightning.callbacks import Callback, EarlyStopping, ModelCheckpoint
+from pytorch_lightning.callbacks import (
+    Callback,
+    EarlyStopping,
+    ModelCheckpoint,
+    StochasticWeightAveraging,
+)
 from pytorch_lightning.plugins.environments import LightningEnvironment
 
 from siamese_news.errors import InputError
@@ -33,16 +38,16 @@ _POLL = 0.3
 
 
 def selection(
-    folder: Path, *, monitor: str | None, patience: int | None, by_epoch: bool
+    folder: Path, *, monitor: str | None, patience: int | None, keep_interrupted: bool
 ) -> list[Callback]:
     """The checkpoints of a run and its early stopping; `load_selected` reads the best one.
 
     Args:
         folder: keeps ``best.ckpt``, selected by the figure `monitor`, and ``last.ckpt``.
-        monitor: a logged figure, the higher the better; None takes the newest weights.
+        monitor: a logged figure, the higher the better, compared after each validation, also
+            within an epoch; None takes the newest weights.
         patience: validations without a gain before training stops; None or 0: never.
-        by_epoch: make the choice once an epoch, and keep an epoch that an exception interrupts;
-            otherwise it is made after each validation.
+        keep_interrupted: save the newest weights when an exception interrupts an epoch, too.
 
     Raises:
         InputError: the patience is below 0.
@@ -55,11 +60,16 @@ def selection(
         MovableCheckpoint, dirpath=folder, enable_version_counter=False
     )
     best = checkpoint(
-        filename="best", monitor=monitor, mode="max", save_on_train_epoch_end=by_epoch
+        filename="best",
+        monitor=monitor,
+        mode="max",
+        save_on_train_epoch_end=monitor is None,
     )
     # A separate callback, because `save_last` of the other one would only follow the best.
     last = checkpoint(
-        filename="last", save_on_train_epoch_end=True, save_on_exception=by_epoch
+        filename="last",
+        save_on_train_epoch_end=True,
+        save_on_exception=keep_interrupted,
     )
     if not (monitor and patience):
         return [best, last]
@@ -76,10 +86,25 @@ def selection(
 
 
 def load_selected(module: pl.LightningModule, trainer: pl.Trainer) -> None:
-    """Put the weights that `selection` chose into the module, in float32 on the CPU."""
+    """Put the weights that `selection` chose into the module, in float32 on the CPU.
+
+    The average of `StochasticWeightAveraging` comes before them: it is made after the last
+    validation. (That of `WeightAveraging` is what a checkpoint has, and what is validated.)
+    """
     module.to("cpu", torch.float32)  # trainer.precision may have been another one
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(callback, StochasticWeightAveraging):
+            average: Any = callback.__dict__.get("_average_model")
+            # Lightning transfers no average where training stops early; and in processes that it
+            # spawned the callback here has none, but the module has the weights that came back.
+            if average is not None and callback.n_averaged:
+                callback.transfer_weights(average, module)
+            if average is None or callback.n_averaged:
+                log.info("kept the weights that stochastic weight averaging made")
+                return
+            log.warning("training ended before stochastic weight averaging began")
     best = getattr(trainer.checkpoint_callback, "best_model_path", "")
-    if best:  # it is empty after trainer.fast_dev_run
+    if best:  # it is empty after trainer.fast_dev_run, and before the first validation
         saved = torch.load(best, weights_only=True, map_location="cpu")
         module.load_state_dict(saved["state_dict"])
 

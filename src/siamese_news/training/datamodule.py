@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import currentframe
 from pathlib import Path
 from typing import (
     Any,
@@ -55,7 +56,7 @@ from siamese_news.training.hard_negatives import (
     check_hard_negatives,
     hard_negatives,
 )
-from siamese_news.training.options import composed, names_of
+from siamese_news.training.options import composed, init_values, is_plain, names_of
 from siamese_news.training.schema import complaints
 
 log = logging.getLogger(__name__)
@@ -317,6 +318,11 @@ class SiameseDataModule(pl.LightningDataModule):
             ArticleBatchSampler | PairBatchSampler | TextBatchSampler | None
         ) = None
         self._saved: dict[str, Any] | None = None
+        values = init_values(currentframe(), SiameseDataModule)
+        values |= {"data": self.data, "vectors": vectors, "tokenizer": tokenizer}
+        # Lightning refuses values that differ from the module's, such as None.
+        values = {n: v for n, v in values.items() if is_plain(v) and v is not None}
+        self.save_hyperparameters({n: v for n, v in values.items() if n not in options})
 
     @property
     def limits(self) -> Mapping[str, Any]:

@@ -277,7 +277,10 @@ def train_student(
     )
     folder = out / "checkpoints"
     choice = selection(
-        folder, monitor=task["monitor"], patience=task["patience"], by_epoch=True
+        folder,
+        monitor=task["monitor"],
+        patience=task["patience"],
+        keep_interrupted=True,
     )
     trainer = make_trainer(
         config["trainer"],

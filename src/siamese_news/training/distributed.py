@@ -33,6 +33,14 @@ def gather_rows(rows: Tensor) -> Tensor:
     """Concatenate every rank's rows in rank order; the gradient flows into this rank's rows.
 
     Ranks may hold different numbers of rows. Every rank gets the same tensor, so every rank
-    computes the same loss; the sum of the ranks' gradients is the gradient of that loss.
+    computes the same loss. Its gradient reaches this rank's rows times the number of ranks: DDP
+    averages over the ranks what should be summed there. Parameters of the loss itself have the
+    whole gradient on every rank, which averaging leaves as it is.
     """
-    return rows if world_size() == 1 else torch.cat(gather_all_tensors(rows))
+    world = world_size()
+    if world == 1:
+        return rows
+    if rows.requires_grad:
+        rows = rows.view_as(rows)  # so that the hook is not on the caller's tensor
+        rows.register_hook(lambda gradient: gradient * world)
+    return torch.cat(gather_all_tensors(rows))

@@ -112,7 +112,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
                 folder,
                 monitor=options["monitor"] if validated else None,
                 patience=options["patience"],
-                by_epoch=True,
+                keep_interrupted=True,
             ),
             *callbacks_of(config),
         ]

@@ -1,9 +1,11 @@
 """The LightningModule: a siamese encoder, trained to put posts near the articles they are about."""
 
 import copy
+import logging
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import currentframe
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +43,10 @@ from siamese_news.training.distributed import on_first_process
 from siamese_news.training.finetune import open_start, trainable_copy
 from siamese_news.training.gradient_caching import Recomputed
 from siamese_news.training.objective import Mined, SiameseObjective, TermVectors
-from siamese_news.training.options import composed
+from siamese_news.training.options import composed, init_values, options_of
 from siamese_news.training.schedules import OptimizerOption, optimizer_of, with_schedule
 
+log = logging.getLogger(__name__)
 SIDES: tuple[Side, Side] = ("article", "post")
 #: Figures of the dev set that can select the epoch.
 MONITORED = ("dev/map", "dev/micro_ap", "dev/auc")
@@ -166,9 +169,15 @@ class SiameseModule(pl.LightningModule):
         plain = {
             name: value for name, value in options.items() if isinstance(value, Mapping)
         }
-        self.save_hyperparameters(
-            {**plain, "lr": self.lr, "batch_tokens": batch_tokens}
-        )
+        used = {
+            "lr": self.lr,
+            "tokenizer": self.model.tokenizer.config(),
+            "limits": dict(self.model.limits),
+        }
+        if not self._untaught:
+            used |= {"encoder": self.model.config}
+        arguments = init_values(currentframe(), SiameseModule)
+        self.save_hyperparameters({**arguments, **plain, **used})
 
     @classmethod
     def load_from_checkpoint(  # type: ignore[override]
@@ -183,26 +192,42 @@ class SiameseModule(pl.LightningModule):
         """The module in a checkpoint, from its path alone; no code from it runs.
 
         Further options come before those of the checkpoint, such as ``objective`` where it was
-        trained with an object.
+        trained with an object. A subclass gets its own arguments back, where they are plain values.
 
         Raises:
-            InputError: it is missing, damaged, of another program, or of another version.
+            InputError: it is missing, damaged, of another program, or of another version, or an
+                option is unknown or given by the checkpoint's model.
         """
+        names = [
+            name for name in options_of(cls, SiameseModule) if name not in _OF_MODEL
+        ]
+        if unknown := sorted(options.keys() - {*names}):
+            fixed = (
+                "which the model in the checkpoint has"
+                if {*unknown} <= {*_OF_MODEL}
+                else f"which {cls.__name__} does not take"
+            )
+            raise InputError(
+                f"load_from_checkpoint: got {', '.join(unknown)}, {fixed}; expected among "
+                f"{', '.join(names)}"
+            )
         checkpoint = read_checkpoint(checkpoint_path, map_location)
-        model = model_in(checkpoint, checkpoint_path)
-        values = {**checkpoint["hyper_parameters"], **options}
-        names = (
-            "objective",
-            "optimizer",
-            "lr",
-            "schedule",
-            "batch_tokens",
-            "vectors",
-            "terms",
-        )
-        module = cls(
-            model=model, **{name: values[name] for name in names if name in values}
-        )
+        saved = checkpoint.get("hyper_parameters", {})
+        if lost := sorted(saved.keys() - {*names, *_OF_MODEL}):
+            log.warning(
+                "%s: was saved with %s, which %s does not take; open it with its own class",
+                checkpoint_path,
+                ", ".join(lost),
+                cls.__name__,
+            )
+        values = {name: saved[name] for name in names if name in saved} | options
+        if "model" in options_of(cls, SiameseModule):
+            values["model"] = model_in(checkpoint, checkpoint_path)
+        module = cls(**values)
+        if "model" not in values:  # a subclass that makes its model itself
+            module.on_load_checkpoint(checkpoint)
+        # The model's own options, which its class did not get again.
+        module.save_hyperparameters({n: saved[n] for n in _OF_MODEL if n in saved})
         try:
             module.load_state_dict(checkpoint["state_dict"], strict=strict is not False)
         except RuntimeError as error:
@@ -262,13 +287,13 @@ class SiameseModule(pl.LightningModule):
 
         This is done once: not for a model that was trained before.
         """
+        model = self.model
+        if self._untaught or model.terms is None:
+            model.limits = dict(self._limits or data.limits)
+            self.save_hyperparameters({"limits": model.limits})
         if not self._untaught:
-            if self.model.terms is None:
-                self.model.limits = dict(self._limits or data.limits)
             return
         self._untaught = False
-        model = self.model
-        model.limits = dict(self._limits or data.limits)
         texts = data.train_set.texts()
         weights, unknown = idf_weights(model.tokenizer, model.vocabulary, texts)
         model.embedding.token_weights.copy_(weights)
@@ -322,7 +347,7 @@ class SiameseModule(pl.LightningModule):
         for name, counts in zip(Mined._fields, zip(*mined, strict=True), strict=False):
             self.mined[name].update(sum(counts))
             self.log(f"mined/{name}", self.mined[name], on_step=False, on_epoch=True)
-        return loss * self.objective.backward_scale()
+        return loss
 
     def on_train_start(self) -> None:
         """Record the training texts, so that `evaluate` can refuse a test that overlaps."""
@@ -408,6 +433,8 @@ class SiameseModule(pl.LightningModule):
         return with_schedule(optimizer, self._schedule, self.trainer)
 
 
+#: What a model in a checkpoint has itself.
+_OF_MODEL = ("encoder", "sparsity", "tokenizer", "limits", "model")
 _OTHER_FLOATS = (torch.float16, torch.bfloat16, torch.float64)
 
 

@@ -13,7 +13,7 @@ from siamese_news.lexical_head.features import bigram_ids
 from siamese_news.lexical_head.head import TermHead
 from siamese_news.lexical_head.weights import TermWeights
 from siamese_news.text import PAD
-from siamese_news.training.distributed import gather_rows, world_size
+from siamese_news.training.distributed import gather_rows
 from siamese_news.utils.choices import check_choice
 
 Anchors = Literal["articles", "posts", "both"]
@@ -91,7 +91,7 @@ class SiameseObjective(nn.Module):
         article_labels: Tensor,
         post_labels: Tensor,
     ) -> Tensor:
-        """The loss of the global batch, or of this rank's rows; see `backward_scale`.
+        """The loss of the global batch, or of this rank's rows; its gradient is for DDP to average.
 
         This rank has articles (A, D) and posts (P, D). The labels (of a post: its article's) are
         global over ranks, or unrelated pairs would match.
@@ -152,10 +152,6 @@ class SiameseObjective(nn.Module):
                 f"objective.{part}={name}: {' '.join(str(error).split())} ({remedy}; "
                 "the page Train on your data lists the losses)"
             ) from error
-
-    def backward_scale(self) -> int:
-        """The factor for the backward pass: DDP averages over ranks what should be summed."""
-        return world_size() if self.gather_across_devices else 1
 
 
 Ids = np.ndarray

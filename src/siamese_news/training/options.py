@@ -12,6 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pytorch_lightning.utilities.parsing import collect_init_args
 
 from siamese_news.errors import InputError
 from siamese_news.training.launch import argument_error
@@ -19,6 +20,41 @@ from siamese_news.training.schema import check_config
 from siamese_news.utils.plugins import Kind, added, load, package_of
 
 _PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
+
+
+def init_values(frame: Any, base: type) -> dict[str, Any]:
+    """The plain values among the arguments of a constructor and of those that called it.
+
+    Args:
+        frame: of the constructor of `base`; those of its subclasses are looked for behind it.
+        base: the class.
+    """
+    values: dict[str, Any] = {}
+    for arguments in collect_init_args(frame, [], classes=(base,)):
+        values |= arguments
+    return {name: value for name, value in values.items() if is_plain(value)}
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is made of numbers, texts, lists and mappings alone."""
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    return isinstance(value, _PLAIN)
+
+
+def options_of(made: type, base: type) -> list[str]:
+    """The arguments that a class takes, with those that it passes to the classes up to `base`."""
+    names: dict[str, None] = {}
+    for each in made.__mro__:
+        if "__init__" not in vars(each):
+            continue
+        parameters = list(signature(each).parameters.values())
+        names |= {p.name: None for p in parameters if p.kind is not p.VAR_KEYWORD}
+        if each is base or not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return list(names)
 
 
 def composed(*overrides: str) -> dict[str, Any]:

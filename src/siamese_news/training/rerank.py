@@ -136,7 +136,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         folder,
         monitor=f"dev/{task['select']}",
         patience=task["patience"],
-        by_epoch=False,
+        keep_interrupted=False,
     )
     trainer = make_trainer(
         config["trainer"],

@@ -1,0 +1,258 @@
+"""What a run says it trained is what it saved: selection, averages, compiled parts, options."""
+
+import logging
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import EMAWeightAveraging, StochasticWeightAveraging
+from pytorch_lightning.loggers import CSVLogger
+from tests.training.test_contract import data_of, module_of, trainer_of, vectors_of
+
+from siamese_news import InputError, SiameseDataModule, SiameseModule
+from siamese_news.model import Model
+from siamese_news.training.callbacks import load_selected, selection
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+folder = pytest.importorskip("tests.training.test_contract").folder  # the fixture
+
+
+class Spoil(pl.Callback):
+    """Makes the encoder useless after the first of two validations of an epoch."""
+
+    def __init__(self):
+        self.figures = []
+
+    def on_validation_end(self, trainer, pl_module):
+        self.figures.append(float(trainer.callback_metrics["dev/map"]))
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        if self.figures:
+            with torch.no_grad():
+                for parameter in pl_module.model.encoder.parameters():
+                    parameter.zero_()
+
+
+def test_a_validation_inside_an_epoch_selects_the_weights(folder, tmp_path):
+    chosen = selection(
+        tmp_path, monitor="dev/map", patience=None, keep_interrupted=True
+    )
+    spoil = Spoil()
+    module = module_of(folder, "gru", lr=1e-9)
+    data = data_of(folder)
+    trainer = trainer_of(
+        tmp_path,
+        callbacks=[spoil, *chosen],
+        max_epochs=1,
+        val_check_interval=0.5,
+        num_sanity_val_steps=0,
+    )
+    trainer.fit(module, datamodule=data)
+    first, *others = spoil.figures
+    assert others and max(others) < first
+    load_selected(module, trainer)
+    (dev,) = trainer.validate(module, datamodule=data, verbose=False)
+    assert dev["dev/map"] == pytest.approx(first, abs=1e-6)
+
+
+@pytest.mark.parametrize("part", ["encoder", "its gru"])
+def test_a_compiled_part_keeps_the_names_of_its_weights(folder, tmp_path, part):
+    module = module_of(folder, "gru")
+    plain = {name: value.clone() for name, value in module.state_dict().items()}
+    model = module.model
+
+    def compiled(child):
+        return torch.compile(child, backend="eager")
+
+    if part == "encoder":
+        model.encoder = compiled(model.encoder)
+    else:
+        name = next(name for name, _ in model.encoder.named_children())
+        setattr(model.encoder, name, compiled(getattr(model.encoder, name)))
+    assert module.state_dict().keys() == plain.keys()
+    module.load_state_dict({name: value + 1 for name, value in plain.items()})
+    for name, value in module.state_dict().items():
+        torch.testing.assert_close(value, plain[name] + 1)
+    trainer = trainer_of(tmp_path, max_epochs=0)
+    trainer.fit(module, datamodule=data_of(folder))
+    trainer.save_checkpoint(tmp_path / "last.ckpt")
+    module.save(tmp_path / "model")
+    again = SiameseModule.load_from_checkpoint(tmp_path / "last.ckpt")
+    for opened in (Model.load(tmp_path / "model"), again.model):
+        np.testing.assert_array_equal(
+            opened.eval().encode_posts(["word1 word3"]),
+            module.model.encode_posts(["word1 word3"]),
+        )
+
+
+def test_a_compiled_bag_is_encoded_and_saved(folder, tmp_path):
+    module = SiameseModule("bag_idf", vectors=vectors_of(folder))
+    vectors = module.model.encode_posts(["word1 word2"])
+    module.model.encoder = torch.compile(module.model.encoder, backend="eager")
+    np.testing.assert_array_equal(module.model.encode_posts(["word1 word2"]), vectors)
+    module.save(tmp_path / "model")
+    assert Model.load(tmp_path / "model").output_dim == 300
+
+
+def test_a_model_that_could_not_be_opened_again_is_not_saved(folder, tmp_path):
+    module = module_of(folder, "gru")
+    module.save(tmp_path / "model")
+    before = (tmp_path / "model" / "SHA256SUMS").read_text()
+    module.model.encoder.extra = torch.nn.Linear(2, 3)
+    with pytest.raises(InputError, match="not written, because it could not be opened"):
+        module.save(tmp_path / "model")
+    assert (tmp_path / "model" / "SHA256SUMS").read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def _run(folder, out, callbacks, *, epochs, ckpt_path=None, stop_after=None):
+    module = module_of(folder, "gru", drop=False, lr=0.05)
+    keep = selection(out, monitor="dev/map", patience=None, keep_interrupted=True)
+    trainer = trainer_of(
+        out,
+        callbacks=[*callbacks, *keep],
+        max_epochs=epochs,
+        max_steps=stop_after or -1,
+    )
+    trainer.fit(
+        module, datamodule=data_of(folder), ckpt_path=ckpt_path, weights_only=True
+    )
+    left = {name: value.clone() for name, value in module.state_dict().items()}
+    load_selected(module, trainer)
+    return left, module.state_dict(), trainer
+
+
+def _equal(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_stochastic_average_is_what_is_saved(folder, tmp_path, caplog):
+    average = StochasticWeightAveraging(swa_lrs=0.05, swa_epoch_start=1)
+    left, saved, trainer = _run(folder, tmp_path / "a", [average], epochs=4)
+    best = torch.load(trainer.checkpoint_callback.best_model_path, weights_only=True)
+    assert _equal(left, saved) and not _equal(best["state_dict"], saved)
+    # It stops before the last epoch, where Lightning transfers nothing.
+    average = StochasticWeightAveraging(swa_lrs=0.05, swa_epoch_start=1)
+    _, saved, trainer = _run(folder, tmp_path / "b", [average], epochs=9, stop_after=7)
+    sums = average.state_dict()
+    assert sums["n_averaged"] > 1
+    parameters = {name for name, _ in trainer.lightning_module.named_parameters()}
+    for name in parameters:
+        torch.testing.assert_close(saved[name], sums["average_model_state"][name])
+    # It never begins.
+    average = StochasticWeightAveraging(swa_lrs=0.05, swa_epoch_start=8)
+    with caplog.at_level(logging.WARNING):
+        _, saved, trainer = _run(
+            folder, tmp_path / "c", [average], epochs=9, stop_after=12
+        )
+    assert "before stochastic weight averaging began" in caplog.text
+    best = torch.load(trainer.checkpoint_callback.best_model_path, weights_only=True)
+    assert _equal(best["state_dict"], saved)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: EMAWeightAveraging(decay=0.7),
+        lambda: StochasticWeightAveraging(swa_lrs=0.05, swa_epoch_start=1),
+    ],
+)
+def test_an_average_continues_with_the_run(folder, tmp_path, make):
+    _, whole, _ = _run(folder, tmp_path / "whole", [make()], epochs=4)
+    _, none, _ = _run(folder, tmp_path / "none", [], epochs=4)
+    assert not _equal(whole, none)
+    _run(folder, tmp_path / "parts", [make()], epochs=4, stop_after=4)
+    last = tmp_path / "parts" / "last.ckpt"
+    _, resumed, _ = _run(
+        folder, tmp_path / "parts", [make()], epochs=4, ckpt_path=str(last)
+    )
+    for name, value in whole.items():
+        torch.testing.assert_close(resumed[name], value)
+
+
+class Weighted(SiameseModule):
+    """Passes on what it does not take itself."""
+
+    def __init__(self, *, my_weight=1.0, names=("a",), **options):
+        super().__init__(**options)
+        self.my_weight = my_weight
+        self.names = names
+
+
+class Fixed(SiameseModule):
+    """Decides on its encoder itself, as a class of another project might."""
+
+    def __init__(self, source, size=3):
+        super().__init__(
+            {"_target_": "siamese_news.encoders.GRUEncoder", "hidden_dim": size},
+            vectors=source,
+        )
+        self.size = size
+
+
+def _checkpoint(module, folder, tmp_path):
+    trainer = trainer_of(tmp_path, max_epochs=1, limit_val_batches=0)
+    trainer.fit(module, datamodule=data_of(folder))
+    trainer.save_checkpoint(tmp_path / "own.ckpt")
+    return tmp_path / "own.ckpt"
+
+
+def test_a_subclass_gets_its_own_arguments_back(folder, tmp_path, caplog):
+    module = Weighted(
+        my_weight=7.0, names=["x", "y"], encoder="bag_idf", vectors=vectors_of(folder)
+    )
+    module.model.encoder.output = None
+    module = Weighted(my_weight=7.0, names=["x"], **_gru(folder))
+    path = _checkpoint(module, folder, tmp_path)
+    loaded = Weighted.load_from_checkpoint(path)
+    assert (loaded.my_weight, loaded.names) == (7.0, ["x"])
+    assert loaded.hparams.my_weight == 7.0
+    assert Weighted.load_from_checkpoint(path, my_weight=3.0).my_weight == 3.0
+    with pytest.raises(
+        InputError, match=r"got learning_rate, lrr, which Weighted does"
+    ):
+        Weighted.load_from_checkpoint(path, learning_rate=0.5, lrr=3)
+    with pytest.raises(InputError, match=r"got encoder, which the model in the check"):
+        Weighted.load_from_checkpoint(path, encoder="gru")
+    with caplog.at_level(logging.WARNING):
+        SiameseModule.load_from_checkpoint(path)
+    assert "saved with my_weight, names, which SiameseModule does not" in caplog.text
+
+
+def test_a_subclass_that_makes_its_model_itself_is_opened(folder, tmp_path):
+    path = _checkpoint(Fixed(vectors_of(folder), size=5), folder, tmp_path)
+    loaded = Fixed.load_from_checkpoint(path)
+    assert loaded.size == 5 and loaded.model.output_dim == 5
+    assert loaded.model.trained_on.articles
+
+
+def _gru(folder):
+    encoder = {"_target_": "siamese_news.encoders.GRUEncoder", "hidden_dim": 4}
+    return {"encoder": encoder, "vectors": vectors_of(folder), "lr": 0.01}
+
+
+def test_hyperparameters_are_those_that_were_used(folder, tmp_path):
+    data = data_of(folder, limits={"article_tokens": 7, "post_tokens": 5}, seed=4)
+    module = SiameseModule(**_gru(folder))
+    logger = CSVLogger(str(tmp_path))
+    trainer = trainer_of(tmp_path, max_epochs=1, logger=logger)
+    trainer.fit(module, datamodule=data)
+    trainer.save_checkpoint(tmp_path / "last.ckpt")
+    loaded = SiameseModule.load_from_checkpoint(tmp_path / "last.ckpt")
+    for each in (module, loaded):
+        assert each.hparams.encoder == _gru(folder)["encoder"]
+        assert each.hparams.limits == {
+            "article_tokens": 7,
+            "post_tokens": 5,
+            "keep": "first",
+        }
+        assert each.hparams.lr == 0.01
+    logged = logger.log_dir + "/hparams.yaml"
+    assert "article_tokens: 7" in open(logged).read()
+    further = SiameseModule(model=loaded.model)
+    assert further.hparams.encoder["class"] == "GRUEncoder"
+
+    opened = SiameseDataModule.load_from_checkpoint(tmp_path / "last.ckpt")
+    assert (opened.data, opened.seed) == (data.data, 4)
+    assert opened.hparams == data.hparams and opened.sizes() == data.sizes()
