@@ -7,7 +7,7 @@ transforms record it. Under any of these the modules are called, in plain operat
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -33,8 +33,7 @@ def _global_hooks(register: Callable[..., RemovableHandle]) -> Mapping[int, Any]
     """The hooks that torch keeps for all modules; a handle refers to them."""
     handle = register(lambda *arguments: None)
     handle.remove()
-    hooks: Mapping[int, Any] = handle.hooks_dict_ref()
-    return hooks
+    return cast(Mapping[int, Any], handle.hooks_dict_ref())
 
 
 _GLOBAL_HOOKS = [
