@@ -104,7 +104,8 @@ def certify_scores(
 
     Args:
         scores: (n,) finite numbers, higher for items that are more likely relevant.
-        ids: (n,) distinct names of the items, by which a further plan over them is recognized.
+        ids: (n,) distinct names of the items; numbers of rows will do. A further plan over the same
+            items is recognized by their texts, or without these by distinctive ids, or scores.
         folder: where scores, plan, labels and certificate are kept; made if it does not exist.
         label: called with the rows to label next until `budget` labels are given or no label would
             change the sets. Without it the rows are returned as ``next_rows``.
