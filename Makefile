@@ -27,7 +27,8 @@ help:  ## list the targets
 
 install: $(VENV)/installed  ## install everything into .venv
 
-$(VENV)/installed: pyproject.toml desk/pyproject.toml constraints.txt
+# What an installation depends on; the loops in C are built by it.
+$(VENV)/installed: pyproject.toml desk/pyproject.toml constraints.txt setup.py $(wildcard src/siamese_news/*/*.c)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	@# setuptools warns at every editable installation that it is one
@@ -105,7 +106,7 @@ reproduce: install  ## tables and figures of both papers next to the published o
 # What builds a release comes from requirements.lock, with hashes, into an environment of its own.
 BUILD_TOOLS := build|packaging|pyproject-hooks|setuptools
 
-build:  ## the wheels of both packages and the sdist, the same bytes from the same commit
+build:  ## the wheels of both packages (for this platform) and the sdist, the same bytes from the same commit
 	mkdir -p build
 	awk '/^[a-z]/ {wanted = /^($(BUILD_TOOLS))==/} wanted' requirements.lock > build/tools.txt
 	$(PYTHON) -m venv --clear build/tools

@@ -1,16 +1,24 @@
-"""Which packages there are; everything else stands in pyproject.toml.
+"""Which packages there are, and the loops in C; everything else stands in pyproject.toml.
 
 conf/ stands at the top for readers and ships as siamese_news.conf, so that Hydra finds it once the
 package is installed. pyproject.toml can discover packages or name one elsewhere, but not both.
 Folders of data alone are namespace packages: setuptools ships them without a warning.
+
+The loops are built where a C compiler is there (GCC or Clang) and SIAMESE_NEWS_COMPILE is not 0;
+without them everything works in Python. After a change of a C file, in a checkout:
+python setup.py build_ext --inplace
 """
 
 import gzip
+import hashlib
 import os
+import platform
 import tarfile
 from pathlib import Path
 
-from setuptools import find_namespace_packages, setup
+from setuptools import Extension, find_namespace_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
 
@@ -52,6 +60,59 @@ class ReproducibleSdist(sdist):
         return path
 
 
+class Wheel(bdist_wheel):
+    """A wheel for every Python of a platform: the loops are loaded by ctypes."""
+
+    def get_tag(self):
+        """The tag of the wheel's name."""
+        _, _, system = super().get_tag()
+        return "py3", "none", system
+
+
+class BuildLoops(build_ext):
+    """Plain shared objects, which no Python imports."""
+
+    def get_ext_filename(self, fullname):
+        """A name without the version of Python."""
+        return f"{os.path.join(*fullname.split('.'))}.so"
+
+    def get_export_symbols(self, ext):
+        """Everything is exported, and there is no function PyInit."""
+        return []
+
+
+PLAIN = {"": ""}
+
+
+def loops(source, kinds=PLAIN):
+    """The shared objects of a C file, one for each kind of processor with its options."""
+    digest = hashlib.sha256(Path("src", "siamese_news", source).read_bytes())
+    # No -ffast-math: it takes NaN for impossible, and broken weights would go unseen.
+    # No -g: the path of this folder would be in the wheel.
+    options = "-O3 -g0 -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi"
+    for kind, tuned in kinds.items():
+        yield Extension(
+            f"siamese_news.{source.removesuffix('.c').replace('/', '.')}{kind}",
+            [f"src/siamese_news/{source}"],
+            define_macros=[("HASH_OF_SOURCE", f"0x{digest.hexdigest()[:16]}u")],
+            extra_compile_args=[*options.split(), *tuned.split()],
+            optional=True,
+        )
+
+
+# A processor of x86 without AVX2 (before 2013) computes attention in Python.
+AVX512 = "avx512f avx512bw avx512cd avx512dq avx512vl fma prefer-vector-width=512"
+OF_X86 = {
+    "_avx2": "-mavx2 -mfma",
+    "_avx512": " ".join(f"-m{option}" for option in AVX512.split()),
+}
+# Only Linux names the processor's instructions in a file.
+IS_X86 = (platform.system(), platform.machine()) == ("Linux", "x86_64")
+LOOPS = [
+    *loops("text/chunks.c"),
+    *loops("attention/loops.c", OF_X86 if IS_X86 else PLAIN),
+]
+
 NO_PACKAGE = ["*__pycache__*"]
 code = find_namespace_packages(
     "src", include=["siamese_news", "siamese_news.*"], exclude=NO_PACKAGE
@@ -59,7 +120,12 @@ code = find_namespace_packages(
 conf = find_namespace_packages("conf", exclude=NO_PACKAGE)
 
 setup(
-    cmdclass={"sdist": ReproducibleSdist},
+    cmdclass={
+        "bdist_wheel": Wheel,
+        "build_ext": BuildLoops,
+        "sdist": ReproducibleSdist,
+    },
+    ext_modules=LOOPS if os.environ.get("SIAMESE_NEWS_COMPILE") != "0" else [],
     packages=[
         *code,
         "siamese_news.conf",

@@ -14,7 +14,7 @@ from benchmarks.measure import peak_bytes, ratio, side_by_side
 from benchmarks.original import star
 from siamese_news.encoders import build_encoder
 from siamese_news.sparsity.entmax import entmax
-from siamese_news.utils.compiling import SWITCH
+from siamese_news.utils.compiled_loops import SWITCH
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

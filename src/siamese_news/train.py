@@ -37,6 +37,7 @@ with (
     )
     from siamese_news.training.options import add_installed, plain_options
     from siamese_news.training.sweep import one_of_many
+    from siamese_news.utils.compiled_loops import loops_used
     from siamese_news.utils.files import write_json
 
 log = logging.getLogger(__name__)
@@ -111,7 +112,12 @@ def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | No
     if row is not None:
         write_json(
             out / ROW,
-            {**row, "overrides": overrides, "config": {**plain, "resume": None}},
+            {
+                **row,
+                "overrides": overrides,
+                "config": {**plain, "resume": None},
+                "loops": loops_used(),
+            },
         )
     return row
 

@@ -77,7 +77,7 @@ def run(*arguments, cwd=ROOT, **options):
 def copy(tmp_path_factory):
     """The sources alone: building leaves nothing in the checkout."""
     folder = tmp_path_factory.mktemp("copy") / "project"
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.so")
     for name in ("src", "conf"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
@@ -204,12 +204,18 @@ def test_constraints_name_everything_that_is_needed():
 def test_wheel_and_sdist_hold_everything_and_setuptools_says_nothing(dist):
     wheel, sdist, said = dist
     assert not WARNINGS.search(said), WARNINGS.search(said)
-    assert set(shipped()) <= set(zipfile.ZipFile(wheel).namelist())
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert set(shipped()) <= inside
+    if shutil.which("gcc"):
+        assert re.search(r"-py3-none-\w+_\w+\.whl$", wheel.name)
+        assert "siamese_news/text/chunks.so" in inside
+        assert any(name.startswith("siamese_news/attention/loops") for name in inside)
     assert "siamese_news/py.typed" in set(shipped())
     with tarfile.open(sdist) as files:
         inside = {name.partition("/")[2] for name in files.getnames()}
     assert {
         "setup.py",
+        "src/siamese_news/text/chunks.c",
         "conf/train.yaml",
         "src/siamese_news/pretrained/vocab.txt",
     } <= inside

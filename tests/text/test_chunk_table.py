@@ -1,7 +1,7 @@
 """The compiled loop over the chunks of texts: the same token ids as Python's.
 
-To look for reads and writes out of bounds, set CC to a script that runs gcc with
--fsanitize=address,undefined, LD_PRELOAD to libasan.so, and ASAN_OPTIONS to detect_leaks=0.
+To look for reads and writes out of bounds, build with CFLAGS=-fsanitize=address,undefined, and set
+LD_PRELOAD to libasan.so and ASAN_OPTIONS to detect_leaks=0.
 """
 
 import pickle
@@ -19,7 +19,7 @@ from siamese_news.data.readers import open_posts
 from siamese_news.text import Tokenizer, Vocabulary, chunk_table
 from siamese_news.text.chunk_table import ChunkTable, chunk_ids
 from siamese_news.text.token_ids import ChunkIds
-from siamese_news.utils import compiling
+from siamese_news.utils import compiled_loops
 
 WORDS = ["the", "river", "<unk>", "don't", "flood", "#flood", "洪水", "so", "mr", ","]
 LONGEST = 200_000
@@ -38,10 +38,10 @@ PIECES = [
     "\n",
 ]
 
-needs_compiler = pytest.mark.skipif(
-    chunk_table.library() is None, reason="no C compiler"
+pytestmark = pytest.mark.skipif(
+    chunk_table.library() is None,
+    reason="chunks.c is not built: python setup.py build_ext --inplace",
 )
-pytestmark = needs_compiler
 
 
 def _named(vocabulary, tokenizer, chunk):
@@ -239,7 +239,7 @@ def test_an_interrupted_call_leaves_no_trace():
     check_same(table.of(call, LONGEST), reference.of(call, LONGEST))
 
 
-def test_it_travels_to_a_machine_without_a_compiler(monkeypatch):
+def test_it_travels_to_an_installation_without_loops(monkeypatch):
     table, _ = both()
     call = ["the river", "a boat, @name"]
     expected = table.of(call, LONGEST)
@@ -257,17 +257,8 @@ def test_the_longest_key_is_that_of_the_source():
     assert f"#define LONGEST_KEY {chunk_table._LONGEST_KEY} " in source
 
 
-def test_a_source_of_another_version_is_not_used(monkeypatch, tmp_path):
-    source = tmp_path / "chunks.c"
-    text = chunk_table.SOURCE.read_text(encoding="utf-8")
-    source.write_text(text.replace("int64_t texts;", "int64_t texts, more;"))
-    monkeypatch.setattr(chunk_table, "SOURCE", source)
-    monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
-    assert chunk_table.library.__wrapped__() is None
-
-
-def test_nothing_is_compiled_where_the_user_says_so(monkeypatch):
-    monkeypatch.setenv(compiling.SWITCH, "0")
+def test_the_loops_are_off_where_the_user_says_so(monkeypatch):
+    monkeypatch.setenv(compiled_loops.SWITCH, "0")
     monkeypatch.setattr(chunk_table, "library", chunk_table.library.__wrapped__)
     chunks = chunk_ids(lambda chunk: ([0], {}), 1, Tokenizer().shapes)
     assert isinstance(chunks, ChunkIds)

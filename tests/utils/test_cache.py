@@ -1,15 +1,11 @@
 """What lies in the cache is used only if nobody else can have put it there, and if it is whole."""
 
-import ctypes
-import hashlib
 import os
-import shutil
 import stat
 
 import numpy as np
 import pytest
 
-from siamese_news.attention import compiled
 from siamese_news.utils import cache
 from siamese_news.utils.cache import (
     is_trusted,
@@ -21,14 +17,6 @@ from siamese_news.utils.cache import (
 pytestmark = pytest.mark.skipif(
     os.name != "posix", reason="owners and modes are those of POSIX"
 )
-needs_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("gcc", "clang", "cc"))), reason="there is no C compiler"
-)
-needs_root = pytest.mark.skipif(
-    os.name == "posix" and os.getuid() != 0,
-    reason="only root can give a file to somebody else",
-)
-NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)
@@ -36,76 +24,6 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setenv("SIAMESE_NEWS_CACHE", str(tmp_path / "cache"))
     cache._warn.cache_clear()
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def short(tmp_path, monkeypatch):
-    """A source that compiles at once."""
-    source = tmp_path / "loops.c"
-    source.write_text("int forward(void) { return 0; }\n")
-    monkeypatch.setattr(compiled, "SOURCE", source)
-
-
-def load_library():
-    """The compiled loops as a new process would load them, and how."""
-    return compiled.library.__wrapped__()
-
-
-def loops(root):
-    (path,) = (root / "compiled").glob("*.so")
-    return path
-
-
-@needs_compiler
-@pytest.mark.usefixtures("short")
-@pytest.mark.parametrize("damage", ["half", "empty", "one byte", "no checksum"])
-def test_a_damaged_loop_is_compiled_again(root, damage):
-    assert isinstance(load_library()[0], ctypes.CDLL)
-    path = loops(root)
-    whole = path.read_bytes()
-    if damage == "no checksum":
-        path.with_suffix(".sha256").unlink()
-    else:
-        changed = whole[:-1] + bytes([whole[-1] ^ 1])
-        path.unlink()  # not changed in place, because this process has loaded it
-        path.write_bytes(
-            {"half": whole[: len(whole) // 2], "empty": b""}.get(damage, changed)
-        )
-    library, how = load_library()
-    assert isinstance(library, ctypes.CDLL), how
-    assert path.read_bytes() == whole
-    assert path.with_suffix(".sha256").exists()
-
-
-@needs_compiler
-@pytest.mark.usefixtures("short")
-def test_a_loop_that_others_could_write_is_compiled_again(root):
-    load_library()
-    path = loops(root)
-    path.chmod(0o666)
-    before = path.stat().st_ino
-    assert isinstance(load_library()[0], ctypes.CDLL)
-    assert path.stat().st_ino != before
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-@needs_compiler
-@pytest.mark.usefixtures("short")
-@needs_root
-def test_a_loop_of_somebody_else_never_runs(root):
-    load_library()
-    path = loops(root)
-    path.unlink()  # a loaded library that changes in place ends the process with a bus error
-    path.write_bytes(b"planted")
-    path.with_suffix(".sha256").write_text(hashlib.sha256(b"planted").hexdigest())
-    os.chown(path, NOBODY, NOBODY)
-    assert isinstance(load_library()[0], ctypes.CDLL)
-    assert path.stat().st_uid == 0
-    for folder in (path.parent, root):
-        os.chown(folder, NOBODY, NOBODY)
-        library, how = load_library()
-        assert library is None
-        assert "is not a folder that only this user can write to" in how
 
 
 def test_folders_are_private_and_those_of_others_are_not_used(

@@ -27,7 +27,7 @@ from siamese_news.sparsity.maps import (
     Sparsity,
 )
 from siamese_news.sparsity.plain_calls import is_plain, is_plain_tensor, is_traced
-from siamese_news.utils.compiling import load_loops
+from siamese_news.utils.compiled_loops import load_loops
 
 SOURCE = Path(__file__).with_name("loops.c")
 MAX_KEYS = 16
@@ -39,7 +39,7 @@ SMALL = 1 << 13
 
 @functools.cache
 def library() -> tuple[ctypes.CDLL | None, str]:
-    """The compiled loops, or None, and how they were compiled or why there are none, in words."""
+    """The compiled loops, or None, and their file or why there are none, in words."""
     return load_loops(SOURCE)
 
 

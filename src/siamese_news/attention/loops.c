@@ -4,10 +4,12 @@
    States lie with their tokens innermost, (heads * size, columns), so 16 neighboring tokens are one
    vector. The keys of token i are the tokens i - radius ... i + radius of its text that are no
    padding, its own embedding if there is one, and the relay of its text. Softmax is alpha = 1.
-   Compiled by siamese_news.attention.compiled; needs GCC or Clang. */
+   Built by setup.py, for each kind of processor; needs GCC or Clang. */
 
 #include <stdint.h>
 #include <string.h>
+
+const uint64_t SOURCE_HASH = HASH_OF_SOURCE; /* what this was built from */
 
 #define LANES 16
 #define KEYS 16

@@ -63,6 +63,7 @@ def _installed() -> None:
     from importlib import metadata
 
     from siamese_news.search.cpu_threads import thread_count
+    from siamese_news.utils.compiled_loops import load_loops
     from siamese_news.utils.extras import PACKAGE, absent, extras, import_problem
     from siamese_news.utils.plugins import Kind, added, is_ours, package_of
 
@@ -78,6 +79,8 @@ def _installed() -> None:
         f"siamese-news {metadata.version('siamese-news')}, Python {platform.python_version()} on "
         f"{platform.system()}, {counted(thread_count(), 'thread')}, {backend}"
     )
+    for source in sorted(Path(__file__).parents[1].glob("*/*.c")):
+        _say(f"loops of {source.stem}: {load_loops(source)[1]}", 2)
     for kind in get_args(Kind):
         for name, point in added(kind).items():
             if not is_ours(point):

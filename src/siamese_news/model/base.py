@@ -191,7 +191,7 @@ class TextModel(ABC):
 
     @cached_property
     def _chunks(self) -> ChunkTable | ChunkIds:
-        # Made at the first use, which may compile a loop.
+        # Made at the first use: its memory is large.
         words = len(self.vocabulary)
         return chunk_ids(self._chunk_ids, words, self.tokenizer.shapes)
 

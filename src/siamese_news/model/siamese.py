@@ -36,6 +36,7 @@ from siamese_news.model.folder import (
 from siamese_news.model.memory import check_module
 from siamese_news.text import PAD
 from siamese_news.text.token_ids import Side, TokenIds
+from siamese_news.utils.processor import warn_of_slow_bfloat16
 
 # Within this many tokens, what depends on a word alone is computed once and then looked up.
 WORD_BLOCK = 65536
@@ -147,6 +148,8 @@ class Model(TextModel, nn.Module):
         self, texts: TokenIds, batch_tokens: int, precision: Precision
     ) -> NDArray[np.float32]:
         device = self._device()
+        if precision == "bfloat16":
+            warn_of_slow_bfloat16(device.type)
         with (
             _evaluating(self),
             torch.inference_mode(),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from siamese_news.text.patterns import joined_letters
 from siamese_news.text.token_ids import ChunkIds, Ids, TokenIds
 from siamese_news.text.tokens import ChunkShapes
-from siamese_news.utils.compiling import load_loops
+from siamese_news.utils.compiled_loops import load_loops
 
 SOURCE = Path(__file__).with_name("chunks.c")
 _LONGEST_KEY = 64  # bytes, as in chunks.c

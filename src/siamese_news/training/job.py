@@ -87,6 +87,7 @@ def result_of(config: Mapping[str, Any], folder: Path) -> dict[str, Any] | None:
     longer = _CONTINUED if config["resume"] else ()
     _check_same(row.pop("config"), config, f"{folder}: holds the result", longer)
     del row["overrides"]
+    row.pop("loops", None)  # rows of earlier versions have none
     return None if config["resume"] else row
 
 
@@ -111,7 +112,7 @@ def _check_same(
 
 
 def read_row(path: Path) -> dict[str, Any]:
-    """Read a job's row together with its ``overrides`` and its ``config``."""
+    """Read a job's row together with its ``overrides``, ``config`` and ``loops``."""
     try:
         row: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

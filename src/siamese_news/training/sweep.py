@@ -49,6 +49,7 @@ def collect_rows(folder: Path) -> list[dict[str, Any]]:
         row = read_row(path)
         del row["config"]
         pairs = (override.partition("=") for override in row.pop("overrides"))
+        row.pop("loops", None)
         overrides_of.append({key.lstrip("+~"): value for key, _, value in pairs})
         jobs.append((name, row))
     columns = {}

@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader
 from siamese_news.errors import InputError
 from siamese_news.model.cached import cached_values
 from siamese_news.model.foreign import open_foreign
+from siamese_news.utils.processor import warn_of_slow_bfloat16
 
 # Texts that a teacher on a GPU encodes at once, and that are computed before they are cached.
 GPU_BATCH, GPU_TOGETHER = 1024, 2**18
@@ -117,6 +118,8 @@ def encode(
     A GPU waits for the words of the texts most of the time, so other processes read them ahead of
     it. It computes least for texts in the order of their length.
     """
+    if bf16:
+        warn_of_slow_bfloat16(device)
     with torch.autocast(device, torch.bfloat16, enabled=bf16):
         if device != "cpu" and model.default_prompt_name is None:
             # Where processes cannot be forked (Windows), each would import torch anew.

@@ -1,8 +1,8 @@
 """The user's cache: files that are made once for a machine, and made again if anything is wrong.
 
 What lies there is believed only if nobody else can have put it there: each folder and file belongs
-to this user (or to the administrator) and can be written by nobody else. It matters, because a
-compiled loop is run, and a table decides what a certificate says.
+to this user (or to the administrator) and can be written by nobody else. It matters, because a table
+decides what a certificate says.
 """
 
 import hashlib

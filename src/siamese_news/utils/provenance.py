@@ -9,6 +9,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from siamese_news.utils.compiled_loops import loops_used
 from siamese_news.utils.processes import program_path, run_program
 
 _PACKAGES = (
@@ -23,7 +24,8 @@ _PACKAGES = (
 def provenance() -> dict[str, object]:
     """Plain values that say how a result came about.
 
-    The revision is git's, with ``+changes`` for an unclean tree, or ``unknown``.
+    The revision is git's, with ``+changes`` for an unclean tree, or ``unknown``. The loops are those
+    that this process asked for: with other loops a training has other bits.
     """
     return {
         "command": command(),
@@ -32,6 +34,7 @@ def provenance() -> dict[str, object]:
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in _PACKAGES},
         "machine": f"{_processor()}, {os.cpu_count()} cores{_cards()}",
+        "loops": loops_used(),
     }
 
 
