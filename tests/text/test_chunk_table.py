@@ -5,10 +5,12 @@ LD_PRELOAD to libasan.so and ASAN_OPTIONS to detect_leaks=0.
 """
 
 import pickle
+import random
 import string
 import sys
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,13 +18,15 @@ from hypothesis import strategies as st
 
 from siamese_news import open_model
 from siamese_news.data.readers import open_posts
-from siamese_news.text import Tokenizer, Vocabulary, chunk_table
-from siamese_news.text.chunk_table import ChunkTable, chunk_ids
+from siamese_news.text import Tokenizer, chunk_table, stable_hash, word_table
+from siamese_news.text.chunk_table import ChunkTable, Reading, chunk_ids
+from siamese_news.text.content_words import STOP_WORDS, content_words
 from siamese_news.text.token_ids import ChunkIds
 from siamese_news.utils import compiled_loops
 
 WORDS = ["the", "river", "<unk>", "don't", "flood", "#flood", "洪水", "so", "mr", ","]
 LONGEST = 200_000
+ROOT = Path(__file__).parents[2]
 PIECES = [
     *"the RIVER Mr. mr U.S. etc. time. soooo don't flood, flood! flood; x\u00ad".split(),
     *"@name @name: @na_me9! @name's @ @: #FloodAlert #flood, ;) :-)) 洪水警報".split(),
@@ -44,19 +48,33 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def _named(vocabulary, tokenizer, chunk):
+def _named(ids, unknown, stop_words, tokenizer, chunk):
+    """The ids of a chunk by their definition, and its hashed words."""
     tokens = tokenizer.chunk_tokens(chunk)
-    ids = vocabulary.id_list(tokens)
-    pairs = zip(ids, tokens, strict=True) if vocabulary.unknown == "hash" else ()
-    return ids, {id: token for id, token in pairs if id >= len(vocabulary)}
+    tokens = tokens if stop_words is None else content_words(tokens)
+    if unknown == "gap":
+        return [ids.get(token, -1) for token in tokens], {}
+    hashed = {
+        len(ids) + stable_hash(token): token for token in tokens if token not in ids
+    }
+    if unknown == "drop":
+        return [ids[token] for token in tokens if token in ids], {}
+    numbers = {token: id for id, token in hashed.items()}
+    return [ids[t] if t in ids else numbers[t] for t in tokens], hashed
 
 
-def both(tokenizer=None, unknown="hash", most=1 << 18):
+def both(tokenizer=None, unknown="hash", most=1 << 18, words=WORDS, stop_words=None):
     """The same memory of chunks, compiled and in Python."""
     tokenizer = tokenizer or Tokenizer(words=WORDS)
-    tokenize = partial(_named, Vocabulary(WORDS, unknown=unknown), tokenizer)
-    table = ChunkTable(tokenize, len(WORDS), tokenizer.shapes, most)
-    return table, ChunkIds(tokenize, len(WORDS), most)
+    ids = {word: id for id, word in enumerate(words)}
+    tokenize = partial(_named, ids, unknown, stop_words, tokenizer)
+    reading = Reading(words, unknown, stop_words, tokenizer.shapes)
+    return ChunkTable(tokenize, reading, most), ChunkIds(tokenize, len(words), most)
+
+
+def alone(ids, **options):
+    """The table of a function of chunks, without words that the loop would know."""
+    return ChunkTable(ids, Reading([], "hash", None, Tokenizer().shapes), **options)
 
 
 def check_same(left, right):
@@ -80,7 +98,7 @@ texts = st.lists(
     st.lists(texts, max_size=4),
     st.sampled_from(["drop", "mark", "keep"]),
     st.sampled_from(["drop", "mark", "keep"]),
-    st.sampled_from(["drop", "hash"]),
+    st.sampled_from(["drop", "hash", "gap"]),
     st.sampled_from([1, 2, 5, 1 << 18]),
     st.sampled_from([4, 1 << 21]),
 )
@@ -110,9 +128,9 @@ def test_every_character_is_a_blank_or_part_of_a_chunk_as_in_python():
 
     def note(chunk):
         pieces.append(chunk)
-        return [0], {}
+        return [-1], {}
 
-    table = ChunkTable(note, 1, Tokenizer().shapes)
+    table = alone(note)
     letters = [character for character in every if not character.isspace()]
     table.of([blank.join(["a", "b"]) for blank in blanks], LONGEST)
     assert pieces == ["a", "b"]
@@ -193,17 +211,19 @@ def test_texts_of_a_megabyte(text):
         )
 
 
-def test_the_chunks_that_came_least_are_forgotten():
+def test_chunks_are_forgotten_when_there_are_too_many():
     tokenized = []
 
     def ids(chunk):
         tokenized.append(chunk)
-        return [len(chunk)], {}
+        return [-len(chunk)], {}
 
-    table = ChunkTable(ids, 99, Tokenizer().shapes, most=4)
+    table = alone(ids, most=4)
     for text in ("the river the river", "a flood", "the boat", "the river"):
-        assert table.of([text], LONGEST).flat.tolist() == list(map(len, text.split()))
-    assert tokenized == ["the", "river", "a", "flood", "boat"]
+        assert (-table.of([text], LONGEST).flat).tolist() == list(
+            map(len, text.split())
+        )
+    assert tokenized == ["the", "river", "a", "flood", "the", "boat", "river"]
     assert len(table) <= 4
 
 
@@ -216,7 +236,7 @@ def test_long_chunks_are_bounded_too():
 
 
 def test_chunks_of_very_many_tokens_are_bounded_too():
-    table = ChunkTable(lambda chunk: ([1] * 50, {}), 2, Tokenizer().shapes, most=40)
+    table = alone(lambda chunk: ([-1] * 50, {}), most=40)
     for _ in range(9):
         table.of(["a b c d", "e f"], LONGEST)
         assert len(table._flat) < 1_000
@@ -227,15 +247,15 @@ def test_an_interrupted_call_leaves_no_trace():
     whole = table._tokenize
 
     def interrupted(chunk):
-        if chunk == "boat":
+        if chunk == "#boat":
             raise KeyboardInterrupt
         return whole(chunk)
 
     table._tokenize = interrupted
     with pytest.raises(KeyboardInterrupt):
-        table.of(["the river", "a boat on the river"], LONGEST)
+        table.of(["the river", "a #boat on the river"], LONGEST)
     table._tokenize = whole
-    call = ["the river floods", "a boat"]
+    call = ["the river floods", "a #boat"]
     check_same(table.of(call, LONGEST), reference.of(call, LONGEST))
 
 
@@ -252,20 +272,25 @@ def test_it_travels_to_an_installation_without_loops(monkeypatch):
     check_same(python.of(call, LONGEST), expected)
 
 
-def test_the_longest_key_is_that_of_the_source():
-    source = chunk_table.SOURCE.read_text(encoding="utf-8")
+def test_the_longest_key_and_hashtag_are_those_of_the_source():
+    source = word_table.SOURCE.read_text(encoding="utf-8")
     assert f"#define LONGEST_KEY {chunk_table._LONGEST_KEY} " in source
+    assert f"#define LONGEST_TAG {word_table.LONGEST_TAG} " in source
 
 
 def test_the_loops_are_off_where_the_user_says_so(monkeypatch):
     monkeypatch.setenv(compiled_loops.SWITCH, "0")
     monkeypatch.setattr(chunk_table, "library", chunk_table.library.__wrapped__)
-    chunks = chunk_ids(lambda chunk: ([0], {}), 1, Tokenizer().shapes)
-    assert isinstance(chunks, ChunkIds)
+    reading = Reading(["a"], "hash", None, Tokenizer().shapes)
+    assert isinstance(chunk_ids(lambda chunk: ([0], {}), reading), ChunkIds)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["signal1m", "crisislex-boston", "trec-microblog"])
+@pytest.mark.parametrize(
+    "name",
+    "signal1m crisislex-boston trec-microblog events-dev claims-dev dast-da factcheck-dev "
+    "fox-comments politifact-dev webis-clickbait usatoday-cnn".split(),
+)
 def test_real_posts_have_the_same_ids(data_dir, name):
     path = data_dir / name / "corpus.jsonl.gz"
     if not path.is_file():
@@ -276,3 +301,93 @@ def test_real_posts_have_the_same_ids(data_dir, name):
     posts = iter(open_posts(path))
     while block := [post.text for post in islice(posts, 8192)]:
         check_same(model.token_ids(block), reference.of(block, LONGEST))
+
+
+# Letters, digits and signs in the mixture of posts, more often next to each other than there.
+ALPHABET = (
+    "aaeinorsttu" * 4
+    + "BHPST" * 2
+    + "0123579" * 2
+    + "''-..,,::;!!??()\""
+    + "#@&_/\\*%~$[]+=<"
+)
+ENDINGS = "n't 's 're 've 'll 'd 'm 'd've ... .. ! !! ? : ; , . ) \" -- - 's. n't! ' s' %".split()
+BEGINNINGS = "' \" ( # @ - -- . .. $ 'em 'tis '90s 'til. 'Cause, 'n' ''em 'ems".split()
+
+
+def generated_chunks(model, count, seed=0):
+    """Words of the vocabulary and random ones with signs around them, and no words at all."""
+    dice = random.Random(seed)
+    words = model.vocabulary.words
+    for _ in range(count):
+        kind = dice.randrange(4)
+        letters = "".join(dice.choices(ALPHABET, k=dice.randint(1, 12)))
+        if kind == 0:
+            yield letters
+            continue
+        word = dice.choice(words) if kind < 3 else letters
+        word = dice.choice([str.lower, str.upper, str.title])(word)
+        joint = dice.choice(["", "-", "'", "_", ".", "/", ":", *ALPHABET])
+        tail = dice.choice(words) if dice.random() < 0.3 else ""
+        start = dice.choice(BEGINNINGS) if dice.random() < 0.2 else ""
+        end = dice.choice(ENDINGS) if dice.random() < 0.6 else ""
+        yield f"{start}{word}{joint if tail else ''}{tail}{end}"
+
+
+def check_reading(chunks, unknown="hash", stop_words=STOP_WORDS, **options):
+    """That the loop reads chunks as the tokenizer does; return the share that it left to Python."""
+    model = open_model()
+    words = model.vocabulary.words
+    tokenizer = Tokenizer(words=words, **options)
+    table, reference = both(tokenizer, unknown, words=words, stop_words=stop_words)
+    asked = []
+    tokenize = table._tokenize
+    table._tokenize = lambda chunk: (asked.append(chunk), tokenize(chunk))[1]
+    check_same(table.of(chunks, LONGEST), reference.of(chunks, LONGEST))
+    return len(asked) / len(set(chunks))
+
+
+def test_generated_chunks_are_read_as_the_tokenizer_reads_them():
+    chunks = list(generated_chunks(open_model(), 6_000))
+    assert check_reading(chunks) < 0.4
+    for unknown in ("hash", "drop", "gap"):
+        assert check_reading(chunks[:2_000], unknown, None) < 0.4
+    assert check_reading(chunks[:2_000], numbers="mark") < 0.6
+
+
+@pytest.mark.slow
+def test_very_many_generated_chunks_are_read_as_the_tokenizer_reads_them():
+    chunks = list(generated_chunks(open_model(), 100_000, seed=1))
+    assert check_reading(chunks) < 0.4
+    check_reading(chunks, "gap", None)
+
+
+def test_every_text_of_the_repository_is_read_as_the_tokenizer_reads_it():
+    folders = ("src", "desk/src", "docs", "examples")
+    paths = [
+        path
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in (".md", ".jsonl", ".tsv", ".txt", ".py")
+        and "vocab" not in path.name
+    ]
+    chunks = {
+        chunk for path in paths for chunk in path.read_text(encoding="utf-8").split()
+    }
+    assert len(chunks) > 10_000 and check_reading(sorted(chunks)) < 0.9
+
+
+def test_hashtags_are_cut_as_in_python(monkeypatch):
+    words = open_model().vocabulary.words
+    dice = random.Random(0)
+    tags = [
+        "".join(dice.choices(words[:3_000], k=dice.randint(1, 4)))
+        + dice.choice(["", "2013", "g20", "xyzzy"])
+        for _ in range(500)
+    ]
+    tags = [tag[:100] for tag in tags if tag.isalnum() and tag.isascii()]
+    compiled = Tokenizer(words=words)
+    python = Tokenizer(words=words)
+    monkeypatch.setattr(python._split_hashtag, "_compiled", None)
+    for tag in [*tags, "a" * 100, "1" * 100, "0a" * 50]:
+        assert compiled(f"#{tag}") == python(f"#{tag}"), tag

@@ -21,8 +21,8 @@ from siamese_news.model.folder import (
 )
 from siamese_news.model.trained_on import TrainingRecord
 from siamese_news.text import Tokenizer, Vocabulary
-from siamese_news.text.chunk_table import ChunkTable, chunk_ids
-from siamese_news.text.content_words import content_words
+from siamese_news.text.chunk_table import ChunkTable, Reading, chunk_ids
+from siamese_news.text.content_words import STOP_WORDS, content_words
 from siamese_news.text.token_ids import (
     ChunkIds,
     Side,
@@ -192,8 +192,15 @@ class TextModel(ABC):
     @cached_property
     def _chunks(self) -> ChunkTable | ChunkIds:
         # Made at the first use: its memory is large.
-        words = len(self.vocabulary)
-        return chunk_ids(self._chunk_ids, words, self.tokenizer.shapes)
+        return chunk_ids(
+            self._chunk_ids,
+            Reading(
+                self.vocabulary.words,
+                self.vocabulary.unknown,
+                None if self.terms is None else STOP_WORDS,
+                self.tokenizer.shapes,
+            ),
+        )
 
     def _chunk_ids(self, chunk: str) -> tuple[list[int], dict[int, str]]:
         """The ids of a text without whitespace, and its words outside the vocabulary."""

@@ -14,7 +14,7 @@ from siamese_news.errors import InputError
 from siamese_news.model.base import BLOCK
 from siamese_news.search.output import add_row, console, empty_table, write_rows
 from siamese_news.text import Tokenizer
-from siamese_news.text.chunk_table import chunk_ids
+from siamese_news.text.chunk_table import Reading, chunk_ids
 from siamese_news.text.content_words import content_words
 from siamese_news.text.spaceless import phrase
 from siamese_news.utils.terminal import clean, counted
@@ -134,7 +134,9 @@ class _TermCounts:
             [not word.startswith("#") for word in self._words] or [False]
         )
         self._place_of_pair: dict[int, int] = {}
-        self._chunks = chunk_ids(numbers, len(self._words), _tokens.shapes)
+        self._chunks = chunk_ids(
+            numbers, Reading(self._words, "gap", None, _tokens.shapes)
+        )
         self._counts = np.zeros(len(terms), np.int64)
         self._waiting: list[str] = []
         self.texts = 0

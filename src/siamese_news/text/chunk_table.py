@@ -1,14 +1,11 @@
 """`ChunkIds` with its loop over the chunks of texts compiled (``chunks.c``): the same token ids."""
 
 import ctypes
-import functools
 import string
-from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
-from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +13,8 @@ from numpy.typing import NDArray
 from siamese_news.text.patterns import joined_letters
 from siamese_news.text.token_ids import ChunkIds, Ids, TokenIds
 from siamese_news.text.tokens import ChunkShapes
-from siamese_news.utils.compiled_loops import load_loops
+from siamese_news.text.word_table import Chunks, WordTable, library
 
-SOURCE = Path(__file__).with_name("chunks.c")
 _LONGEST_KEY = 64  # bytes, as in chunks.c
 _KEY_BYTES = 16  # for each chunk on average; half of it is usual
 _MOST = 1 << 18  # chunks that are remembered, each in some 50 bytes
@@ -28,29 +24,35 @@ TokenizeChunk = Callable[[str], tuple[Sequence[int], Mapping[int, str]]]
 """A chunk -> its token ids, and those of its words that are outside the vocabulary by their ids."""
 
 
-@functools.cache
-def library() -> ctypes.CDLL | None:
-    """The compiled loops, or None."""
-    loops, _ = load_loops(SOURCE)
-    if loops is not None:
-        for function in (loops.layout, loops.number_chunks, loops.keep_frequent):
-            function.restype = ctypes.c_int64
-        # An update of the package may have come between the import and now.
-        if loops.layout() != 1000 * ctypes.sizeof(_Chunks) + ctypes.sizeof(_Batch):
-            return None
-    return loops
+Missing = Literal["hash", "drop", "gap"]
+"""What becomes of a word without an id: V + its hash, nothing, or -1."""
 
 
-def chunk_ids(
-    tokenize: TokenizeChunk, words: int, shapes: ChunkShapes
-) -> "ChunkTable | ChunkIds":
+class Reading(NamedTuple):
+    """What a chunk's token ids depend on.
+
+    Attributes:
+        words: V words, whose ids are their places.
+        missing: what becomes of other words.
+        stop_words: the words that are left out, as are tokens without a letter or digit; None: all
+            tokens are read.
+        shapes: those of the tokenizer.
+    """
+
+    words: Sequence[str]
+    missing: Missing
+    stop_words: Collection[str] | None
+    shapes: ChunkShapes
+
+
+def chunk_ids(tokenize: TokenizeChunk, reading: Reading) -> "ChunkTable | ChunkIds":
     """What remembers the token ids of chunks, as fast as this machine can.
 
-    `tokenize` uses a tokenizer whose `shapes` are given, and a vocabulary of so many `words`.
+    `tokenize` reads a chunk as `reading` says.
     """
     if library() is None:
-        return ChunkIds(tokenize, words)
-    return ChunkTable(tokenize, words, shapes)
+        return ChunkIds(tokenize, len(reading.words))
+    return ChunkTable(tokenize, reading)
 
 
 def _kinds(shapes: ChunkShapes) -> NDArray[np.uint8]:
@@ -71,20 +73,6 @@ def _kinds(shapes: ChunkShapes) -> NDArray[np.uint8]:
     return kinds
 
 
-class _Chunks(ctypes.Structure):
-    """``Chunks`` of ``chunks.c``."""
-
-    _fields_ = [
-        ("kinds", ctypes.c_void_p),
-        *(
-            (name, ctypes.c_int64)
-            for name in "drops_mentions drops_links abbreviation places room".split()
-        ),
-        *((name, ctypes.c_void_p) for name in "table keys ends uses".split()),
-        *((name, ctypes.c_int64) for name in ("count", "most")),
-    ]
-
-
 class _Batch(ctypes.Structure):
     """``Batch`` of ``chunks.c``."""
 
@@ -100,37 +88,91 @@ class _Batch(ctypes.Structure):
     ]
 
 
+class _Reader(ctypes.Structure):
+    """``Reader`` of ``chunks.c``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in "words flags ids".split()),
+        *(
+            (name, ctypes.c_int64)
+            for name in "known missing content numbers abbreviation".split()
+        ),
+        *(
+            (name, ctypes.c_void_p)
+            for name in "lowered flat ends refused hashed hashed_starts hashed_ends".split()
+        ),
+        *((name, ctypes.c_int64) for name in ("count", "hashes")),
+    ]
+
+
+class _ChunkReader:
+    """The token ids of plain chunks, by the loop."""
+
+    def __init__(self, reading: Reading, ranks: Mapping[str, int]) -> None:
+        stop_words = reading.stop_words or ()
+        keys = list(dict.fromkeys(chain(reading.words, ranks, stop_words)))
+        self._table = WordTable(keys)
+        flags = ((key in ranks) + 2 * (key in stop_words) for key in keys)
+        self._flags = np.fromiter(flags, np.uint8, len(keys))
+        self._ids = np.arange(len(keys))
+        self._ids[len(reading.words) :] = -1
+        self._fields = {
+            "words": ctypes.cast(ctypes.pointer(self._table.words), ctypes.c_void_p),
+            "flags": self._flags.ctypes.data,
+            "ids": self._ids.ctypes.data,
+            "known": len(reading.words),
+            "missing": get_args(Missing).index(reading.missing),
+            "content": reading.stop_words is not None,
+            "numbers": reading.shapes.keeps_numbers,
+            "abbreviation": reading.shapes.longest_abbreviation,
+        }
+
+    def of(
+        self, size: int, batch: _Batch
+    ) -> tuple[TokenIds, NDArray[np.bool_], dict[int, str]]:
+        """The ids of a batch's new chunks, those left to Python, and the hashed words."""
+        lowered = np.empty(size, np.uint8)
+        refused, ends = np.empty(batch.news, np.bool_), np.empty(batch.news, np.int64)
+        flat, hashed, hash_starts, hash_ends = np.empty((4, size), np.int64)
+        outputs = (lowered, flat, ends, refused, hashed, hash_starts, hash_ends)
+        names = "lowered flat ends refused hashed hashed_starts hashed_ends".split()
+        addresses = (array.ctypes.data for array in outputs)
+        reader = _Reader(**self._fields, **dict(zip(names, addresses, strict=True)))
+        read = library().read_chunks
+        count = read(ctypes.byref(reader), ctypes.byref(batch))
+        text = lowered.tobytes()
+        places = (part[: reader.hashes].tolist() for part in outputs[-3:])
+        words = {
+            id: text[start:end].decode("ascii")
+            for id, start, end in zip(*places, strict=True)
+        }
+        offsets = np.concatenate([[0], ends])
+        return TokenIds(flat[:count].copy(), offsets), refused, words
+
+
 class ChunkTable:
     """The token ids of texts, made once for each different chunk; it never changes a result.
 
-    After `most` different chunks, those that came least are forgotten.
-
     Args:
-        tokenize: the ids of a chunk, by a tokenizer with these `shapes`.
-        words: V, the size of the vocabulary; ids from V on are those of unknown words.
-        shapes: the chunks that the loop may take apart without the tokenizer.
-        most: the number of chunks that are remembered.
+        tokenize: the ids of a chunk, by a tokenizer.
+        reading: what they depend on, for the loops.
+        most: the number of chunks that are remembered; then all are forgotten.
     """
 
     def __init__(
-        self,
-        tokenize: TokenizeChunk,
-        words: int,
-        shapes: ChunkShapes,
-        most: int = _MOST,
+        self, tokenize: TokenizeChunk, reading: Reading, most: int = _MOST
     ) -> None:
         self._tokenize = tokenize
-        self._words = words
-        self._shapes = shapes
+        self._reading = reading
         self._most = most
+        shapes = reading.shapes
         places = 1 << (2 * most).bit_length()
         # Memory that nothing is written to is not taken from the system.
         self._kinds = _kinds(shapes)
         self._table = np.zeros(places, np.uint64)
         self._keys = np.empty(most * _KEY_BYTES + _LONGEST_KEY, np.uint8)
         self._ends = np.zeros(most + 1, np.uint32)
-        self._uses = np.empty(most, np.uint32)
-        self._chunks = _Chunks(
+        self._chunks = Chunks(
             kinds=self._kinds.ctypes.data,
             drops_mentions=shapes.drops_mentions,
             drops_links=shapes.drops_links,
@@ -140,9 +182,11 @@ class ChunkTable:
             table=self._table.ctypes.data,
             keys=self._keys.ctypes.data,
             ends=self._ends.ctypes.data,
-            uses=self._uses.ctypes.data,
             most=most,
         )
+        self._reader = None
+        if shapes.ranks is not None:
+            self._reader = _ChunkReader(reading, shapes.ranks)
         # The token ids of each number, with room for more behind those of `_learned` numbers.
         self._flat = np.empty(0, np.int64)
         self._offsets = np.zeros(1, np.int64)
@@ -151,7 +195,7 @@ class ChunkTable:
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return chunk_ids, (self._tokenize, self._words, self._shapes)
+        return chunk_ids, (self._tokenize, self._reading)
 
     def __len__(self) -> int:
         return int(self._chunks.count)
@@ -163,10 +207,9 @@ class ChunkTable:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _of(self, texts: Sequence[bytes]) -> TokenIds:
-        if len(self) != self._learned:  # the call before was interrupted
-            self._forget_all()
-        elif self._is_full():
-            self._forget_rare()
+        # The call before may have been interrupted.
+        if len(self) != self._learned or self._is_full():
+            self._forget()
         content = b"".join(texts)
         text_ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts))
         number_ends = np.empty(len(texts), np.int64)
@@ -178,15 +221,10 @@ class ChunkTable:
             len(texts),
             *(array.ctypes.data for array in outputs),
         )
-        count = self._call("number_chunks", ctypes.byref(batch))
-        chunks = [
-            content[start:end].decode("utf-8", "surrogatepass")
-            for start, end in zip(
-                starts[: batch.news].tolist(), ends[: batch.news].tolist(), strict=True
-            )
-        ]
+        number_chunks = library().number_chunks
+        count = number_chunks(ctypes.byref(self._chunks), ctypes.byref(batch))
         remembered = new_numbers[: batch.news] < self._most
-        token_ids = self._learn(chunks, remembered)
+        token_ids = self._learn(self._new(content, starts, ends, batch), remembered)
         rows = numbers[:count]
         if not remembered.all():
             # Those that are not remembered come last.
@@ -195,72 +233,56 @@ class ChunkTable:
             rows[rare] = last[rows[rare] - self._most]
         ids = token_ids.take(rows)
         offsets = ids.offsets[np.concatenate([[0], number_ends])]
-        return TokenIds(ids.flat, offsets, self._unknown_of(ids))
+        unknown_ids = np.unique(ids.flat[ids.flat >= len(self._reading.words)])
+        unknown = {id: self._unknown[id] for id in unknown_ids.tolist()}
+        return TokenIds(ids.flat, offsets, unknown)
 
     def _is_full(self) -> bool:
         count = len(self)
         return bool(
             count == self._most
             or self._ends[count] > _KEY_BYTES * self._most
-            or self._offsets[count] > 2 * self._most
+            or max(self._offsets[count], len(self._unknown)) > 2 * self._most
         )
 
-    def _learn(self, chunks: Sequence[str], remembered: NDArray[np.bool_]) -> TokenIds:
+    def _new(self, content: bytes, starts: Ids, ends: Ids, batch: _Batch) -> TokenIds:
+        """The token ids of new chunks, in their order."""
+        ids = TokenIds(np.empty(0, np.int64), np.zeros(batch.news + 1, np.int64))
+        refused = np.ones(batch.news, np.bool_)
+        if self._reader is not None:
+            ids, refused, words = self._reader.of(len(content), batch)
+            self._unknown |= words
+        lists: list[Sequence[int]] = []
+        places = np.flatnonzero(refused)
+        for start, end in zip(
+            starts[places].tolist(), ends[places].tolist(), strict=True
+        ):
+            chunk = content[start:end].decode("utf-8", "surrogatepass")
+            chunk_ids, unknown = self._tokenize(chunk)
+            lists.append(chunk_ids)
+            self._unknown.update(unknown)
+        rows = np.arange(batch.news)
+        rows[places] = batch.news + np.arange(len(places))
+        flat = np.fromiter(chain(ids.flat.tolist(), *lists), np.int64)
+        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        after = ids.offsets[-1] + np.cumsum(lengths)
+        return TokenIds(flat, np.concatenate([ids.offsets, after])).take(rows)
+
+    def _learn(self, new: TokenIds, remembered: NDArray[np.bool_]) -> TokenIds:
         """The token ids of each number, and then those of the chunks that are not remembered."""
-        lists: tuple[list[Sequence[int]], ...] = ([], [])
-        unknown: dict[int, str] = {}
-        for chunk, stays in zip(chunks, remembered.tolist(), strict=True):
-            ids, unknown_of_chunk = self._tokenize(chunk)
-            lists[0 if stays else 1].append(ids)
-            (self._unknown if stays else unknown).update(unknown_of_chunk)
-        new = [*lists[0], *lists[1]]
-        start = self._offsets[self._learned]
-        offsets = start + np.cumsum(np.fromiter(map(len, new), np.int64, len(new)))
-        size = offsets[-1] if new else start
-        flat = np.fromiter(chain.from_iterable(new), np.int64, size - start)
-        first = self._learned + 1
-        self._flat = _filled(self._flat, start, flat)
-        self._offsets = _filled(self._offsets, first, offsets)
-        self._learned += len(lists[0])
+        new = new.take(np.argsort(~remembered, kind="stable"))
+        first, start = self._learned + 1, self._offsets[self._learned]
+        self._flat = _filled(self._flat, start, new.flat)
+        self._offsets = _filled(self._offsets, first, start + new.offsets[1:])
+        self._learned += np.count_nonzero(remembered)
         every = self._offsets[: first + len(new)]
-        words = ChainMap(self._unknown, unknown) if unknown else self._unknown
-        return TokenIds(self._flat[:size], every, words)
+        return TokenIds(self._flat[: every[-1]], every)
 
-    def _unknown_of(self, ids: TokenIds) -> dict[int, str]:
-        """The unknown words among ids, ascending."""
-        strange = np.unique(ids.flat[ids.flat >= self._words])
-        return {id: ids.unknown[id] for id in strange.tolist()}
-
-    def _forget_rare(self) -> None:
-        """Keep at most half of what is remembered: the chunks that came most often."""
-        least = 2
-        while np.count_nonzero(self._uses[: len(self)] >= least) > self._most // 2:
-            least *= 2
-        frequent = np.empty(self._most, np.int64)
-        before = TokenIds(self._flat, self._offsets[: self._learned + 1], self._unknown)
-        count = self._call(
-            "keep_frequent",
-            ctypes.c_uint32(least),
-            ctypes.c_void_p(frequent.ctypes.data),
-        )
-        after = before.take(frequent[:count])
-        if len(after.flat) > self._most:  # chunks of very many tokens
-            self._forget_all()
-            return
-        self._flat = after.flat
-        self._offsets = after.offsets
-        self._unknown = self._unknown_of(after)
-        self._learned = count
-
-    def _forget_all(self) -> None:
+    def _forget(self) -> None:
         self._table.fill(0)
         self._chunks.count = 0
         self._learned = 0
         self._unknown = {}
-
-    def _call(self, name: str, *arguments: Any) -> int:
-        function = getattr(library(), name)
-        return int(function(ctypes.byref(self._chunks), *arguments))
 
 
 def _filled(array: Ids, start: int, values: Ids) -> Ids:

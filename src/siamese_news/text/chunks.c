@@ -1,12 +1,14 @@
-/* Texts into the numbers of their chunks, the pieces between blanks.
+/* Texts into the numbers of their chunks, the pieces between blanks, and new chunks into token ids.
 
    Most chunks of posts are words that came before. Each different chunk gets a number at its first
-   occurrence; siamese_news.text.chunk_table asks Python's tokenizer once for the token ids of that
-   number. Nothing here knows what a token is, but for three shapes of ASCII chunks:
+   occurrence (`number_chunks`). Three shapes of ASCII chunks are taken apart before that:
 
        Word  WORD  word    one number, for case does not matter
        word,               the number of the word, and that of the sign
        @name  https://x.y  no number, where the tokenizer drops mentions or links
+
+   `read_chunks` makes the token ids of a new chunk, once, if it is plain ASCII. What a token is,
+   siamese_news.text.tokens says: a chunk that might be read in another way there is left to it.
 
    Memory belongs to the caller, who bounds it: nothing is allocated. Texts are valid UTF-8, except
    that they may have surrogates in three bytes; whatever else a text may be, no byte outside it is
@@ -18,6 +20,7 @@
 const uint64_t SOURCE_HASH = HASH_OF_SOURCE; /* what this was built from */
 
 #define LONGEST_KEY 64 /* bytes of a chunk that is remembered */
+#define LONGEST_TAG 100 /* characters of a hashtag that is cut into words */
 #define PROBES 64      /* places looked at for a key: texts made to collide cost no more */
 
 /* What a byte may be; the table of them is the tokenizer's. */
@@ -33,7 +36,6 @@ typedef struct {
     uint64_t *table;      /* (places,) upper half of the hash, then number + 1; 0 is free */
     uint8_t *keys;        /* (room,) one key after the other */
     uint32_t *ends;       /* (most + 1,) where key number - 1 ends, so the first is 0 */
-    uint32_t *uses;       /* (most,) how often each came */
     int64_t count, most;
 } Chunks;
 
@@ -48,9 +50,6 @@ typedef struct {
     int64_t *new_starts, *new_ends, *new_numbers; /* (bytes,) where new chunks are, in order */
     int64_t news;             /* how many there are */
 } Batch;
-
-/* How the caller has to lay out both, in two numbers of three digits. */
-int64_t layout(void) { return (int64_t)(1000 * sizeof(Chunks) + sizeof(Batch)); }
 
 /* The bytes of a blank of str.split that begins here; 0 if none does. */
 static inline int blank(const uint8_t *at, const uint8_t *end) {
@@ -115,7 +114,6 @@ static void append(Chunks *chunks, Batch *batch, int64_t *numbers, const uint8_t
             number = chunks->count++;
             memcpy(chunks->keys + chunks->ends[number], key, length);
             chunks->ends[number + 1] = chunks->ends[number] + (uint32_t)length;
-            chunks->uses[number] = 0;
             enter(chunks, place, hash, number);
         } else {
             number = chunks->most + batch->news;
@@ -124,7 +122,6 @@ static void append(Chunks *chunks, Batch *batch, int64_t *numbers, const uint8_t
         batch->new_ends[batch->news] = start + length;
         batch->new_numbers[batch->news++] = number;
     }
-    if (number < chunks->most && chunks->uses[number] < UINT32_MAX) chunks->uses[number]++;
     batch->numbers[(*numbers)++] = number;
 }
 
@@ -187,26 +184,273 @@ int64_t number_chunks(Chunks *chunks, Batch *batch) {
     return numbers;
 }
 
-/* Forget the chunks that came less often than `least`, and number the others anew, in their order.
-   Their old numbers go to `frequent` (most,); half of their uses are forgotten. */
-int64_t keep_frequent(Chunks *chunks, uint32_t least, int64_t *frequent) {
-    int64_t count = chunks->count;
-    uint32_t start = 0;
-    memset(chunks->table, 0, chunks->places * sizeof *chunks->table);
-    chunks->count = 0;
-    for (int64_t number = 0; number < count; number++) {
-        uint32_t end = chunks->ends[number + 1], length = end - start;
-        uint8_t *key = chunks->keys + start;
-        start = end;
-        if (chunks->uses[number] < least) continue;
+/* What is known of each word of a table, by the word's number there. */
+enum { RANKED = 1, STOP = 2 };
+/* What becomes of a word without an id. */
+enum { HASHED, LEFT_OUT, A_GAP };
+
+typedef struct {
+    const Chunks *words;
+    const uint8_t *flags;    /* (words,) RANKED: in the tokenizer's list; STOP: left out */
+    const int64_t *ids;      /* (words,) or -1 */
+    int64_t known, missing;  /* a hashed word has the id known + its hash */
+    int64_t content, numbers; /* whether signs are left out, and whether numbers stay as they are */
+    int64_t abbreviation;    /* as in Chunks */
+    uint8_t *lowered;        /* (bytes,) new chunks in lower case, each where it is in the batch */
+    int64_t *flat, *ends;    /* (bytes,) the token ids of new chunks; (news,) where each chunk's end */
+    uint8_t *refused;        /* (news,) whether Python has to read it */
+    int64_t *hashed, *hashed_starts, *hashed_ends; /* (bytes,) hashed words: id, place in `lowered` */
+    int64_t count, hashes;
+} Reader;
+
+static int64_t number_of(const Chunks *words, const uint8_t *word, int64_t length) {
+    int64_t place = place_of(words, word, length, hash_of(word, length));
+    return place < 0 || !words->table[place] ? -1 : (int64_t)(uint32_t)words->table[place] - 1;
+}
+
+/* Give the keys of a table their places; 0 if one finds none. */
+int64_t enter_keys(Chunks *words) {
+    for (int64_t number = 0; number < words->count; number++) {
+        const uint8_t *key = words->keys + words->ends[number];
+        int64_t length = words->ends[number + 1] - words->ends[number];
         uint64_t hash = hash_of(key, length);
-        int64_t place = place_of(chunks, key, length, hash), next = chunks->count;
-        if (place < 0) continue;
-        memmove(chunks->keys + chunks->ends[next], key, length);
-        chunks->ends[next + 1] = chunks->ends[next] + length;
-        chunks->uses[next] = chunks->uses[number] / 2;
-        enter(chunks, place, hash, next);
-        frequent[chunks->count++] = number;
+        int64_t place = place_of(words, key, length, hash);
+        if (place < 0) return 0;
+        enter(words, place, hash, number);
     }
-    return chunks->count;
+    return 1;
+}
+
+static inline uint64_t rotated(uint64_t x, int bits) { return x >> bits | x << (64 - bits); }
+
+/* BLAKE2b (RFC 7693) with a digest of 8 bytes, of at most 128: one block, no key. */
+static uint64_t blake2b(const uint8_t *word, int64_t length) {
+    static const uint64_t start[8] = {
+        0x6a09e667f3bcc908u, 0xbb67ae8584caa73bu, 0x3c6ef372fe94f82bu, 0xa54ff53a5f1d36f1u,
+        0x510e527fade682d1u, 0x9b05688c2b3e6c1fu, 0x1f83d9abfb41bd6bu, 0x5be0cd19137e2179u};
+    static const uint8_t order[10][16] = {
+        {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+        {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
+        {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
+        {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
+        {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
+        {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
+        {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
+        {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
+        {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
+        {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
+    uint8_t block[128] = {0};
+    uint64_t m[16] = {0}, v[16];
+    memcpy(block, word, length);
+    for (int i = 0; i < 128; i++) m[i / 8] |= (uint64_t)block[i] << 8 * (i % 8);
+    for (int i = 0; i < 8; i++) v[i] = v[i + 8] = start[i];
+    v[0] ^= 0x01010000u ^ 8;
+    v[12] ^= (uint64_t)length;
+    v[14] = ~v[14];
+    for (int round = 0; round < 12; round++)
+        for (int i = 0; i < 8; i++) {
+            int turn = i < 4 ? 0 : i; /* columns, then diagonals */
+            uint64_t *a = v + i % 4, *b = v + 4 + (i + (turn ? 1 : 0)) % 4;
+            uint64_t *c = v + 8 + (i + (turn ? 2 : 0)) % 4, *d = v + 12 + (i + (turn ? 3 : 0)) % 4;
+            const uint8_t *at = order[round % 10] + 2 * i;
+            *a += *b + m[at[0]];
+            *d = rotated(*d ^ *a, 32);
+            *c += *d;
+            *b = rotated(*b ^ *c, 24);
+            *a += *b + m[at[1]];
+            *d = rotated(*d ^ *a, 16);
+            *c += *d;
+            *b = rotated(*b ^ *c, 63);
+        }
+    return start[0] ^ 0x01010000u ^ 8 ^ v[0] ^ v[8];
+}
+
+static inline int is_lower(uint8_t c) { return c >= 'a' && c <= 'z'; }
+static inline int is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+static inline int is_start(uint8_t c) { return is_lower(c) || is_digit(c); }
+static inline int is_inside(uint8_t c) { return is_start(c) || c == '_'; }
+
+/* Each of the following functions reads lower-case text; 0 leaves the chunk to Python. */
+
+static int read_token(Reader *r, const uint8_t *word, int64_t length) {
+    int64_t number = number_of(r->words, word, length), letters = 0;
+    while (letters < length && !is_start(word[letters])) letters++;
+    if (r->content && letters == length) return 1;
+    if (number >= 0 && r->flags[number] & STOP) return 1;
+    int64_t id = number < 0 ? -1 : r->ids[number];
+    if (id < 0 && r->missing == LEFT_OUT) return 1;
+    if (id < 0 && r->missing == HASHED) {
+        id = r->known + (int64_t)(blake2b(word, length) >> 2);
+        r->hashed[r->hashes] = id;
+        r->hashed_starts[r->hashes] = word - r->lowered;
+        r->hashed_ends[r->hashes++] = word + length - r->lowered;
+    }
+    r->flat[r->count++] = id;
+    return 1;
+}
+
+static int is_ranked(const Reader *r, const uint8_t *word, int64_t length) {
+    int64_t number = number_of(r->words, word, length);
+    return number >= 0 && r->flags[number] & RANKED;
+}
+
+/* Tokenizer._shorten, but for words that it shortens. */
+static int read_short(Reader *r, const uint8_t *word, int64_t length) {
+    for (int64_t i = 2; i < length && length != 3; i++)
+        if (is_lower(word[i]) && word[i] == word[i - 1] && word[i] == word[i - 2]) return 0;
+    return read_token(r, word, length);
+}
+
+/* Tokenizer._joined. */
+static int read_joined(Reader *r, const uint8_t *word, int64_t length) {
+    while (length && word[length - 1] == '_') length--;
+    if (is_ranked(r, word, length)) return read_token(r, word, length);
+    int64_t parts = 0, start = 0;
+    for (int twice = 0; twice < 2; twice++) { /* count the parts, then read them */
+        for (int64_t i = start = 0; i <= length; i++) {
+            if (i < length && !strchr("-_&'.", word[i])) continue;
+            if (i > start && twice && !read_short(r, word + start, i - start)) return 0;
+            parts += i > start && !twice;
+            start = i + 1;
+        }
+        if (parts < 2) return read_short(r, word, length);
+    }
+    return 1;
+}
+
+/* The characters of a clitic that begins with an apostrophe here, or 0. */
+static int64_t clitic(const uint8_t *at, const uint8_t *end) {
+    if (end - at >= 2 && at[0] == '\'' && strchr("sdm", at[1])) return 2;
+    if (end - at < 3 || at[0] != '\'') return 0;
+    return !memcmp(at + 1, "re", 2) || !memcmp(at + 1, "ve", 2) || !memcmp(at + 1, "ll", 2) ? 3 : 0;
+}
+
+/* Tokenizer._word. */
+static int read_word(Reader *r, const uint8_t *word, int64_t length) {
+    const uint8_t *end = word + length;
+    if (!memchr(word, '\'', length) || is_ranked(r, word, length))
+        return read_joined(r, word, length);
+    for (const uint8_t *at = word + 1; at < end; at++) {
+        int64_t width = end - at >= 3 && !memcmp(at, "n't", 3) ? 3 : clitic(at, end);
+        const uint8_t *next = at + width;
+        while (width && next < end && clitic(next, end)) next += clitic(next, end);
+        if (!width || next < end) continue;
+        if (!read_joined(r, word, at - word) || !read_token(r, at, width)) return 0;
+        for (next = at + width; next < end; next += width) {
+            width = clitic(next, end);
+            if (!read_token(r, next, width)) return 0;
+        }
+        return 1;
+    }
+    return read_joined(r, word, length);
+}
+
+/* Where a run of letters, digits and underscores ends, and the same after hyphens and apostrophes. */
+static const uint8_t *word_end(const uint8_t *at, const uint8_t *end) {
+    while (at < end && is_inside(*at)) at++;
+    while (end - at >= 2 && (*at == '-' || *at == '\'') && is_start(at[1]))
+        for (at++; at < end && is_inside(*at);) at++;
+    return at;
+}
+
+/* The length of 'em and the like, which begin with an apostrophe, or 0. */
+static int64_t short_word(const uint8_t *at, const uint8_t *end) {
+    static const char *const words[] = {"em", "til", "cause", "n", "tis", "twas"};
+    for (int i = 0; i < 6; i++) {
+        int64_t width = 1 + (int64_t)strlen(words[i]);
+        if (end - at >= width && !memcmp(at + 1, words[i], width - 1) &&
+            (at + width == end || !is_inside(at[width])))
+            return width;
+    }
+    int is_decade = end - at >= 4 && is_digit(at[1]) && at[2] == '0' && at[3] == 's';
+    return is_decade && (at + 4 == end || !is_inside(at[4])) ? 4 : 0;
+}
+
+/* What PATTERN finds in a chunk without the signs of hashtags, addresses and most smiles. */
+static int read_chunk(Reader *r, const uint8_t *chunk, int64_t start, int64_t length) {
+    uint8_t *first = r->lowered + start, last = 0; /* last: the piece before, if it is one sign */
+    const uint8_t *end = first + length, *at = first, *next;
+    for (int64_t i = 0; i < length; i++) {
+        if (chunk[i] < 0x21 || chunk[i] > 0x7e || strchr("#&<=@", chunk[i])) return 0;
+        first[i] = chunk[i] >= 'A' && chunk[i] <= 'Z' ? chunk[i] | 0x20 : chunk[i];
+    }
+    for (; at < end; at = next) {
+        uint8_t before = at > first ? at[-1] : 0, after = end - at > 1 ? at[1] : 0, sign = 0;
+        next = at + 1;
+        if (is_start(*at)) {
+            int is_number = is_digit(*at);
+            if (is_number && !r->numbers) return 0;
+            while (is_number && next < end &&
+                   (is_digit(*next) || (end - next >= 2 && strchr(".,:/-", *next) && is_digit(next[1]))))
+                next++;
+            int64_t letters = 0;
+            while (at + letters < end && is_lower(at[letters])) letters++;
+            if (letters && at + letters < end) {
+                if (at[letters] == '.' && (letters == 1 || letters <= r->abbreviation)) return 0;
+                if (at[letters] == ':' && (letters == 4 || letters == 5) && !memcmp(at, "http", 4))
+                    return 0;
+            }
+            next = word_end(next, end);
+            int is_word = 0, has_hyphen = 0;
+            for (const uint8_t *c = at; c < next; c++) {
+                is_word |= is_lower(*c);
+                has_hyphen |= *c == '-';
+            }
+            if (!(is_word ? read_word : has_hyphen ? read_joined : read_token)(r, at, next - at))
+                return 0;
+        } else if (*at == '\'' && !is_inside(before) && short_word(at, end)) {
+            next = at + short_word(at, end);
+            if (!read_word(r, at, next - at)) return 0;
+        } else if ((*at == '-' || *at == '.') && after == *at) {
+            while (next < end && *next == *at) next++;
+            int64_t longest = *at == '-' ? 2 : 3;
+            if (next - at < longest && !r->content) return 0; /* ".." is "..." */
+            if (next - at >= longest) read_token(r, at, longest);
+        } else if (*at != '_') {
+            if (*at == '.' && is_start(after) && (is_lower(after) || !is_inside(before))) return 0;
+            if ((*at == ':' || *at == ';') && after && !is_inside(before)) return 0;
+            sign = *at;
+            if (sign != last) read_token(r, at, 1);
+        } else
+            continue;
+        last = sign;
+    }
+    return 1;
+}
+
+/* The token ids of the new chunks of a batch; return how many there are. */
+int64_t read_chunks(Reader *r, const Batch *batch) {
+    r->count = r->hashes = 0;
+    for (int64_t i = 0; i < batch->news; i++) {
+        int64_t start = batch->new_starts[i], length = batch->new_ends[i] - start;
+        int64_t count = r->count, hashes = r->hashes;
+        r->refused[i] = length > LONGEST_KEY || !read_chunk(r, batch->bytes + start, start, length);
+        if (r->refused[i]) {
+            r->count = count;
+            r->hashes = hashes;
+        }
+        r->ends[i] = r->count;
+    }
+    return r->count;
+}
+
+/* _HashtagSplitter._segment: the cheapest cut of a piece of at most LONGEST_TAG lower-case letters and
+   digits. `costs` are those of the words of the table, `guesses` those of unknown words by their
+   length. Return how many words there are, and where they end, the last one first. */
+int64_t cut_tag(const Chunks *words, const double *costs, const double *guesses, int64_t longest,
+                const uint8_t *piece, int64_t length, int64_t *ends) {
+    double best[LONGEST_TAG + 1] = {0};
+    int64_t back[LONGEST_TAG + 1] = {0}, count = 0;
+    for (int64_t end = 1; end <= length; end++)
+        for (int64_t start = end < longest ? 0 : end - longest, first = start; start < end; start++) {
+            int64_t number = number_of(words, piece + start, end - start), at = start;
+            while (at < end && is_digit(piece[at])) at++;
+            double cost = number >= 0 ? costs[number] : guesses[at == end ? 0 : end - start];
+            if (start == first || cost + best[start] < best[end]) {
+                best[end] = cost + best[start];
+                back[end] = start;
+            }
+        }
+    for (int64_t end = length; end; end = back[end]) ends[count++] = end;
+    return count;
 }

@@ -46,12 +46,12 @@ def content_words(tokens: Sequence[str]) -> list[str]:
     return list(filter(_is_content, tokens))
 
 
-_STOP = ENGLISH_STOP_WORDS | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
+STOP_WORDS = ENGLISH_STOP_WORDS | {"n't", "'s", "'re", "'ve", "'ll", "'d", "'m"}
 
 
 def _is_content(token: str) -> bool:
     # Nearly every token is a word, for which the first of the two questions is enough.
-    return token not in _STOP and (token.isalnum() or bool(words_of([token])))
+    return token not in STOP_WORDS and (token.isalnum() or bool(words_of([token])))
 
 
 def smoothed_idf(frequencies: Any, texts: int, *, add: float = 0.0) -> Any:

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property, reduce
 from itertools import chain, product
 from operator import add
 from typing import Any, Literal, NamedTuple
@@ -11,6 +12,7 @@ from weakref import WeakMethod
 from siamese_news.errors import InputError
 from siamese_news.text.patterns import DOTTED, PATTERN, clean, joined_letters, visible
 from siamese_news.text.spaceless import bigrams, has_letter, parts
+from siamese_news.text.word_table import LONGEST_TAG, TagTable, library
 from siamese_news.utils.choices import check_choice
 
 Hashtags = Literal["both", "keep", "split", "drop"]
@@ -28,8 +30,6 @@ _SIGNS = frozenset(',!?;")].')
 _TAG_RUN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]+")
 
 _LONGEST_WORD = 24  # characters of the longest word looked for
-# Characters of the longest hashtag cut by frequency: the search is quadratic.
-_LONGEST_TAG = 100
 # Two letters make a word inside a hashtag only among the most frequent words.
 _RARE_SHORT = 4_000
 # Three letters are a word next to others between two capitals only if it is as frequent.
@@ -80,6 +80,8 @@ class ChunkShapes(NamedTuple):
     drops_mentions: bool
     drops_links: bool
     longest_abbreviation: int
+    keeps_numbers: bool
+    ranks: Mapping[str, int] | None
 
 
 class Tokenizer:
@@ -200,6 +202,8 @@ class Tokenizer:
             self.mentions == "drop",
             self.urls == "drop",
             max(map(len, DOTTED)),
+            self.numbers == "keep",
+            self._rank,
         )
 
     def chunk_tokens(self, chunk: str) -> tuple[str, ...]:
@@ -384,6 +388,9 @@ class _HashtagSplitter:
         rank_of = rank or {}
         log_size = math.log(max(len(rank_of), 3))
         self._unknown = math.log((len(rank_of) + 1) * log_size)
+        self._guesses = [
+            self._unknown + _PER_LETTER * length for length in range(_LONGEST_WORD + 1)
+        ]
         # Every list of words contains single letters and rare pairs, as initials and fragments.
         self._costs = {
             word: math.log((rank + 1) * log_size)
@@ -398,7 +405,7 @@ class _HashtagSplitter:
 
     def __call__(self, body: str) -> list[str]:
         """The words of a hashtag body (without ``#``), lower-cased."""
-        if self._rank is None or len(body) > _LONGEST_TAG:
+        if self._rank is None or len(body) > LONGEST_TAG:
             return [piece.lower() for piece in _split_capitals(body)]
         words: list[str] = []
         for part in filter(None, body.split("_")):
@@ -433,8 +440,15 @@ class _HashtagSplitter:
         rank = self._rank.get(word, len(self._rank))
         return rank < (_FREQUENT if len(word) < 4 else len(self._rank))
 
+    @cached_property
+    def _compiled(self) -> TagTable | None:
+        return (
+            TagTable(self._costs, self._guesses) if library() and self._costs else None
+        )
+
     def _price(self, words: list[str]) -> float:
-        return sum(self._costs.get(word) or self._guess(word) for word in words)
+        # `sum` has other digits from Python 3.12 on.
+        return reduce(add, (self._costs.get(w) or self._guess(w) for w in words))
 
     def _guess(self, word: str) -> float:
         """The cost of an unknown word; a number is always a word."""
@@ -446,11 +460,11 @@ class _HashtagSplitter:
             return []
         if self._rank is None or piece in self._rank:
             return [piece]
+        if self._compiled is not None and piece.isascii():
+            return self._compiled(piece)
         cost_of = self._costs.get
         letters_only = piece.isalpha()
-        guesses = [
-            self._unknown + _PER_LETTER * length for length in range(_LONGEST_WORD + 1)
-        ]
+        guesses = self._guesses
         best = [0.0]
         back = [0]
         for end in range(1, len(piece) + 1):
