@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from siamese_news.text.patterns import joined_letters
 from siamese_news.text.token_ids import ChunkIds, Ids, TokenIds
 from siamese_news.text.tokens import ChunkShapes
-from siamese_news.text.word_table import Chunks, WordTable, library
+from siamese_news.text.word_table import Chunks, WordTable, call, library
 
 _LONGEST_KEY = 64  # bytes, as in chunks.c
 _KEY_BYTES = 16  # for each chunk on average; half of it is usual
@@ -138,8 +138,7 @@ class _ChunkReader:
         names = "lowered flat ends refused hashed hashed_starts hashed_ends".split()
         addresses = (array.ctypes.data for array in outputs)
         reader = _Reader(**self._fields, **dict(zip(names, addresses, strict=True)))
-        read = library().read_chunks
-        count = read(ctypes.byref(reader), ctypes.byref(batch))
+        count = call("read_chunks", ctypes.byref(reader), ctypes.byref(batch))
         text = lowered.tobytes()
         places = (part[: reader.hashes].tolist() for part in outputs[-3:])
         words = {
@@ -221,8 +220,7 @@ class ChunkTable:
             len(texts),
             *(array.ctypes.data for array in outputs),
         )
-        number_chunks = library().number_chunks
-        count = number_chunks(ctypes.byref(self._chunks), ctypes.byref(batch))
+        count = call("number_chunks", ctypes.byref(self._chunks), ctypes.byref(batch))
         remembered = new_numbers[: batch.news] < self._most
         token_ids = self._learn(self._new(content, starts, ends, batch), remembered)
         rows = numbers[:count]
@@ -274,7 +272,7 @@ class ChunkTable:
         first, start = self._learned + 1, self._offsets[self._learned]
         self._flat = _filled(self._flat, start, new.flat)
         self._offsets = _filled(self._offsets, first, start + new.offsets[1:])
-        self._learned += np.count_nonzero(remembered)
+        self._learned += int(np.count_nonzero(remembered))
         every = self._offsets[: first + len(new)]
         return TokenIds(self._flat[: every[-1]], every)
 

@@ -25,6 +25,11 @@ def library() -> ctypes.CDLL | None:
     return loops
 
 
+def call(name: str, *arguments: Any) -> int:
+    """The result of a function of the loops, which are there."""
+    return int(getattr(library(), name)(*arguments))
+
+
 class Chunks(ctypes.Structure):
     """``Chunks`` of ``chunks.c``."""
 
@@ -44,7 +49,7 @@ class WordTable:
 
     def __init__(self, words: Sequence[str]) -> None:
         encoded = [word.encode("utf-8", "surrogatepass") for word in words]
-        self._keys = b"".join(encoded)
+        self._keys = np.frombuffer(b"".join(encoded), np.uint8)
         self._ends = np.array([0, *accumulate(map(len, encoded))], np.uint32)
         places = 1 << (2 * len(words)).bit_length()
         entered = 0
@@ -54,12 +59,12 @@ class WordTable:
             self.words = Chunks(
                 places=places,
                 table=self._table.ctypes.data,
-                keys=ctypes.cast(self._keys, ctypes.c_void_p),
+                keys=self._keys.ctypes.data,
                 ends=self._ends.ctypes.data,
                 count=len(words),
                 most=len(words),
             )
-            entered = library().enter_keys(ctypes.byref(self.words))
+            entered = call("enter_keys", ctypes.byref(self.words))
 
 
 class TagTable:
@@ -89,8 +94,7 @@ class TagTable:
         """The words of a piece of ASCII, in lower case, of at most `LONGEST_TAG` characters."""
         length = ctypes.c_int64(len(piece))
         places = (ctypes.c_int64 * LONGEST_TAG)()
-        cut = library().cut_tag
-        count = cut(*self._arguments, piece.encode("ascii"), length, places)
+        count = call("cut_tag", *self._arguments, piece.encode("ascii"), length, places)
         ends = places[:count][::-1]
         starts = [0, *ends[:-1]]
         return [piece[start:end] for start, end in zip(starts, ends, strict=True)]
