@@ -239,7 +239,7 @@ def test_chunks_of_very_many_tokens_are_bounded_too():
     table = alone(lambda chunk: ([-1] * 50, {}), most=40)
     for _ in range(9):
         table.of(["a b c d", "e f"], LONGEST)
-        assert len(table._flat) < 1_000
+        assert len(table._ids.flat) < 1_000
 
 
 def test_an_interrupted_call_leaves_no_trace():

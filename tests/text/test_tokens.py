@@ -305,9 +305,9 @@ def test_composed_and_decomposed_text_are_the_same(text: str) -> None:
 def test_copies_work_and_leave_the_memo_behind() -> None:
     tokenizer = Tokenizer(words=WORDS, urls="mark")
     expected = tokenizer("#bostonstrong http://x.y can't")
-    assert tokenizer._memo
+    assert tokenizer._remembered.cache_info().currsize
     for twin in (pickle.loads(pickle.dumps(tokenizer)), copy.deepcopy(tokenizer)):
-        assert not twin._memo
+        assert not twin._remembered.cache_info().currsize
         assert twin("#bostonstrong http://x.y can't") == expected
         assert twin.config() == tokenizer.config()
     assert "urls='mark'" in repr(tokenizer)
@@ -318,11 +318,10 @@ def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = Tokenizer()
     text = " ".join(f"w{number}" for number in range(100))
     assert tokenizer(text) == text.split()
-    assert len(tokenizer._memo) <= 10
-    tokenizer("x" * 1000 + " http://t.co/x")
-    assert not any(
-        len(chunk) > 64 or chunk.startswith("http") for chunk in tokenizer._memo
-    )
+    assert tokenizer._remembered.cache_info().currsize <= 10
+    misses = tokenizer._remembered.cache_info().misses
+    tokenizer("x" * 1000)
+    assert tokenizer._remembered.cache_info().misses == misses
 
 
 # Ours, then nltk's TweetTokenizer(preserve_case=False, reduce_len=True), and why they differ.

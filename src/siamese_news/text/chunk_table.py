@@ -186,10 +186,7 @@ class ChunkTable:
         self._reader = None
         if shapes.ranks is not None:
             self._reader = _ChunkReader(reading, shapes.ranks)
-        # The token ids of each number, with room for more behind those of `_learned` numbers.
-        self._flat = np.empty(0, np.int64)
-        self._offsets = np.zeros(1, np.int64)
-        self._learned = 0
+        self._ids = TokenIds.of([])  # of each number
         self._unknown: dict[int, str] = {}
         self._lock = Lock()
 
@@ -207,8 +204,11 @@ class ChunkTable:
 
     def _of(self, texts: Sequence[bytes]) -> TokenIds:
         # The call before may have been interrupted.
-        if len(self) != self._learned or self._is_full():
-            self._forget()
+        if len(self) != len(self._ids) or self._is_full():
+            self._table.fill(0)
+            self._chunks.count = 0
+            self._ids = TokenIds.of([])
+            self._unknown = {}
         content = b"".join(texts)
         text_ends = np.fromiter(accumulate(map(len, texts)), np.int64, len(texts))
         number_ends = np.empty(len(texts), np.int64)
@@ -222,10 +222,13 @@ class ChunkTable:
         )
         count = call("number_chunks", ctypes.byref(self._chunks), ctypes.byref(batch))
         remembered = new_numbers[: batch.news] < self._most
-        token_ids = self._learn(self._new(content, starts, ends, batch), remembered)
+        new = self._new(content, starts, ends, batch)
+        # Those that are not remembered come last.
+        new = new.take(np.argsort(~remembered, kind="stable"))
+        token_ids = _joined([self._ids, new])
+        self._ids = token_ids[: len(self)]
         rows = numbers[:count]
         if not remembered.all():
-            # Those that are not remembered come last.
             last = len(self) + np.cumsum(~remembered) - 1
             rare = rows >= self._most
             rows[rare] = last[rows[rare] - self._most]
@@ -240,7 +243,7 @@ class ChunkTable:
         return bool(
             count == self._most
             or self._ends[count] > _KEY_BYTES * self._most
-            or max(self._offsets[count], len(self._unknown)) > 2 * self._most
+            or max(len(self._ids.flat), len(self._unknown)) > 2 * self._most
         )
 
     def _new(self, content: bytes, starts: Ids, ends: Ids, batch: _Batch) -> TokenIds:
@@ -250,48 +253,16 @@ class ChunkTable:
         if self._reader is not None:
             ids, refused, words = self._reader.of(len(content), batch)
             self._unknown |= words
-        lists: list[Sequence[int]] = []
+        lists: list[Ids] = []
         places = np.flatnonzero(refused)
-        for start, end in zip(
-            starts[places].tolist(), ends[places].tolist(), strict=True
-        ):
-            chunk = content[start:end].decode("utf-8", "surrogatepass")
-            chunk_ids, unknown = self._tokenize(chunk)
-            lists.append(chunk_ids)
+        for place in places.tolist():
+            chunk = content[starts[place] : ends[place]]
+            listed, unknown = self._tokenize(chunk.decode("utf-8", "surrogatepass"))
+            lists.append(np.array(listed, np.int64))
             self._unknown.update(unknown)
         rows = np.arange(batch.news)
         rows[places] = batch.news + np.arange(len(places))
-        flat = np.fromiter(chain(ids.flat.tolist(), *lists), np.int64)
-        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
-        after = ids.offsets[-1] + np.cumsum(lengths)
-        return TokenIds(flat, np.concatenate([ids.offsets, after])).take(rows)
-
-    def _learn(self, new: TokenIds, remembered: NDArray[np.bool_]) -> TokenIds:
-        """The token ids of each number, and then those of the chunks that are not remembered."""
-        new = new.take(np.argsort(~remembered, kind="stable"))
-        first, start = self._learned + 1, self._offsets[self._learned]
-        self._flat = _filled(self._flat, start, new.flat)
-        self._offsets = _filled(self._offsets, first, start + new.offsets[1:])
-        self._learned += int(np.count_nonzero(remembered))
-        every = self._offsets[: first + len(new)]
-        return TokenIds(self._flat[: every[-1]], every)
-
-    def _forget(self) -> None:
-        self._table.fill(0)
-        self._chunks.count = 0
-        self._learned = 0
-        self._unknown = {}
-
-
-def _filled(array: Ids, start: int, values: Ids) -> Ids:
-    """The array with these values from a place on; a larger one where it has no room for them."""
-    end = start + len(values)
-    if end > len(array):
-        larger = np.empty(2 * end, np.int64)
-        larger[:start] = array[:start]
-        array = larger
-    array[start:end] = values
-    return array
+        return _joined([ids, TokenIds.of(lists)]).take(rows)
 
 
 def _batches(texts: Sequence[str], longest: int) -> Iterator[list[bytes]]:
@@ -314,11 +285,8 @@ def _batches(texts: Sequence[str], longest: int) -> Iterator[list[bytes]]:
 def _joined(parts: Sequence[TokenIds]) -> TokenIds:
     """The texts of all parts, one after the other."""
     unknown: dict[int, str] = {}
-    lengths: list[Ids] = []
     for part in parts:
         unknown |= part.unknown
-        lengths.append(part.lengths)
     flat = np.concatenate([part.flat for part in parts])
-    ends = np.cumsum(np.concatenate(lengths))
-    by_id = dict(sorted(unknown.items()))
-    return TokenIds(flat, np.concatenate([[0], ends]), by_id)
+    ends = np.cumsum(np.concatenate([part.lengths for part in parts]))
+    return TokenIds(flat, np.concatenate([[0], ends]), dict(sorted(unknown.items())))

@@ -2,12 +2,11 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from functools import cached_property, reduce
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache, reduce
 from itertools import chain, product
 from operator import add
 from typing import Any, Literal, NamedTuple
-from weakref import WeakMethod
 
 from siamese_news.errors import InputError
 from siamese_news.text.patterns import DOTTED, PATTERN, clean, joined_letters, visible
@@ -21,9 +20,8 @@ Marks = Literal["drop", "mark", "keep"]
 _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))((?:'(?:s|re|ve|ll|d|m))*)")
 _LONG_RUN = re.compile(r"([^\W\d_])\1{2,}")
 _JOINED = re.compile(r"[-_&'.]+")
-# A link of signs that mean nothing else, at whose end the pattern cuts nothing off.
+# Those of links that the loop over chunks leaves out.
 _LINK_SIGNS = "/._?=%~+-"
-_LINK = re.compile(rf"https?:[A-Za-z0-9{_LINK_SIGNS}]*[A-Za-z0-9/]")
 _SIGNS = frozenset(',!?;")].')
 
 # "NYPDStrong" -> NYPD Strong; letters of any script, so capitals are checked one by one.
@@ -39,31 +37,6 @@ _TRUST_CAPITALS = 3.0  # "GOPdebate" is gop debate, though its capitals say go p
 
 _MEMO_CHUNKS = 1 << 17
 _MEMO_CHARACTERS = 64
-
-
-class _Memo(dict[str, tuple[str, ...]]):
-    """Chunk -> tokens, filled on demand and emptied when full; it never changes a result."""
-
-    __slots__ = ("_tokenize",)
-
-    def __init__(self, tokenize: Any):
-        # No reference cycle with the tokenizer.
-        self._tokenize: Any = WeakMethod(tokenize)
-
-    def __missing__(self, chunk: str) -> tuple[str, ...]:
-        tokens: tuple[str, ...] = self._tokenize()(chunk)
-        if tokens and tokens[0] == chunk:
-            # One string, so that a look-up touches less memory.
-            tokens = (
-                chunk,
-                *tokens[1:],
-            )
-        # Links hardly ever repeat, so they are not remembered.
-        if len(chunk) <= _MEMO_CHARACTERS and not chunk.startswith("http"):
-            if len(self) >= _MEMO_CHUNKS:
-                self.clear()
-            self[chunk] = tokens
-        return tokens
 
 
 class ChunkShapes(NamedTuple):
@@ -152,7 +125,6 @@ class Tokenizer:
                 if len(word) == 3 or _LONG_RUN.search(word) is None:
                     self._rank.setdefault(word, rank)
         self._split_hashtag = _HashtagSplitter(self._rank)
-        self._memo = _Memo(self.chunk_tokens)
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of `text`; an empty list where nothing is left.
@@ -163,11 +135,8 @@ class Tokenizer:
         try:
             if len(text) > self.max_characters:
                 text = text[: self.max_characters]
-            return list(
-                chain.from_iterable(
-                    map(self._memo.__getitem__, joined_letters(text).split())
-                )
-            )
+            chunks = joined_letters(text).split()
+            return list(chain.from_iterable(map(self._chunk, chunks)))
         except (TypeError, AttributeError):
             if isinstance(text, str):
                 raise
@@ -182,12 +151,8 @@ class Tokenizer:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        del state["_memo"]
+        state.pop("_remembered", None)
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._memo = _Memo(self.chunk_tokens)
 
     def __repr__(self) -> str:
         options = ", ".join(f"{key}={value!r}" for key, value in self.config().items())
@@ -206,21 +171,17 @@ class Tokenizer:
             self._rank,
         )
 
+    @cached_property
+    def _remembered(self) -> Callable[[str], tuple[str, ...]]:
+        return lru_cache(_MEMO_CHUNKS)(self.chunk_tokens)
+
+    def _chunk(self, chunk: str) -> tuple[str, ...]:
+        long = len(chunk) > _MEMO_CHARACTERS
+        return self.chunk_tokens(chunk) if long else self._remembered(chunk)
+
     def chunk_tokens(self, chunk: str) -> tuple[str, ...]:
         """The tokens of a text without whitespace, for a caller that remembers them itself."""
-        ranked_words = self._rank or ()
-        # Most chunks, found without the pattern: a word, or a word and a sign after it.
-        sign = chunk[-1] if chunk[-1] in _SIGNS else ""
-        stem = chunk[:-1] if sign else chunk
-        if stem.isascii() and stem.isalpha():
-            word = stem.lower()
-            if sign != "." or (len(word) > 1 and word not in DOTTED):
-                word = word if word in ranked_words else self._shorten(word)
-                return (word, sign) if sign else (word,)
         tokens: list[str] = []
-        if _LINK.fullmatch(chunk) is not None:
-            self._special("url", chunk, tokens)
-            return tuple(tokens)
         for part in clean(chunk).split():
             if part.isascii() or not has_letter(part):
                 self._match(part, tokens)
@@ -236,15 +197,11 @@ class Tokenizer:
 
     def _match(self, part: str, tokens: list[str]) -> None:
         """Append the tokens of a clean text without whitespace, as the pattern finds them."""
-        ranked_words = self._rank or ()
         last = ""
         for match in PATTERN.finditer(part):
             kind = match.lastgroup
             piece = match[0]
-            if kind == "plain":
-                word = piece.lower()
-                tokens.append(word if word in ranked_words else self._shorten(word))
-            elif kind in ("joined", "word"):
+            if kind in ("plain", "joined", "word"):
                 self._word(piece.lower(), tokens)
             elif kind in ("sign", "mark", "emoji"):
                 # Only a repetition without a gap: the same sign directly after itself.
@@ -463,19 +420,12 @@ class _HashtagSplitter:
         if self._compiled is not None and piece.isascii():
             return self._compiled(piece)
         cost_of = self._costs.get
-        letters_only = piece.isalpha()
-        guesses = self._guesses
         best = [0.0]
         back = [0]
         for end in range(1, len(piece) + 1):
             first = max(0, end - _LONGEST_WORD)
             words = [piece[start:end] for start in range(first, end)]
-            # The longest word comes first, as its guess does.
-            unknown = (
-                guesses[end - first : 0 : -1]
-                if letters_only
-                else map(self._guess, words)
-            )
+            unknown = map(self._guess, words)
             costs = list(map(add, map(cost_of, words, unknown), best[first:]))
             lowest = min(costs)
             best.append(lowest)
