@@ -10,6 +10,7 @@ from entmax import entmax_bisect
 
 from siamese_news.attention import RingAttention, StarAttention, compiled
 from siamese_news.attention import ring as ring_module
+from siamese_news.attention.compiled import library
 from siamese_news.encoders.transformer import DenseAttention
 from siamese_news.sparsity import SPARSITIES, AdaptiveEntmax, Softmax
 
@@ -225,7 +226,7 @@ def test_gradcheck(ring_kind, star_kind):
 
 
 needs_loops = pytest.mark.skipif(
-    compiled.library()[0] is None,
+    library()[0] is None,
     reason="loops.c is not built: python setup.py build_ext --inplace",
 )
 

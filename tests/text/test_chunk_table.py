@@ -43,7 +43,7 @@ PIECES = [
 ]
 
 pytestmark = pytest.mark.skipif(
-    chunk_table.library() is None,
+    chunk_table.loops() is None,
     reason="chunks.c is not built: python setup.py build_ext --inplace",
 )
 
@@ -266,7 +266,7 @@ def test_it_travels_to_an_installation_without_loops(monkeypatch):
     there = pickle.loads(pickle.dumps(table))
     assert isinstance(there, ChunkTable) and not len(there)
     check_same(there.of(call, LONGEST), expected)
-    monkeypatch.setattr(chunk_table, "library", lambda: None)
+    monkeypatch.setattr(chunk_table, "loops", lambda: None)
     python = pickle.loads(pickle.dumps(table))
     assert isinstance(python, ChunkIds)
     check_same(python.of(call, LONGEST), expected)
@@ -280,7 +280,7 @@ def test_the_longest_key_and_hashtag_are_those_of_the_source():
 
 def test_the_loops_are_off_where_the_user_says_so(monkeypatch):
     monkeypatch.setenv(compiled_loops.SWITCH, "0")
-    monkeypatch.setattr(chunk_table, "library", chunk_table.library.__wrapped__)
+    monkeypatch.setattr(chunk_table, "loops", chunk_table.loops.__wrapped__)
     reading = Reading(["a"], "hash", None, Tokenizer().shapes)
     assert isinstance(chunk_ids(lambda chunk: ([0], {}), reading), ChunkIds)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from siamese_news.text.patterns import joined_letters
 from siamese_news.text.token_ids import ChunkIds, Ids, TokenIds
 from siamese_news.text.tokens import ChunkShapes
-from siamese_news.text.word_table import Chunks, WordTable, call, library
+from siamese_news.text.word_table import Chunks, WordTable, call, loops
 
 _LONGEST_KEY = 64  # bytes, as in chunks.c
 _KEY_BYTES = 16  # for each chunk on average; half of it is usual
@@ -50,7 +50,7 @@ def chunk_ids(tokenize: TokenizeChunk, reading: Reading) -> "ChunkTable | ChunkI
 
     `tokenize` reads a chunk as `reading` says.
     """
-    if library() is None:
+    if loops() is None:
         return ChunkIds(tokenize, len(reading.words))
     return ChunkTable(tokenize, reading)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from siamese_news.errors import InputError
 from siamese_news.text.patterns import DOTTED, PATTERN, clean, joined_letters, visible
 from siamese_news.text.spaceless import bigrams, has_letter, parts
-from siamese_news.text.word_table import LONGEST_TAG, TagTable, library
+from siamese_news.text.word_table import LONGEST_TAG, TagTable, loops
 from siamese_news.utils.choices import check_choice
 
 Hashtags = Literal["both", "keep", "split", "drop"]
@@ -399,9 +399,7 @@ class _HashtagSplitter:
 
     @cached_property
     def _compiled(self) -> TagTable | None:
-        return (
-            TagTable(self._costs, self._guesses) if library() and self._costs else None
-        )
+        return TagTable(self._costs, self._guesses) if loops() and self._costs else None
 
     def _price(self, words: list[str]) -> float:
         # `sum` has other digits from Python 3.12 on.

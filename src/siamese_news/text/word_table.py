@@ -16,18 +16,18 @@ LONGEST_TAG = 100  # characters, as in chunks.c
 
 
 @functools.cache
-def library() -> ctypes.CDLL | None:
+def loops() -> ctypes.CDLL | None:
     """The compiled loops, or None."""
-    loops, _ = load_loops(SOURCE)
-    if loops is not None:
+    library, _ = load_loops(SOURCE)
+    if library is not None:
         for name in "number_chunks enter_keys read_chunks cut_tag".split():
-            getattr(loops, name).restype = ctypes.c_int64
-    return loops
+            getattr(library, name).restype = ctypes.c_int64
+    return library
 
 
 def call(name: str, *arguments: Any) -> int:
     """The result of a function of the loops, which are there."""
-    return int(getattr(library(), name)(*arguments))
+    return int(getattr(loops(), name)(*arguments))
 
 
 class Chunks(ctypes.Structure):
