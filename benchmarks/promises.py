@@ -30,7 +30,6 @@ from siamese_news_desk.decide.bounds.hypergeometric import (
     lower_bound,
     recall_bound,
 )
-from siamese_news_desk.decide.forecast import chances_at
 from siamese_news_desk.decide.outlook import outlooks
 from siamese_news_desk.decide.plan.design import (
     FIRST,
@@ -412,16 +411,13 @@ def labels_left(
     """What the labels bring that the descent does not need, on lists of one collection.
 
     Mean posts handed over by who stops then and by who labels the best posts, replays without a
-    certified set and without a list, false lists, and, where labels are left, how many more
-    relevant posts are announced, how many come, and in which share of the replays the announced
-    number is off by more than a fifth of the posts labeled.
+    certified set and without a list, false lists, and, where labels are left, how many relevant
+    posts join the list.
     """
     share = Fraction(target)
     stopped = []
     spent = []
-    announced = []
     came = []
-    off = 0
     nothing = empty = wrong = 0
     for dev_list in lists:
         pool = dev_list.pool
@@ -456,10 +452,7 @@ def labels_left(
             )
             best = unlabeled[: budget - before.labels]
             if len(best):
-                found = pool.relevant[before.labeled]
-                announced.append(float(chances_at(best, before.labeled, found).sum()))
                 came.append(int(pool.relevant[best].sum()))
-                off += abs(announced[-1] - came[-1]) > len(best) / 5
     replays = runs * len(lists)
     low, high = interval(wrong, replays)
     return {
@@ -472,9 +465,7 @@ def labels_left(
         "empty": empty,
         "false lists": wrong,
         "99% interval": _interval({"low": low, "high": high}),
-        "announced": float(np.mean(announced)) if announced else None,
         "came": float(np.mean(came)) if came else None,
-        "far off": f"{100 * off / len(came):.0f}%" if came else None,
     }
 
 

@@ -333,9 +333,8 @@ def left_sentence(content: Mapping[str, Any]) -> str:
         return f"{saved}: no further post can join the list."
     posts = counted(choice["posts"], "best post")
     return (
-        f"{saved}, or label the {posts} without a label: about {choice['relevant']:,} of them "
-        f"{verb(choice['relevant'], 'are')} likely to be relevant, and each of these "
-        "joins the list."
+        f"{saved}, or label the {posts} without a label: each that is relevant joins the "
+        "list."
     )
 
 

@@ -23,7 +23,6 @@ from siamese_news_desk.decide.bounds.descent import (
 )
 from siamese_news_desk.decide.bounds.label_noise import RESERVED, noisy_nulls
 from siamese_news_desk.decide.bounds.tables import Tables, turn_of
-from siamese_news_desk.decide.forecast import chances_at
 from siamese_news_desk.decide.plan.design import (
     RATIO,
     Order,
@@ -262,12 +261,10 @@ class Choice:
     Attributes:
         labels: labels that are saved by stopping now.
         posts: the best posts without a label for which they suffice.
-        relevant: about how many of these are relevant, by the labels so far.
     """
 
     labels: int
     posts: int
-    relevant: int
 
 
 class Certification(SamplingPlan):
@@ -511,10 +508,8 @@ class Certification(SamplingPlan):
             verdicts, used, budget, 1
         ):
             return None
-        best = np.array(self._best_posts(claims, verdicts, budget - used), np.int64)
-        labeled_ranks = np.array(sorted(verdicts.ranks.values()), np.int64)
-        chances = chances_at(best, labeled_ranks, verdicts(labeled_ranks) == 1)
-        return Choice(budget - used, len(best), round(float(chances.sum())))
+        best = self._best_posts(claims, verdicts, budget - used)
+        return Choice(budget - used, len(best))
 
     def _needed(
         self, verdicts: KnownVerdicts, used: int, budget: int, at_least: int
