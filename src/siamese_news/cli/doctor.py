@@ -24,7 +24,9 @@ _WIDTH = 100
 @ending(
     exits="Exit codes: 0 success, even if some rows are bad, 2 a file cannot be read."
 )
-@search_command(Query(), ["text_field", "id_field", "date_field", "encoding"])
+@search_command(
+    Query(), ["text_field", "id_field", "date_field", "date_format", "encoding"]
+)
 def doctor(
     query: Query,
     files: Annotated[

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         "text_field",
         "id_field",
         "date_field",
+        "date_format",
         "encoding",
         "threads",
     ],

@@ -190,6 +190,13 @@ class Query:
         str | None, Option("Field with the id of a post; 'line' numbers the rows.")
     ] = None
     date_field: Annotated[str | None, Option("Field with the date of a post.")] = None
+    date_format: Annotated[
+        str | None,
+        Option(
+            "How dates of numbers are written: dmy, mdy, ymd, or a pattern such as "
+            "'%d/%m/%Y %H:%M' (default: as the whole column tells)."
+        ),
+    ] = None
     encoding: Annotated[
         str | None,
         Option(
@@ -440,7 +447,14 @@ SCORING = ("negatives", "about")
 DATES = ("after", "before", "dated_only")
 OUTPUT = ("format", "out")
 SHARED = ("ids_only", "author", "key")
-READING = ("text_field", "id_field", "date_field", "encoding", "strict")
+READING = (
+    "text_field",
+    "id_field",
+    "date_field",
+    "date_format",
+    "encoding",
+    "strict",
+)
 """The fields of a query that say how files of posts are read, as `open_posts` names them."""
 
 FILTER = Query(one_story=True, about="event")

@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siamese_news.data.readers.values import LOST, iso_date, put
+from siamese_news.data.readers import open_posts
+from siamese_news.data.readers.values import LOST, UNREAD, iso_date, put
+from siamese_news.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,26 @@ from siamese_news.data.readers.values import LOST, iso_date, put
         ("2018-10-10T20:19:2xZ", None),
         ("0001-01-01T00:00:00+14:00", None),
         ("yesterday", None),
+        ("13/11/2026", "2026-11-13T00:00:00Z"),
+        ("11/13/2026 2:03 PM", "2026-11-13T14:03:00Z"),
+        ("12:05 AM, 11/13/2026", "2026-11-13T00:05:00Z"),
+        ("20.11.26 14:05", "2026-11-20T14:05:00Z"),
+        ("17-May-20 02:21 PM", "2020-05-17T14:21:00Z"),
+        ("Dec 3, 2026, 7:08 a.m.", "2026-12-03T07:08:00Z"),
+        ("3. Dezember 2026 um 07:08 Uhr", "2026-12-03T07:08:00Z"),
+        ("jeudi 3 décembre 2026 à 7h08", "2026-12-03T07:08:00Z"),
+        ("3 de diciembre de 2026", "2026-12-03T00:00:00Z"),
+        ("3 декабря 2026 г., 07:08", "2026-12-03T07:08:00Z"),
+        ("2026年12月3日 7時08分", "2026-12-03T07:08:00Z"),
+        ("2026년 12월 3일", "2026-12-03T00:00:00Z"),
+        ("٢٣/١٢/٢٠٢٦", "2026-12-23T00:00:00Z"),
+        ("23/12/2026 às 07:08", "2026-12-23T07:08:00Z"),
+        ("23 Dec 2026 07:08 -0500", "2026-12-23T12:08:00Z"),
+        ("23 Dec 2026 07:08 EST", "2026-12-23T12:08:00Z"),
+        ("23 Dec 2026 07:08 IST", None),  # of India, Israel or Ireland
+        ("31/02/2026", None),
+        ("3 listopad 2026", None),  # October in Croatian, November in Polish
+        ("5 people of 20", None),
         ("", None),
         (True, None),
         (float("nan"), None),
@@ -77,13 +99,60 @@ def test_every_shape_becomes_one(value, expected):
             "1900-01-01",
             "1904-01-01",
         ),
-        *("9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z", 2**63 - 1, -1),
+        *("9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z", "2098-05-05", 2**63 - 1, -1),
     ],
 )
 def test_a_date_that_means_none_is_left_out_and_counted(value):
     metadata = {}
     put(metadata, "created_at", value)
     assert metadata == {LOST: ["created_at"]}
+
+
+@pytest.mark.parametrize("value", ["some day", "10/11/2018", "31/02/2026"])
+def test_a_date_that_is_not_understood_is_counted_apart(value):
+    metadata = {}
+    put(metadata, "created_at", value)
+    assert metadata == {LOST: [UNREAD]}
+
+
+def rows_of(folder, dates, **options):
+    lines = "".join(f'{n},a flood,"{date}"\n' for n, date in enumerate(dates))
+    (folder / "p.csv").write_text(f"id,text,date\n{lines}")
+    stream = open_posts(folder / "p.csv", **options)
+    days = [post.metadata.get("created_at", "")[:10] for post in stream]
+    return days, stream
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_whole_column_decides_which_number_is_the_day(tmp_path, late):
+    """Though the first hundred rows tell nothing."""
+    many = ["05/06/2026 10:00"] * (150 if late else 1)
+    days, _ = rows_of(tmp_path, [*many, "25/06/2026", "6/7/26"])
+    assert days == ["2026-06-05"] * len(many) + ["2026-06-25", "2026-07-06"]
+    days, stream = rows_of(tmp_path, [*many, "06/25/2026"])
+    assert days == ["2026-05-06"] * len(many) + ["2026-06-25"]
+    assert not stream.detected[0].remarks
+
+
+def test_days_that_nothing_tells_are_asked_for(tmp_path):
+    dates = ["05/06/2026", "07/08/2026"]
+    days, stream = rows_of(tmp_path, dates)
+    assert days == ["", ""]
+    assert "2 dates not understood (--date-format" in str(stream.counts)
+    assert "--date-format dmy or mdy" in stream.detected[0].remarks[0]
+    assert rows_of(tmp_path, dates, date_format="mdy")[0] == [
+        "2026-05-06",
+        "2026-07-08",
+    ]
+    assert rows_of(tmp_path, dates, date_format="%d/%m/%Y")[0][0] == "2026-06-05"
+    assert rows_of(tmp_path, ["26-06-05"], date_format="ymd")[0] == ["2026-06-05"]
+    with pytest.raises(InputError, match="--date-format dd.mm: expected dmy"):
+        rows_of(tmp_path, dates, date_format="dd.mm")
+
+
+def test_columns_with_both_orders_decide_nothing(tmp_path):
+    days, _ = rows_of(tmp_path, ["25/06/2026", "06/25/2026", "01/02/2026"])
+    assert days == ["2026-06-25", "2026-06-25", ""]
 
 
 @pytest.mark.parametrize("value", ["", None, "nan", "NaT", "None", float("nan")])

@@ -12,6 +12,7 @@ from siamese_news.data.jsonl import decode_object
 from siamese_news.data.lines import BadRow
 from siamese_news.data.readers import tables
 from siamese_news.data.readers.columns import refuse_rounded
+from siamese_news.data.readers.dates import order_of
 from siamese_news.data.readers.documents import SCRIPT, Document, find_document
 from siamese_news.data.readers.encodings import (
     UTF8,
@@ -37,7 +38,7 @@ from siamese_news.data.readers.fields import (
 from siamese_news.data.readers.formats import Format
 from siamese_news.data.readers.inputs import Input, plain_suffix
 from siamese_news.data.readers.registry import known_format, known_table
-from siamese_news.data.readers.values import put
+from siamese_news.data.readers.values import dated, put
 from siamese_news.data.readers.values import replace as replace_value
 from siamese_news.data.records import Post
 from siamese_news.errors import InputError
@@ -169,11 +170,15 @@ class Detected:
             convert,
             chosen,
             {k: v for k, v in file_fields.items() if k not in self.names},
+            self.choice.date_format or "?",
         )
 
 
 def _with(
-    convert: Convert, wanted: Mapping[str, str], file_fields: Mapping[str, str]
+    convert: Convert,
+    wanted: Mapping[str, str],
+    file_fields: Mapping[str, str],
+    dates: str,
 ) -> Convert:
     """Posts with the user's fields: name in the metadata -> field of a record, or key of `own`."""
 
@@ -188,6 +193,8 @@ def _with(
                     # Not of a page, which has fields of no single post.
                     if post is made:
                         value = value_at(record, name) if value is None else value
+                        if target == "created_at":
+                            value = dated(value, dates)
                         replace_value(metadata, target, value)
                     else:
                         put(metadata, target, value)
@@ -270,8 +277,10 @@ def _parquet(source: Input, look: "_Look") -> Detected:
     except UnknownFields:
         records = first_rows(names, _SHOWN)
     else:
-        links = linking(detected.fields or detected.flat)
-        records = first_rows([name for name in links if name in names], ROWS)
+        fields = detected.fields or detected.flat
+        date = [] if fields is None else [fields.metadata.get("created_at")]
+        links = {*linking(fields), *date}
+        records = first_rows([name for name in names if name in links], ROWS)
     return look.detected("Parquet", "parquet", names, records=records)
 
 
@@ -319,6 +328,17 @@ def _head(stream: io.BufferedReader) -> tuple[bytes, bool]:
                 head += piece
         return bytes(head), ended
     return bytes(head) or b"\n", True
+
+
+def _with_order(
+    fields: Fields | None, choice: Choice, records: Sequence[Record]
+) -> Fields | None:
+    """The fields with the form of the dates: the user's, or what the first of them tell."""
+    name = fields.metadata.get("created_at") if fields is not None else None
+    if fields is None or name is None:
+        return fields
+    dates = choice.date_format or order_of(value_at(r, name) for r in records)
+    return replace(fields, dates=dates)
 
 
 def _is_record(line: bytes) -> bool:
@@ -513,6 +533,8 @@ class _Look:
             texts = fields.texts[: None if fields.joined else 1]
             date = fields.metadata.get("created_at", own_id)
             tables.refuse_repeated(names, (*texts, own_id, date), where)
+        flat = _with_order(flat, choice, records)
+        fields = _with_order(fields, choice, records)
         return Detected(
             self.name,
             what,

@@ -20,6 +20,7 @@ from siamese_news.data.readers.values import (
     DELETED,
     LINKS,
     Deleted,
+    dated,
     id_value,
     is_deleted,
     metadata_of,
@@ -156,6 +157,7 @@ class Fields:
     whole: frozenset[str] = frozenset()  # fields of ids that are `float_made`
     prefixed: frozenset[str] = frozenset()  # fields of ids with the `x` of rtweet
     reddit: bool = False  # "[deleted]" stands for a deleted text
+    dates: str = ""  # how they are written: an order of `dates.ORDERS`, or a pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,7 @@ class Choice:
     date_field: str | None = None
     encoding: str | None = None
     group_field: str | None = None
+    date_format: str | None = None
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -505,7 +508,10 @@ def _metadata_of(
     for target, name in fields.nested.items():
         put(metadata, target, metadata.get(name))
     for target, name in fields.metadata.items():
-        put(metadata, target, record.get(name))
+        value = record.get(name)
+        if fields.dates and target == "created_at":
+            value = dated(value, fields.dates)
+        put(metadata, target, value)
     return metadata
 
 

@@ -18,7 +18,7 @@ from siamese_news.data.readers.fields import LINE, PARTS, Convert, Record
 from siamese_news.data.readers.formats import SHAPE
 from siamese_news.data.readers.inputs import Input
 from siamese_news.data.readers.repair import repaired, suspicious
-from siamese_news.data.readers.values import DELETED, LOST
+from siamese_news.data.readers.values import DELETED, LOST, UNREAD
 from siamese_news.data.records import Post
 from siamese_news.utils.files import readable_name
 from siamese_news.utils.terminal import clean, counted
@@ -72,7 +72,9 @@ class Counts:
         """A summary such as ``1,000 posts read, 3 rows rejected (2 not JSON, 1 duplicate id)``."""
         most = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
         listed = ", ".join(f"{count:,} {reason}" for reason, count in most)
-        lost = " and ".join(f"{n:,} {_LOST[name]}" for name, n in self.lost.items())
+        wrong = {name: n for name, n in self.lost.items() if name != UNREAD}
+        lost = " and ".join(f"{n:,} {_LOST[name]}" for name, n in wrong.items())
+        unread = self.lost.get(UNREAD, 0)
         empty = f" ({self.empty:,} with an empty text)" if self.empty else ""
         parts = [
             (True, f"{counted(self.read, 'post')} read{empty}"),
@@ -96,7 +98,12 @@ class Counts:
                 self.garbled,
                 f"{counted(self.garbled, 'text')} left that may be encoded twice",
             ),
-            (self.lost, f"{lost} left out because they cannot be right"),
+            (wrong, f"{lost} left out because they cannot be right"),
+            (
+                unread,
+                f"{counted(unread, 'date')} not understood (--date-format says how they are "
+                "written)",
+            ),
             (
                 self.unreadable,
                 f"{counted(self.unreadable, 'unreadable file')} left out",

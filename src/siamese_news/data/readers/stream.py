@@ -2,16 +2,18 @@
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from siamese_news.data.readers.dates import check_format, order_of
 from siamese_news.data.readers.detect import Detected, detect
 from siamese_news.data.readers.documents import document_rows
 from siamese_news.data.readers.duplicates import PostIds, SameIdError
 from siamese_news.data.readers.encodings import as_utf8
-from siamese_news.data.readers.fields import Choice
+from siamese_news.data.readers.fields import Choice, value_at
 from siamese_news.data.readers.inputs import (
     LINES,
     PARQUET,
@@ -59,6 +61,8 @@ class PostStream:
         date_field: where the date is, in the same way.
         encoding: of the text files; detected by default.
         group_field: the value to keep of each post as ``group``; see `Choice`.
+        date_format: the order of day, month and year (``dmy``, ``mdy``, ``ymd``) in dates of
+            numbers, or a pattern of ``strptime``; by default the whole column tells.
         strict: the first bad row, or file of a folder, is an error instead of being counted.
         rejected: file for the bad rows: JSON lines ``source, line, reason, detail, row``, complete
             at the end of a pass or unchanged. It is made for the first bad row; one from an earlier
@@ -97,6 +101,7 @@ class PostStream:
         date_field: str | None = None,
         encoding: str | None = None,
         group_field: str | None = None,
+        date_format: str | None = None,
         strict: bool = False,
         rejected: Path | None = None,
         first_rows: int | None = None,
@@ -108,12 +113,16 @@ class PostStream:
                 "no posts came, expected at least one file, folder, glob or -"
             )
         sources = [sources] if isinstance(sources, str | Path) else sources
-        choice = Choice(text_field, id_field, date_field, encoding, group_field)
+        form = None if date_format is None else check_format(date_format)
+        choice = Choice(text_field, id_field, date_field, encoding, group_field, form)
         self._strict = strict
         self._rejected = rejected
         self._first_rows = first_rows
         self._share_of = share
         self._taken = frozenset(taken)
+        self._done = 0
+        self._raw: Any = None
+        self._share = 0
         self.skipped = Skipped()
         self._inputs: list[Input] = []
         self.detected: list[Detected] = []
@@ -121,7 +130,7 @@ class PostStream:
         inputs = find_inputs(sources, SUFFIXES, self.skipped)
         for source in inputs:
             try:
-                detected = detect(source, choice)
+                detected = self._with_order(source, detect(source, choice))
             except InputError as error:
                 # Nothing is left without the last one.
                 if source.named or strict or len(self.unreadable) + 1 == len(inputs):
@@ -136,9 +145,6 @@ class PostStream:
             )
         self.counts = Counts(unreadable=len(self.unreadable))
         self.places: list[int] = []
-        self._done = 0
-        self._raw: Any = None
-        self._share = 0
 
     @property
     def total_bytes(self) -> int | None:
@@ -278,6 +284,31 @@ class PostStream:
             finally:
                 self._raw = None
                 raw.close()
+
+    def _with_order(self, source: Input, detected: Detected) -> Detected:
+        """The format with the order of day and month, by all dates if the first tell none."""
+        fields = detected.fields or detected.flat
+        if fields is None or fields.dates != "?":
+            return detected
+        source.spool()
+        name = fields.metadata["created_at"]
+        records = (record for _, record, _ in self._rows(source, detected, None))
+        order = order_of(
+            value_at(record, name) for record in records if isinstance(record, dict)
+        )
+        self._done = 0
+        order = order.rstrip("?")
+        remark = (
+            f"{source.name}: no day in '{name}' is above 12, so these dates could be of two "
+            "days; --date-format dmy or mdy says which number is the day"
+        )
+        settled = replace(fields, dates=order)
+        return replace(
+            detected,
+            fields=None if detected.fields is None else settled,
+            flat=None if detected.flat is None else settled,
+            remarks=detected.remarks if order else (*detected.remarks, remark),
+        )
 
     def _progress(self, size: int, share: float) -> None:
         self._share = int(share * size)

@@ -3,32 +3,23 @@
 import html
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
-from email.utils import parsedate_to_datetime
 from enum import Enum
 from functools import cache
 from typing import Any
 
 from siamese_news.data.jsonl import kind, missing, plain_value
 from siamese_news.data.lines import BadRow
+from siamese_news.data.readers.dates import ZONES, written_date
 from siamese_news.data.records import Post, check_id, clean_text
 from siamese_news.errors import InputError
 
-_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ ,T]+(\d\d:\d\d(?::\d\d)?))?")
 _MONTHS = {
     name: f"{number:02}"
     for number, name in enumerate(
         "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1
-    )
-}
-# Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
-_ZONES = {
-    zone: int(hours)
-    for zone, _, hours in (
-        pair.partition("=")
-        for pair in "PST=-8 PDT=-7 MST=-7 MDT=-6 CST=-6 CDT=-5 EST=-5 EDT=-4 UTC=0 GMT=0 Z=0 WET=0 "
-        "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 JST=9 KST=9 AEST=10 AEDT=11".split()
     )
 }
 # Which number is a moment from 1979 to 2099, in units of a second since when. No two of the
@@ -61,11 +52,15 @@ _SERIAL = re.compile(r"\d{5}[.,]\d+")
 _NO_DATES = frozenset(
     "1969-12-31 1970-01-01 1899-12-30 1899-12-31 1900-01-01 1904-01-01".split()
 )
-_FIRST_YEAR, _END_YEAR = "1800", "2100"
+# Nobody posts in years to come; a clock may be a little wrong.
+_FIRST_YEAR, _END_YEAR = "1800", f"{max(datetime.now(UTC).year, 2026) + 2}"
 LINKS = frozenset("reply_to thread quotes retweet_of".split())
 """The names of `fields.METADATA` whose values are ids of other posts."""
 LOST = "@lost"
 """The metadata with the names of the dates and links that a record has but that cannot be right."""
+UNREAD = "created_at?"
+"""The name there of a date that was not understood."""
+_ZERO = re.compile(r"[-\d.]+$|(?:0000|[2-9]\d\d\d)\b")
 # What programs write for no value at all.
 _NONE = frozenset("nan none null na n/a <na> nat undefined".split())
 # What R writes for it. The names of places and groups may be this word.
@@ -73,14 +68,14 @@ _NA = "NA"
 _NA_IS_NONE = frozenset("lang author url permalink".split())
 
 
-def iso_date(value: Any) -> str | None:
+def iso_date(value: Any, order: str = "") -> str | None:
     """The moment in UTC, whole seconds; None unless `value` is an unambiguous date.
 
     Reads ISO 8601 (also with ``/``, and with the name of a zone such as ``EDT``), the dates of
     Twitter v1.1 and of e-mail, ``10-Nov-2018 08:19PM``, ``10.11.2018``, ``20181010``,
     ``20181010201924``, seconds (milli, micro, nano) since 1970, and the numbers of Excel, Windows,
-    Chrome and .NET. A date without a zone counts as UTC. ``10/11/2018`` is the tenth or the
-    eleventh, so it is ambiguous. A number before 1979 or after 2099 is none.
+    Chrome and .NET, and what `written_date` reads. A date without a zone counts as UTC. Without an
+    `order`, ``10/11/2018`` is ambiguous. A number before 1979 or after 2099 is none.
     """
     try:
         if type(value) is int and value > 0 and len(str(value)) in (4, 8, 12, 14):
@@ -90,12 +85,23 @@ def iso_date(value: Any) -> str | None:
             if value[10:11] == "T" and value[-1] == "Z" and len(value) in (20, 24):
                 datetime.fromisoformat(value)
                 return value[:19] + "Z"
-            return _utc(_parse(value.strip()))
+            return _utc(_parse(value.strip(), order))
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return _utc(_moment(float(value)))
     except (ValueError, OverflowError, OSError, TypeError, IndexError):
         pass
     return None
+
+
+def dated(value: Any, form: str) -> Any:
+    """A text that is a date in a form (`Fields.dates`) as `iso_date` writes it; else the value."""
+    if not isinstance(value, str) or form == "?":
+        return value
+    if "%" not in form:
+        return iso_date(value, form) or value
+    with suppress(ValueError):
+        return _utc(datetime.strptime(value.strip(), form))
+    return value
 
 
 def iso_seconds(value: int) -> str | None:
@@ -106,7 +112,7 @@ def iso_seconds(value: int) -> str | None:
         return None
 
 
-def _parse(text: str) -> datetime:
+def _parse(text: str, order: str = "") -> datetime:
     if text.isascii() and text.replace(".", "", 1).lstrip("-").isdigit():
         if len(text) == 8:
             return datetime.strptime(text, "%Y%m%d")
@@ -127,17 +133,12 @@ def _parse(text: str) -> datetime:
         if text[4:5] == "/":
             text = text.replace("/", "-", 2)
         start, _, zone = text.rpartition(" ")
-        if zone in _ZONES:
-            hours = timezone(timedelta(hours=_ZONES[zone]))
+        if zone in ZONES:
+            hours = timezone(timedelta(hours=ZONES[zone]))
             return datetime.fromisoformat(start).replace(tzinfo=hours)
-        return datetime.fromisoformat(text)
-    dotted = _DOTTED.fullmatch(text)
-    if dotted:  # day, month, year
-        day, month, year, time = dotted.groups()
-        return datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}T{time or '00:00'}")
-    if text.endswith(("AM", "PM")):  # 10-Nov-2018 08:19PM
-        return datetime.strptime(text, "%d-%b-%Y %I:%M%p")
-    return parsedate_to_datetime(text)
+        if text.isascii():
+            return datetime.fromisoformat(text)
+    return written_date(text, order)
 
 
 def _moment(value: float) -> datetime:
@@ -316,7 +317,8 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
         if date is not None and ("1971" <= date < _END_YEAR or possible_date(date)):
             metadata[name] = date
         elif isinstance(value, str | int | float) and str(value).lower() not in _NONE:
-            _lose(metadata, name)
+            unread = date is None and isinstance(value, str) and not _ZERO.match(value)
+            _lose(metadata, UNREAD if unread else name)
     elif name in LINKS and isinstance(value, str | float):
         _put_link(metadata, name, value)
     elif isinstance(value, str):
@@ -329,7 +331,7 @@ def put(metadata: dict[str, Any], name: str, value: Any) -> None:
 def replace(metadata: dict[str, Any], name: str, value: Any) -> None:
     """Set a name as `put` does, whatever it was and whether it was lost."""
     metadata.pop(name, None)
-    lost = [other for other in metadata.pop(LOST, ()) if other != name]
+    lost = [other for other in metadata.pop(LOST, ()) if other.rstrip("?") != name]
     if lost:
         metadata[LOST] = lost
     put(metadata, name, value)

@@ -68,7 +68,8 @@ class LineReader:
     def __init__(self, name: str, head: bytes, fields: Mapping[str, Any]) -> None:
         self._source = Input(name, None, io.BytesIO(head))
         chosen = {
-            n: fields[n] for n in ("text_field", "id_field", "date_field", "encoding")
+            n: fields.get(n)
+            for n in ("text_field", "id_field", "date_field", "encoding", "date_format")
         }
         self.found: Detected = detect(self._source, Choice(**chosen))
 

@@ -1,0 +1,176 @@
+"""Dates as people and spreadsheets write them: the order of day and month, and months by name."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from functools import cache
+from typing import Any
+
+from siamese_news.errors import InputError
+
+ORDERS = ("dmy", "mdy", "ymd")
+"""Orders of day, month and year that a user can name instead of a pattern of ``strptime``."""
+
+# Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
+ZONES = {
+    zone: int(hours)
+    for zone, _, hours in (
+        pair.partition("=")
+        for pair in "PST=-8 PDT=-7 MST=-7 MDT=-6 CST=-6 CDT=-5 EST=-5 EDT=-4 UTC=0 GMT=0 Z=0 WET=0 "
+        "WEST=1 CET=1 CEST=2 EET=2 EEST=3 MSK=3 JST=9 KST=9 AEST=10 AEDT=11".split()
+    )
+}
+_LONGEST = 60
+_NUMBERS = re.compile(r"(?<!\d)(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})(?!\d)")
+_CLOCK = re.compile(
+    r"(?<!\d)(\d{1,2})[:h](\d\d)(?:[:.](\d\d)(?:\.\d+)?)?(?: ?([ap])\.?m\b\.?)?", re.I
+)
+_OFFSET = re.compile(r"([+-]\d\d):?(\d\d)$")
+_CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
+_WORD = re.compile(r"[^\W\d_]+")
+_EAST_ASIAN = str.maketrans("年월月년日일時시分분", "--" + "--" + "  ::  ")
+_LANGUAGES = (
+    "af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it "
+    "ka kk km kn ko lo lt lv mk ml mn mr ms my nb ne nl pa pl ps pt ro ru si sk sl sq sr sv sw ta "
+    "te th tr uk ur uz vi zu"
+).split()
+
+
+def written_date(text: str, order: str = "") -> datetime:
+    """The moment that a text writes with numbers, or with a month's name in any of 70 languages.
+
+    Of ``10/11/2018``, `order` says which is the day; without it only a number above 12 does. Days
+    come first where points are between the numbers.
+
+    Raises:
+        ValueError: it is no date, or could be two.
+
+    Example:
+        >>> from siamese_news.data.readers.dates import written_date
+        >>> texts = ("13/11/2026", "20 novembre 2026, 14h05", "2026年11月20日")
+        >>> [f"{written_date(text):%d.%m.%y}" for text in texts]
+        ['13.11.26', '20.11.26', '20.11.26']
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(text)
+    if not text.isascii():
+        digits = (unicodedata.decimal(letter, None) for letter in text)
+        pairs = zip(text, digits, strict=True)
+        text = "".join(c if digit is None else str(digit) for c, digit in pairs)
+        text = re.sub(r"- +", "-", text.translate(_EAST_ASIAN)).strip()
+    zone = None
+    if offset := _OFFSET.search(text):
+        hours, minutes = int(offset[1]), int(offset[2])
+        zone = timezone(
+            timedelta(hours=hours, minutes=minutes if hours >= 0 else -minutes)
+        )
+        text = text[: offset.start()]
+    clock = _CLOCK.search(text)
+    hour, minute, second = (
+        (int(clock[n] or 0) for n in (1, 2, 3)) if clock else (0, 0, 0)
+    )
+    if clock and clock[4]:
+        if not 1 <= hour <= 12:
+            raise ValueError(text)
+        hour = hour % 12 + 12 * (clock[4] in "pP")
+    day = text.replace(clock[0], " ") if clock else text
+    for name in _CAPITALS.findall(day):
+        if name not in ZONES and not _months().get(name.lower()):
+            raise ValueError(name)
+        zone = timezone(timedelta(hours=ZONES[name])) if name in ZONES else zone
+    return datetime(*_day(day, order), hour, minute, second, tzinfo=zone)
+
+
+def _day(text: str, order: str) -> tuple[int, int, int]:
+    """Year, month and day."""
+    if match := _NUMBERS.search(text):
+        first, sign, second, third = match.groups()
+        if len(first) == 4:
+            return int(first), int(second), int(third)
+        if order == "ymd":
+            return _year(first), int(second), int(third)
+        one, two = int(first), int(second)
+        if not order and sign != ".":
+            if (len(third) == 2 and sign == "-") or (
+                one <= 12 and two <= 12 and one != two
+            ):
+                raise ValueError(text)
+        month_first = order == "mdy" or (not order and sign != "." and two > 12)
+        day, month = (two, one) if month_first else (one, two)
+        return _year(third), month, day
+    words = [word.lower() for word in _WORD.findall(text)]
+    months = {month for word in words if (month := _months().get(word))}
+    numbers = re.findall(r"\d+", text)
+    if len(months) != 1 or len(numbers) != 2 or len(words) > 5:
+        raise ValueError(text)
+    if len(numbers[0]) == 4:
+        numbers.reverse()
+    return _year(numbers[1]), months.pop(), int(numbers[0])
+
+
+def _year(text: str) -> int:
+    """Of two digits, a year of this century."""
+    if len(text) == 3 or len(text) < 2:
+        raise ValueError(text)
+    return int(text) + 2000 * (len(text) == 2)
+
+
+@cache
+def _months() -> dict[str, int]:
+    """The number of a month by its name; 0 where it is another month in another language."""
+    from babel import Locale
+
+    numbers: dict[str, int] = {}
+    for language in _LANGUAGES:
+        for forms in Locale(language).months.values():
+            for names in (forms["wide"], forms["abbreviated"]):
+                for number, name in names.items():
+                    # "de novembre" and "нояб." are a word with others around it.
+                    word = max(_WORD.findall(name.lower()) or [""], key=len)
+                    if len(word) > 2 or (word and not word.isascii()):
+                        same = numbers.setdefault(word, number) == number
+                        numbers[word] = number if same else 0
+    for number, name in Locale("en").months["format"]["abbreviated"].items():
+        numbers[name.lower()] = number
+    return numbers
+
+
+def order_of(values: Iterable[Any]) -> str:
+    """``dmy`` or ``mdy`` by the numbers above 12 in a column; ``?`` if none tells, "" if none must."""
+    firsts, seconds = 0, 0
+    asked = False
+    for value in values:
+        match = _NUMBERS.search(value) if isinstance(value, str) else None
+        if (
+            match is None
+            or match[2] == "."
+            or len(match[1]) > 2
+            or len(match[4]) not in (2, 4)
+        ):
+            continue
+        asked = True
+        firsts += int(match[1]) > 12
+        seconds += int(match[3]) > 12
+    if not asked or (firsts and seconds):
+        return ""
+    return "dmy" if firsts else "mdy" if seconds else "?"
+
+
+def check_format(date_format: str) -> str:
+    """A pattern of ``strptime``, or one of `ORDERS`.
+
+    Raises:
+        InputError: it is neither.
+    """
+    with suppress(ValueError, re.error):
+        if date_format in ORDERS:
+            return date_format
+        if "%" in date_format:
+            datetime.strptime(datetime(2026, 11, 20).strftime(date_format), date_format)
+            return date_format
+    raise InputError(
+        f"--date-format {date_format}: expected {', '.join(ORDERS)} (the order of day, month and "
+        "year), or a pattern such as '%d/%m/%Y %H:%M'"
+    )
