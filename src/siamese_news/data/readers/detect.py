@@ -334,9 +334,9 @@ def _with_order(
     fields: Fields | None, choice: Choice, records: Sequence[Record]
 ) -> Fields | None:
     """The fields with the form of the dates: the user's, or what the first of them tell."""
-    name = fields.metadata.get("created_at") if fields is not None else None
-    if fields is None or name is None:
+    if fields is None or "created_at" not in fields.metadata:
         return fields
+    name = fields.metadata["created_at"]
     dates = choice.date_format or order_of(value_at(r, name) for r in records)
     return replace(fields, dates=dates)
 

@@ -291,7 +291,7 @@ def _bluesky_text(record: Record, name: str) -> str:
     return "\n".join(dict.fromkeys(filter(None, (text, *more))))
 
 
-_EARLIEST = "2006-03"  # of the first tweet: posts that people bring from elsewhere are older than Bluesky
+_EARLIEST = "2006-03"  # the first tweet: people bring posts from elsewhere to Bluesky
 
 
 @lru_cache(64)

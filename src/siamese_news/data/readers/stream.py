@@ -292,23 +292,20 @@ class PostStream:
             return detected
         source.spool()
         name = fields.metadata["created_at"]
-        records = (record for _, record, _ in self._rows(source, detected, None))
-        order = order_of(
-            value_at(record, name) for record in records if isinstance(record, dict)
-        )
+        rows = self._rows(source, detected, None)
+        order = order_of(value_at(row, name) for _, row, _ in rows if type(row) is dict)
         self._done = 0
-        order = order.rstrip("?")
         remark = (
             f"{source.name}: no day in '{name}' is above 12, so these dates could be of two "
             "days; --date-format dmy or mdy says which number is the day"
         )
-        settled = replace(fields, dates=order)
-        return replace(
-            detected,
-            fields=None if detected.fields is None else settled,
-            flat=None if detected.flat is None else settled,
-            remarks=detected.remarks if order else (*detected.remarks, remark),
-        )
+        changed: dict[str, Any] = {
+            "remarks": (*detected.remarks, *[remark] * (order == "?")),
+            "flat" if detected.fields is None else "fields": replace(
+                fields, dates=order.rstrip("?")
+            ),
+        }
+        return replace(detected, **changed)
 
     def _progress(self, size: int, share: float) -> None:
         self._share = int(share * size)
