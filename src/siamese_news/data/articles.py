@@ -1,5 +1,6 @@
 """Seed articles from text files, web pages, office files, JSON, tables and standard input."""
 
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -8,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from siamese_news.data.jsonl import decode_value, missing, read_jsonl
-from siamese_news.data.lines import LINE_CAP, BadRow, read_lines, refused_at
+from siamese_news.data.lines import LINE_CAP, BadRow, decode_whole, refused_at
 from siamese_news.data.office import SAVE, read_docx, read_pdf
+from siamese_news.data.readers.detect import refuse_foreign
+from siamese_news.data.readers.encodings import as_utf8, detect_encoding
 from siamese_news.data.readers.fields import (
     BODIES,
     METADATA,
@@ -234,9 +237,11 @@ def _records(source: Input) -> Records:
     elif suffix in PARQUET:
         yield from _parquet(source)
     else:
+        with open_binary(path) as stream:
+            refuse_foreign(name, stream.read(2**10))
         raise InputError(
             f"{name}: ends in '{suffix}', expected {', '.join(SUFFIXES)} "
-            "(or these with .gz or .zst); rename or convert the file"
+            "(or these with .gz or .zst); convert the file"
         )
 
 
@@ -292,10 +297,12 @@ def _own_id(name: str) -> str:
 def _text_file(path: Path, name: str) -> dict[str, Any] | EmptyArticle:
     if not path.stat().st_size:
         return EmptyArticle(f"{name}: the file is empty, expected an article")
-    _whole(path, name)  # refuses a file that cannot be an article
-    text = "\n".join(
-        clean_text(line) for _, line in read_lines(path, name=name)
-    ).strip()
+    data = _whole(path, name)
+    stream = io.BufferedReader(io.BytesIO(data))
+    with refused_at(name):
+        text = decode_whole(as_utf8(stream, detect_encoding(data)).read())
+    lines = text.removeprefix("\ufeff").splitlines()
+    text = "\n".join(map(clean_text, lines)).strip()
     if not text:
         return EmptyArticle(f"{name}: the article is empty, expected its text")
     first, _, rest = text.partition("\n")

@@ -37,6 +37,22 @@ _PAYWALL = re.compile(
     r"|riservato agli abbonati|abbonati per|exclusivo para assinantes|assine para",
     re.IGNORECASE,
 )
+# And of pages that came instead of an article.
+_NO_ARTICLE = re.compile(
+    r"(?:page|article) (?:was )?not found|\b404\b|access (?:is )?denied|are you (?:a robot|human)"
+    r"|captcha|verify (?:that )?you are (?:a )?human|enable javascript|unusual traffic"
+    r"|(?:accept|use[sd]?|value) .{0,30}\b(?:cookies|privacy)\b|your (?:privacy|consent) choices"
+    r"|seite nicht gefunden|page introuvable|página no encontrada|wir verwenden cookies"
+    r"|nous utilisons des cookies|utilizamos cookies",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\A\s*\S+://\S+\s*\Z")
+_SAVE = "Save the page again once it shows the article,"
+_STUBS = (
+    (_PAYWALL, "looks like the preview of a paywalled article", "Use its full text"),
+    (_NO_ARTICLE, "looks like a notice of a website", _SAVE),
+    (_ADDRESS, "is only an address, and nothing is fetched", _SAVE),
+)
 _STUB = 150
 
 # Groups of seeds whose mean score with each other, by their first `_HEAD` words, is below `_FOREIGN`
@@ -50,14 +66,14 @@ _MOST = 200
 
 
 def stub_remarks(articles: Sequence[Article]) -> list[str]:
-    """Remarks on articles that consist of a beginning and an offer to subscribe."""
+    """Remarks on articles that are an offer to subscribe, a notice of a website, or an address."""
     return [
-        f"Article '{article.id}' looks like the preview of a paywalled article "
-        f"({paywall[0]!r}, {counted(*length)}): the ranking is based on these. Use its full "
-        "text or another article about the story."
+        f"Article '{article.id}' {what} ({sign[0]!r}, {counted(*length)}): the ranking is based on "
+        f"these. {remedy} or another article about the story."
         for article in articles
         if (length := length_of(article.full_text))[0] < _STUB
-        and (paywall := _PAYWALL.search(article.full_text)) is not None
+        for pattern, what, remedy in _STUBS
+        if (sign := pattern.search(article.full_text)) is not None
     ]
 
 

@@ -11,7 +11,7 @@ from siamese_news.search.output import row_of
 from siamese_news.search.rank import Ranking
 from siamese_news.search.records import RankedPost
 from siamese_news.search.scan import blocks
-from siamese_news.text.languages import languages_of
+from siamese_news.text.languages import language_of
 
 _TOLD_TOGETHER = 4096  # rows whose languages are told at once
 
@@ -81,6 +81,6 @@ def finished_rows(
 def _tell_languages(rows: Iterable[ResultRow]) -> None:
     """Set the language of each row without a language."""
     untold = [row for row in rows if not row["lang"]]
-    languages = languages_of([row["text"] for row in untold])
+    languages = [language_of(row["text"]) for row in untold]
     for row, language in zip(untold, languages, strict=True):
         row["lang"] = language

@@ -13,6 +13,9 @@ from siamese_news.scoring.rivals import after_rivals
 from siamese_news.search.remarks import stub_remarks
 from siamese_news.utils.choices import Aggregate
 
+MOST = 20_000
+"""Seeds of one search: a block of posts has a score for each of them in memory."""
+
 MILLION = 1_000_000
 """Scores are compared as whole millionths, the digits that are written."""
 
@@ -41,6 +44,11 @@ class Seeds:
     def __post_init__(self) -> None:
         if not self.articles:
             raise InputError("no seed article; expected at least one")
+        if len(self.articles) > MOST:
+            raise InputError(
+                f"{len(self.articles):,} seed articles came, expected {MOST:,} at most; are articles "
+                "and posts exchanged? If not, search for parts of the articles, one after the other"
+            )
         wanted = {article.full_text for article in self.articles}
         for article in self.negatives:
             if article.full_text in wanted:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 from anyascii import anyascii
@@ -17,9 +17,6 @@ from anyascii import anyascii
 from siamese_news.text.tokens import Tokenizer
 from siamese_news.utils.cache import load_arrays, private_folder, save_arrays
 from siamese_news.utils.unicode import normalized
-
-if TYPE_CHECKING:
-    from siamese_news.text.language_automaton import Automaton
 
 BACKGROUND = "en"
 """The language of the background text behind the IDF of the model that ships."""
@@ -47,8 +44,6 @@ _LANGUAGES = (
 _SURE = 0.5
 _SURE_OF_A_SEED = 0.9  # in Latin letters; others are hardly English
 _LEAST_LETTERS = 12
-_TOGETHER = 64  # texts from which they are faster side by side
-_ROUNDING = 1e-3
 _CONFIRMING = 0.2  # share of function words in a post that confirm its language
 # Of the detector.
 _ARRAYS = (
@@ -63,52 +58,18 @@ _ARRAYS = (
 
 def language_of(text: str) -> str | None:
     """The ISO 639 code of a text's language; None if it is too short or could be several."""
-    words = _words_to_tell(text)
-    return None if words is None else _detected(words, _SURE)
-
-
-def languages_of(texts: Sequence[str]) -> list[str | None]:
-    """`language_of` of many texts, which takes a fifth of the time."""
-    words = {
-        row: words
-        for row, text in enumerate(texts)
-        if (words := _words_to_tell(text)) is not None
-    }
-    languages: list[str | None] = [None] * len(texts)
-    if len(words) < _TOGETHER:
-        for row, text in words.items():
-            languages[row] = _detected(text, _SURE)
-        return languages
-    plain_texts = list(map(_plain, words.values()))
-    detected = _automaton().classify(plain_texts)
-    for (row, text), (code, confidence) in zip(words.items(), detected, strict=True):
-        # Sums in another order differ in their last digits.
-        near = abs(confidence - _SURE) < _ROUNDING
-        languages[row] = _detected(text, _SURE) if near else _sure(code, confidence)
-    return languages
-
-
-def _words_to_tell(text: str) -> str | None:
-    """What the detector reads of a post; None if that is too short."""
     words = " ".join(_NOISE.sub(" ", text).split())
     letters = sum(map(len, _WORD.findall(words)))
     # A character of Chinese or Korean says as much as a short word.
     if letters < _LEAST_LETTERS and (not letters or words.isascii()):
         return None
-    return words
+    return _detected(words, _SURE)
 
 
 def _detected(text: str, least: float) -> str | None:
-    code, confidence = _detector().classify(_plain(text))
-    return _sure(code, confidence, least)
-
-
-def _plain(text: str) -> str:
     # The detector normalizes as well, but in quadratic time.
-    return normalized("NFC", " ".join(text.split()))
-
-
-def _sure(code: str, confidence: float, least: float = _SURE) -> str | None:
+    plain = normalized("NFC", " ".join(text.split()))
+    code, confidence = _detector().classify(plain)
     return None if confidence < least or code in ("zxx", "und") else str(code)
 
 
@@ -209,13 +170,6 @@ def _detector() -> Any:
     ptc, pc, classes, output = (arrays[name] for name in _ARRAYS[:4])
     states = classes.tolist(), moves, output.tolist()
     return LanguageIdentifier(ptc, pc, *states, norm_probs=True, tk_row=rows)
-
-
-@cache
-def _automaton() -> "Automaton":
-    from siamese_news.text.language_automaton import Automaton
-
-    return Automaton(_detector())
 
 
 # Greek, Cyrillic, Armenian, Georgian, the scripts of India. Scripts that leave vowels out (Arabic,

@@ -122,10 +122,13 @@ def atomic_write(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
                 shutil.copyfileobj(source, sink, _BUFFER)
             os.unlink(name)
             return
-        # mkstemp makes 0600; set the permissions of a plain open().
+        # mkstemp makes 0600; set those of the file that is replaced, or of a plain open().
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        os.chmod(
+            name,
+            stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~umask,
+        )
         os.replace(name, target)
     except BaseException:
         with suppress(FileNotFoundError):

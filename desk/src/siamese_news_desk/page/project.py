@@ -126,7 +126,8 @@ class Project:
                     f"{self.folder}: contains other files but no project.json; expected a new "
                     "folder or an existing project: name another --project"
                 )
-            self.folder.mkdir(parents=True, exist_ok=True)
+            # Posts and labels are nobody else's.
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
             new = {
                 "format": FORMAT,
                 "version": __version__,

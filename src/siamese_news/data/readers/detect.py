@@ -63,14 +63,29 @@ _MESSAGES = {  # by their beginning
     "it again as machine-readable JSON",
 }
 _FOREIGN = {
+    rb"(?s)PK\x03\x04.{26}mimetypeapplication/vnd\.oasis\.opendocument\.spreadsheet": "an OpenDocument "
+    "sheet (.ods): save it as .xlsx, or as CSV UTF-8, in LibreOffice",
+    rb"(?s)PK\x03\x04.{26}mimetypeapplication/vnd\.oasis\.opendocument": "an OpenDocument text (.odt): "
+    "save it as .docx in LibreOffice, and name it with --articles",
+    rb"(?s)PK\x03\x04.{26}mimetypeapplication/epub": "an e-book (.epub): convert it to .txt or .docx "
+    "with Calibre, and name it with --articles",
     rb"PK\x03\x04": "a zip archive: unpack it",
+    rb"ARROW1|FEA1": "a Feather file: in pandas, read_feather(path).to_parquet(new_path)",
+    rb"<stata_dta>|[\x6c-\x77][\x01\x02]\x01\x00": "a data set of Stata (.dta): in pandas, "
+    "read_stata(path).to_csv(new_path)",
+    rb"\$FL[23]": "a data set of SPSS (.sav): save it as CSV UTF-8, in SPSS or in PSPP",
+    rb"\x80[\x02-\x05]": "a pickle, which may run code when it is opened: whoever made it can write "
+    "CSV, JSON lines or Parquet instead",
+    rb"(?i)from: <saved by|mime-version:|content-type: multipart/related": "a web archive (.mhtml): "
+    "open it in a browser, save the page as HTML only, and name it with --articles",
     rb"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or as CSV UTF-8",
     rb"BZh": "packed with bzip2: unpack it first, or pack it with gzip or zstd",
     rb"\xfd7zXZ": "packed with xz: unpack it first, or pack it with gzip or zstd",
     rb"7z\xbc\xaf": "a 7z archive: unpack it first",
     rb"SQLite": "an SQLite database: export the table of posts as CSV",
     rb"%PDF": "a PDF",
-    rb"\{\\rtf": "a rich text file (RTF): save it as .txt or .docx for --articles",
+    rb"\{\\rtf": "a rich text file (.rtf): save it as .docx or .txt, as every word processor does, and "
+    "name it with --articles",
     rb"(?s:.{257}ustar)": "a tar archive: unpack it",
     rb"(?:<\?xml[^>]*>\s*)?<(?:rss|feed|rdf:RDF)\b": "an RSS or Atom feed: save the pages of "
     "its articles; for posts, put its items into a table",
@@ -227,7 +242,7 @@ def detect(source: Input, choice: Choice) -> Detected:
                 return _sheet(source, look)
         head, ended = _head(unpack(raw))
         # Before its bytes are taken for a text in UTF-16.
-        _refuse_foreign(source.name, head)
+        refuse_foreign(source.name, head)
         if encoding is None:
             encoding = detect_encoding(head)
         if encoding != UTF8:
@@ -299,7 +314,7 @@ class MessagesError(InputError):
     """A file of messages in a form that is not read."""
 
 
-def _refuse_foreign(name: str, head: bytes) -> None:
+def refuse_foreign(name: str, head: bytes) -> None:
     """Refuse a file of another kind; the message names the kind and the remedy."""
     begin = head.removeprefix(_BOM).lstrip()
     for shapes, refusal in ((_MESSAGES, MessagesError), (_FOREIGN, InputError)):

@@ -1,7 +1,6 @@
 """Finds the fields of the text, id and date of records from any source, and makes posts of them."""
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -47,7 +46,8 @@ BODIES = tuple(
     """
     beitragstext inhalt nachricht beitrag kommentar texto contenido mensaje publicacion
     comentario texte contenu commentaire conteudo mensagem publicacao postagem texto_del_tweet
-    texte_du_tweet texto_do_tweet tweettext
+    texte_du_tweet texto_do_tweet tweettext текст сообщение комментарий 本文 テキスト 投稿内容 コメント
+    微博正文 正文 内容
     """.split()
 )
 # full_text before text: where a dump has both, `text` is cut off.
@@ -65,10 +65,20 @@ IDS = tuple(
     beitrag_id nachrichten_id kommentar_id identificador id_tweet id_post id_publicacion
     id_de_publicacion id_de_la_publicacion id_mensaje id_comentario id_del_tweet identifiant
     id_publication id_de_publication id_de_la_publication id_message id_commentaire id_du_tweet
-    id_publicacao id_da_publicacao id_postagem id_mensagem id_do_tweet
+    id_publicacao id_da_publicacao id_postagem id_mensagem id_do_tweet ид id_поста id_сообщения
+    投稿id ツイートid 微博id
     """.split()
 )
-TITLES = ("title", "headline", "titel", "titulo", "titre")
+TITLES = (
+    "title",
+    "headline",
+    "titel",
+    "titulo",
+    "titre",
+    "заголовок",
+    "タイトル",
+    "标题",
+)
 # Links between posts: `reply_to` the post that one answers, `thread` the post that began the whole
 # conversation, `quotes` and `retweet_of` the post that one shows, all as the ids of those posts;
 # `channel` the place of the post (a subreddit, a chat).
@@ -83,12 +93,14 @@ METADATA: Mapping[str, Sequence[str]] = {
             fecha_de_creacion creado_el publicado_el date_de_publication date_publication
             date_de_creation cree_le publie_le data_de_publicacao data_da_publicacao
             data_publicacao data_de_criacao criado_em publicado_em data_hora data
+            дата дата_публикации время 日付 日時 投稿日時 投稿日 发布时间 发布日期
         """,
         "lang": "lang language sprache idioma langue",
         "author": """
             author author_username username user_name screen_name user_screen_name user handle
             page_name author_name from_user autor autorin verfasser nutzername benutzername
             usuario nombre_de_usuario auteur utilisateur nom_d_utilisateur nome_de_usuario
+            автор пользователь ユーザー名 投稿者 用户昵称
         """,
         "url": "url link expanded_url enlace lien",
         "permalink": "permalink post_url tweet_url status_url",
@@ -184,14 +196,16 @@ class Choice:
 
 @lru_cache(4096)
 def normal(name: str) -> str:
-    """A field's name in lower case, without accents or signs: ``Tweet ID`` is ``tweet_id``."""
+    """A field's name in lower case, without signs, and without accents on Latin letters.
+
+    ``Tweet ID`` is ``tweet_id``.
+    """
     lowered = name.strip().lower()
     if not lowered.isascii():
         split = normalized("NFKD", lowered)
-        lowered = "".join(
-            letter for letter in split if not unicodedata.combining(letter)
-        )
-    lowered = re.sub(r"[^a-z0-9]+", "_", lowered).strip("_")
+        # The marks of other scripts make other letters: й is not и.
+        lowered = normalized("NFKC", re.sub("(?<=[a-z])[\u0300-\u036f]+", "", split))
+    lowered = re.sub(r"[\W_]+", "_", lowered).strip("_")
     return f"_{lowered}" if name.startswith("_") else lowered
 
 

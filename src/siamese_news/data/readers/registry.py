@@ -141,6 +141,19 @@ _TOOLS = (
         local_ids=True,
     ),
     _table(
+        "DiscordChatExporter CSV",
+        "columns `AuthorID`, `Author`, `Date`, `Content`, `Attachments`; rows are numbered",
+        "authorid author date content attachments",
+        "text=content id=line created_at=date author=author",
+        local_ids=True,
+    ),
+    _table(
+        "weiboSpider",
+        "columns `微博id`, `微博正文`, `发布时间`",
+        "微博id 微博正文",
+        "text=微博正文 id=微博id created_at=发布时间 author=用户昵称 retweet_of=源微博id",
+    ),
+    _table(
         "Elasticsearch",
         "`_index`, `_id`, `_source.text`: a line for each hit, or `hits.hits`",
         "_index _id _source.text",
