@@ -83,7 +83,7 @@ def test_the_chosen_fields_are_used(tmp_path):
 
 def test_other_texts_and_unreadable_dates_are_named(tmp_path):
     path = tmp_path / "posts.csv"
-    path.write_text("id,Time,message,comment\n1,31/12/2024 10:00,the post,a comment\n")
+    path.write_text("id,Time,message,comment\n1,10/12/2024 10:00,the post,a comment\n")
     done = doctor(path)
     assert "text from 'message', id from 'id'" in done.output
     assert (

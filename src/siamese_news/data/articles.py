@@ -78,10 +78,10 @@ _PAGES = {
     ".docx": read_docx,
     ".pdf": read_pdf,
 }
+# The endings of files that cannot hold posts.
 ONLY_ARTICLES = (*_TEXT, *_PAGES)
-"""The endings of files that cannot hold posts."""
+# The endings of articles' files in a folder.
 SUFFIXES = (*ONLY_ARTICLES, *LINES, ".json", *TABLES, *PARQUET)
-"""The endings of articles' files in a folder."""
 
 # Best first; `source` is where trafilatura has the address.
 _IDS = ("_id", "id", "url", "link", "source")

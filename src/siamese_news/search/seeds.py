@@ -13,11 +13,11 @@ from siamese_news.scoring.rivals import after_rivals
 from siamese_news.search.remarks import stub_remarks
 from siamese_news.utils.choices import Aggregate
 
+# Seeds of one search: a block of posts has a score for each of them in memory.
 MOST = 20_000
-"""Seeds of one search: a block of posts has a score for each of them in memory."""
 
+# Scores are compared as whole millionths, the digits that are written.
 MILLION = 1_000_000
-"""Scores are compared as whole millionths, the digits that are written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from siamese_news.errors import InputError
 
+# Orders of day, month and year that a user can name instead of a pattern of ``strptime``.
 ORDERS = ("dmy", "mdy", "ymd")
-"""Orders of day, month and year that a user can name instead of a pattern of ``strptime``."""
 
 # Abbreviations that mean one zone (IST and BST do not); America's as RFC 822 has them.
 ZONES = {

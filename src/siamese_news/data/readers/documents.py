@@ -16,8 +16,8 @@ from siamese_news.data.readers.formats import CONTEXT, Format
 from siamese_news.data.readers.registry import FORMATS, known_format
 from siamese_news.errors import InputError
 
+# The assignment before the JSON in a file of Twitter's archive.
 SCRIPT = re.compile(rb"\A\s*window\.[\w.]+\s*=\s*(?=[\[{])")
-"""The assignment before the JSON in a file of Twitter's archive."""
 
 _CHUNK = 2**14
 _DEPTH = 500  # nesting; the longest path of any known format has 8 levels

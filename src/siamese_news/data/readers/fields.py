@@ -37,8 +37,8 @@ Record = dict[str, Any]
 Converted = (
     Post | Deleted | None | list[Post | BadRow] | list[Post | BadRow | Deleted | None]
 )
+# A record's post; `DELETED` if its text is; None for other records (likes); a list for a page.
 Convert = Callable[[Record], Converted]
-"""A record's post; `DELETED` if its text is; None for other records (likes); a list for a page."""
 
 # Best first, written as `normal` returns them; English names, then those of German, Spanish, French
 # and Portuguese tables.
@@ -129,10 +129,10 @@ METADATA: Mapping[str, Sequence[str]] = {
         """,
     }.items()
 }
+# The id field that numbers the rows of data that has no ids.
 LINE = "line"
-"""The id field that numbers the rows of data that has no ids."""
+# The metadata with the names and lengths of the fields that a text is joined from.
 PARTS = "@fields"
-"""The metadata with the names and lengths of the fields that a text is joined from."""
 
 _HTML = re.compile(r"</(?:p|a|div|span)>|<br ?/?>", re.IGNORECASE)
 _SAMPLES = 3  # values of a field that a message shows

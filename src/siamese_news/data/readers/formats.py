@@ -25,8 +25,8 @@ from siamese_news.data.records import Post
 
 # The errors of a converter whose record does not have the shape of its format.
 SHAPE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+# The field with the plain values of the enclosing object, for formats that need them.
 CONTEXT = "@of"
-"""The field with the plain values of the enclosing object, for formats that need them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +179,8 @@ class Format:
         return [item for page in lists for item in page] if lists else None
 
 
+# The field with the id that a format gave a post.
 _ID = "@id"
-"""The field with the id that a format gave a post."""
 
 
 def _try(convert: Convert, record: Record) -> Converted:

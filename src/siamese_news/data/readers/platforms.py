@@ -550,8 +550,8 @@ def _from_telegram(message: Record) -> Converted:
     )
 
 
+# The address of a video, without its id.
 WATCH = "https://www.youtube.com/watch?v="
-"""The address of a video, without its id."""
 _YOUTUBE = [
     f"youtube#{kind}" for kind in ("commentThread", "comment", "video", "searchResult")
 ]

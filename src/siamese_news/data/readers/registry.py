@@ -185,13 +185,13 @@ def _installed() -> Iterator[Format]:
             yield format
 
 
+# If a record has the shape of several, the first counts; those of other packages come first.
 FORMATS: tuple[Format, ...] = (
     *_installed(),
     *platforms.FORMATS,
     *scrapers.FORMATS,
     *_TOOLS,
 )
-"""If a record has the shape of several, the first counts; those of other packages come first."""
 
 _SHARE = 10  # one of this many records must have the shape
 

@@ -23,8 +23,8 @@ from siamese_news.data.records import Post
 from siamese_news.utils.files import readable_name
 from siamese_news.utils.terminal import clean, counted
 
+# Line, record or its error, and the row as in the file.
 Rows = Iterator[tuple[int, Record | BadRow, Any]]
-"""Line, record or its error, and the row as in the file."""
 
 # Posts whose ids are looked up together; few enough to stay in the processor's cache.
 _BLOCK = 256

@@ -131,6 +131,7 @@ def _from_instagram_graph(item: Record) -> Post:
     return post_of(code, text, item, paths, permalink=_INSTAGRAM + code)
 
 
+# The shapes of items, and what makes posts of them.
 _ITEMS: tuple[tuple[Callable[[Record], bool], Callable[[Record], Converted]], ...] = (
     (_is_tweet, lambda item: from_v1(_tweet(item))),
     (has("desc", "createTime", "author"), _from_tiktok),
@@ -138,7 +139,6 @@ _ITEMS: tuple[tuple[Callable[[Record], bool], Callable[[Record], Converted]], ..
     (has("code", "caption", "taken_at"), _from_instagram),
     (has("shortcode", "edge_media_to_caption"), _from_instagram_graph),
 )
-"""The shapes of items, and what makes posts of them."""
 
 
 def _from_comment_downloader(record: Record) -> Converted:

@@ -37,8 +37,8 @@ from siamese_news.errors import InputError
 from siamese_news.utils.files import atomic_write, unpack
 from siamese_news.utils.terminal import clean, counted
 
+# The endings of files of posts in a folder.
 SUFFIXES = (*LINES, ".json", ".geojson", *TABLES, *PARQUET, ".xlsx", ".js")
-"""The endings of files of posts in a folder."""
 
 
 class PostStream:

@@ -14,11 +14,11 @@ from siamese_news.data.readers.fields import IDS, METADATA, TEXTS, Record, norma
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
 
+# Longest field in characters: one quotation mark too many must not swallow a whole file.
 FIELD_CAP = 2**20
-"""Longest field in characters: one quotation mark too many must not swallow a whole file."""
 
+# The endings of tables.
 TABLES = (".csv", ".tsv", ".tab")
-"""The endings of tables."""
 
 _TABS = (".tsv", ".tab")
 _PREAMBLE = 20  # lines about an export that may precede the header

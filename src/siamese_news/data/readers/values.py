@@ -54,12 +54,12 @@ _NO_DATES = frozenset(
 )
 # Nobody posts in years to come; a clock may be a little wrong.
 _FIRST_YEAR, _END_YEAR = "1800", f"{max(datetime.now(UTC).year, 2026) + 2}"
+# The names of `fields.METADATA` whose values are ids of other posts.
 LINKS = frozenset("reply_to thread quotes retweet_of".split())
-"""The names of `fields.METADATA` whose values are ids of other posts."""
+# The metadata with the names of the dates and links that a record has but that cannot be right.
 LOST = "@lost"
-"""The metadata with the names of the dates and links that a record has but that cannot be right."""
+# The name there of a date that was not understood.
 UNREAD = "created_at?"
-"""The name there of a date that was not understood."""
 _ZERO = re.compile(r"[-\d.]+$|(?:0000|[2-9]\d\d\d)\b")
 # What programs write for no value at all.
 _NONE = frozenset("nan none null na n/a <na> nat undefined".split())
