@@ -10,8 +10,8 @@ from torch.utils.data import Dataset
 
 from siamese_news.text import PAD
 
+# (article index, post indices).
 Group = tuple[int, tuple[int, ...]]
-"""(article index, post indices)."""
 Batch = list[Group]
 
 
@@ -58,8 +58,8 @@ def conflicts_of(posts: Sequence[Collection[int]]) -> list[set[int]]:
     return conflicts
 
 
+# (article index, its token ids, the article index and the token ids of each post).
 Item = tuple[int, np.ndarray, list[tuple[int, np.ndarray]]]
-"""(article index, its token ids, the article index and the token ids of each post)."""
 
 
 class GroupDataset(Dataset[Item]):

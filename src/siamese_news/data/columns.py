@@ -52,8 +52,8 @@ _KIND_OF: dict[Any, Kind] = {
     list[str] | None: "terms",
 }
 
+# The kind of value of each column of any file of results.
 KINDS = {name: _KIND_OF[kind] for name, kind in ResultRow.__annotations__.items()}
-"""The kind of value of each column of any file of results."""
 
 
 class ScoreHistogram(TypedDict):
@@ -84,13 +84,13 @@ class ResultMeta(TypedDict, total=False):
     sha256: str
 
 
+# The columns of `rank` and `filter`, a row for each post of a list.
 RANKED = tuple(
     "article rank score relevance post text cluster cluster_size lang created_at terms link".split()
 )
-"""The columns of `rank` and `filter`, a row for each post of a list."""
 
+# The columns of `threads`, a row for each post of a thread.
 THREADED = tuple(
     "article thread thread_rank best mean3 found left_out missing depth role rank score post "
     "reply_to quotes text lang created_at terms link".split()
 )
-"""The columns of `threads`, a row for each post of a thread."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from siamese_news.data.readers.values import iso_date
 
+# Groups by date: how many characters of it name the group.
 TIMES = {"year": 4, "month": 7, "day": 10}
-"""Groups by date: how many characters of it name the group."""
 
+# The group of posts without a value.
 NONE = "(no value)"
-"""The group of posts without a value."""
 
 _NAME = 80  # characters of a group's name
 
