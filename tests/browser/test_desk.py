@@ -163,6 +163,7 @@ def test_numbers_as_people_write_them_and_the_certified_list(
     served = serve(tmp_path / "storm")
     page = open_page(served)
     page.goto(served.base + "posts")
+    page.get_by_label("The list ends by").select_option("score")
     cut = page.get_by_label("Threshold as a number")
     cut.fill("0,25")
     with page.expect_response("**/api/threshold"):
@@ -297,7 +298,8 @@ def test_the_whole_way(tmp_path, serve, open_page):
     drop(page, "articles", "storm.txt", ARTICLE)
     drop(page, "posts", "posts.jsonl", (tmp_path / "posts.jsonl").read_text())
     page.get_by_text("Options").click()
-    page.get_by_label("Keep posts with a score").fill("0.02")
+    page.get_by_label("Keep posts by").select_option("score")
+    page.get_by_label("of at least").fill("0.02")
     page.get_by_role("button", name="Search").click()
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
     page.get_by_role("link", name="See the posts").click()
@@ -305,8 +307,9 @@ def test_the_whole_way(tmp_path, serve, open_page):
     # The count beside the threshold is that of the list.
     page.wait_for_selector("#clusters .item")
     page.locator("#cut").focus()
-    for _ in range(60):
-        page.keyboard.press("ArrowRight")
+    with page.expect_response("**/api/threshold"):
+        for _ in range(60):
+            page.keyboard.press("ArrowRight")
     page.get_by_label("only above the threshold").check()
     page.get_by_label("group near-duplicates").uncheck()
     above = int(page.locator("#above").inner_text().split()[0].replace(",", ""))

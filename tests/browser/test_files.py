@@ -126,7 +126,8 @@ def test_the_columns_of_a_table_are_chosen_from_samples(tmp_path, serve, open_pa
     drop(page, "articles", "storm.txt", ARTICLE)
     page.get_by_text("Options").click()
     assert page.get_by_label("Column with the text").input_value() == "Wortlaut"
-    page.get_by_label("Keep posts with a score").fill("-1")
+    page.get_by_label("Keep posts by").select_option("score")
+    page.get_by_label("of at least").fill("-1")
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_selector("#onward:not([hidden])", timeout=1000 * PATIENCE)
     listed = list(csv.DictReader(io.StringIO(served.ask("/files/csv")[1].decode())))

@@ -71,7 +71,7 @@ def test_from_web_pages_and_a_telegram_export_to_a_certified_list(
         drop(page, "articles", f"article {number + 1}.html", _page(article))
     drop(page, "posts", "result.json", json.dumps(export))
     page.get_by_text("Options").click()
-    page.get_by_label("Keep posts with a score").fill("0")
+    page.get_by_label("of at least").fill("0")
     page.get_by_role("button", name="Search").click()
     page.wait_for_selector("#onward:not([hidden])", timeout=2000 * PATIENCE)
     page.get_by_role("link", name="See the posts").click()

@@ -81,8 +81,8 @@ class Served:
         return json.loads(content)
 
     def search(self, seconds: float = 120, **options) -> None:
-        """Search, and wait for the end."""
-        self.json("/api/search", options)
+        """Search, and wait for the end; a threshold is one of the score."""
+        self.json("/api/search", {"keep_by": "score", **options})
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             _, content = self.ask("/api/search/events")

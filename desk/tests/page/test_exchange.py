@@ -178,7 +178,7 @@ def test_a_canceled_search_is_discarded_resumed_or_begun_again(tmp_path, monkeyp
 
     def canceled(number, threshold):
         hold.touch()
-        served.json("/api/search", {"threshold": threshold})
+        served.json("/api/search", {"keep_by": "score", "threshold": threshold})
         _wait_for(served, lambda state: state["posts"] > 0)
         folder = searches / str(number)
         state = _wait_for(served, lambda _: _blocks_done(folder) >= 3)

@@ -302,6 +302,12 @@ def test_an_upload_that_breaks_off_prints_nothing(tmp_path):
         ("/api/threshold", {"threshold": "nan"}),
         ("/api/threshold", {"threshold": "90"}),
         ("/api/search", {"threshold": "90 %"}),
+        ("/api/search", {"keep_by": "score", "threshold": "90 %"}),
+        ("/api/search", {"keep_by": ["score"]}),
+        ("/api/search", {"keep_by": "rank"}),
+        ("/api/threshold", {"by": "relevance", "threshold": "1.5"}),
+        ("/api/threshold", {"by": "posts", "threshold": "many"}),
+        ("/api/threshold", {"by": ["posts"], "threshold": "many"}),
         ("/api/plan", {"precision": "2", "confidence": ".95", "budget": 10}),
         ("/api/plan", {"precision": ".9", "confidence": ".95", "budget": 0}),
         ("/api/plan", {"precision": "", "confidence": ".95", "budget": 10}),
@@ -466,6 +472,6 @@ def test_answers_are_not_held_back():
 
 def test_a_post_has_its_relevance_next_to_its_score_unless_it_is_labeled_blind(served):
     shown = served.json("/api/posts")["html"]
-    assert re.search(r'class="relevance"[^>]*>\d+%<', shown)
+    assert re.search(r'class="relevance"[^>]*>.*</span>0\.\d\d<', shown)
     blind = json.dumps(served.json("/api/queue?kind=threshold&annotator=a"))
     assert "cluster item" in blind and 'class=\\"relevance' not in blind

@@ -35,6 +35,7 @@ def test_a_story_that_is_not_meant_is_subtracted_and_columns_can_be_named(tmp_pa
         assert put("articles/storm.txt", ARTICLE.encode())[0] == 200
         assert put("posts/export.jsonl", content)[0] == 200
         options = {
+            "keep_by": "score",
             "threshold": -1,
             "text_field": "inhalt",
             "id_field": "nummer",

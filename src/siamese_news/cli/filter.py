@@ -22,7 +22,7 @@ from siamese_news.search.query import (
     check_cut,
 )
 from siamese_news.utils.exits import ending
-from siamese_news.utils.terminal import counted, echo
+from siamese_news.utils.terminal import counted, echo, shown_relevance
 
 
 @ending(
@@ -135,7 +135,7 @@ def filter(
         highest = f"; the highest score is {scores.highest:.3f}"
         relevance = outcome.cut.relevance_of(scores.highest)
         if relevance is not None:
-            highest += f", a relevance of {relevance:.2f}"
+            highest += f", a relevance of {shown_relevance(relevance)}"
     echo(f"{out}: {listed:,} of {counted(searched, 'post')}{share}{highest}")
 
 

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 from siamese_news.data.columns import KINDS, RANKED, Kind, ResultRow
 from siamese_news.search.records import RankedPost, post_columns
 from siamese_news.utils.csv_files import write_csv
-from siamese_news.utils.terminal import clean
+from siamese_news.utils.terminal import clean, shown_relevance
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -112,7 +112,7 @@ def _table(
             cells = {
                 "rank": str(row["rank"]),
                 "score": f"{row['score']:.4f}",
-                "relevance": "" if relevance is None else f"{relevance:.2f}",
+                "relevance": "" if relevance is None else shown_relevance(relevance),
                 "seed": clean(row["article"]),
                 "copies": str(row.get("cluster_size") or ""),
                 "post": clean(row["post"]),

@@ -1,6 +1,7 @@
 """Text from files that is safe in a terminal and in a spreadsheet."""
 
 import logging
+import math
 import sys
 import unicodedata
 import warnings
@@ -23,6 +24,16 @@ def clean(text: str) -> str:
 def echo(line: str) -> None:
     """Print a line on standard error, without control characters."""
     print(clean(line), file=sys.stderr, flush=True)
+
+
+def shown_relevance(relevance: float) -> str:
+    """A relevance with two decimals, rounded down: what prints as 0.50 has at least .5.
+
+    Example:
+        >>> shown_relevance(0.4999), shown_relevance(0.5), shown_relevance(0.29)
+        ('0.49', '0.50', '0.29')
+    """
+    return f"{math.floor(100 * relevance + 1e-9) / 100:.2f}"
 
 
 def counted(number: int, noun: str) -> str:

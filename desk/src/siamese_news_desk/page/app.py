@@ -27,7 +27,7 @@ from siamese_news.data.readers.fields import Choice, UnknownFields
 from siamese_news.data.readers.inputs import Input, input_paths
 from siamese_news.data.readers.stream import SUFFIXES
 from siamese_news.errors import InputError
-from siamese_news.search.query import read_score
+from siamese_news.search.query import read_relevance, read_score
 from siamese_news_desk.decide.agreement import agreements
 from siamese_news_desk.decide.certification import Certification, Settings
 from siamese_news_desk.decide.plan.remedies import PlanRefused
@@ -288,6 +288,8 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
         "results": results,
         "meta": meta,
         "counts": results.at_thousandths(),
+        "end": pages.list_end(desk) if len(results) else {},
+        "calibrated": bool(len(results)) and not np.isnan(results.relevance[0]),
         "titles": meta.get("titles") or {},
         "days": results.days,
         "learned": desk.learning.found(),
@@ -351,9 +353,19 @@ def _copies(desk: Desk, values: Values) -> dict[str, Any]:
 
 
 def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
-    threshold = read_score(row.get("threshold"))
+    """Let the list end at a score, at a relevance, or after a number of posts."""
+    by = row.get("by", "score")
+    value = row.get("threshold")
+    if by == "score":
+        threshold = read_score(value)
+    elif by == "relevance":
+        least = read_relevance(value)
+        threshold = desk.project.load_results().least_score(by, least)
+    else:
+        number = count_in(value, "the number of posts")
+        threshold = desk.project.load_results().least_score("posts", number)
     desk.project.update(threshold=threshold)
-    return {"threshold": threshold}
+    return pages.list_end(desk)
 
 
 # The view that labels.
@@ -508,6 +520,8 @@ def _hand_over_values(desk: Desk) -> dict[str, Any]:
         ),
         "exact": content.get("settings", {}).get("false_positive") is None,
         "confidence": content.get("confidence"),
+        "asked": content.get("settings", {}).get("confidence"),
+        "earlier": content.get("earlier_plans"),
         "judged": content.get("judged"),
         "above": hand_over.count(desk) if ready else 0,
         "commands": hand_over.commands(desk) if ready else [],

@@ -20,10 +20,11 @@ from siamese_news.search.report.charts import (
     timeline_chart,
 )
 from siamese_news.search.report.page import environment, shown
-from siamese_news.utils.terminal import counted, verb
+from siamese_news.utils.terminal import counted, shown_relevance, verb
 from siamese_news_desk.decide.plan.population import score_text
 from siamese_news_desk.decide.reading import found_against_read, pace_sentence
 from siamese_news_desk.labels.journal import LabelJournal
+from siamese_news_desk.page import hand_over
 from siamese_news_desk.page.desk import Desk
 from siamese_news_desk.page.results import Results
 from siamese_news_desk.page.security import policy
@@ -37,11 +38,18 @@ VIEWS = {
 }
 """Name -> address and title of each view."""
 
+LIKELY = 0.5  # relevance of a post that is more likely relevant than not
+
 
 @lru_cache
 def _templates() -> Any:
     templates = environment(PackageLoader("siamese_news_desk.page", "pages"))
-    templates.filters |= {"score": score_text, "counted": counted, "verb": verb}
+    templates.filters |= {
+        "score": score_text,
+        "relevance": shown_relevance,
+        "counted": counted,
+        "verb": verb,
+    }
     return templates
 
 
@@ -136,6 +144,42 @@ def charts(
     histogram = whole or counted_scores(results.scores)
     return {
         "histogram": histogram_chart(histogram, threshold),
+    }
+
+
+def list_end(desk: Desk) -> dict[str, Any]:
+    """Where the list of the page ends, as numbers for the controls and in words.
+
+    Returns:
+        ``threshold``, a score, and ``score``, the same as text; ``posts`` that reach it;
+        ``relevance`` of the last of them, as text, empty where scores are not calibrated; ``line``;
+        ``below``, how many likely posts the list leaves out.
+    """
+    results = desk.project.load_results()
+    threshold = desk.project.threshold
+    size = int((results.scores >= threshold).sum())
+    last = results.relevance[size - 1] if size else np.nan
+    relevance = "" if np.isnan(last) else shown_relevance(last)
+    handed = hand_over.count(desk)
+    line = f"{counted(size, 'post')} at or above"
+    if relevance:
+        line += f", relevance {relevance} or more"
+    if handed != size:
+        line += f"; labels make it a list of {handed:,}"
+    likely = int((results.relevance[size:] >= LIKELY).sum())
+    below = ""
+    if likely:
+        below = (
+            f"{counted(likely, 'post')} below it {verb(likely, 'are')} more likely relevant than "
+            "not."
+        )
+    return {
+        "threshold": threshold,
+        "score": score_text(threshold),
+        "posts": size,
+        "relevance": relevance,
+        "line": line,
+        "below": below,
     }
 
 

@@ -31,6 +31,7 @@ from siamese_news_desk.decide.plan.records import FileName, Number
 from siamese_news_desk.page.results import Results
 
 FORMAT = "siamese_news project 1"
+_LOWEST = -4.0  # no score is lower
 PROGRAM = "siamese-news"
 # Signs that Windows reserves; each looks like its full-width form, which every system accepts.
 _LIKE = {ord(sign): ord(sign) + 0xFEE0 for sign in '<>:"/\\|?*'}
@@ -45,14 +46,15 @@ ASKED = (*DATES, "about", "dedupe", *FIELDS)
 
 _FORM = Query(about="event")
 _OPTIONS: dict[str, Any] = {
-    "threshold": 0.1,
+    "keep_by": "relevance",
+    "threshold": 0.5,
     **{
         name: "" if getattr(_FORM, name) is None else getattr(_FORM, name)
         for name in ASKED
     },
     "second_look": True,
 }
-"""An empty text means not set."""
+"""An empty text means not set; the threshold is of what `keep_by` says: a relevance or a score."""
 
 
 class _Machine(TypedDict):
@@ -197,7 +199,8 @@ class Project:
                     f"open it with the version that made it, {content.get('version', 'unknown')}"
                 )
             fitting(content, _Saved)
-            options = _OPTIONS | content["options"]
+            # Before there was a choice, a threshold was one of the score.
+            options = _OPTIONS | {"keep_by": "score"} | content["options"]
             fitting(options["threshold"], Number)
             return {**content, "options": options}
         except (ValueError, KeyError, TypeError, OSError, RecursionError) as error:
@@ -215,7 +218,11 @@ class Project:
         """The score from which posts are exported: the user's choice, or that of the search."""
         config = self.config()
         chosen = config.get("threshold")
-        return float(config["options"]["threshold"] if chosen is None else chosen)
+        if chosen is None and config["options"]["keep_by"] == "score":
+            chosen = config["options"]["threshold"]
+        if chosen is None:
+            chosen = self.meta().get("threshold")
+        return _LOWEST if chosen is None else float(chosen)
 
     def inputs(self, kind: str) -> list[dict[str, Any]]:
         """The files of a kind: ``name``, ``size``, and ``own`` if it can be removed."""

@@ -67,6 +67,7 @@ class Results:
 
     Attributes:
         scores: (N,) by rank.
+        relevance: (N,) by rank; NaN where scores are not calibrated.
         clusters: (N,) by rank, the cluster of near-duplicates.
         grouped: whether near-duplicates are known; otherwise each post is a cluster.
         languages: the numbers of posts by language; ``-`` for none.
@@ -84,6 +85,7 @@ class Results:
             built.write(built.state())
         with np.load(columns, allow_pickle=False) as held:
             self.scores: NDArray[np.float64] = held["scores"]
+            self.relevance: NDArray[np.float64] = held["relevance"]
             self.clusters: NDArray[np.int64] = held["clusters"]
             self._lang = held["lang"]
             self._seed = held["article"]
@@ -130,6 +132,18 @@ class Results:
         for word in without:
             keep &= ~self._with_word(word)
         return np.flatnonzero(keep) + 1
+
+    def least_score(self, by: str, value: float) -> float:
+        """The score from which the list has the posts of a ``relevance``, or a number of ``posts``.
+
+        Posts with the score of the last one are in the list, too.
+        """
+        if by == "relevance":
+            value = float((self.relevance >= value).sum())
+        size = min(max(int(value), 0), len(self))
+        return float(
+            self.scores[size - 1] if size else np.nextafter(self.scores[0], np.inf)
+        )
 
     def posts(self, ranks: Iterable[int]) -> list[ReportPost]:
         """The posts at these ranks, in their order."""
@@ -265,11 +279,15 @@ def _arrays(parquet: Path) -> dict[str, NDArray[Any]]:
     import pyarrow.parquet as pq
 
     table = pq.read_table(
-        parquet, columns=["score", "cluster", "lang", "article", "created_at"]
+        parquet,
+        columns=["score", "relevance", "cluster", "lang", "article", "created_at"],
     )
     hours = [_hour_of(date) for date in table["created_at"].to_pylist()]
     arrays: dict[str, NDArray[Any]] = {
         "scores": table["score"].to_numpy(),
+        "relevance": pc.fill_null(
+            table["relevance"].cast("float64"), np.nan
+        ).to_numpy(),
         "hour": np.array(hours, "datetime64[h]"),
     }
     names: dict[str, dict[str, int]] = {}

@@ -13,7 +13,14 @@ from typing import Any
 
 from siamese_news.errors import InputError
 from siamese_news.search.partial_results import is_held
-from siamese_news.search.query import FILTER, READING, TYPES, Query, read_score
+from siamese_news.search.query import (
+    FILTER,
+    READING,
+    TYPES,
+    Query,
+    read_relevance,
+    read_score,
+)
 from siamese_news.utils.processes import PROGRESS, start_python
 from siamese_news.utils.terminal import clean
 from siamese_news_desk.page.project import ASKED, Project, read_json
@@ -22,6 +29,9 @@ _QUIET = 2.0  # seconds without output after which the last progress is out of d
 _STOPPED = (
     "The search was interrupted. Its partial results are kept; Resume continues it."
 )
+KEPT_BY = {"relevance": "threshold", "score": "min_score"}
+"""What the threshold of a search is of -> the field of a query."""
+
 _READ = 20_000  # bytes of the output of a search, from its beginning and its end
 
 
@@ -39,7 +49,7 @@ def query_of(project: Project, options: dict[str, Any], out: Path) -> Query:
         model=project.model,
         one_story=True,
         out=out.relative_to(project.folder),
-        min_score=options["threshold"],  # the threshold of the page is a score
+        **{KEPT_BY[options["keep_by"]]: options["threshold"]},
         second_look=project.second_look if options["second_look"] else None,
         **chosen,
     )
@@ -78,7 +88,12 @@ class Search:
                 name: options.get(name, value)
                 for name, value in config["options"].items()
             }
-            seen_posts["threshold"] = read_score(seen_posts["threshold"])
+            if seen_posts["keep_by"] not in list(KEPT_BY):
+                raise InputError(
+                    f"keep_by is {str(seen_posts['keep_by'])[:40]!r}; expected relevance or score"
+                )
+            read = read_score if seen_posts["keep_by"] == "score" else read_relevance
+            seen_posts["threshold"] = read(seen_posts["threshold"])
             number = max(1, int(config["search"]))
 
             def arguments() -> list[str]:
@@ -171,7 +186,13 @@ class Search:
             return ""
         path = out.relative_to(self._project.folder)
         return self._line(
-            replace(query, min_score=threshold, out=path, ids_only=ids_only)
+            replace(
+                query,
+                threshold=None,
+                min_score=threshold,
+                out=path,
+                ids_only=ids_only,
+            )
         )
 
     def _line(self, query: Query | None) -> str:

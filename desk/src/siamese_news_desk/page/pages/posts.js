@@ -28,7 +28,21 @@ if (list) {
   const place = (score) => low[1] + ((score - low[0]) / (high[0] - low[0])) * (high[1] - low[1]);
   const score = (x) => low[0] + ((x - low[1]) / (high[1] - low[1])) * (high[0] - low[0]);
 
-  const keep = later((value) => send("/api/threshold", { threshold: value }), 300);
+  const by = one("#cut-by");
+  let ending = JSON.parse(one(".cut").dataset.end); // where the list ends, as the server says it
+  const show = () => {
+    cut.value = ending.threshold;
+    number.value = by.value === "posts" ? ending.posts : by.value === "relevance" ? ending.relevance : ending.score;
+    draw(ending.threshold);
+    one("#above").value = ending.line;
+    one("#below").value = ending.below;
+  };
+  const ends = async (row) => {
+    ending = await send("/api/threshold", row);
+    show();
+    if (controls.elements.above.checked) reload();
+  };
+  const keep = later((value) => ends({ threshold: value }), 300);
   const draw = (value) => {
     const x = place(value);
     for (const name of ["x1", "x2"]) one("line.threshold", chart).setAttribute(name, x);
@@ -41,23 +55,25 @@ if (list) {
       const middle = Number(bar.getAttribute("x")) + Number(bar.getAttribute("width")) / 2;
       bar.classList.toggle("above", middle >= x);
     }
+  };
+  const choose = (value) => {
+    draw(value);
     const posts = above(value);
     one("#above").value = `${count(posts)} post${posts === 1 ? "" : "s"} at or above`;
+    keep(value);
   };
-  const choose = (value, from, kept = Boolean(from)) => {
-    const chosen = Math.min(Number(cut.max), Math.max(Number(cut.min), Math.round(value * 1000) / 1000));
-    if (!Number.isFinite(chosen)) { number.value = cut.value; return; }
-    if (from !== cut) cut.value = chosen;
-    if (from !== number) number.value = chosen;
-    draw(chosen);
-    if (kept) keep(chosen);
-    if (kept && controls.elements.above.checked) reload();
-  };
-  cut.addEventListener("input", () => choose(Number(cut.value), cut));
-  number.addEventListener("change", () => choose(Number(number.value.replace(",", ".") || NaN), null, true));
+  cut.addEventListener("input", () => choose(Number(cut.value)));
+  by.addEventListener("change", show);
+  number.addEventListener("change", () => {
+    const value = number.value.trim().replace(",", ".");
+    if (value === "" || Number.isNaN(Number(value))) show();
+    else ends({ by: by.value, threshold: value }).catch(show);
+  });
   const drag = (event) => {
     const box = chart.getBoundingClientRect();
-    choose(score(((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width), chart);
+    const value = score(((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width);
+    cut.value = Math.min(Number(cut.max), Math.max(Number(cut.min), value));
+    choose(Number(cut.value));
   };
   chart.addEventListener("pointerdown", (event) => {
     drag(event);
@@ -73,7 +89,7 @@ if (list) {
     const query = new URLSearchParams(new FormData(controls));
     query.delete("above");
     query.set("groups", controls.elements.groups?.checked ? "1" : "");
-    if (controls.elements.above.checked) query.set("least", cut.value);
+    if (controls.elements.above.checked) query.set("least", ending.score);
     if (after) query.set("after", after);
     const found = await ask(`/api/posts?${query}`);
     if (mine !== turn) return;
@@ -139,6 +155,11 @@ if (list) {
   });
   one("#all-dates")?.addEventListener("click", () => { dates("", ""); one("#words").focus(); });
 
+  one("#ask-outlook")?.addEventListener("click", async () => {
+    one("#outlook").value = "Replaying …";
+    const said = await ask("/api/outlook?precision=.9&confidence=.95").catch((error) => { one("#outlook").value = ""; throw error; });
+    one("#outlook").value = said.sentences.join(" ");
+  });
   one("#verdicts")?.addEventListener("submit", async (event) => {
     event.preventDefault();
     problem("");
@@ -165,6 +186,6 @@ if (list) {
     }
   });
 
-  choose(Number(cut.value), null);
+  show();
   load(0);
 }
