@@ -169,7 +169,7 @@ def numeric_columns(table: Table) -> set[str]:
 
 def pieces(cell: str) -> list[str]:
     """A figure, its deviation and its marks of significance: ``0.36 ±0.01 ↑1, 2``."""
-    figure, *others = re.split(" (?=[±↑])", cell)
+    figure, *others = re.split(" (?=[±↑≠])", cell)
     return [figure, *(re.sub(",(?! )", ", ", piece) for piece in others)]
 
 

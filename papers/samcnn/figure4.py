@@ -157,6 +157,8 @@ def _lay_out(results: Results) -> Content:
     )
     highest = max((share, name) for name, share in shares.items() if share is not None)
     outcome = f"The relevant posts lie closest together with {highest[1]}."
+    if highest[1] != "PAtt":
+        outcome = f"This contradicts the paper, whose PAtt separates best: here {said}."
     details = (
         f"Topic {topic}: {len(relevant)} candidates, {sum(relevant)} relevant. Share of relevant "
         f"posts whose nearest neighbor in the plane is relevant: {said} (by chance "

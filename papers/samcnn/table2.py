@@ -33,6 +33,8 @@ def settings_here(experiment: str) -> dict[str, str]:
         "dropout": f"{ranker['dropout']} (features), {ranker['head_dropout']} (o)",
         "optimizer": f"{optimizer['_target_'].rpartition('.')[2]}, momentum "
         f"{optimizer['momentum']}, weight decay {optimizer['weight_decay']}",
+        "batches": f"{task['batch_size']}, {task['batches']}",
+        "sum over the query words": ranker["aggregation"],
         "learning rate": f"{optimizer['lr']}, times {schedule['gamma']} every "
         f"{schedule['step_size']} epochs",
         "epochs": f"{task['epochs']}{stop if patience else ''}; validated every {_interval(task)}",
@@ -87,14 +89,15 @@ EXHIBIT = Exhibit(
         f"{PAPER}, Table 2; github.com/Impavidity/samCNN for the released code",
         [
             Table(
-                "As printed, and the defaults of the released code",
+                "As printed, in the released code (its defaults), and where the log was made",
                 [
                     {
                         "setting": name,
                         "the paper": printed,
                         "the released code": released,
+                        "the repository of the log": logged,
                     }
-                    for name, (printed, released) in SETTINGS.items()
+                    for name, (printed, released, logged) in SETTINGS.items()
                 ],
             )
         ],

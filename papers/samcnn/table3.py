@@ -21,13 +21,13 @@ from siamese_news.training.rerank import JOINT, PLAIN
 
 LEVEL, SAMPLES = 0.05, 10_000
 MARKS = (
-    "↑: the rows, by their numbers in the paper, that a figure differs from significantly "
+    "≠: the rows, by their numbers in the paper, that a figure differs from significantly "
     "(Fisher's test, p < .05)."
 )
 # (year, metric) -> topic -> one figure per seed
 Figures = Mapping[tuple[int, str], Mapping[str, Sequence[float]]]
 NOTE = (
-    "↑: significantly above the rows with these numbers, as the paper marks and numbers them; its "
+    "↑: significantly above the rows with these numbers (the paper marks every difference, ≠); its "
     "eight rows have its numbers, further ones follow (Fisher's two-sided paired randomization "
     f"test by topic, {SAMPLES:,} exchanges, p < {LEVEL}, uncorrected as in the paper; several "
     "seeds enter as their mean by topic, and print as mean ± deviation). In a row whose years have "
@@ -179,7 +179,7 @@ def published_rows(names: Sequence[str] = tuple(SYSTEMS)) -> list[dict[str, Any]
 
 def _printed(figure: Printed) -> str:
     rows = ",".join(map(str, figure.rows))
-    return f"{figure.value:.4f}" + (f" ↑{rows}" if rows else "")
+    return f"{figure.value:.4f}" + (f" ≠{rows}" if rows else "")
 
 
 def mean_of(
@@ -209,7 +209,7 @@ def headline(systems: Mapping[str, Figures]) -> str:
         return ""
     return (
         f"Our single models of PAtt are {min(gaps):.3f} to {max(gaps):.3f} of AP below the printed "
-        "row, which is probably an ensemble."
+        "row."
     )
 
 
@@ -302,8 +302,9 @@ EXHIBIT = Exhibit(
         "QL, RM3 and MP-HCNN are the published runs, evaluated again; MP-HCNN +QL is the published "
         "run with a weight of QL that is tuned on 15% of the topics of each other year, as for our "
         "own rankers. BiCNN, QAtt and PAtt are trained here as Table 2 says, with 100-d GloVe 6B "
-        "for the paper's 300-d GloVe. Ours are means of single models; the printed rows are "
-        "probably ensembles of ten (below, Single models and ensembles). Other word vectors, "
+        "for the paper's 300-d GloVe. Ours are means of single models that average over the query "
+        "words; printed QAtt is near the authors' own models that sum over them (below, Single "
+        "models and ensembles). Other word vectors, "
         "further below, close part of the gap of QAtt and PAtt."
     ),
     published=Published(

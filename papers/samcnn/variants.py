@@ -195,7 +195,7 @@ OWN_VECTORS = Exhibit(
     "topics of the 2013 fold, which the other folds test. There words without a vector are as long "
     "as the others, the mean and three principal components are removed, and a training has two "
     "epochs; PAtt has the vectors of the posts, QAtt does not and is validated every .135 epochs. "
-    "All of this brings both nearer to the printed figures, which are probably those of ensembles.",
+    "All of this brings both nearer to the printed figures.",
     published=Published(
         f"{PAPER}, Table 3",
         [

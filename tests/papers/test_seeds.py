@@ -252,7 +252,7 @@ def test_the_authors_log_against_the_notes_on_it(folder):
 
 
 def test_the_page_on_the_papers_prints_the_log_and_our_saved_results():
-    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "papers-methods.md").read_text(encoding="utf-8")
     store = Store(
         saved=ROOT / "papers" / "saved", made=ROOT / "nowhere", paper="samcnn"
     )

@@ -201,8 +201,8 @@ class ConvEncoder(nn.Module):
     """Convolution -> ReLU -> maximum over time -> dropout -> linear (samCNN, section 2.1).
 
     The same module encodes plain texts and, through `weights`, texts whose tokens are rescaled for
-    each query token. With several `widths` the pooled features are concatenated (the variant the
-    paper reports as no better).
+    each query token. With several `widths` the pooled features are concatenated (the paper says
+    that this brings no improvement to BiCNN, and nothing of QAtt and PAtt).
 
     Shapes: N texts, Q rescalings, S tokens, D output size; `WordTexts` has the others.
 
