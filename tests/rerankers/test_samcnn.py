@@ -13,7 +13,7 @@ from siamese_news.rerankers.conv import (
     window_valid,
 )
 from siamese_news.rerankers.pair import Pair, WordTexts
-from siamese_news.rerankers.samcnn import Aggregate, BiCNN, PAtt, PredictionHead, QAtt
+from siamese_news.rerankers.samcnn import BiCNN, PAtt, PredictionHead, QAtt
 
 RANKERS = [BiCNN, QAtt, PAtt]
 OPTIONS = {
@@ -266,28 +266,19 @@ def test_the_score_is_read_from_the_hidden_layer(order):
     torch.testing.assert_close(model(pair), expected)
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "clamped"])
-def test_similarities_of_patt(similarity):
-    model = make(PAtt, similarity=similarity)
+def test_patt_weights_a_post_by_cosines():
+    model = make(PAtt)
     pair, queries, posts = make_pair()
     values = []
     for query, post in zip(queries, posts, strict=True):
         for_tokens = []
         for q in query:
             weight = post @ q / (q.norm() * post.norm(dim=1))
-            if similarity == "clamped":
-                weight = weight.clamp(min=0)
             for_tokens.append(
                 naive_pool(model.post_context, post, lambda w, t, c=weight: w * c[t])
             )
         values.append(torch.stack(for_tokens).mean(0))
     torch.testing.assert_close(model.encode(pair)[:, 8:], torch.stack(values))
-
-
-def test_aggregations():
-    pair, *_ = make_pair()
-    mean = Aggregate(kind="mean", input_dim=6, hidden=4)(pair)
-    torch.testing.assert_close(mean[0], torch.tensor([0.5, 0.5, 0]))
 
 
 def vectors_by_word(model, query, post):
@@ -302,27 +293,6 @@ def vectors_by_word(model, query, post):
     kernel = by_query if model.query_attention else by_position
     encoder = model.query_context if model.query_attention else model.post_context
     return torch.stack([naive_pool(encoder, post, kernel(word)) for word in query])
-
-
-@pytest.mark.parametrize("ranker", [QAtt, PAtt])
-def test_the_learned_sum_equals_a_loop_over_the_query_words(ranker):
-    """Softmax over the words i of u tanh(W [h_i; q_i] + b), h_i being the post's vector for i."""
-    model = make(ranker, aggregation="learned")
-    pair, queries, posts = make_pair()
-    joint, _, gate = model.aggregate.gate
-    expected = []
-    for query, post in zip(queries, posts, strict=True):
-        vectors = vectors_by_word(model, query, post)
-        scores = []
-        for word, vector in zip(query, vectors, strict=True):
-            hidden = torch.tanh(joint.weight @ torch.cat([vector, word]) + joint.bias)
-            scores.append(gate.weight[0] @ hidden)
-        weights = torch.stack(scores).exp() / torch.stack(scores).exp().sum()
-        expected.append(weights @ vectors)
-    # The weights are computed in float32.
-    torch.testing.assert_close(
-        model.encode(pair)[:, 8:], torch.stack(expected), rtol=1e-5, atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("ranker", [QAtt, PAtt])
@@ -384,8 +354,6 @@ def test_errors_name_what_came():
         make(BiCNN, widths=[])
     with pytest.raises(ValueError, match="order is 'tanh'"):
         make(BiCNN, head_order="tanh")
-    with pytest.raises(ValueError, match="similarity is 'l2'"):
-        make(PAtt, similarity="l2")
     with pytest.raises(ValueError, match="aggregation is 'max'"):
         make(QAtt, aggregation="max")
     with pytest.raises(ValueError, match="built for 2"):

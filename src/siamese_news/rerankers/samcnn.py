@@ -17,8 +17,7 @@ from siamese_news.rerankers.pair import Pair, WordTexts, zero_padding
 from siamese_news.utils.choices import check_choice
 
 Order = Literal["relu-norm", "norm-tanh"]
-Aggregation = Literal["mean", "sum", "learned"]
-Similarity = Literal["cosine", "clamped"]
+Aggregation = Literal["mean", "sum"]
 
 
 class PredictionHead(nn.Module):
@@ -74,52 +73,6 @@ class PredictionHead(nn.Module):
         return torch.log_softmax(self.output(hidden), dim=1)
 
 
-class Aggregate(nn.Module):
-    """Weights of the query tokens, summing to one over the real ones unless they are all one.
-
-    The kind is "mean" (samCNN, section 2.2); "sum", what the code behind the authors' log computes
-    (its softmax is over a dimension of size one, so that every weight is 1); or "learned", the
-    default of the code of 2019: a softmax over u tanh(W [h; q] + b), of the post's vector h for a
-    query token and the token's embedding q.
-
-    Args:
-        kind: "mean", "sum" or "learned".
-        input_dim: E, the size of q.
-        hidden: D, the size of h and of W's output, as in the released code.
-    """
-
-    def __init__(self, *, kind: Aggregation, input_dim: int, hidden: int) -> None:
-        super().__init__()
-        check_choice("aggregation", kind, Aggregation)
-        self.kind = kind
-        self.gate = (
-            nn.Sequential(
-                nn.Linear(hidden + input_dim, hidden),
-                nn.Tanh(),
-                nn.Linear(hidden, 1, bias=False),
-            )
-            if kind == "learned"
-            else None
-        )
-
-    def forward(self, pair: Pair, encoded: Tensor | None = None) -> Tensor:
-        """Weights (B, Q) of the query tokens of each post; zeros for a query without a token.
-
-        The learned ones read `encoded` (B, Q, D), the post's vector for each token.
-        """
-        mask = pair.per_post(pair.query_mask)
-        raw = mask.float()
-        if self.kind == "sum":
-            return raw
-        if self.gate is not None and encoded is not None:
-            query = pair.per_post(zero_padding(pair.query, pair.query_mask))
-            both = torch.cat([encoded, query.to(encoded)], dim=-1)
-            # A softmax of our own: a query without a token must give zeros, not NaN.
-            scores = self.gate(both).squeeze(-1).float().masked_fill(~mask, -torch.inf)
-            raw = (scores - scores.amax(1, keepdim=True).clamp(min=-1e30)).exp()
-        return raw / raw.sum(dim=1, keepdim=True).clamp(min=1e-12)
-
-
 class SamCNN(nn.Module):
     """Base class of the samCNN rankers: encode query and post, add attention vectors, predict.
 
@@ -133,9 +86,9 @@ class SamCNN(nn.Module):
         input_dim: E.
         hidden: D, size of every encoded text.
         features: extra features that the head takes.
-        aggregation: see `Aggregate`.
-        similarity: of query and post token in PAtt: "cosine" (in [-1, 1], the released code) or
-            "clamped" (cosine cut at 0: the paper says it lies in [0, 1]).
+        aggregation: of the post's vectors for the query words: "mean" (section 2.2), or "sum", what
+            the code behind the authors' log computes: its softmax is over a dimension of size one,
+            so that every weight is 1.
     """
 
     #: Whether the subclass attends to the query (Eq. 1) and to positions of the post (Eq. 2-4).
@@ -154,10 +107,9 @@ class SamCNN(nn.Module):
         head_dropout: float,
         features: int = 0,
         aggregation: Aggregation = "mean",
-        similarity: Similarity = "cosine",
     ) -> None:
         super().__init__()
-        check_choice("similarity", similarity, Similarity)
+        check_choice("aggregation", aggregation, Aggregation)
         convolution = partial(
             ConvEncoder,
             input_dim=input_dim,
@@ -174,8 +126,7 @@ class SamCNN(nn.Module):
             dropout=head_dropout,
             features=features,
         )
-        self.similarity = similarity
-        self.aggregate = Aggregate(kind=aggregation, input_dim=input_dim, hidden=hidden)
+        self.aggregation = aggregation
         if self.query_attention:
             self.query_context = convolution()
         if self.post_attention:
@@ -209,9 +160,13 @@ class SamCNN(nn.Module):
         return vectors
 
     def _sum(self, encoder: ConvEncoder, pair: Pair, pooled: Tensor) -> Tensor:
-        """Weighted sum over the query tokens of their vectors, of the features (B, Q, F)."""
-        encoded = encoder.linear(pooled) if self.aggregate.kind == "learned" else None
-        weights = self.aggregate(pair, encoded).to(pooled)
+        """Mean or sum over the query tokens of their vectors, of the features (B, Q, F).
+
+        A query without a token has zeros.
+        """
+        weights = pair.per_post(pair.query_mask).to(pooled)
+        if self.aggregation == "mean":
+            weights = weights / weights.sum(dim=1, keepdim=True).clamp(min=1)
         # The linear map commutes with the weighted sum, which is shorter; its bias has the weight
         # of all tokens: one, or for the plain sum their number.
         summed = torch.einsum("bq,bqf->bf", weights, pooled)
@@ -243,8 +198,6 @@ class SamCNN(nn.Module):
         unit = pair.per_post(normalize(query, dim=-1, eps=1e-6))
         words = posts.vectors(normalize(posts.words, dim=-1, eps=1e-6))
         weights = (unit @ words.transpose(1, 2)) * posts.mask[:, None]
-        if self.similarity == "clamped":
-            weights = weights.clamp(min=0)
         return self.post_context.pooled(posts, weights)
 
 

@@ -287,7 +287,6 @@ def _posts_values(desk: Desk) -> dict[str, Any]:
     return drawn | {
         "results": results,
         "meta": meta,
-        "counts": results.at_thousandths(),
         "end": pages.list_end(desk) if len(results) else {},
         "calibrated": bool(len(results)) and not np.isnan(results.relevance[0]),
         "titles": meta.get("titles") or {},
@@ -354,16 +353,13 @@ def _copies(desk: Desk, values: Values) -> dict[str, Any]:
 
 def _keep_threshold(desk: Desk, row: Values) -> dict[str, Any]:
     """Let the list end at a score, at a relevance, or after a number of posts."""
-    by = row.get("by", "score")
-    value = row.get("threshold")
+    by, value = row.get("by", "score"), row.get("threshold")
     if by == "score":
         threshold = read_score(value)
-    elif by == "relevance":
-        least = read_relevance(value)
-        threshold = desk.project.load_results().least_score(by, least)
     else:
-        number = count_in(value, "the number of posts")
-        threshold = desk.project.load_results().least_score("posts", number)
+        relevance = by == "relevance"
+        least = read_relevance(value) if relevance else count_in(value, "the number")
+        threshold = desk.project.load_results().least_score(by, least)
     desk.project.update(threshold=threshold)
     return pages.list_end(desk)
 

@@ -158,28 +158,20 @@ def list_end(desk: Desk) -> dict[str, Any]:
     results = desk.project.load_results()
     threshold = desk.project.threshold
     size = int((results.scores >= threshold).sum())
-    last = results.relevance[size - 1] if size else np.nan
-    relevance = "" if np.isnan(last) else shown_relevance(last)
+    least = results.relevance[size - 1] if size else np.nan
+    relevance = "" if np.isnan(least) else shown_relevance(least)
     handed = hand_over.count(desk)
-    line = f"{counted(size, 'post')} at or above"
-    if relevance:
-        line += f", relevance {relevance} or more"
-    if handed != size:
-        line += f"; labels make it a list of {handed:,}"
     likely = int((results.relevance[size:] >= LIKELY).sum())
-    below = ""
-    if likely:
-        below = (
-            f"{counted(likely, 'post')} below it {verb(likely, 'are')} more likely relevant than "
-            "not."
-        )
+    are = f"{counted(likely, 'post')} below it {verb(likely, 'are')}"
     return {
         "threshold": threshold,
         "score": score_text(threshold),
         "posts": size,
         "relevance": relevance,
-        "line": line,
-        "below": below,
+        "line": f"{counted(size, 'post')} at or above"
+        + (f", relevance {relevance} or more" if relevance else "")
+        + (f"; labels make it a list of {handed:,}" if handed != size else ""),
+        "below": f"{are} more likely relevant than not." if likely else "",
     }
 
 

@@ -138,9 +138,8 @@ class Results:
 
         Posts with the score of the last one are in the list, too.
         """
-        if by == "relevance":
-            value = float((self.relevance >= value).sum())
-        size = min(max(int(value), 0), len(self))
+        size = (self.relevance >= value).sum() if by == "relevance" else int(value)
+        size = min(max(size, 0), len(self))
         return float(
             self.scores[size - 1] if size else np.nextafter(self.scores[0], np.inf)
         )
@@ -178,15 +177,6 @@ class Results:
         hours = self._hour[ranks - 1]
         different_hours, counts = np.unique(hours[~np.isnat(hours)], return_counts=True)
         return dict(zip(different_hours.tolist(), counts.tolist(), strict=True))
-
-    def at_thousandths(self) -> dict[str, Any]:
-        """Number of posts at or above each thousandth of a score, from ``first`` on."""
-        if not len(self):
-            return {"first": 0, "counts": [0]}
-        places = np.floor(np.round(self.scores * 1000, 6)).astype(np.int64)
-        first = int(places.min())
-        counts = np.bincount(places - first)
-        return {"first": first, "counts": np.cumsum(counts[::-1])[::-1].tolist()}
 
     def _rows(self, column: str, values: list[Any]) -> dict[int, ReportPost]:
         posts: dict[int, ReportPost] = {}

@@ -10,17 +10,10 @@ if (list) {
   const chart = one("svg", figure);
   const cut = one("#cut");
   const number = one("#cut-number");
-  const first = Number(figure.dataset.first);
-  const counts = JSON.parse(figure.dataset.counts);
   const controls = one("#controls");
   const more = one("#more");
   let next = null;
   let turn = 0;
-
-  const above = (score) => {
-    const place = Math.max(0, Math.ceil(score * 1000 - 1e-6) - first);
-    return counts[place] || 0;
-  };
 
   // The chart's own axis: two ticks tell the scale.
   const ticks = all("text.tick[text-anchor=middle]", chart).map((tick) => [Number(tick.textContent), Number(tick.getAttribute("x"))]);
@@ -58,8 +51,6 @@ if (list) {
   };
   const choose = (value) => {
     draw(value);
-    const posts = above(value);
-    one("#above").value = `${count(posts)} post${posts === 1 ? "" : "s"} at or above`;
     keep(value);
   };
   cut.addEventListener("input", () => choose(Number(cut.value)));
