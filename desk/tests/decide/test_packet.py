@@ -43,7 +43,8 @@ def test_a_packet_holds_alone_and_has_no_texts(packet):
     assert not any(b"secret" in data for data in content.values())
     readme = content["README.md"].decode()
     certificate = json.loads(content["sheet.certificate.json"])
-    assert f"{certificate['claims'][0]['posts']:,} of 600 posts are certified" in readme
+    sentence = f"{certificate['claims'][0]['posts']:,} of 600 posts are certified"
+    assert sentence in readme and sentence in output
     for part in ("about the flood", "## Flow of rows", "seed of the random order | 0"):
         assert part in readme
     rows = [json.loads(line) for line in content["scores.jsonl"].splitlines()]

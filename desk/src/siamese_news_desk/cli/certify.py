@@ -89,10 +89,9 @@ def certify(
     if packet is not None and check is None:
         raise InputError("--packet requires --check, the certificate to pack")
     if check is not None and (check / SUMS).exists():
-        for claim in check_packet(check)["claims"]:
-            typer.echo(
-                f"certified: {claim['posts']:,} posts, precision {claim['target']}"
-            )
+        content = check_packet(check)
+        for claim in content["claims"]:
+            typer.echo(sentence_of(content, claim))
         echo(
             f"{check}: holds: its files are unchanged, and the certificate follows from its plan, "
             "scores and labels"
