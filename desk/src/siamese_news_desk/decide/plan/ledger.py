@@ -13,7 +13,7 @@ import os
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -123,10 +123,6 @@ class Charge:
     other_criteria: int = 0
     other_posts: int = 0
     unknown: str = ""
-
-    def plain(self) -> dict[str, Any]:
-        """The fields of a plan."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def read(cls, line: Line) -> "Charge":
@@ -243,7 +239,7 @@ def register(
             "settings": plan["settings"],
             "plan": os.path.relpath(path.absolute(), lists[0].parent),
         }
-        new = [{**line, **charged.plain(), **here}] if is_new else []
+        new = [{**line, **asdict(charged), **here}] if is_new else []
         _append(lists, [*deleted, *gone, *new])
     return charged
 
@@ -342,7 +338,7 @@ def _deleted(path: Path, shared: Path, private: Path) -> list[Line]:
             "settings": plan["settings"],
             "plan": os.path.relpath(other.absolute(), shared.parent),
         }
-        lines.append({**line, **Charge.read(plan).plain(), **here})
+        lines.append({**line, **asdict(Charge.read(plan)), **here})
     return lines
 
 

@@ -67,12 +67,23 @@ class EarlierPlan(TypedDict):
     error: Error
 
 
-class _Plan(TypedDict):
+class _Charged(TypedDict):
+    """What a plan asks and pays for, in its file and in the lists of plans; see `ledger.Charge`."""
+
+    criteria: str
+    order: str
+    error: Error
+    earlier: list[EarlierPlan]
+    same_labels: list[EarlierPlan]
+    other_criteria: Some
+    other_posts: Some
+    unknown: str
+
+
+class _Plan(_Charged):
     """The fields of every plan, but its settings."""
 
     kind: Literal["precision", "audit", "stopping"]
-    order: str
-    error: Error
     created: str
     command: str
     population: ScoredPosts
@@ -80,22 +91,13 @@ class _Plan(TypedDict):
     cuts: Annotated[list[Number], Meta(min_length=1)]
     model: ModelFolder | None
     corpus: list[Located]
-    criteria: str
-    earlier: list[EarlierPlan]
-    same_labels: list[EarlierPlan]
-    other_criteria: Some
-    other_posts: Some
-    unknown: str
 
 
-class PlanLine(TypedDict):
+class PlanLine(_Charged):
     """A plan in the lists of `ledger`; the sketches of its posts are hashes."""
 
     sha256: str
     kind: str
-    criteria: str
-    order: str
-    error: Error
     posts: list[int]
     best: list[int]
     texts: list[int]
@@ -103,11 +105,6 @@ class PlanLine(TypedDict):
     pairs: list[int]
     best_pairs: list[int]
     distinctive: bool
-    earlier: list[EarlierPlan]
-    same_labels: list[EarlierPlan]
-    other_criteria: Some
-    other_posts: Some
-    unknown: str
     settings: NotRequired[dict[str, Any]]
     plan: NotRequired[str]
 

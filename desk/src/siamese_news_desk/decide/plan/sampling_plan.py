@@ -1,6 +1,7 @@
 """The parts of every kind of plan: scores, model and corpus it rests on, and the drawn posts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -140,7 +141,7 @@ class SamplingPlan:
                 {"file": name_for(path, p), "sha256": file_sha256(p)} for p in posts
             ],
             "error": str(error),
-            **ledger.Charge().plain(),
+            **asdict(ledger.Charge()),
             "criteria": criteria if ledger.plain_criteria(criteria) else "",
             **(fields_of_kind or {}),
         }
@@ -174,7 +175,7 @@ class SamplingPlan:
             another_plan=options.get("another_plan", False),
             withdraw=options.get("withdraw", ()),
         )
-        plan |= charged.plain()
+        plan |= asdict(charged)
         if not path.exists():
             write_sealed(path, plan)
         return cls(read_sealed(path, "plan"), path, population, posts)
