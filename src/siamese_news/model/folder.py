@@ -126,7 +126,7 @@ def folder_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(
             f"model folder is {type(path).__name__}; expected a path, such as 'models/star'"
         )
-    return Path(path)
+    return Path(path).expanduser()
 
 
 def read_folder(path: str | Path) -> FolderContent:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import pytorch_lightning as pl
 import torch
@@ -38,15 +38,21 @@ _POLL = 0.3
 
 
 def selection(
-    folder: Path, *, monitor: str | None, patience: int | None, keep_interrupted: bool
+    folder: Path,
+    *,
+    monitor: str | None,
+    patience: int | None,
+    keep_interrupted: bool,
+    mode: Literal["max", "min"] = "max",
 ) -> list[Callback]:
     """The checkpoints of a run and its early stopping; `load_selected` reads the best one.
 
     Args:
         folder: keeps ``best.ckpt``, selected by the figure `monitor`, and ``last.ckpt``.
-        monitor: a logged figure, the higher the better, compared after each validation, also
+        monitor: a logged figure, compared after each validation, also
             within an epoch; None takes the newest weights.
         patience: validations without a gain before training stops; None or 0: never.
+        mode: whether the figure is the better the higher it is, or the lower.
         keep_interrupted: save the newest weights when an exception interrupts an epoch, too.
 
     Raises:
@@ -62,7 +68,7 @@ def selection(
     best = checkpoint(
         filename="best",
         monitor=monitor,
-        mode="max",
+        mode=mode,
         save_on_train_epoch_end=monitor is None,
     )
     # A separate callback, because `save_last` of the other one would only follow the best.
@@ -77,7 +83,7 @@ def selection(
     # never comes is an error of `best`.
     stop = Patience(
         monitor,
-        mode="max",
+        mode=mode,
         patience=patience,
         strict=False,
         check_on_train_epoch_end=False,

@@ -189,8 +189,10 @@ def data_options(data: str | Path | Mapping[str, Any]) -> dict[str, Any]:
         }
     if isinstance(data, str) and data in names_of("data"):
         return data_options(composed(f"data={data}")["data"])
-    folder = str(Path(data).absolute() if Path(data).exists() else data)
-    options = data_options(composed("data=my_pairs", f"data.name='{folder}'")["data"])
+    path = Path(data).expanduser()
+    folder = str(path.absolute() if path.exists() else data)
+    values = {"data.name": folder}
+    options = data_options(composed("data=my_pairs", values=values)["data"])
     splits = splits_at(folder)
     if {"train", "dev"} <= splits:
         options["split"]["by"] = "given"

@@ -30,7 +30,7 @@ from siamese_news.training.distributed import leave_group
 from siamese_news.training.finetune import open_start
 from siamese_news.training.launch import is_first_process
 from siamese_news.training.link import encoder_labels, measure
-from siamese_news.training.module import MONITORED, SiameseModule, check_monitor
+from siamese_news.training.module import SiameseModule
 from siamese_news.training.schedules import check_optimizer
 from siamese_news.training.teacher import TeacherOptions
 from siamese_news.training.trainer import (
@@ -245,7 +245,6 @@ def check_options(config: Mapping[str, Any], data: DistilDataModule) -> None:
             f"task.whitening={power}: expected a number from 0 to 0.5, or null for none"
         )
     monitor = task["monitor"]
-    check_monitor(monitor)
     if monitor and (data.dev is None or not config["trainer"]["limit_val_batches"]):
         raise InputError(
             f"task.monitor={monitor}: no figure of a dev set is computed; expected a set in "
@@ -254,7 +253,7 @@ def check_options(config: Mapping[str, Any], data: DistilDataModule) -> None:
     if task["patience"] and not monitor:
         raise InputError(
             f"task.patience={task['patience']}: without task.monitor no figure is watched; expected "
-            f"task.monitor={MONITORED[0]} with it, or task.patience=null"
+            f"task.monitor=dev/map with it, or task.patience=null"
         )
 
 

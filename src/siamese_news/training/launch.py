@@ -85,6 +85,11 @@ def _check_options() -> None:
                 f"{argument}: is not an option; options are written without dashes, "
                 f"{name}=VALUE, and --help lists them"
             )
+    if unknown:
+        raise InputError(
+            f"{unknown[0]}: is separated from the other options by -m or another flag; write all "
+            "NAME=VALUE next to each other, such as -m a=1,2 b=3"
+        )
 
 
 def argument_error(error: Exception) -> str:

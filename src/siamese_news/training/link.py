@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import pytorch_lightning as pl
 import torch
@@ -31,7 +31,7 @@ from siamese_news.training.datamodule import SiameseDataModule
 from siamese_news.training.distributed import leave_group
 from siamese_news.training.finetune import Verdict, compare, open_start, trainable_copy
 from siamese_news.training.launch import is_first_process, was_restarted
-from siamese_news.training.module import SiameseModule, check_monitor, ranking_figures
+from siamese_news.training.module import SiameseModule, ranking_figures
 from siamese_news.training.schedules import check_optimizer
 from siamese_news.training.trainer import (
     callbacks_of,
@@ -53,6 +53,7 @@ class LinkOptions(TypedDict):
     schedule: dict[str, Any] | None
     gradient_clip: float | None
     monitor: str | None
+    mode: Literal["max", "min"]
     patience: int | None
     held_out: float
     bootstrap: int
@@ -75,7 +76,6 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
     """
     options = config["task"]
     seed_everything(config)
-    check_monitor(options["monitor"])
     check_optimizer(options["optimizer"])
     started = time.monotonic()
 
@@ -113,6 +113,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
                 monitor=options["monitor"] if validated else None,
                 patience=options["patience"],
                 keep_interrupted=True,
+                mode=options["mode"],
             ),
             *callbacks_of(config),
         ]
@@ -151,8 +152,12 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
 
     # test
     verdict: Verdict | None = None
+    monitored: dict[str, float] = {}
     if trained:
         load_selected(module, trainer)
+        best: Any = trainer.checkpoint_callback
+        if getattr(best, "best_model_score", None) is not None and best.monitor:
+            monitored[best.monitor] = float(best.best_model_score)
         if judged:
             assert start is not None
             verdict = compare(model, start, data.held_out)
@@ -165,7 +170,7 @@ def run(config: Mapping[str, Any], out: Path) -> dict[str, Any] | None:
         "epochs": epochs,
         "minutes": round((time.monotonic() - started) / 60, 2),
     }
-    row |= measure(model, row["encoder"], data, config, out)
+    row |= monitored | measure(model, row["encoder"], data, config, out)
 
     # save
     model.save(out / "model", card=model_card("link", config, row, kind=model.kind))

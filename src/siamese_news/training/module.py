@@ -48,17 +48,7 @@ from siamese_news.training.schedules import OptimizerOption, optimizer_of, with_
 
 log = logging.getLogger(__name__)
 SIDES: tuple[Side, Side] = ("article", "post")
-#: Figures of the dev set that can select the epoch.
-MONITORED = ("dev/map", "dev/micro_ap", "dev/auc")
 Option = str | Mapping[str, Any]
-
-
-def check_monitor(monitor: str | None) -> None:
-    """Refuse a figure that `task.monitor` names and that is not among `MONITORED`."""
-    if monitor not in (None, *MONITORED):
-        raise InputError(
-            f"task.monitor={monitor}: expected one of {', '.join(MONITORED)}, or null"
-        )
 
 
 class SiameseModule(pl.LightningModule):

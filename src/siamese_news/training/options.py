@@ -2,6 +2,8 @@
 
 import copy
 import functools
+import re
+from collections.abc import Mapping
 from importlib import resources
 from inspect import signature
 from typing import Any, cast
@@ -57,17 +59,23 @@ def options_of(made: type, base: type) -> list[str]:
     return list(names)
 
 
-def composed(*overrides: str) -> dict[str, Any]:
+def composed(*overrides: str, values: Mapping[str, str] = {}) -> dict[str, Any]:
     """The plain values of a training with these options, as its command would have them.
+
+    Args:
+        *overrides: as on the command line.
+        values: texts by their dotted keys, such as paths, in which no sign has a meaning.
 
     Raises:
         InputError: an option does not exist; the message lists those that do.
     """
-    return copy.deepcopy(_composed(overrides))
+    return copy.deepcopy(_composed(overrides, tuple(values.items())))
 
 
 @functools.cache
-def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
+def _composed(
+    overrides: tuple[str, ...], values: tuple[tuple[str, str], ...]
+) -> dict[str, Any]:
     add_installed()
     # Of the command that calls this, if it is one of Hydra.
     command = GlobalHydra.instance().hydra
@@ -75,6 +83,10 @@ def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
     try:
         with initialize_config_module("siamese_news.conf", version_base="1.3"):
             config = compose("train", overrides=list(overrides))
+            for key, value in values:
+                # No interpolation, and no escape before one.
+                text = re.sub(r"(\\*)\$\{", r"\1\1\\${", value)
+                OmegaConf.update(config, key, text)
             plain: Any = OmegaConf.to_container(config, resolve=True)
     except HydraException as error:
         raise InputError(argument_error(error)) from error
