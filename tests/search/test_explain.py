@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from siamese_news import open_model
 from siamese_news.cli import app
 from siamese_news.data.records import Article, Post
 from siamese_news.encoders import StarEncoder, TransformerEncoder
@@ -474,3 +475,24 @@ def test_a_neighbor_is_the_first_post_with_its_words_whoever_cut_them(mixture):
         (named,) = name_neighbors([explained], blocks, mixture)
         posts = [(near.post, near.text) for near in named.neighbors]
         assert posts == [("3", "qwertz flood"), ("1", "Flood of QWERTZ!"), (None, "")]
+
+
+@pytest.mark.parametrize("size", [40, 1_500])
+def test_a_long_article_is_read_as_far_as_a_search_reads_it(size):
+    """Where a sentence is left out, the model reads on behind its limit."""
+    model = open_model()
+    words = [word for word in model.vocabulary.words if word.isalpha()][500:6_500]
+    parts = [words[start : start + size] for start in range(0, len(words), size)]
+    sentences = [f"{' '.join(part).capitalize()}." for part in parts]
+    article = Article("long", "\n".join(sentences), title="")
+    post = Post("1", " ".join(words[1_900:2_100:3]))
+    (explained,) = explain(model, article, [post])
+    spans = sentence_spans(article)
+    assert len(explained.sentences) == len(sentences)
+    whole = explained.score
+    changed = [n for n, s in enumerate(explained.sentences) if s.without != whole]
+    for number in {0, 1, changed[-1], len(sentences) - 1}:
+        edited = without(article.full_text, spans[number])
+        expected = open_scorer(model, [edited]).scores([post.text])[0, 0]
+        assert explained.sentences[number].without == pytest.approx(expected, abs=0)
+    assert changed[-1] < len(sentences) - 1

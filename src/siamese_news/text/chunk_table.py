@@ -228,10 +228,9 @@ class ChunkTable:
         token_ids = _joined([self._ids, new])
         self._ids = token_ids[: len(self)]
         rows = numbers[:count]
-        if not remembered.all():
-            last = len(self) + np.cumsum(~remembered) - 1
-            rare = rows >= self._most
-            rows[rare] = last[rows[rare] - self._most]
+        last = len(self) + np.cumsum(~remembered) - 1
+        rare = rows >= self._most
+        rows[rare] = last[rows[rare] - self._most]
         ids = token_ids.take(rows)
         offsets = ids.offsets[np.concatenate([[0], number_ends])]
         unknown_ids = np.unique(ids.flat[ids.flat >= len(self._reading.words)])
@@ -284,9 +283,7 @@ def _batches(texts: Sequence[str], longest: int) -> Iterator[list[bytes]]:
 
 def _joined(parts: Sequence[TokenIds]) -> TokenIds:
     """The texts of all parts, one after the other."""
-    unknown: dict[int, str] = {}
-    for part in parts:
-        unknown |= part.unknown
+    unknown = {id: word for part in parts for id, word in part.unknown.items()}
     flat = np.concatenate([part.flat for part in parts])
     ends = np.cumsum(np.concatenate([part.lengths for part in parts]))
     return TokenIds(flat, np.concatenate([[0], ends]), dict(sorted(unknown.items())))

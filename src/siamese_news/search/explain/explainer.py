@@ -192,10 +192,11 @@ def explain(
     spans = sentence_spans(article)
     sentences = [article.full_text[start:end] for start, end in spans]
     reader = Reader(model, article, sentences)
+    text = article.full_text[: spans[reader.last][1]] if spans else ""
     scores = np.tile(whole, (len(spans), 1))
     for start in range(0, len(reader.read), _TOGETHER):
         rows = reader.read[start : start + _TOGETHER]
-        edited = [without(article.full_text, spans[row]) for row in rows]
+        edited = [without(text, spans[row]) for row in rows]
         scores[rows] = opened(edited).scores(texts)
     return [
         reader.explained(post, float(whole[column]), scores[:, column], article_reader)
@@ -262,7 +263,7 @@ class Reader:
     """The sentences of an article, ready to explain any number of posts; see `explain`.
 
     Of the sentences that are `read` the model reads something; without another one no score
-    changes.
+    changes. Where one is left out, the model reads on, up to the sentence `last` at most.
     """
 
     def __init__(
@@ -284,6 +285,11 @@ class Reader:
         else:
             of_read = self._of_id[self._places(self._ids, "article")]
         self.read: list[int] = np.unique(of_read).tolist()
+        self.last = len(sentences) - 1
+        if self.read and model.limits["keep"] == "first":
+            ends = np.cumsum(self._lengths)
+            needed = len(of_read) + max(self._lengths)
+            self.last = min(self.last, int(np.searchsorted(ends, needed)))
 
     def explained(
         self, post: Post, score: float, without: NDArray[np.float32], scorer: Scorer
