@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from siamese_news.data.exports import exported
 from siamese_news.data.jsonl import decode_value, missing, read_jsonl
 from siamese_news.data.lines import LINE_CAP, BadRow, decode_whole, refused_at
 from siamese_news.data.office import SAVE, read_docx, read_pdf
@@ -105,6 +106,7 @@ def read_articles(
 
     - ``.txt`` (``.text``, ``.md``): one article; its id is the file's name without suffixes (white
       space becomes ``-``), its title the first line that is not blank where more text follows it.
+      An export of Nexis or Factiva, also in Word, is as many articles as it has, numbered from 1.
     - ``.html`` (``.htm``, ``.xhtml``): a saved web page, by the extra ``web``; ``.docx`` and
       ``.pdf``, by the extra ``office``; ids in the same way.
     - ``.jsonl`` (``.ndjson``), ``.csv``, ``.tsv``, ``.parquet``: one article per row with ``_id``,
@@ -229,9 +231,10 @@ def _records(source: Input) -> Records:
     if suffix in (*LINES, ".json"):
         yield from _json(path, name, suffix)
     elif suffix in _TEXT:
-        yield name, _text_file(path, name)
+        yield from _parts(_text_file(path, name), name)
     elif suffix in _PAGES:
-        yield name, {**_PAGES[suffix](_whole(path, name), name), "_id": _own_id(name)}
+        page = _PAGES[suffix](_whole(path, name), name)
+        yield from _parts({**page, "_id": _own_id(name)}, name)
     elif suffix in TABLES:
         yield from _table(path, name, suffix)
     elif suffix in PARQUET:
@@ -243,6 +246,18 @@ def _records(source: Input) -> Records:
             f"{name}: ends in '{suffix}', expected {', '.join(SUFFIXES)} "
             "(or these with .gz or .zst); convert the file"
         )
+
+
+def _parts(article: dict[str, Any] | EmptyArticle, name: str) -> Records:
+    """The articles in an export of a database of news, or the one article."""
+    if isinstance(article, EmptyArticle) or not (
+        parts := exported(f"{article['title']}\n{article['text']}".splitlines())
+    ):
+        yield name, article
+        return
+    for number, part in enumerate(parts, 1):
+        place = f"-{number}" if len(parts) > 1 else ""
+        yield f"{name}, article {number}", {**part, "_id": f"{article['_id']}{place}"}
 
 
 def _sniffed(path: Path, name: str) -> str:

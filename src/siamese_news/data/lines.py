@@ -8,8 +8,8 @@ from typing import Any
 from siamese_news.errors import InputError
 from siamese_news.utils.files import open_binary
 
+# Longest line in bytes; a file that is one line of gigabytes must not fill the memory.
 LINE_CAP = 16 * 2**20
-"""Longest line in bytes; a file that is one line of gigabytes must not fill the memory."""
 
 # Longest line that is skipped; beyond it a file is not lines at all.
 _SKIP_CAP = 2**30

@@ -36,8 +36,8 @@ def _ending(path: Path) -> str:
     return suffixes[-1].lower() if suffixes else ""
 
 
+# (N,) the index of the name of each row, and the names.
 Articles = tuple[NDArray[np.int32], list[str]]
-"""(N,) the index of the name of each row, and the names."""
 
 
 def read_columns(path: Path) -> tuple[Strings, Articles | None, NDArray[np.float64]]:

@@ -33,22 +33,22 @@ from siamese_news.text.token_ids import (
 from siamese_news.text.tokens import check_texts
 from siamese_news.utils.choices import check_choice
 
+# What vectors are computed in; bfloat16 is faster where the processor has it.
 Precision = Literal["float32", "bfloat16"]
-"""What vectors are computed in; bfloat16 is faster where the processor has it."""
 
+# Texts are processed in fixed blocks by input row: memory is bounded and order does not matter.
 BLOCK = 8192
-"""Texts are processed in fixed blocks by input row: memory is bounded and order does not matter."""
 # The names of the lexical head's arrays in a folder begin with it.
 _TERMS = "terms."
 _SIDES: tuple[Side, Side] = ("article", "post")
 # The model that ships with the package.
 PRETRAINED = Path(__file__).parents[1] / "pretrained"
 
+# Token ids (all of each text) of B texts and their side -> unit vectors (B, D) float32, and the
+# encoder's factor for each token (S,) of each text, or None.
 Heads = Callable[
     [Sequence[np.ndarray], Side], tuple[np.ndarray, list[np.ndarray] | None]
 ]
-"""Token ids (all of each text) of B texts and their side -> unit vectors (B, D) float32, and the
-encoder's factor for each token (S,) of each text, or None."""
 
 
 class TextParts(TypedDict):

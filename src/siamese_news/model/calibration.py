@@ -19,17 +19,15 @@ from numpy.typing import NDArray
 
 from siamese_news.errors import InputError
 
+# The weights of a `Calibration`: of four logits, each a weighted sum of features. The first two
+# are of how likely it is that many posts answer: one for seeds too short to show whether they
+# check a claim, one for all others. The last two are of the relevance of a score.
 SIDES: Mapping[str, tuple[str, ...]] = {
     "headline": ("constant", "shared", "apart", "gap", "topical"),
     "article": ("constant", "shared", "apart", "gap", "topical", "checking"),
     "many": ("constant", "score", "alike", "score_alike", "above", "scarce"),
     "few": ("constant", "score", "above"),
 }
-"""The weights of a `Calibration`: of four logits, each a weighted sum of features.
-
-The first two are of how likely it is that many posts answer: one for seeds too short to show whether
-they check a claim, one for all others. The last two are of the relevance of a score.
-"""
 
 # Added to scores before the logarithm: below this, scores are noise. The same for similarities and
 # for the share of near posts.

@@ -1,0 +1,89 @@
+"""Articles in one file, as Nexis and Factiva export them: cut at their marks, without the forms."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from siamese_news.data.readers.values import iso_date
+
+# Of a database: its mark between articles, whether that is above its article, the last line of the
+# form above a text, and whether the newspaper comes before the title there.
+_EXPORTS = (
+    (
+        "Nexis",
+        re.compile(r"\d+ of \d+ DOCUMENTS?"),
+        True,
+        re.compile("LENGTH: .*"),
+        True,
+    ),
+    ("Nexis", re.compile(r"End of Document"), False, re.compile("Body"), False),
+    (
+        "Factiva",
+        re.compile(r"Document [A-Za-z0-9]{15,40}"),
+        False,
+        re.compile(r"(?:Copyright|©|\(c\)).*", re.I),
+        False,
+    ),
+)
+_FIELDS = (
+    r"(?:BYLINE|SECTION|LENGTH|LOAD-DATE|LANGUAGE|PUBLICATION-TYPE|DATELINE|GRAPHIC|SUBJECT|COUNTRY"
+    r"|CITY|STATE|COMPANY|ORGANIZATION|PERSON|GEOGRAPHIC|INDUSTRY|JOURNAL-CODE|ACC-NO|CORRECTION-DATE"
+    r"|DISTRIBUTION|HIGHLIGHT|SERIES|TYPE): .*|(?:Copyright|©|\(c\)) .*|All Rights Reserved\.?"
+    r"|Classification"
+)
+_FIELD = re.compile(_FIELDS, re.I)
+_FORM = re.compile(
+    rf"(?i:{_FIELDS}|Body|[\d,]+ words|By .{{2,60}})|\d\d:\d\d|English|[A-Z0-9]{{3,12}}"
+)
+_PAPER = 80  # letters of a line above the text, at most
+_LINES = 25  # of the form above a text, at most
+
+
+def exported(lines: Sequence[str]) -> list[dict[str, Any]]:
+    """The articles in the lines of a file; none if it has no database's marks.
+
+    Each has ``title``, ``text``, ``created_at`` and, in its ``metadata``, ``source``.
+
+    Example:
+        >>> from siamese_news.data.exports import exported
+        >>> lines = ["A flood", "The Courier", "3 May 2026", "Body", "It rains.", "End of Document"]
+        >>> [article["title"] for article in exported(lines)]
+        ['A flood']
+    """
+    lines = [line.strip() for line in lines if line.strip()]
+    for source, mark, leads, last, paper_first in _EXPORTS:
+        marks = [n for n, line in enumerate(lines) if mark.fullmatch(line)]
+        cuts = [-1, *marks, len(lines)][1 if leads else 0 :]
+        parts = [lines[start + 1 : end] for start, end in pairwise(cuts)]
+        if marks:
+            return [_article(part, source, last, paper_first) for part in parts if part]
+    return []
+
+
+def _article(
+    lines: Sequence[str], source: str, last: re.Pattern[str], paper_first: bool
+) -> dict[str, Any]:
+    head = lines[:_LINES]
+    dates = {
+        n: d
+        for n, line in enumerate(head)
+        if len(line) < _PAPER and (d := iso_date(line))
+    }
+    day = next(iter(dates), 0)
+    # Without a form, the text begins below the date.
+    start = next((n for n, line in enumerate(head) if last.fullmatch(line)), day) + 1
+    names = [
+        (n, line)
+        for n, line in enumerate(lines[:start])
+        if n not in dates and not _FORM.fullmatch(line)
+    ]
+    before = [line for n, line in names if n < day]
+    after = [line for n, line in names if n > day]
+    titles, papers = (after, before) if paper_first else (before, [*before[1:], *after])
+    return {
+        "title": next(iter(titles), ""),
+        "text": "\n".join(line for line in lines[start:] if not _FIELD.fullmatch(line)),
+        "created_at": dates.get(day),
+        "metadata": {"source": next(iter(papers), source)},
+    }

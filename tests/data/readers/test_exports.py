@@ -1,0 +1,70 @@
+"""A file that a database of news exports is as many seeds as it has articles."""
+
+import pytest
+
+from siamese_news.data.articles import read_articles
+
+TEXTS = (
+    "The weir at Tansy Mill gave way.\nHundreds fled.",
+    "By noon the fire was out.",
+)
+TITLES = ("Weir gives way", "Fire at the mill")
+DAYS = ("3 May 2026", "May 4, 2026 Monday")
+
+
+def nexis(title, text, day, number):
+    return (
+        f"\n\n   {number} of 2 DOCUMENTS\n\n   The Tansy Post\n\n   {day}\n\n{title}\n\n"
+        f"BYLINE: Ann Example\n\nLENGTH: 9 words\n\n{text}\n\nLOAD-DATE: May 9, 2026\n\n"
+        "   Copyright 2026 The Tansy Post\n   All Rights Reserved\n"
+    )
+
+
+def nexis_end(title, text, day, number):
+    return (
+        f"{title}\nThe Tansy Post\n{day}\nCopyright 2026 The Tansy Post\nLength: 9 words\nBody\n"
+        f"{text}\nLoad-Date: May 9, 2026\nEnd of Document\n"
+    )
+
+
+def factiva(title, text, day, number):
+    return (
+        f"{title}\nBy Ann Example\n9 words\n{day}\n10:05\nThe Tansy Post\nTANPST\nEnglish\n"
+        f"Copyright 2026 The Tansy Post\n\n{text}\n\nDocument TANPST0020260503em530000{number}\n\n"
+    )
+
+
+@pytest.mark.parametrize("form", [nexis, nexis_end, factiva])
+def test_every_article_of_an_export_is_a_seed(tmp_path, form):
+    rows = list(zip(TITLES, TEXTS, DAYS, (1, 2), strict=True))
+    path = tmp_path / "two.txt"
+    path.write_text("".join(form(*row) for row in rows))
+    articles = read_articles(path)
+    assert [article.id for article in articles] == ["two-1", "two-2"]
+    assert [article.title for article in articles] == list(TITLES)
+    assert [article.text for article in articles] == list(TEXTS)
+    dates = [article.metadata["created_at"][:10] for article in articles]
+    assert dates == ["2026-05-03", "2026-05-04"]
+    assert {article.metadata["source"] for article in articles} == {"The Tansy Post"}
+
+
+def test_an_export_of_one_article_has_the_name_of_its_file(tmp_path):
+    (tmp_path / "one.txt").write_text(factiva(TITLES[0], TEXTS[0], DAYS[0], 1))
+    (article,) = read_articles(tmp_path / "one.txt")
+    assert (article.id, article.title, article.text) == ("one", TITLES[0], TEXTS[0])
+
+
+def test_an_article_that_mentions_documents_is_one(tmp_path):
+    text = "A leak\n3 of 5 DOCUMENTS were real, said the mayor.\nBody\nThe end.\n"
+    (tmp_path / "a.txt").write_text(text)
+    (article,) = read_articles(tmp_path / "a.txt")
+    assert article.title == "A leak"
+    assert article.text == text.partition("\n")[2].strip()
+
+
+def test_articles_come_in_any_encoding(tmp_path):
+    text = "Überschwemmung\nDas Wasser stieg über die Brücke, sagt Frau Müller."
+    for name in ("utf-8-sig", "cp1252", "utf-16"):
+        (tmp_path / f"{name}.txt").write_text(text, encoding=name)
+    articles = read_articles(tmp_path)
+    assert {article.full_text for article in articles} == {text}
